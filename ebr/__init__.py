@@ -1,0 +1,24 @@
+"""Elastic Batch Racing: PAC best arm identification under a deadline.
+
+>>> import ebr
+>>> race = ebr.ElasticBatchRacing(deadline=15, epsilon=0.01, delta=0.01)
+>>> result = ebr.simulate(race, ebr.setup_1(), runs=100, seed=1)
+>>> bool(result.correct(epsilon=0.01).all())
+True
+"""
+
+from ebr.baselines import SequentialRacing
+from ebr.problems import Bernoulli, Gaussian, setup_1, setup_2
+from ebr.racing import ElasticBatchRacing
+from ebr.simulation import simulate, trace
+
+__all__ = [
+    "Bernoulli",
+    "ElasticBatchRacing",
+    "Gaussian",
+    "SequentialRacing",
+    "setup_1",
+    "setup_2",
+    "simulate",
+    "trace",
+]

@@ -1,0 +1,126 @@
+"""Algorithm 1, Elastic Batch Racing: survivors are pulled up to a geometric schedule of T rounds."""
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ebr.confidence import deviation
+from ebr.parameters import FloatArray, IntArray, in_unit_interval, one_of, positive, whole
+
+__all__ = ["Algorithm", "ElasticBatchRacing", "Game"]
+
+# What an algorithm plays: it yields how often to pull each arm in the coming round (replicates × arms, a
+# row of zeros for a replicate that has ended), is sent the sums of the rewards, and returns the arm that
+# it recommends for each replicate.
+Game = Generator[IntArray, FloatArray, IntArray]
+
+PULLS_CONSTANT = 80  # Algorithm 1's schedule. Lemma "runtime" needs 86.2; the paper prints 80 (E1).
+MOST_PULLS = 2**62  # counts are 64-bit integers
+
+
+class Algorithm(Protocol):
+    """Anything with parameters of its own that can play for a number of replicates at once."""
+
+    def play(self, n_arms: int, replicates: int = 1) -> Game:
+        """Start a game on `n_arms` arms for `replicates` independent replicates."""
+
+
+@dataclass(frozen=True)
+class ElasticBatchRacing:
+    """Elastic Batch Racing (EBR), Algorithm 1.
+
+    In round t every surviving arm is pulled up to ⌈80σ² log(nT/δ) ε^{−2t/T}⌉ times in all; the arms whose
+    upper bound lies below the best lower bound + ε/(n∧T) are dropped.
+
+    Parameters
+    ----------
+    deadline
+        T, the number of rounds at most.
+    epsilon, delta
+        The recommended arm is within ε of the best with probability at least 1 − δ.
+    sigma
+        The rewards are σ-sub-Gaussian; ½ for rewards in [0, 1].
+    schedule
+        "scaled" has σ² in the pull counts, as every theorem does; "printed" leaves it out, as the
+        pseudo-code does (A1).
+    lone_survivor
+        "stops" ends the race as soon as one arm is left, as the theorems need; "pulled again" plays one
+        more round first, as the pseudo-code does (A2).
+    returned_from
+        "last round" recommends the best empirical mean among the arms pulled last, S_T, as printed;
+        "after it" among those that also survive the last elimination, S_{T+1}, which is empty at T = 1:
+        the arm is then −1, none (A3).
+
+    Notes
+    -----
+    Where 2D < ε/(n∧T) the printed rule drops *every* arm, the leader with them: always in the last round
+    of T = 1, and earlier when σ is so small that a single pull decides. The leader is therefore kept
+    ("last round"); it is the arm that the argmax over S_T returns, so no recommendation changes.
+    """
+
+    deadline: int
+    epsilon: float
+    delta: float
+    sigma: float = 0.5
+    schedule: str = "scaled"
+    lone_survivor: str = "stops"
+    returned_from: str = "last round"
+
+    def __post_init__(self) -> None:
+        # Plain numbers, so that equal parameters print alike and are seeded alike.
+        object.__setattr__(self, "deadline", whole("deadline", self.deadline, 1))
+        object.__setattr__(self, "epsilon", in_unit_interval("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", in_unit_interval("delta", self.delta))
+        object.__setattr__(self, "sigma", positive("sigma", self.sigma))
+        one_of("schedule", self.schedule, ("scaled", "printed"))
+        one_of("lone_survivor", self.lone_survivor, ("stops", "pulled again"))
+        one_of("returned_from", self.returned_from, ("last round", "after it"))
+
+    def pulls_by_round(self, n_arms: int) -> IntArray:
+        """⌈80σ² log(nT/δ) ε^{−2t/T}⌉ for t = 1 … T: a survivor's pulls, all told, after each round."""
+        rounds = np.arange(1, self.deadline + 1)
+        variance = self.sigma**2 if self.schedule == "scaled" else 1.0
+        first = PULLS_CONSTANT * variance * math.log(n_arms * self.deadline / self.delta)
+        pulls: FloatArray = np.ceil(first * self.epsilon ** (-2 * rounds / self.deadline))
+        if pulls[-1] * n_arms > MOST_PULLS:
+            raise ValueError(
+                f"epsilon must be large enough for fewer than 2^62 pulls, got {self.epsilon} "
+                f"with {n_arms} arms: {pulls[-1] * n_arms:.1e} pulls"
+            )
+        return pulls.astype(np.int64)
+
+    def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
+        """The half-width D of the confidence interval around the mean of so many rewards."""
+        return deviation(pulls, n_arms, self.deadline, self.delta, self.sigma)
+
+    def play(self, n_arms: int, replicates: int = 1) -> Game:
+        """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
+        slack = self.epsilon / min(n_arms, self.deadline)
+        survivors = np.ones((replicates, n_arms), dtype=bool)  # S_1, which the paper calls S_0
+        running = np.ones(replicates, dtype=bool)
+        sums = np.zeros((replicates, n_arms))
+        means = np.zeros((replicates, n_arms))
+        pulled = 0
+        for target in self.pulls_by_round(n_arms):
+            pulls = np.where(survivors & running[:, None], target - pulled, 0)
+            if target > pulled:  # the ceiling may leave a round without a new pull: nothing to ask for
+                sums += yield pulls
+            pulled = int(target)
+            np.divide(sums, pulled, out=means, where=pulls > 0)
+            alone = survivors.sum(axis=1) == 1
+
+            half_width = self.deviation(pulled, n_arms)
+            leader = np.where(survivors, means, -np.inf).max(axis=1, keepdims=True)
+            dropped = means + half_width < leader - half_width + slack
+            if self.returned_from == "last round":
+                dropped &= means < leader
+            survivors &= ~(dropped & running[:, None])
+
+            running &= ~alone if self.lone_survivor == "pulled again" else survivors.sum(axis=1) > 1
+            if not running.any():
+                break
+        arm = np.where(survivors, means, -np.inf).argmax(axis=1)
+        return np.where(survivors.any(axis=1), arm, -1)

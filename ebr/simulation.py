@@ -1,0 +1,188 @@
+"""Simulated experiments: many replicates of a race at once, one draw a round for each arm's sum."""
+
+import hashlib
+import warnings
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+import pandas as pd
+
+from ebr.parameters import BoolArray, FloatArray, IntArray, whole
+from ebr.problems import Bernoulli, Gaussian, Problem
+from ebr.racing import Algorithm
+
+__all__ = ["Simulation", "simulate", "trace"]
+
+# Replicates come in blocks, each with a generator of its own. A block's size depends on the number of arms
+# alone, so neither memory nor the number of workers can change a result.
+CELLS_PER_BLOCK = 2**12  # replicates × arms: small enough for any number of arms, large enough to vectorise
+CELLS_AT_ONCE = 2**18  # blocks are played together up to this size, which bounds the memory
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """What happened in each run: arrays with one entry a run.
+
+    Attributes
+    ----------
+    pulls, rounds, arm
+        The total number of pulls, the rounds used, the recommended arm.
+    arm_pulls
+        The pulls of each arm (runs × arms), if they were asked for.
+    """
+
+    problem: Problem
+    pulls: IntArray
+    rounds: IntArray
+    arm: IntArray
+    arm_pulls: IntArray | None = None
+
+    def correct(self, epsilon: float) -> BoolArray:
+        """Whether each run's recommendation is ε-optimal."""
+        return self.problem.is_good(self.arm, epsilon)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a run, with columns pulls, rounds and arm."""
+        return pd.DataFrame({"pulls": self.pulls, "rounds": self.rounds, "arm": self.arm})
+
+
+def simulate(
+    algorithm: Algorithm, problem: Problem, runs: int = 100, seed: int = 0, per_arm: bool = False
+) -> Simulation:
+    """Run an algorithm on a problem `runs` times.
+
+    Parameters
+    ----------
+    algorithm
+        Anything with `play`, for instance `ElasticBatchRacing(deadline=15, epsilon=0.01, delta=0.01)`.
+    problem
+        `Bernoulli(means)`, `Gaussian(means, sigma)` or one of the setups.
+    runs
+        How many independent runs.
+    seed
+        The result is a function of seed, algorithm, problem and runs: the same on every machine.
+    per_arm
+        Keep every arm's number of pulls as well (runs × arms integers).
+    """
+    _check(algorithm, problem, seed)
+    block = max(1, CELLS_PER_BLOCK // problem.n_arms)
+    at_once = block * max(1, CELLS_AT_ONCE // (block * problem.n_arms))
+    parts = []
+    for start in range(0, whole("runs", runs, 1), at_once):
+        sizes = [min(block, runs - first) for first in range(start, min(start + at_once, runs), block)]
+        generators = [_generator(algorithm, problem, seed, start // block + k) for k in range(len(sizes))]
+        parts.append(_play(algorithm, problem, sizes, generators, per_arm))
+    pulls, rounds, arm, arm_pulls = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Simulation(problem, pulls, rounds, arm, arm_pulls if per_arm else None)
+
+
+def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> pd.DataFrame:
+    """Follow one run round by round: a row for each round and arm pulled in it.
+
+    Columns: round, total (pulls of all arms so far), arm, its pulls so far and their mean, and the
+    confidence bounds lower and upper of an algorithm that has a `deviation`.
+    """
+    _check(algorithm, problem, seed)
+    counts = np.zeros(problem.n_arms, dtype=np.int64)
+    totals = np.zeros(problem.n_arms)
+    rows = []
+    rounds = _rounds(algorithm, problem, [1], [_generator(algorithm, problem, seed, 0)])
+    for number, (pulls, sums) in enumerate(rounds, start=1):
+        counts += pulls[0]
+        totals += sums[0]
+        for arm in np.flatnonzero(pulls[0]):
+            rows.append((number, counts.sum(), arm, counts[arm], totals[arm] / counts[arm]))
+    frame = pd.DataFrame(rows, columns=["round", "total", "arm", "pulls", "mean"])
+    if hasattr(algorithm, "deviation"):
+        half_width = algorithm.deviation(frame["pulls"].to_numpy(), problem.n_arms)
+        frame["lower"] = frame["mean"] - half_width
+        frame["upper"] = frame["mean"] + half_width
+    return frame
+
+
+@singledispatch
+def draw_sums(problem: Problem, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
+    """Draw the sum of so many rewards of each arm (replicates × arms): one draw, however many the pulls."""
+    raise ValueError(f"problem must be Bernoulli or Gaussian, got {problem!r}")
+
+
+@draw_sums.register
+def _(problem: Bernoulli, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
+    # Arm by arm: numpy keeps its set-up while count and probability stay the same from draw to draw.
+    return generator.binomial(pulls.T, problem.means[:, None]).T.astype(np.float64)
+
+
+@draw_sums.register
+def _(problem: Gaussian, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
+    noise = generator.standard_normal(pulls.shape)
+    return pulls * problem.means + problem.sigma * np.sqrt(pulls) * noise
+
+
+Rounds = Generator[tuple[IntArray, FloatArray], None, IntArray]
+
+
+def _rounds(
+    algorithm: Algorithm, problem: Problem, sizes: list[int], generators: list[np.random.Generator]
+) -> Rounds:
+    """Play blocks of replicates side by side; yield each round's pulls and sums, return the arms."""
+    cuts = np.cumsum(sizes)[:-1]
+    game = algorithm.play(problem.n_arms, sum(sizes))
+    try:
+        pulls = next(game)
+        while True:
+            blocks = zip(np.split(pulls, cuts), generators, strict=True)
+            sums = np.concatenate([draw_sums(problem, block, generator) for block, generator in blocks])
+            yield pulls, sums
+            pulls = game.send(sums)
+    except StopIteration as end:
+        arm: IntArray = end.value
+        return arm
+
+
+def _play(
+    algorithm: Algorithm,
+    problem: Problem,
+    sizes: list[int],
+    generators: list[np.random.Generator],
+    per_arm: bool,
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Pulls, rounds, arms and pulls per arm of some blocks of replicates."""
+    total = np.zeros(sum(sizes), dtype=np.int64)
+    rounds = np.zeros(sum(sizes), dtype=np.int64)
+    arm_pulls = np.zeros((sum(sizes), problem.n_arms if per_arm else 0), dtype=np.int64)
+    one_pull_a_round = getattr(algorithm, "one_pull_a_round", False)
+    race = _rounds(algorithm, problem, sizes, generators)
+    while True:
+        try:
+            pulls, _ = next(race)
+        except StopIteration as end:
+            return total, rounds, end.value, arm_pulls
+        in_round = pulls.sum(axis=1)
+        total += in_round
+        rounds += in_round if one_pull_a_round else in_round > 0
+        if per_arm:
+            arm_pulls += pulls
+
+
+def _generator(algorithm: Algorithm, problem: Problem, seed: int, block: int) -> np.random.Generator:
+    """Seed a block by what is simulated, never by when or where it is simulated."""
+    name = f"{algorithm!r} on {type(problem).__name__} with sigma={problem.sigma!r} and means "
+    digest = hashlib.sha256(name.encode() + problem.means.tobytes()).digest()
+    words = np.frombuffer(digest, dtype="<u4")
+    return np.random.default_rng(np.random.SeedSequence([seed, *words.tolist()], spawn_key=(block,)))
+
+
+def _check(algorithm: Algorithm, problem: Problem, seed: int) -> None:
+    if not hasattr(algorithm, "play"):
+        raise ValueError(f"algorithm must have a method play, got {algorithm!r}")
+    if draw_sums.dispatch(type(problem)) is draw_sums.dispatch(object):
+        raise ValueError(f"problem must be Bernoulli or Gaussian, got {problem!r}")
+    whole("seed", seed, 0)
+    sigma = getattr(algorithm, "sigma", np.inf)
+    if sigma < problem.sigma:
+        warnings.warn(
+            f"the algorithm's sigma, {sigma}, is below the problem's, {problem.sigma}: its guarantee is void",
+            stacklevel=3,
+        )
