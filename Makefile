@@ -10,7 +10,7 @@ VENV ?= .venv
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 .SUFFIXES:
-.PHONY: help figures test notebooks lab env lock clean FORCE
+.PHONY: help figures test notebooks bench lab env lock clean FORCE
 
 # An active conda environment made from environment.yml already holds the lock; else make a virtual one.
 ifeq ($(CONDA_DEFAULT_ENV),ebr)
@@ -30,7 +30,7 @@ export JUPYTER_PREFER_ENV_PATH := 1
 
 # The parameters: whatever is set on the command line and is not a setting of this file, and RUNS and SEED
 # from the environment as well.
-SETTINGS := PYTHON VENV BIN READY
+SETTINGS := PYTHON VENV BIN READY DASK
 given = $(foreach word,$(MAKEOVERRIDES),$(if $(findstring =,$(word)),$(firstword $(subst =, ,$(word)))))
 inherited = $(foreach name,RUNS SEED,$(if $(filter environment,$(origin $(name))),$(name)))
 PARAMETERS := $(foreach name,$(sort $(filter-out $(SETTINGS),$(given)) $(inherited)),'$(name)=$($(name))')
@@ -65,6 +65,9 @@ notebooks: $(NOTEBOOKS:notebooks/%.ipynb=refresh-%) ## Re-execute the committed 
 
 refresh-%: $(READY) FORCE
 	@$(EXECUTE) --in-place notebooks/$*.ipynb
+
+bench: $(READY) ## Measure the simulator's speed against yardsticks in the same run
+	@$(BIN)/python tools/bench.py
 
 lab: $(READY) ## Open JupyterLab on this environment's kernel
 	$(BIN)/jupyter lab --notebook-dir notebooks

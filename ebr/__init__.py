@@ -7,18 +7,24 @@
 True
 """
 
-from ebr.baselines import SequentialRacing
+from ebr.baselines import AggressiveElimination, DeltaElimination, Passive, SequentialRacing
 from ebr.problems import Bernoulli, Gaussian, setup_1, setup_2
 from ebr.racing import ElasticBatchRacing
 from ebr.simulation import simulate, trace
+from ebr.sweeps import Point, sweep
 
 __all__ = [
+    "AggressiveElimination",
     "Bernoulli",
+    "DeltaElimination",
     "ElasticBatchRacing",
     "Gaussian",
+    "Passive",
+    "Point",
     "SequentialRacing",
     "setup_1",
     "setup_2",
     "simulate",
+    "sweep",
     "trace",
 ]

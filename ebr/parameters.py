@@ -1,12 +1,15 @@
 """Checks of what callers pass in: every error names the argument, its value and the range it must lie in."""
 
+import math
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "in_unit_interval", "one_of", "positive", "whole"]
+__all__ = ["BoolArray", "FloatArray", "IntArray", "count", "in_unit_interval", "one_of", "positive", "whole"]
+
+MOST_PULLS = 2**53  # of one arm in one round: beyond it a sum of rewards is no longer exact
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -41,6 +44,15 @@ def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return str(value)
+
+
+def count(pulls: float) -> int:
+    """Round a number of pulls up to an integer; raise ValueError where sums would not be exact."""
+    if not pulls <= MOST_PULLS:
+        raise ValueError(
+            f"epsilon (or delta) must be large enough for at most 2^53 pulls of an arm, got {pulls:.1e}"
+        )
+    return math.ceil(pulls)
 
 
 def _number(value: Any) -> float:

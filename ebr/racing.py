@@ -1,14 +1,15 @@
 """Algorithm 1, Elastic Batch Racing: survivors are pulled up to a geometric schedule of T rounds."""
 
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from ebr.confidence import deviation
-from ebr.parameters import FloatArray, IntArray, in_unit_interval, one_of, positive, whole
+from ebr.parameters import FloatArray, IntArray, count, in_unit_interval, one_of, positive, whole
+from ebr.survivors import Survivors
 
 __all__ = ["Algorithm", "ElasticBatchRacing", "Game"]
 
@@ -18,14 +19,22 @@ __all__ = ["Algorithm", "ElasticBatchRacing", "Game"]
 Game = Generator[IntArray, FloatArray, IntArray]
 
 PULLS_CONSTANT = 80  # Algorithm 1's schedule. Lemma "runtime" needs 86.2; the paper prints 80 (E1).
-MOST_PULLS = 2**62  # counts are 64-bit integers
 
 
 class Algorithm(Protocol):
-    """Anything with parameters of its own that can play for a number of replicates at once."""
+    """Anything with an ε and a `play(n_arms, replicates=1)` that starts a game.
 
-    def play(self, n_arms: int, replicates: int = 1) -> Game:
-        """Start a game on `n_arms` arms for `replicates` independent replicates."""
+    An algorithm may name in `needs` what else `play` wants to be told: "bounded", whether rewards lie in
+    [0, 1]; "generator", for lots of its own.
+    """
+
+    @property
+    def epsilon(self) -> float:
+        """How far from the best the recommended arm may be."""
+
+    @property
+    def play(self) -> Callable[..., Game]:
+        """Start a game on so many arms for so many independent replicates."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +94,7 @@ class ElasticBatchRacing:
         variance = self.sigma**2 if self.schedule == "scaled" else 1.0
         first = PULLS_CONSTANT * variance * math.log(n_arms * self.deadline / self.delta)
         pulls: FloatArray = np.ceil(first * self.epsilon ** (-2 * rounds / self.deadline))
-        if pulls[-1] * n_arms > MOST_PULLS:
-            raise ValueError(
-                f"epsilon must be large enough for fewer than 2^62 pulls, got {self.epsilon} "
-                f"with {n_arms} arms: {pulls[-1] * n_arms:.1e} pulls"
-            )
+        count(pulls[-1])  # the largest
         return pulls.astype(np.int64)
 
     def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
@@ -99,28 +104,19 @@ class ElasticBatchRacing:
     def play(self, n_arms: int, replicates: int = 1) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
         slack = self.epsilon / min(n_arms, self.deadline)
-        survivors = np.ones((replicates, n_arms), dtype=bool)  # S_1, which the paper calls S_0
-        running = np.ones(replicates, dtype=bool)
-        sums = np.zeros((replicates, n_arms))
-        means = np.zeros((replicates, n_arms))
+        survivors = Survivors(n_arms, replicates)  # S_1, which the paper calls S_0
         pulled = 0
         for target in self.pulls_by_round(n_arms):
-            pulls = np.where(survivors & running[:, None], target - pulled, 0)
             if target > pulled:  # the ceiling may leave a round without a new pull: nothing to ask for
-                sums += yield pulls
-            pulled = int(target)
-            np.divide(sums, pulled, out=means, where=pulls > 0)
-            alone = survivors.sum(axis=1) == 1
-
-            half_width = self.deviation(pulled, n_arms)
-            leader = np.where(survivors, means, -np.inf).max(axis=1, keepdims=True)
-            dropped = means + half_width < leader - half_width + slack
-            if self.returned_from == "last round":
-                dropped &= means < leader
-            survivors &= ~(dropped & running[:, None])
-
-            running &= ~alone if self.lone_survivor == "pulled again" else survivors.sum(axis=1) > 1
-            if not running.any():
+                survivors.add((yield survivors.pulls(target - pulled)))
+                pulled = int(target)
+            before = survivors.size() if self.lone_survivor == "pulled again" else None
+            # R_t: U_i < max L_j + ε/(n∧T), that is, more than 2D − ε/(n∧T) behind the leader.
+            reach = pulled * (2 * self.deviation(pulled, n_arms) - slack)
+            survivors.drop(np.maximum(reach, 0) if self.returned_from == "last round" else reach)
+            size = survivors.size()
+            survivors.leader[survivors.running & (size == 0)] = -1
+            survivors.end((size if before is None else before) <= 1)
+            if not survivors.running.any():
                 break
-        arm = np.where(survivors, means, -np.inf).argmax(axis=1)
-        return np.where(survivors.any(axis=1), arm, -1)
+        return survivors.leader

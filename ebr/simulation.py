@@ -16,9 +16,8 @@ from ebr.racing import Algorithm
 __all__ = ["Simulation", "simulate", "trace"]
 
 # Replicates come in blocks, each with a generator of its own. A block's size depends on the number of arms
-# alone, so neither memory nor the number of workers can change a result.
-CELLS_PER_BLOCK = 2**12  # replicates × arms: small enough for any number of arms, large enough to vectorise
-CELLS_AT_ONCE = 2**18  # blocks are played together up to this size, which bounds the memory
+# alone, so memory is bounded, and neither the number of blocks nor who plays them can change a result.
+CELLS_PER_BLOCK = 2**17  # replicates × arms: about 15 MB of arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +65,15 @@ def simulate(
     per_arm
         Keep every arm's number of pulls as well (runs × arms integers).
     """
-    _check(algorithm, problem, seed)
-    block = max(1, CELLS_PER_BLOCK // problem.n_arms)
-    at_once = block * max(1, CELLS_AT_ONCE // (block * problem.n_arms))
-    parts = []
-    for start in range(0, whole("runs", runs, 1), at_once):
-        sizes = [min(block, runs - first) for first in range(start, min(start + at_once, runs), block)]
-        generators = [_generator(algorithm, problem, seed, start // block + k) for k in range(len(sizes))]
-        parts.append(_play(algorithm, problem, sizes, generators, per_arm))
+    check(algorithm, problem, seed)
+    size = max(1, CELLS_PER_BLOCK // problem.n_arms)
+    starts = range(0, whole("runs", runs, 1), size)
+    parts = [
+        _play(
+            algorithm, problem, min(size, runs - start), _generator(algorithm, problem, seed, block), per_arm
+        )
+        for block, start in enumerate(starts)
+    ]
     pulls, rounds, arm, arm_pulls = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Simulation(problem, pulls, rounds, arm, arm_pulls if per_arm else None)
 
@@ -84,11 +84,11 @@ def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> pd.DataFrame
     Columns: round, total (pulls of all arms so far), arm, its pulls so far and their mean, and the
     confidence bounds lower and upper of an algorithm that has a `deviation`.
     """
-    _check(algorithm, problem, seed)
+    check(algorithm, problem, seed)
     counts = np.zeros(problem.n_arms, dtype=np.int64)
     totals = np.zeros(problem.n_arms)
     rows = []
-    rounds = _rounds(algorithm, problem, [1], [_generator(algorithm, problem, seed, 0)])
+    rounds = _rounds(algorithm, problem, 1, _generator(algorithm, problem, seed, 0))
     for number, (pulls, sums) in enumerate(rounds, start=1):
         counts += pulls[0]
         totals += sums[0]
@@ -102,40 +102,49 @@ def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> pd.DataFrame
     return frame
 
 
+Arms = IntArray | slice
+
+
 @singledispatch
-def draw_sums(problem: Problem, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
-    """Draw the sum of so many rewards of each arm (replicates × arms): one draw, however many the pulls."""
+def draw_sums(
+    problem: Problem, arms: Arms, pulls: IntArray, generator: np.random.Generator
+) -> FloatArray | IntArray:
+    """Draw the sums of so many rewards (arms × replicates): one draw each, however many the pulls."""
     raise ValueError(f"problem must be Bernoulli or Gaussian, got {problem!r}")
 
 
 @draw_sums.register
-def _(problem: Bernoulli, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
+def _(problem: Bernoulli, arms: Arms, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
     # Arm by arm: numpy keeps its set-up while count and probability stay the same from draw to draw.
-    return generator.binomial(pulls.T, problem.means[:, None]).T.astype(np.float64)
+    return np.asarray(generator.binomial(pulls, problem.means[arms, None]))
 
 
 @draw_sums.register
-def _(problem: Gaussian, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
+def _(problem: Gaussian, arms: Arms, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
     noise = generator.standard_normal(pulls.shape)
-    return pulls * problem.means + problem.sigma * np.sqrt(pulls) * noise
+    return pulls * problem.means[arms, None] + problem.sigma * np.sqrt(pulls) * noise
 
 
 Rounds = Generator[tuple[IntArray, FloatArray], None, IntArray]
 
 
 def _rounds(
-    algorithm: Algorithm, problem: Problem, sizes: list[int], generators: list[np.random.Generator]
+    algorithm: Algorithm, problem: Problem, replicates: int, generator: np.random.Generator
 ) -> Rounds:
-    """Play blocks of replicates side by side; yield each round's pulls and sums, return the arms."""
-    cuts = np.cumsum(sizes)[:-1]
-    game = algorithm.play(problem.n_arms, sum(sizes))
+    """Play replicates side by side; yield each round's pulls and sums, return the recommended arms."""
+    context = {"bounded": isinstance(problem, Bernoulli), "generator": generator}
+    needs = getattr(algorithm, "needs", ())
+    game = algorithm.play(problem.n_arms, replicates, **{name: context[name] for name in needs})
     try:
         pulls = next(game)
         while True:
-            blocks = zip(np.split(pulls, cuts), generators, strict=True)
-            sums = np.concatenate([draw_sums(problem, block, generator) for block, generator in blocks])
-            yield pulls, sums
-            pulls = game.send(sums)
+            by_arm = pulls.T
+            sums = np.zeros(by_arm.shape)
+            pulled = by_arm.any(axis=1)
+            arms = slice(None) if pulled.all() else np.flatnonzero(pulled)  # a slice makes no copy
+            sums[arms] = draw_sums(problem, arms, by_arm[arms], generator)
+            yield pulls, sums.T
+            pulls = game.send(sums.T)
     except StopIteration as end:
         arm: IntArray = end.value
         return arm
@@ -144,16 +153,16 @@ def _rounds(
 def _play(
     algorithm: Algorithm,
     problem: Problem,
-    sizes: list[int],
-    generators: list[np.random.Generator],
+    replicates: int,
+    generator: np.random.Generator,
     per_arm: bool,
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Pulls, rounds, arms and pulls per arm of some blocks of replicates."""
-    total = np.zeros(sum(sizes), dtype=np.int64)
-    rounds = np.zeros(sum(sizes), dtype=np.int64)
-    arm_pulls = np.zeros((sum(sizes), problem.n_arms if per_arm else 0), dtype=np.int64)
+    """Pulls, rounds, arms and pulls per arm of one block."""
+    total = np.zeros(replicates, dtype=np.int64)
+    rounds = np.zeros(replicates, dtype=np.int64)
+    arm_pulls = np.zeros((replicates, problem.n_arms if per_arm else 0), dtype=np.int64)
     one_pull_a_round = getattr(algorithm, "one_pull_a_round", False)
-    race = _rounds(algorithm, problem, sizes, generators)
+    race = _rounds(algorithm, problem, replicates, generator)
     while True:
         try:
             pulls, _ = next(race)
@@ -166,15 +175,20 @@ def _play(
             arm_pulls += pulls
 
 
+def identity(algorithm: Algorithm, problem: Problem) -> bytes:
+    """A digest of what is simulated: equal for equal algorithms on equal problems."""
+    name = f"{algorithm!r} on {type(problem).__name__} with sigma={problem.sigma!r} and means "
+    return hashlib.sha256(name.encode() + problem.means.tobytes()).digest()
+
+
 def _generator(algorithm: Algorithm, problem: Problem, seed: int, block: int) -> np.random.Generator:
     """Seed a block by what is simulated, never by when or where it is simulated."""
-    name = f"{algorithm!r} on {type(problem).__name__} with sigma={problem.sigma!r} and means "
-    digest = hashlib.sha256(name.encode() + problem.means.tobytes()).digest()
-    words = np.frombuffer(digest, dtype="<u4")
+    words = np.frombuffer(identity(algorithm, problem), dtype="<u4")
     return np.random.default_rng(np.random.SeedSequence([seed, *words.tolist()], spawn_key=(block,)))
 
 
-def _check(algorithm: Algorithm, problem: Problem, seed: int) -> None:
+def check(algorithm: Algorithm, problem: Problem, seed: int) -> None:
+    """Raise ValueError for what cannot be simulated; warn where the algorithm's guarantee is void."""
     if not hasattr(algorithm, "play"):
         raise ValueError(f"algorithm must have a method play, got {algorithm!r}")
     if draw_sums.dispatch(type(problem)) is draw_sums.dispatch(object):

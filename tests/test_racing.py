@@ -121,6 +121,6 @@ def test_bad_parameters_are_named_with_their_range(arguments, names):
         ebr.ElasticBatchRacing(**{"deadline": 3, "epsilon": 0.1, "delta": 0.1} | arguments)
 
 
-def test_more_pulls_than_a_64_bit_count_holds_is_an_error_not_an_overflow():
-    with pytest.raises(ValueError, match="epsilon must be large enough"):
+def test_more_pulls_than_can_be_summed_exactly_is_an_error_not_an_overflow():
+    with pytest.raises(ValueError, match="must be large enough for at most 2"):
         ebr.simulate(ebr.ElasticBatchRacing(2, 1e-9, 0.1), ebr.setup_1(), runs=1)

@@ -96,25 +96,26 @@ def test_the_foundations_number():
 
 
 @pytest.mark.parametrize("problem", [ebr.setup_1(40), ebr.Gaussian([0.2, 0.5, 0.6], 0.5)])
-def test_how_many_blocks_are_played_at_once_changes_no_result(problem, monkeypatch):
-    algorithm = ebr.ElasticBatchRacing(5, 0.1, 0.1)
-    runs = 3 * simulation.CELLS_PER_BLOCK // problem.n_arms + 5
-    together = ebr.simulate(algorithm, problem, runs, seed=3, per_arm=True)
-    monkeypatch.setattr(simulation, "CELLS_AT_ONCE", 1)
-    alone = ebr.simulate(algorithm, problem, runs, seed=3, per_arm=True)
-    assert (together.arm_pulls == alone.arm_pulls).all()
-    assert (together.arm == alone.arm).all()
-    assert (together.rounds == alone.rounds).all()
+@pytest.mark.parametrize(
+    "algorithm", [ebr.ElasticBatchRacing(5, 0.1, 0.1), ebr.DeltaElimination(3, 0.5, 0.1)]
+)
+def test_how_many_blocks_there_are_changes_no_result(algorithm, problem, monkeypatch):
+    monkeypatch.setattr(simulation, "CELLS_PER_BLOCK", 400)
+    block = 400 // problem.n_arms
+    few = ebr.simulate(algorithm, problem, 2 * block + 1, seed=3, per_arm=True)
+    many = ebr.simulate(algorithm, problem, 5 * block, seed=3, per_arm=True)
+    assert (few.arm_pulls[: 2 * block] == many.arm_pulls[: 2 * block]).all()
+    assert (few.arm[: 2 * block] == many.arm[: 2 * block]).all()
+    assert (few.rounds[: 2 * block] == many.rounds[: 2 * block]).all()
 
 
-def test_blocks_seeds_and_algorithms_have_streams_of_their_own():
-    problem = ebr.setup_2(64)
-    block = simulation.CELLS_PER_BLOCK // problem.n_arms
-    algorithm = ebr.ElasticBatchRacing(8, 0.1, 0.1)
-    result = ebr.simulate(algorithm, problem, 2 * block, seed=0).pulls
-    assert (result[:block] != result[block:]).any()
-    assert (ebr.simulate(algorithm, problem, 2 * block, seed=1).pulls != result).any()
-    assert (ebr.simulate(algorithm, problem, 2 * block, seed=0).pulls == result).all()
+def test_blocks_and_seeds_have_streams_of_their_own(monkeypatch):
+    monkeypatch.setattr(simulation, "CELLS_PER_BLOCK", 640)
+    algorithm, problem = ebr.ElasticBatchRacing(8, 0.1, 0.1), ebr.setup_2(64)
+    result = ebr.simulate(algorithm, problem, 20, seed=0).pulls
+    assert (result[:10] != result[10:]).any()
+    assert (ebr.simulate(algorithm, problem, 20, seed=1).pulls != result).any()
+    assert (ebr.simulate(algorithm, problem, 20, seed=0).pulls == result).all()
 
 
 def test_equal_parameters_of_other_types_are_the_same_experiment():

@@ -1,0 +1,190 @@
+"""Section 5, the simulations of Figure 2: what is run, and what the text claims of it."""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from ebr.baselines import AggressiveElimination, DeltaElimination, Passive, SequentialRacing
+from ebr.parameters import in_unit_interval, whole
+from ebr.problems import Problem, setup_1, setup_2
+from ebr.racing import Algorithm, ElasticBatchRacing
+from ebr.simulation import trace
+from ebr.sweeps import Point
+
+__all__ = [
+    "ALGORITHMS",
+    "SETUPS",
+    "Verdict",
+    "c28",
+    "crossing",
+    "first_rounds",
+    "points",
+    "ratio",
+    "verdicts",
+]
+
+SETUPS: dict[str, Callable[[int], Problem]] = {"Setup 1": setup_1, "Setup 2": setup_2}
+
+Maker = Callable[[int, float, float], Algorithm]
+
+# How each curve of the figure is made from T, ε and δ; the last two know no deadline.
+ALGORITHMS: dict[str, Maker] = {
+    "EBR": ElasticBatchRacing,
+    "kδER": DeltaElimination,
+    "AE": AggressiveElimination,
+    "sequential": lambda deadline, epsilon, delta: SequentialRacing(epsilon, delta),
+    "passive": lambda deadline, epsilon, delta: Passive(epsilon, delta),
+}
+WITHOUT_DEADLINE = ("sequential", "passive")
+ORDER_OF_MAGNITUDE = 10.0
+
+
+def points(
+    deadlines: Iterable[int],
+    epsilons: Iterable[float],
+    deadline: int = 15,
+    epsilon: float = 0.01,
+    delta: float = 0.01,
+    n_arms: int = 100,
+    algorithms: dict[str, Maker] | None = None,
+) -> list[Point]:
+    """Figure 2's points: a sweep over T at one ε and a sweep over ε at one T, on both setups.
+
+    Labels: sweep ("T" or "ε"), setup, algorithm, deadline, epsilon. The costliest, the sequential ones, come
+    first, so that no worker is left alone with them.
+    """
+    grid = [("ε", whole("deadline", deadline, 1), in_unit_interval("epsilon", e)) for e in sorted(epsilons)]
+    grid += [("T", whole("deadline", t, 1), in_unit_interval("epsilon", epsilon)) for t in sorted(deadlines)]
+    made = [
+        Point(
+            {"sweep": sweep, "setup": setup, "algorithm": name, "deadline": t, "epsilon": e},
+            make(t, e, delta),
+            problem(n_arms),
+        )
+        for name, make in (ALGORITHMS if algorithms is None else algorithms).items()
+        for setup, problem in SETUPS.items()
+        for sweep, t, e in grid
+    ]
+    return sorted(made, key=lambda point: point.labels["algorithm"] != "sequential")
+
+
+class Verdict(NamedTuple):
+    """Whether a claim holds on the points at hand, and the numbers that say so."""
+
+    claim: str
+    holds: bool
+    evidence: str
+
+
+def verdicts(table: pd.DataFrame) -> list[Verdict]:
+    """Check C22 to C27 on a table of `sweep`, whole or one panel; a claim without its points is left out."""
+    checks = [_c22(table), _c23(table)]
+    by_deadline, by_epsilon = table[table["sweep"] == "T"], table[table["sweep"] == "ε"]
+    if len(by_deadline):
+        checks += [_c24(by_deadline), _c26(by_deadline), _c27(by_deadline)]
+    if len(by_epsilon):
+        checks += [_c25(by_epsilon)]
+    return sorted(checks)
+
+
+def first_rounds(epsilons: Iterable[float], deadline: int = 15, delta: float = 0.01) -> pd.DataFrame:
+    """What the first of T rounds costs on Setup 1: pulls of an arm, and its share of the whole run's cost."""
+    problem = setup_1()
+    rows = []
+    for name in ("EBR", "kδER", "AE"):
+        for epsilon in sorted(epsilons):
+            run = trace(ALGORITHMS[name](deadline, epsilon, delta), problem)
+            opening = run[run["round"] == 1]
+            share = opening["pulls"].sum() / run["total"].iloc[-1]
+            rows.append((name, epsilon, opening["pulls"].max(), share))
+    return pd.DataFrame(rows, columns=["algorithm", "epsilon", "pulls", "share"])
+
+
+def c28(opening: pd.DataFrame) -> Verdict:
+    """Check C28 on `first_rounds`: kδER and AE pull each arm Õ(ε^{−2}) times at once."""
+    scaled = opening.assign(scaled=opening["pulls"] * opening["epsilon"] ** 2)
+    prior = scaled[scaled["algorithm"] != "EBR"].groupby("algorithm")["scaled"]
+    constant = bool((prior.max() / prior.min() < 1.01).all())
+    ranges = prior.agg(["min", "max"])
+    words = [f"{name}: {low:.1f} to {high:.1f}" for name, low, high in ranges.itertuples()]
+    return Verdict("C28", constant, "pulls of an arm in round 1, times ε²: " + "; ".join(words))
+
+
+def ratio(table: pd.DataFrame, over: str, under: str) -> pd.DataFrame:
+    """One algorithm's pulls over another's, at each point of the table."""
+    keys = ["sweep", "setup", "deadline", "epsilon"]
+    left, right = (table[table["algorithm"] == name] for name in (over, under))
+    both = left.merge(right, on=keys, suffixes=("", "_under"))
+    return both[keys].assign(ratio=both["pulls"] / both["pulls_under"])
+
+
+def crossing(curve: pd.DataFrame, level: float) -> list[float]:
+    """Where a ratio along ε passes a level, by straight lines between the points on log axes."""
+    curve = curve.sort_values("epsilon")
+    x, y = np.log(curve["epsilon"].to_numpy()), np.log(curve["ratio"].to_numpy() / level)
+    change = np.flatnonzero(np.sign(y[:-1]) * np.sign(y[1:]) < 0)
+    return [float(np.exp(x[k] - y[k] * (x[k + 1] - x[k]) / (y[k + 1] - y[k]))) for k in change]
+
+
+def _where(places: pd.DataFrame) -> str:
+    """Name the points, each with its ratio."""
+    words = []
+    for setup, sweep, deadline, epsilon, value in places[
+        ["setup", "sweep", "deadline", "epsilon", "ratio"]
+    ].itertuples(index=False):
+        place = f"T = {deadline}" if sweep == "T" else f"ε = {epsilon:g}"
+        words.append(f"{setup} {place} ({value:.2f})")
+    return "; ".join(words) or "nowhere"
+
+
+def _c22(table: pd.DataFrame) -> Verdict:
+    deadline = table["deadline"].where(~table["algorithm"].isin(WITHOUT_DEADLINE), 0)
+    distinct = table.assign(deadline=deadline).drop_duplicates(["setup", "algorithm", "deadline", "epsilon"])
+    trials, failures = int(distinct["runs"].sum()), int(distinct["failures"].sum())
+    return Verdict("C22", failures == 0, f"{failures} failures in {trials} trials at {len(distinct)} points")
+
+
+def _c23(table: pd.DataFrame) -> Verdict:
+    rivals = [name for name in ALGORITHMS if name not in ("EBR", "sequential")]
+    curves = {name: ratio(table, name, "EBR") for name in rivals}
+    lost = {name: curve[curve["ratio"] <= 1] for name, curve in curves.items()}
+    evidence = "; ".join(f"{name} costs no more than EBR: {_where(curve)}" for name, curve in lost.items())
+    return Verdict("C23", all(curve.empty for curve in lost.values()), evidence)
+
+
+def _c24(table: pd.DataFrame) -> Verdict:
+    curves = table[table["algorithm"] == "EBR"].sort_values("deadline").groupby("setup")["pulls"]
+    savings = curves.first() / curves.min()
+    evidence = [f"{setup}: {math.log10(saving):.2f} orders of magnitude" for setup, saving in savings.items()]
+    return Verdict("C24", bool(savings.min() >= ORDER_OF_MAGNITUDE**2), "; ".join(evidence))  # several: ≥ 2
+
+
+def _c25(table: pd.DataFrame) -> Verdict:
+    over = ratio(table, "EBR", "sequential")["ratio"]
+    evidence = [f"EBR over sequential: {over.min():.2f} to {over.max():.2f}"]
+    holds = over.max() <= ORDER_OF_MAGNITUDE
+    for name in ("passive", "kδER"):
+        saving = ratio(table, name, "EBR")
+        short = saving[saving["ratio"] < ORDER_OF_MAGNITUDE]
+        holds = holds and short.empty
+        evidence.append(f"less than 10 times cheaper than {name}: {_where(short)}")
+    return Verdict("C25", bool(holds), "; ".join(evidence))
+
+
+def _c26(table: pd.DataFrame) -> Verdict:
+    falls = []
+    for setup, curve in table[table["algorithm"] == "AE"].groupby("setup"):
+        curve = curve.sort_values("deadline")
+        rises = np.diff(curve["pulls"]) > 0
+        steps = zip(curve["deadline"][:-1], curve["deadline"][1:], rises, strict=True)
+        falls += [f"{setup} from T = {before} to {after}" for before, after, rise in steps if not rise]
+    return Verdict("C26", not falls, f"AE's pulls fall with T: {'; '.join(falls) or 'nowhere'}")
+
+
+def _c27(table: pd.DataFrame) -> Verdict:
+    curves = table[table["algorithm"] == "kδER"].groupby("setup")["pulls"]
+    spread = float((curves.max() / curves.min()).max())
+    return Verdict("C27", spread < 1.05, f"kδER's pulls differ by {100 * (spread - 1):.1f} % over all T")
