@@ -42,8 +42,8 @@ class SequentialRacing:
     EBR's elimination rule with η = ε/n (n∧∞) and the deviation of Jun et al. (AISTATS 2016), which holds
     for all counts at once; the rule is applied at the end of every sweep over the survivors. The race ends
     when one arm is left or, by default, when the leader's lower bound is at least every other survivor's
-    upper bound less ε. Waiting for one arm alone (`end="lone survivor"`) ignores ε (A4), and arms that tie for
-    ever keep such a race going for ever.
+    upper bound less ε. Waiting for one arm alone (`end="lone survivor"`) ignores ε (A4), and never ends if
+    arms tie for ever.
 
     Notes
     -----
@@ -198,11 +198,11 @@ class DeltaElimination:
         per_arm = DELTA_ELIMINATION_CONSTANT / self.epsilon**2  # Q
         survivors = np.tile(np.arange(n_arms), (replicates, 1))  # S_r
         aside = np.empty((replicates, 0), dtype=np.int64)  # S′
-        beta, log_term = self._first_factor(n_arms), math.log(4 / self.delta)  # β_r and log(1/δ_r)
+        beta, delta, log_term = self._first_factor(n_arms), self.delta / 4, math.log(4 / self.delta)
         for r in range(1, self.deadline):
             sums = yield _pulls_of(survivors, count(beta * per_arm * log_term), n_arms)
             size = survivors.shape[1]
-            share = math.exp(-beta * log_term) * size  # x
+            share = delta**beta * size  # x
             best = _best(survivors, sums, max(1, math.ceil(2 * share)))
             lot = generator.integers(max(1, math.ceil(share / 2)), size=(replicates, 1))
             aside = np.hstack([aside, np.take_along_axis(best, lot, axis=1)])
@@ -210,7 +210,10 @@ class DeltaElimination:
             if survivors.shape[1] == 0:
                 break
             beta *= size / (2 * survivors.shape[1])
-            log_term = math.log((8 if released else 2) / self.delta) + r * math.log(2)
+            delta = math.ldexp(self.delta / (8 if released else 2), -r)
+            log_term = math.log((8 if released else 2) / self.delta) + r * math.log(
+                2
+            )  # log(1/δ), also of 2^-2000
         if released and survivors.shape[1] == 0 and aside.shape[1] == 1:
             return aside[:, 0]
         last = math.log((8 if released else 2) / self.delta) + self.deadline * math.log(2)
