@@ -80,7 +80,7 @@ class SequentialRacing:
         object.__setattr__(self, "sigma", positive("sigma", self.sigma))
         one_of("end", self.end, ("certified", "lone survivor"))
 
-    def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
+    def deviation(self, pulls: IntArray | FloatArray | int, n_arms: int) -> FloatArray:
         """The half-width D of the confidence interval around the mean of so many rewards."""
         return sequential_deviation(pulls, n_arms, self.delta, self.sigma)
 
@@ -88,29 +88,31 @@ class SequentialRacing:
         """Race one sweep at a time, or as many as are certain to decide nothing if rewards lie in [0, 1]."""
         slack = self.epsilon / n_arms
         survivors = Survivors(n_arms, replicates)
-        sweeps = np.zeros(replicates, dtype=np.int64)
+        sweeps = np.zeros(replicates)
         ahead = np.ones(replicates, dtype=np.int64)
         while survivors.running.any():
             survivors.add((yield survivors.pulls(ahead)))
             sweeps += ahead * survivors.running
             width = 2 * sweeps * self.deviation(sweeps, n_arms)  # W
-            survivors.drop(np.maximum(width - slack * sweeps, 0))
+            reach = np.maximum(width - slack * sweeps, 0)
             lead = survivors.first - survivors.second()
-            certified = width - self.epsilon * sweeps if self.end == "certified" else np.inf
-            survivors.end(lead >= certified)
+            survivors.drop(reach)
+            # A certified leader: L_1 ≥ U_i − ε. As ε > η, this is so too when all the others are dropped.
+            ended = lead >= width - self.epsilon * sweeps if self.end == "certified" else lead > reach
+            survivors.end(ended)
             if bounded:
                 undecided = _certain_sweeps(sweeps, width, survivors.first - survivors.last(), slack)
                 if self.end == "certified":
                     until_end = _certain_sweeps(sweeps, width, np.minimum(lead, sweeps), self.epsilon)
                     undecided = np.minimum(undecided, until_end)
-                ahead = 1 + np.floor(np.maximum(undecided - ROUNDING, 0)).astype(np.int64)
+                ahead = 1 + np.maximum(undecided - ROUNDING, 0).astype(np.int64)
         return survivors.leader
 
 
 ROUNDING = 1e-6  # sweeps: far above the rounding error of the look-ahead, which asks for one fewer near it
 
 
-def _certain_sweeps(sweeps: IntArray, width: FloatArray, gap: FloatArray, slack: float) -> FloatArray:
+def _certain_sweeps(sweeps: FloatArray, width: FloatArray, gap: FloatArray, slack: float) -> FloatArray:
     """How many more sweeps are certain to leave the gap below W(τ) − slack·τ (SequentialRacing's Notes)."""
     square = sweeps * (1 + slack)
     growth = (width + np.sqrt(width**2 + 4 * square * (sweeps - gap))) / (2 * square)
@@ -220,12 +222,11 @@ class DeltaElimination:
         pulls = _pulls_of(survivors, count(beta * per_arm * last), n_arms)
         if aside.shape[1]:
             again = math.log((2 if released else 4) * aside.shape[1] / self.delta)
-            pulls += _pulls_of(aside, count(per_arm * again), n_arms)
+            np.put_along_axis(pulls, aside, count(per_arm * again), axis=1)
         sums = yield pulls
-        arm: IntArray = np.divide(sums, pulls, out=np.full(sums.shape, -np.inf), where=pulls > 0).argmax(
-            axis=1
-        )
-        return arm
+        finalists = np.sort(np.hstack([survivors, aside]), axis=1)
+        rewards, counts = (np.take_along_axis(table, finalists, axis=1) for table in (sums, pulls))
+        return np.take_along_axis(finalists, (rewards / counts).argmax(axis=1)[:, None], axis=1)[:, 0]
 
     def _first_factor(self, n_arms: int) -> float:
         """β₁."""

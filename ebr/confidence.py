@@ -20,7 +20,9 @@ def deviation(
     return np.sqrt(variance / np.asarray(pulls, dtype=np.float64))
 
 
-def sequential_deviation(pulls: IntArray | int, n_arms: int, delta: float, sigma: float = 0.5) -> FloatArray:
+def sequential_deviation(
+    pulls: IntArray | FloatArray | int, n_arms: int, delta: float, sigma: float = 0.5
+) -> FloatArray:
     """D(τ, ω) = 4σ √(log(log₂(2τ)/ω) / τ) with ω = √(δ/(6n)), valid for all τ at once.
 
     The bound of Jun, Jamieson, Nowak and Zhu, *Top Arm Identification in Multi-Armed Bandits with Batch

@@ -114,7 +114,7 @@ def draw_sums(
 
 
 @draw_sums.register
-def _(problem: Bernoulli, arms: Arms, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
+def _(problem: Bernoulli, arms: Arms, pulls: IntArray, generator: np.random.Generator) -> IntArray:
     # Arm by arm: numpy keeps its set-up while count and probability stay the same from draw to draw.
     return np.asarray(generator.binomial(pulls, problem.means[arms, None]))
 
@@ -138,16 +138,21 @@ def _rounds(
     try:
         pulls = next(game)
         while True:
-            by_arm = pulls.T
-            sums = np.zeros(by_arm.shape)
-            pulled = by_arm.any(axis=1)
-            arms = slice(None) if pulled.all() else np.flatnonzero(pulled)  # a slice makes no copy
-            sums[arms] = draw_sums(problem, arms, by_arm[arms], generator)
-            yield pulls, sums.T
-            pulls = game.send(sums.T)
+            sums = _draw(problem, pulls.T, generator).T
+            yield pulls, sums
+            pulls = game.send(sums)
     except StopIteration as end:
         arm: IntArray = end.value
         return arm
+
+
+def _draw(problem: Problem, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
+    """Draw the sums of a round (arms × replicates), passing over the arms that nobody pulls."""
+    pulled = pulls.any(axis=1)
+    arms = slice(None) if pulled.all() else np.flatnonzero(pulled)  # a slice makes no copy
+    sums = np.zeros(pulls.shape)
+    sums[arms] = draw_sums(problem, arms, pulls[arms], generator)
+    return sums
 
 
 def _play(

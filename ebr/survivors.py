@@ -32,7 +32,8 @@ class Survivors:
         self._replicates = np.arange(replicates)
         self._arms = np.arange(n_arms)
         self._alive = np.ones(self._shape, dtype=bool)
-        self._sums = np.zeros(self._shape)
+        self._sums = np.zeros(self._shape)  # −∞ for an arm that is dropped
+        self._row: IntArray = np.zeros(replicates, dtype=np.int64)  # the leader's
 
     def pulls(self, each: IntArray | int) -> IntArray:
         """What to ask for: so many pulls (one number, or one a replicate) of every survivor."""
@@ -46,15 +47,15 @@ class Survivors:
     def add(self, sums: FloatArray) -> None:
         """Take in the rewards' sums of a round and see who leads."""
         self._sums += sums.T if len(self._arms) == len(sums.T) else sums.T[self._arms]
-        standing = np.where(self._alive, self._sums, -np.inf)
-        row = standing.argmax(axis=0)
-        self.first = np.where(self.running, standing[row, self._replicates], self.first)
-        self.leader = np.where(self.running, self._arms[row], self.leader)
+        self._row = self._sums.argmax(axis=0)
+        self.first = np.where(self.running, self._sums[self._row, self._replicates], self.first)
+        self.leader = np.where(self.running, self._arms[self._row], self.leader)
 
     def second(self) -> FloatArray:
         """The largest sum but the leader's; −∞ where the leader is alone."""
-        rivals = self._alive & (self._arms[:, None] != self.leader)
-        return np.asarray(np.where(rivals, self._sums, -np.inf).max(axis=0))
+        rivals = self._sums.copy()
+        rivals[self._row, self._replicates] = -np.inf
+        return np.asarray(rivals.max(axis=0))
 
     def last(self) -> FloatArray:
         """The smallest sum of a survivor, which the leader's is where there is no other."""
@@ -63,7 +64,9 @@ class Survivors:
 
     def drop(self, reach: FloatArray | float) -> None:
         """Drop every arm that is more than `reach` behind the leader."""
-        self._alive &= (self._sums >= self.first - reach) | ~self.running
+        dropped = (self._sums < self.first - reach) & self.running
+        self._alive &= ~dropped
+        np.putmask(self._sums, dropped, -np.inf)
 
     def size(self) -> IntArray:
         """How many arms survive in each replicate that runs."""

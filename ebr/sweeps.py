@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 import pandas as pd
+from joblib.externals.loky import get_reusable_executor
 from tqdm import tqdm
 
 from ebr.parameters import whole
@@ -72,8 +73,11 @@ def _workers() -> Iterator[None]:
     """Send joblib's work to the cluster that DASK names, else to all local cores."""
     address = os.environ.get("DASK")
     if not address:
-        with joblib.parallel_config(backend="loky", n_jobs=-1):
-            yield
+        try:
+            with joblib.parallel_config(backend="loky", n_jobs=-1):
+                yield
+        finally:
+            get_reusable_executor().shutdown(wait=True)  # else the workers linger, with their memory
         return
     from distributed import Client
 
