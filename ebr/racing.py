@@ -114,9 +114,8 @@ class ElasticBatchRacing:
             # R_t: U_i < max L_j + ε/(n∧T), that is, more than 2D − ε/(n∧T) behind the leader.
             reach = pulled * (2 * self.deviation(pulled, n_arms) - slack)
             survivors.drop(np.maximum(reach, 0) if self.returned_from == "last round" else reach)
-            size = survivors.size()
-            survivors.leader[survivors.running & (size == 0)] = -1
-            survivors.end((size if before is None else before) <= 1)
+            survivors.end((survivors.size() if before is None else before) <= 1)
             if not survivors.running.any():
                 break
+        survivors.end(survivors.running)
         return survivors.leader

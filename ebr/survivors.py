@@ -18,10 +18,10 @@ class Survivors:
     ----------
     running
         Which replicates go on.
-    leader
-        The arm with the largest sum in each replicate, as of the last round that it played.
     first
-        That sum.
+        The largest sum in each replicate, as of the last round that it played: the leader's.
+    leader
+        Whose it is, for replicates that have ended; −1 if nobody was left.
     """
 
     def __init__(self, n_arms: int, replicates: int) -> None:
@@ -33,7 +33,6 @@ class Survivors:
         self._arms = np.arange(n_arms)
         self._alive = np.ones(self._shape, dtype=bool)
         self._sums = np.zeros(self._shape)  # −∞ for an arm that is dropped
-        self._row: IntArray = np.zeros(replicates, dtype=np.int64)  # the leader's
 
     def pulls(self, each: IntArray | int) -> IntArray:
         """What to ask for: so many pulls (one number, or one a replicate) of every survivor."""
@@ -45,16 +44,14 @@ class Survivors:
         return table.T
 
     def add(self, sums: FloatArray) -> None:
-        """Take in the rewards' sums of a round and see who leads."""
+        """Take in the rewards' sums of a round."""
         self._sums += sums.T if len(self._arms) == len(sums.T) else sums.T[self._arms]
-        self._row = self._sums.argmax(axis=0)
-        self.first = np.where(self.running, self._sums[self._row, self._replicates], self.first)
-        self.leader = np.where(self.running, self._arms[self._row], self.leader)
+        self.first = np.where(self.running, self._sums.max(axis=0), self.first)
 
     def second(self) -> FloatArray:
         """The largest sum but the leader's; −∞ where the leader is alone."""
         rivals = self._sums.copy()
-        rivals[self._row, self._replicates] = -np.inf
+        rivals[rivals.argmax(axis=0), self._replicates] = -np.inf
         return np.asarray(rivals.max(axis=0))
 
     def last(self) -> FloatArray:
@@ -74,7 +71,13 @@ class Survivors:
 
     def end(self, ended: BoolArray) -> None:
         """End some replicates, and forget the arms that nobody pulls any more."""
-        self.running &= ~ended
+        ending = np.flatnonzero(self.running & ended)
+        if len(ending):
+            sums = self._sums if len(ending) == len(ended) else self._sums[:, ending]
+            leader = sums.argmax(axis=0)
+            nobody = np.isinf(sums[leader, np.arange(len(ending))])
+            self.leader[ending] = np.where(nobody, -1, self._arms[leader])
+            self.running[ending] = False
         needed = np.asarray((self._alive & self.running).any(axis=1))
         if 0 < np.count_nonzero(needed) < 0.8 * len(needed):  # a few dead rows cost less than a copy
             self._arms = self._arms[needed]
