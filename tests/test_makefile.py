@@ -71,6 +71,8 @@ class Project:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            # A shell's background jobs ignore Ctrl-C, and so would their children; a user's make does not.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def built(self):
