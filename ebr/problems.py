@@ -1,6 +1,8 @@
 """Bandit problems: arms with means in [0, 1], and how hard they are (the paper's section 2)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,16 @@ from numpy.typing import ArrayLike
 
 from ebr.parameters import BoolArray, FloatArray, IntArray, in_unit_interval, positive, whole
 
-__all__ = ["Bernoulli", "Gaussian", "Problem", "setup_1", "setup_2"]
+__all__ = [
+    "Bernoulli",
+    "Gaussian",
+    "Problem",
+    "hardest",
+    "hardest_complexity",
+    "nonempty_partitions",
+    "setup_1",
+    "setup_2",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +100,51 @@ def setup_1(n_arms: int = 100) -> Bernoulli:
 def setup_2(n_arms: int = 100) -> Bernoulli:
     """Section 5's Setup 2, all arms close: means from 0.9 down to 0.65."""
     return Bernoulli(np.linspace(0.9, 0.65, whole("n_arms", n_arms, 2)))
+
+
+def nonempty_partitions(n_arms: int, deadline: int) -> list[tuple[int, ...]]:
+    """Every γ ∈ [T]^n whose P_γ holds a problem: the largest index occurs at least twice.
+
+    The best arm takes the runner-up's gap, so the two share the smallest gap and the hardest bin (E5).
+    """
+    indices = range(1, whole("deadline", deadline, 1) + 1)
+    return [
+        gamma for gamma in product(indices, repeat=whole("n_arms", n_arms, 2)) if gamma.count(max(gamma)) > 1
+    ]
+
+
+def hardest_complexity(gamma: Sequence[int], epsilon: float, deadline: int) -> float:
+    """The supremum of H over P_γ: Σ_i (ε^{γ_i/T} + ε)^{−2}, ε^{−2} for γ_i = T, where gaps go below ε."""
+    index = _checked_index(gamma, deadline)
+    smallest = in_unit_interval("epsilon", epsilon) ** (index / deadline)
+    return float((np.where(index == deadline, epsilon, smallest + epsilon) ** -2.0).sum())
+
+
+def hardest(
+    gamma: Sequence[int], epsilon: float, deadline: int, sigma: float = 0.5, shrink: float = 1.0
+) -> Gaussian:
+    """The proofs' hardest problem of P_γ: Gaussian arms with Δ_i = ε^{γ_i/T}, the best mean at 1 − ε.
+
+    There the gaps of γ_i = T are ε, where H is a quarter of what it is just below; `shrink` < 1 multiplies
+    them and so attains the supremum. Every gap is one part in 10⁹ larger, lest rounding move it to a harder
+    bin.
+    """
+    index = _checked_index(gamma, deadline)
+    smallest = in_unit_interval("epsilon", epsilon) ** (index / deadline) * (1 + 1e-9)
+    gaps = smallest * np.where(index == deadline, shrink, 1)
+    gaps[index.argmax()] = 0.0  # the best arm: the first of those that share the hardest bin
+    if 1 - epsilon - gaps.max() < 0:
+        raise ValueError(f"epsilon must leave room for a gap of {gaps.max():.3g} below 1 − ε, got {epsilon}")
+    return Gaussian(1 - epsilon - gaps, sigma)
+
+
+def _checked_index(gamma: Sequence[int], deadline: int) -> IntArray:
+    index = np.asarray(gamma, dtype=np.int64)
+    if index.min() < 1 or index.max() > deadline:
+        raise ValueError(f"gamma must lie in 1 … {deadline}, the deadline, got {tuple(gamma)}")
+    if np.count_nonzero(index == index.max()) < 2:
+        raise ValueError(f"gamma must have its largest index twice or P_γ is empty, got {tuple(gamma)}")
+    return index
 
 
 def _checked_means(means: Any) -> FloatArray:

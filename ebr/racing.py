@@ -101,9 +101,13 @@ class ElasticBatchRacing:
         """The half-width D of the confidence interval around the mean of so many rewards."""
         return deviation(pulls, n_arms, self.deadline, self.delta, self.sigma)
 
+    def slack(self, n_arms: int) -> float:
+        """η = ε/(n∧T): how far above the best lower bound an upper bound must reach to survive."""
+        return self.epsilon / min(n_arms, self.deadline)
+
     def play(self, n_arms: int, replicates: int = 1) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
-        slack = self.epsilon / min(n_arms, self.deadline)
+        slack = self.slack(n_arms)
         survivors = Survivors(n_arms, replicates)  # S_1, which the paper calls S_0
         pulled = 0
         for target in self.pulls_by_round(n_arms):

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ebr.baselines import AggressiveElimination, DeltaElimination, Passive, SequentialRacing
+from ebr.findings import Finding
 from ebr.parameters import in_unit_interval, whole
 from ebr.problems import Problem, setup_1, setup_2
 from ebr.racing import Algorithm, ElasticBatchRacing
@@ -17,13 +17,12 @@ from ebr.sweeps import Point
 __all__ = [
     "ALGORITHMS",
     "SETUPS",
-    "Verdict",
     "c28",
     "crossing",
+    "findings",
     "first_rounds",
     "points",
     "ratio",
-    "verdicts",
 ]
 
 SETUPS: dict[str, Callable[[int], Problem]] = {"Setup 1": setup_1, "Setup 2": setup_2}
@@ -39,6 +38,7 @@ ALGORITHMS: dict[str, Maker] = {
     "passive": lambda deadline, epsilon, delta: Passive(epsilon, delta),
 }
 WITHOUT_DEADLINE = ("sequential", "passive")
+RIVALS = tuple(name for name in ALGORITHMS if name not in ("EBR", "sequential"))
 ORDER_OF_MAGNITUDE = 10.0
 
 
@@ -71,22 +71,17 @@ def points(
     return sorted(made, key=lambda point: point.labels["algorithm"] != "sequential")
 
 
-class Verdict(NamedTuple):
-    """Whether a claim holds on the points at hand, and the numbers that say so."""
+def findings(table: pd.DataFrame) -> list[Finding]:
+    """Check C22 to C27, C31 and C32 on a table of `sweep`, whole or one panel.
 
-    claim: str
-    holds: bool
-    evidence: str
-
-
-def verdicts(table: pd.DataFrame) -> list[Verdict]:
-    """Check C22 to C27 on a table of `sweep`, whole or one panel; a claim without its points is left out."""
-    checks = [_c22(table), _c23(table)]
+    A claim without its points is left out.
+    """
+    checks = [_c22(table), _c23(table), _c32(table)]
     by_deadline, by_epsilon = table[table["sweep"] == "T"], table[table["sweep"] == "ε"]
     if len(by_deadline):
         checks += [_c24(by_deadline), _c26(by_deadline), _c27(by_deadline)]
     if len(by_epsilon):
-        checks += [_c25(by_epsilon)]
+        checks += [_c25(by_epsilon), _c31(by_epsilon)]
     return sorted(checks)
 
 
@@ -103,14 +98,14 @@ def first_rounds(epsilons: Iterable[float], deadline: int = 15, delta: float = 0
     return pd.DataFrame(rows, columns=["algorithm", "epsilon", "pulls", "share"])
 
 
-def c28(opening: pd.DataFrame) -> Verdict:
+def c28(opening: pd.DataFrame) -> Finding:
     """Check C28 on `first_rounds`: kδER and AE pull each arm Õ(ε^{−2}) times at once."""
     scaled = opening.assign(scaled=opening["pulls"] * opening["epsilon"] ** 2)
     prior = scaled[scaled["algorithm"] != "EBR"].groupby("algorithm")["scaled"]
     constant = bool((prior.max() / prior.min() < 1.01).all())
     ranges = prior.agg(["min", "max"])
     words = [f"{name}: {low:.1f} to {high:.1f}" for name, low, high in ranges.itertuples()]
-    return Verdict("C28", constant, "pulls of an arm in round 1, times ε²: " + "; ".join(words))
+    return Finding("C28", constant, "pulls of an arm in round 1, times ε²: " + "; ".join(words))
 
 
 def ratio(table: pd.DataFrame, over: str, under: str) -> pd.DataFrame:
@@ -140,29 +135,28 @@ def _where(places: pd.DataFrame) -> str:
     return "; ".join(words) or "nowhere"
 
 
-def _c22(table: pd.DataFrame) -> Verdict:
+def _c22(table: pd.DataFrame) -> Finding:
     deadline = table["deadline"].where(~table["algorithm"].isin(WITHOUT_DEADLINE), 0)
     distinct = table.assign(deadline=deadline).drop_duplicates(["setup", "algorithm", "deadline", "epsilon"])
     trials, failures = int(distinct["runs"].sum()), int(distinct["failures"].sum())
-    return Verdict("C22", failures == 0, f"{failures} failures in {trials} trials at {len(distinct)} points")
+    return Finding("C22", failures == 0, f"{failures} failures in {trials} trials at {len(distinct)} points")
 
 
-def _c23(table: pd.DataFrame) -> Verdict:
-    rivals = [name for name in ALGORITHMS if name not in ("EBR", "sequential")]
-    curves = {name: ratio(table, name, "EBR") for name in rivals}
+def _c23(table: pd.DataFrame) -> Finding:
+    curves = {name: ratio(table, name, "EBR") for name in RIVALS}
     lost = {name: curve[curve["ratio"] <= 1] for name, curve in curves.items()}
     evidence = "; ".join(f"{name} costs no more than EBR: {_where(curve)}" for name, curve in lost.items())
-    return Verdict("C23", all(curve.empty for curve in lost.values()), evidence)
+    return Finding("C23", all(curve.empty for curve in lost.values()), evidence)
 
 
-def _c24(table: pd.DataFrame) -> Verdict:
+def _c24(table: pd.DataFrame) -> Finding:
     curves = table[table["algorithm"] == "EBR"].sort_values("deadline").groupby("setup")["pulls"]
     savings = curves.first() / curves.min()
     evidence = [f"{setup}: {math.log10(saving):.2f} orders of magnitude" for setup, saving in savings.items()]
-    return Verdict("C24", bool(savings.min() >= ORDER_OF_MAGNITUDE**2), "; ".join(evidence))  # several: ≥ 2
+    return Finding("C24", bool(savings.min() >= ORDER_OF_MAGNITUDE**2), "; ".join(evidence))  # several: ≥ 2
 
 
-def _c25(table: pd.DataFrame) -> Verdict:
+def _c25(table: pd.DataFrame) -> Finding:
     over = ratio(table, "EBR", "sequential")["ratio"]
     evidence = [f"EBR over sequential: {over.min():.2f} to {over.max():.2f}"]
     holds = over.max() <= ORDER_OF_MAGNITUDE
@@ -171,20 +165,42 @@ def _c25(table: pd.DataFrame) -> Verdict:
         short = saving[saving["ratio"] < ORDER_OF_MAGNITUDE]
         holds = holds and short.empty
         evidence.append(f"less than 10 times cheaper than {name}: {_where(short)}")
-    return Verdict("C25", bool(holds), "; ".join(evidence))
+    return Finding("C25", bool(holds), "; ".join(evidence))
 
 
-def _c26(table: pd.DataFrame) -> Verdict:
+def _c26(table: pd.DataFrame) -> Finding:
     falls = []
     for setup, curve in table[table["algorithm"] == "AE"].groupby("setup"):
         curve = curve.sort_values("deadline")
         rises = np.diff(curve["pulls"]) > 0
         steps = zip(curve["deadline"][:-1], curve["deadline"][1:], rises, strict=True)
         falls += [f"{setup} from T = {before} to {after}" for before, after, rise in steps if not rise]
-    return Verdict("C26", not falls, f"AE's pulls fall with T: {'; '.join(falls) or 'nowhere'}")
+    return Finding("C26", not falls, f"AE's pulls fall with T: {'; '.join(falls) or 'nowhere'}")
 
 
-def _c27(table: pd.DataFrame) -> Verdict:
+def _c27(table: pd.DataFrame) -> Finding:
     curves = table[table["algorithm"] == "kδER"].groupby("setup")["pulls"]
     spread = float((curves.max() / curves.min()).max())
-    return Verdict("C27", spread < 1.05, f"kδER's pulls differ by {100 * (spread - 1):.1f} % over all T")
+    return Finding("C27", spread < 1.05, f"kδER's pulls differ by {100 * (spread - 1):.1f} % over all T")
+
+
+def _c31(table: pd.DataFrame) -> Finding:
+    curves = {name: ratio(table, name, "EBR") for name in RIVALS}
+    least = {name: float(curve["ratio"].min()) for name, curve in curves.items()}
+    smallest = {name: curve[curve["epsilon"] == curve["epsilon"].min()] for name, curve in curves.items()}
+    at_smallest = {name: float(curve["ratio"].min()) for name, curve in smallest.items()}
+    words = [f"{name} {least[name]:.2f} to {curves[name]['ratio'].max():.0f}" for name in RIVALS]
+    floor = ", ".join(f"{name} {at_smallest[name]:.0f}" for name in RIVALS)
+    epsilon = table["epsilon"].min()
+    evidence = f"pulls over EBR's: {'; '.join(words)}; at ε = {epsilon:g}, on the dearer setup: {floor}"
+    several = ORDER_OF_MAGNITUDE**2
+    holds, repaired = (min(found.values()) >= several for found in (least, at_smallest))
+    return Finding("C31", holds, evidence, repaired)
+
+
+def _c32(table: pd.DataFrame) -> Finding:
+    below = ratio(table, "EBR", "sequential")
+    above = ratio(table, "EBR", "passive")
+    outside = below[below["ratio"] < 1], above[above["ratio"] > 1]
+    evidence = f"EBR below sequential: {_where(outside[0])}; above passive: {_where(outside[1])}"
+    return Finding("C32", all(part.empty for part in outside), evidence)

@@ -65,14 +65,9 @@ def simulate(
     per_arm
         Keep every arm's number of pulls as well (runs × arms integers).
     """
-    check(algorithm, problem, seed)
-    size = max(1, CELLS_PER_BLOCK // problem.n_arms)
-    starts = range(0, whole("runs", runs, 1), size)
     parts = [
-        _play(
-            algorithm, problem, min(size, runs - start), _generator(algorithm, problem, seed, block), per_arm
-        )
-        for block, start in enumerate(starts)
+        _play(algorithm, race, replicates, problem.n_arms if per_arm else 0)
+        for replicates, race in blocks(algorithm, problem, runs, seed)
     ]
     pulls, rounds, arm, arm_pulls = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Simulation(problem, pulls, rounds, arm, arm_pulls if per_arm else None)
@@ -155,19 +150,25 @@ def _draw(problem: Problem, pulls: IntArray, generator: np.random.Generator) -> 
     return sums
 
 
+def blocks(
+    algorithm: Algorithm, problem: Problem, runs: int, seed: int
+) -> Generator[tuple[int, Rounds], None, None]:
+    """The races of so many runs, block by block: how many replicates, and their rounds."""
+    check(algorithm, problem, seed)
+    size = max(1, CELLS_PER_BLOCK // problem.n_arms)
+    for block, start in enumerate(range(0, whole("runs", runs, 1), size)):
+        replicates = min(size, runs - start)
+        yield replicates, _rounds(algorithm, problem, replicates, _generator(algorithm, problem, seed, block))
+
+
 def _play(
-    algorithm: Algorithm,
-    problem: Problem,
-    replicates: int,
-    generator: np.random.Generator,
-    per_arm: bool,
+    algorithm: Algorithm, race: Rounds, replicates: int, counted_arms: int
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Pulls, rounds, arms and pulls per arm of one block."""
     total = np.zeros(replicates, dtype=np.int64)
     rounds = np.zeros(replicates, dtype=np.int64)
-    arm_pulls = np.zeros((replicates, problem.n_arms if per_arm else 0), dtype=np.int64)
+    arm_pulls = np.zeros((replicates, counted_arms), dtype=np.int64)
     one_pull_a_round = getattr(algorithm, "one_pull_a_round", False)
-    race = _rounds(algorithm, problem, replicates, generator)
     while True:
         try:
             pulls, _ = next(race)
@@ -176,7 +177,7 @@ def _play(
         in_round = pulls.sum(axis=1)
         total += in_round
         rounds += in_round if one_pull_a_round else in_round > 0
-        if per_arm:
+        if counted_arms:
             arm_pulls += pulls
 
 

@@ -9,7 +9,12 @@ import pytest
 import ebr
 from ebr import choices, section5
 
-GOOD = {"EBR": 1.0, "kδER": 60.0, "AE": 30.0, "sequential": 0.5, "passive": 20.0}
+GOOD = {"EBR": 1.0, "kδER": 600.0, "AE": 300.0, "sequential": 0.5, "passive": 200.0}
+ALONG_T = {
+    "EBR": {1: 1, 2: 0.1, 50: 1 / 300},
+    "AE": {1: 1, 2: 2, 50: 3},
+    "sequential": dict.fromkeys((1, 2, 50), 0.001),
+}
 
 
 def table():
@@ -21,9 +26,7 @@ def table():
         ]:
             for name, pulls in GOOD.items():
                 if sweep == "T":
-                    pulls *= {"EBR": {1: 1, 2: 0.1, 50: 1 / 300}, "AE": {1: 1, 2: 2, 50: 3}}.get(
-                        name, {}
-                    ).get(deadline, 1)
+                    pulls *= ALONG_T.get(name, {}).get(deadline, 1)
                 rows.append((sweep, setup, name, deadline, epsilon, pulls, 0.0, 3, 0, 100))
     columns = [
         "sweep",
@@ -41,7 +44,7 @@ def table():
 
 
 def failing(frame):
-    return {verdict.claim for verdict in section5.verdicts(frame) if not verdict.holds}
+    return {finding.claim for finding in section5.findings(frame) if not finding.holds}
 
 
 def plant(frame, column, value, **where):
@@ -52,21 +55,25 @@ def plant(frame, column, value, **where):
 
 def test_a_table_that_fulfils_every_claim_passes():
     assert failing(table()) == set()
-    assert {verdict.claim for verdict in section5.verdicts(table())} == {f"C{k}" for k in range(22, 28)}
+    assert {finding.claim for finding in section5.findings(table())} == {
+        f"C{k}" for k in [*range(22, 28), 31, 32]
+    }
 
 
 @pytest.mark.parametrize(
     ("claims", "column", "value", "where"),
     [
         ({"C22"}, "failures", 1, {"setup": "Setup 2", "algorithm": "AE", "deadline": 50}),
-        ({"C23"}, "pulls", 0.9, {"setup": "Setup 1", "algorithm": "AE", "epsilon": 0.3}),
-        ({"C23", "C25"}, "pulls", 1.0, {"setup": "Setup 1", "algorithm": "passive", "epsilon": 0.3}),
+        ({"C23", "C31"}, "pulls", 0.9, {"setup": "Setup 1", "algorithm": "AE", "epsilon": 0.3}),
+        ({"C23", "C25", "C31"}, "pulls", 1.0, {"setup": "Setup 1", "algorithm": "passive", "epsilon": 0.3}),
         ({"C24"}, "pulls", 0.02, {"setup": "Setup 1", "algorithm": "EBR", "deadline": 50}),
-        ({"C25"}, "pulls", 9.9, {"setup": "Setup 2", "algorithm": "passive", "epsilon": 0.1}),
-        ({"C25"}, "pulls", 9.9, {"setup": "Setup 2", "algorithm": "kδER", "epsilon": 0.1}),
+        ({"C25", "C31"}, "pulls", 9.9, {"setup": "Setup 2", "algorithm": "passive", "epsilon": 0.1}),
+        ({"C25", "C31"}, "pulls", 9.9, {"setup": "Setup 2", "algorithm": "kδER", "epsilon": 0.1}),
         ({"C25"}, "pulls", 0.09, {"setup": "Setup 2", "algorithm": "sequential", "epsilon": 0.1}),
-        ({"C26"}, "pulls", 20.0, {"setup": "Setup 1", "algorithm": "AE", "deadline": 2}),
+        ({"C26"}, "pulls", 200.0, {"setup": "Setup 1", "algorithm": "AE", "deadline": 2}),
         ({"C27"}, "pulls", 50.0, {"setup": "Setup 1", "algorithm": "kδER", "deadline": 2}),
+        ({"C31"}, "pulls", 90.0, {"setup": "Setup 2", "algorithm": "AE", "epsilon": 0.3}),
+        ({"C32"}, "pulls", 1.1, {"setup": "Setup 2", "algorithm": "sequential", "epsilon": 0.3}),
     ],
 )
 def test_a_planted_error_fails_its_claim_and_no_other(claims, column, value, where):
@@ -75,12 +82,12 @@ def test_a_planted_error_fails_its_claim_and_no_other(claims, column, value, whe
 
 def test_the_evidence_names_the_place():
     frame = plant(table(), "pulls", 0.9, setup="Setup 1", algorithm="AE", epsilon=0.3)
-    (evidence,) = (verdict.evidence for verdict in section5.verdicts(frame) if verdict.claim == "C23")
+    (evidence,) = (finding.evidence for finding in section5.findings(frame) if finding.claim == "C23")
     assert "AE costs no more than EBR: Setup 1 ε = 0.3 (0.90)" in evidence
 
 
 def test_repeated_points_of_what_knows_no_deadline_count_once_as_trials():
-    (evidence,) = (verdict.evidence for verdict in section5.verdicts(table()) if verdict.claim == "C22")
+    (evidence,) = (finding.evidence for finding in section5.findings(table()) if finding.claim == "C22")
     # By setup: 3 algorithms × 3 deadlines + 2 alone, and 5 algorithms × 2 tolerances.
     assert evidence == f"0 failures in {2 * (11 + 10) * 100} trials at {2 * (11 + 10)} points"
 

@@ -1,0 +1,144 @@
+"""Every bound of the paper as a function that names its theorem, as printed and as corrected.
+
+All are for the problem's own σ, a deadline of T rounds, ε and δ.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ebr.confidence import SELF_NORMALISED, fixed_count_ratio
+from ebr.parameters import FloatArray, in_unit_interval, whole
+from ebr.problems import Problem, hardest_complexity
+
+__all__ = [
+    "RUNTIME_CONSTANT",
+    "elimination_need",
+    "hardest_upper_bound",
+    "partition_lower_bound",
+    "partition_upper_bound",
+    "passive_pulls",
+    "problem_upper_bound",
+    "recommended_gap",
+    "runtime",
+    "schedule",
+]
+
+SCHEDULE_CONSTANT = 80  # Algorithm 1 and Theorem 1
+RUNTIME_CONSTANT = 16 * SELF_NORMALISED  # 86.2, what Lemma "runtime" needs on the event E in place of 80 (E1)
+
+
+def _log_term(problem: Problem, deadline: int, delta: float) -> float:
+    """L = log(nT/δ)."""
+    return math.log(problem.n_arms * deadline / in_unit_interval("delta", delta))
+
+
+def schedule(problem: Problem, epsilon: float, deadline: int, delta: float) -> FloatArray:
+    """80σ² log(nT/δ) ε^{−2t/T} for t = 1 … T: Algorithm 1's pulls of a survivor, before the ceiling."""
+    rounds = np.arange(1, whole("deadline", deadline, 1) + 1)
+    first = SCHEDULE_CONSTANT * problem.sigma**2 * _log_term(problem, deadline, delta)
+    return np.asarray(first * in_unit_interval("epsilon", epsilon) ** (-2 * rounds / deadline))
+
+
+def runtime(
+    gap: FloatArray, problem: Problem, deadline: int, delta: float, constant: float = RUNTIME_CONSTANT
+) -> FloatArray:
+    """Lemma "runtime": on E an arm with this gap to a survivor is gone after c σ² log(nT/δ) / Δ² pulls.
+
+    The paper prints c = 80; four deviations must fit into the gap, which takes c = 16 (4 + 2 log 2) (E1).
+    """
+    return np.asarray(constant * problem.sigma**2 * _log_term(problem, deadline, delta) / gap**2)
+
+
+def partition_upper_bound(
+    problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False
+) -> float:
+    """Theorem 1: Ñ_T ≤ Σ_i ⌈80σ² log(nT/δ) ε^{−2γ_i/T}⌉; printed without the ceilings (E2)."""
+    pulls = schedule(problem, epsilon, deadline, delta)[problem.partition(epsilon, deadline) - 1]
+    return float((pulls if printed else np.ceil(pulls)).sum())
+
+
+def hardest_upper_bound(
+    problem: Problem,
+    epsilon: float,
+    deadline: int,
+    delta: float,
+    printed: bool = False,
+    constant: float = 320,
+) -> float:
+    """Theorem 1, second form: Ñ_T ≤ 320σ² log(nT/δ) sup_{P_γ} H + n; printed without n (E2)."""
+    gamma = problem.partition(epsilon, deadline)
+    worst = hardest_complexity(gamma.tolist(), epsilon, deadline)
+    main = constant * problem.sigma**2 * _log_term(problem, deadline, delta) * worst
+    return main + (0 if printed else problem.n_arms)
+
+
+def problem_upper_bound(
+    problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False, constant: float = 0
+) -> float:
+    """Theorem 2: Ñ_T ≤ 320σ² ε^{−2/T} log(nT/δ) H(ν) + n; printed with 640 and without n (E2)."""
+    constant = constant or (640 if printed else 320)
+    overpull = float(in_unit_interval("epsilon", epsilon) ** (-2 / whole("deadline", deadline, 1)))
+    main = constant * problem.sigma**2 * overpull * _log_term(problem, deadline, delta)
+    return main * problem.complexity(epsilon) + (0 if printed else problem.n_arms)
+
+
+def partition_lower_bound(
+    gamma: Sequence[int],
+    epsilon: float,
+    deadline: int,
+    delta: float,
+    sigma: float = 0.5,
+    printed: bool = False,
+) -> float:
+    """Theorem 3: an (ε, δ)-PAC algorithm has E[Ñ_T] ≥ 2σ² log(1/2.4δ) Σ_i (ε^{γ_i/T} + ε)^{−2}.
+
+    On some ν ∈ P_γ. Printed with sup_{P_γ} H in place of the sum, which is up to four times as much where
+    γ_i = T and which the proof, whose gaps are ε there, does not reach (E5).
+    """
+    supremum = hardest_complexity(gamma, epsilon, deadline)  # also checks γ
+    reached = float(((epsilon ** (np.asarray(gamma) / deadline) + epsilon) ** -2.0).sum())
+    return (
+        2
+        * sigma**2
+        * math.log(1 / (2.4 * in_unit_interval("delta", delta)))
+        * (supremum if printed else reached)
+    )
+
+
+def passive_pulls(n_arms: int, epsilon: float, delta: float, sigma: float = 0.5) -> float:
+    """Section 5's N̄_ε(δ) = 80σ² log(n/δ) / ε²: pulls of each arm that suffice in a single round."""
+    log_term = math.log(n_arms / in_unit_interval("delta", delta))
+    return SCHEDULE_CONSTANT * sigma**2 * log_term / in_unit_interval("epsilon", epsilon) ** 2
+
+
+def recommended_gap(n_arms: int, deadline: int, delta: float, shrink: float = 1.0) -> float:
+    """How far from the best Algorithm 1's arm can be on E′, in units of ε.
+
+    E′ is the event that Hoeffding's intervals ± D′ cover at every count of the schedule; P(E′) ≥ 1 − δ.
+    (k−1)(1/k − 2(1−r)y)⁺ + 2ry with k = n∧T, r = `fixed_count_ratio` and y = √((4 + 2 log 2)/80). At most
+    k − 1 rounds can lose the best survivor, each to an arm at most η − 2(D−D′) below it, and the argmax of
+    the last round adds 2D′; D = yε there, and more in earlier rounds. A ceiling can only make D smaller, to
+    `shrink` times as much. The bound is convex in `shrink` and below 1 at both its ends, 0 and 1: that
+    proves Theorem 1's guarantee, which the paper's own event E does not.
+    """
+    k = min(n_arms, deadline)
+    r = fixed_count_ratio(n_arms, deadline, delta)
+    y = shrink * math.sqrt(SELF_NORMALISED / SCHEDULE_CONSTANT)
+    return (k - 1) * max(1 / k - 2 * (1 - r) * y, 0) + 2 * r * y
+
+
+def elimination_need(
+    n_arms: int, deadline: int, delta: float, shrink: float = 1.0, tolerance: float = 1.0
+) -> float:
+    """What dropping an arm with Δ_i ≥ g = ε^{γ_i/T} in round γ_i needs on E′, in units of g.
+
+    2(1+r)y + (k−1)(u/k − 2(1−r)y)⁺ − u/k with the letters of `recommended_gap` and u = ε/g, the `tolerance`:
+    twice D + D′ must fit into the gap to the best survivor, which is Δ_i less what k − 1 rounds can lose, and
+    η. Convex in `shrink` and in u, and below 1 at their ends: so Theorem 1 needs no more than 80 pulls.
+    """
+    k = min(n_arms, deadline)
+    r = fixed_count_ratio(n_arms, deadline, delta)
+    y = shrink * math.sqrt(SELF_NORMALISED / SCHEDULE_CONSTANT)
+    return 2 * (1 + r) * y + (k - 1) * max(tolerance / k - 2 * (1 - r) * y, 0) - tolerance / k
