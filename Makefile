@@ -10,7 +10,7 @@ VENV ?= .venv
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 .SUFFIXES:
-.PHONY: help figures test notebooks bench lab env lock clean FORCE
+.PHONY: help figures test notebooks ledger bench lab env lock clean FORCE
 
 # An active conda environment made from environment.yml already holds the lock; else make a virtual one.
 ifeq ($(CONDA_DEFAULT_ENV),ebr)
@@ -22,7 +22,7 @@ READY := $(VENV)/ready
 endif
 
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
-MODULE := $(wildcard ebr/*.py ebr/*.mplstyle)
+MODULE := $(wildcard ebr/*.py ebr/*.mplstyle) claims.yaml
 EXECUTE := $(BIN)/python tools/execute.py
 
 # Kernels come from this environment, even where the user's home has one of the same name.
@@ -65,6 +65,10 @@ notebooks: $(NOTEBOOKS:notebooks/%.ipynb=refresh-%) ## Re-execute the committed 
 
 refresh-%: $(READY) FORCE
 	@$(EXECUTE) --in-place notebooks/$*.ipynb
+
+ledger: $(READY) ## Copy the notebooks' evidence into claims.yaml and write the README's table
+	@$(BIN)/python -m ebr.claims
+	@$(EXECUTE) --in-place notebooks/00-ledger.ipynb
 
 bench: $(READY) ## Measure the simulator's speed against yardsticks in the same run
 	@$(BIN)/python tools/bench.py

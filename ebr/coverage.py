@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 
 from ebr.confidence import (
     SELF_NORMALISED,
@@ -62,7 +62,11 @@ def measured_misses(
     seed: int,
     make: Race = ElasticBatchRacing,
 ) -> pd.DataFrame:
-    """How often real races miss: a row for each interval, and one for any of them ("joint")."""
+    """How often real races miss: a row for each interval, and one for any of them ("joint").
+
+    Columns: problem, interval, misses, runs, allowed, and the frequency with its exact 99 % interval, low and
+    high.
+    """
     rows: list[tuple[str, str, int, int, float]] = []
     for name, problem in problems.items():
         watched = audit(make(deadline, epsilon, delta, problem.sigma), problem, runs, seed)
@@ -70,7 +74,11 @@ def measured_misses(
         for (number, arm), misses in np.ndenumerate(watched.misses):
             rows.append((name, f"round {number + 1}, arm {arm + 1}", int(misses), runs, allowed))
         rows.append((name, "joint", int((~watched.covered).sum()), runs, delta))
-    return pd.DataFrame(rows, columns=["problem", "interval", "misses", "runs", "allowed"])
+    table = pd.DataFrame(rows, columns=["problem", "interval", "misses", "runs", "allowed"])
+    ends = np.array(
+        [binomtest(misses, runs).proportion_ci(0.99, method="exact") for misses in table["misses"]]
+    )
+    return table.assign(frequency=table["misses"] / runs, low=ends[:, 0], high=ends[:, 1])
 
 
 def assumption_as_printed(n_arms: int, deadline: int, delta: float) -> bool:

@@ -25,13 +25,13 @@ class Audit:
 
     Attributes
     ----------
-    pulls, arm, covered
-        Of each run: all pulls, the recommended arm, and whether E held.
+    arm_pulls, arm, covered
+        Of each run: the pulls of each arm, the recommended arm, and whether E held.
     misses
         Of each round and arm: in how many runs the interval did not cover the mean.
     """
 
-    pulls: IntArray
+    arm_pulls: IntArray
     arm: IntArray
     covered: BoolArray
     misses: IntArray
@@ -40,7 +40,7 @@ class Audit:
 def audit(algorithm: ElasticBatchRacing, problem: Problem, runs: int, seed: int = 0) -> Audit:
     """Race at random and look at every interval; an arm that is dropped keeps its last one."""
     misses = np.zeros((algorithm.deadline, problem.n_arms), dtype=np.int64)
-    pulls: list[IntArray] = []
+    arm_pulls: list[IntArray] = []
     covered: list[BoolArray] = []
     arm: list[IntArray] = []
     for replicates, race in blocks(algorithm, problem, runs, seed):
@@ -54,9 +54,9 @@ def audit(algorithm: ElasticBatchRacing, problem: Problem, runs: int, seed: int 
             misses[number] += miss.sum(axis=0)
             held &= ~miss.any(axis=1)
         misses[number + 1 :] += miss.sum(axis=0)  # rounds that nobody played
-        pulls.append(counts.sum(axis=1))
+        arm_pulls.append(counts)
         covered.append(held)
-    return Audit(np.concatenate(pulls), np.concatenate(arm), np.concatenate(covered), misses)
+    return Audit(np.concatenate(arm_pulls), np.concatenate(arm), np.concatenate(covered), misses)
 
 
 def _kept_result(race: Rounds, results: list[IntArray]) -> Iterator[tuple[IntArray, FloatArray]]:

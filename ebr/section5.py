@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ebr.baselines import AggressiveElimination, DeltaElimination, Passive, SequentialRacing
-from ebr.findings import Finding
+from ebr.findings import Finding, proportion
 from ebr.parameters import in_unit_interval, whole
 from ebr.problems import Problem, setup_1, setup_2
 from ebr.racing import Algorithm, ElasticBatchRacing
@@ -40,6 +40,7 @@ ALGORITHMS: dict[str, Maker] = {
 WITHOUT_DEADLINE = ("sequential", "passive")
 RIVALS = tuple(name for name in ALGORITHMS if name not in ("EBR", "sequential"))
 ORDER_OF_MAGNITUDE = 10.0
+SEVERAL_ORDERS = 2  # at the least
 
 
 def points(
@@ -82,7 +83,8 @@ def findings(table: pd.DataFrame) -> list[Finding]:
         checks += [_c24(by_deadline), _c26(by_deadline), _c27(by_deadline)]
     if len(by_epsilon):
         checks += [_c25(by_epsilon), _c31(by_epsilon)]
-    return sorted(checks)
+    runs = f" (± 1 s.e. of {table['runs'].max()} runs a point)"
+    return sorted(c._replace(evidence=c.evidence + runs) if "±" in c.evidence else c for c in checks)
 
 
 def first_rounds(epsilons: Iterable[float], deadline: int = 15, delta: float = 0.01) -> pd.DataFrame:
@@ -109,11 +111,13 @@ def c28(opening: pd.DataFrame) -> Finding:
 
 
 def ratio(table: pd.DataFrame, over: str, under: str) -> pd.DataFrame:
-    """One algorithm's pulls over another's, at each point of the table."""
+    """One algorithm's pulls over another's, with the standard error, at each point of the table."""
     keys = ["sweep", "setup", "deadline", "epsilon"]
     left, right = (table[table["algorithm"] == name] for name in (over, under))
     both = left.merge(right, on=keys, suffixes=("", "_under"))
-    return both[keys].assign(ratio=both["pulls"] / both["pulls_under"])
+    quotient = both["pulls"] / both["pulls_under"]
+    relative = np.hypot(both["error"] / both["pulls"], both["error_under"] / both["pulls_under"])
+    return both[keys].assign(ratio=quotient, error=quotient * relative)
 
 
 def crossing(curve: pd.DataFrame, level: float) -> list[float]:
@@ -127,19 +131,28 @@ def crossing(curve: pd.DataFrame, level: float) -> list[float]:
 def _where(places: pd.DataFrame) -> str:
     """Name the points, each with its ratio."""
     words = []
-    for setup, sweep, deadline, epsilon, value in places[
-        ["setup", "sweep", "deadline", "epsilon", "ratio"]
-    ].itertuples(index=False):
-        place = f"T = {deadline}" if sweep == "T" else f"ε = {epsilon:g}"
-        words.append(f"{setup} {place} ({value:.2f})")
+    for _, row in places.iterrows():
+        place = f"T = {row['deadline']}" if row["sweep"] == "T" else f"ε = {row['epsilon']:g}"
+        words.append(f"{row['setup']} {place} ({_value(row)})")
     return "; ".join(words) or "nowhere"
+
+
+def _value(row: pd.Series) -> str:
+    return f"{row['ratio']:.3g} ± {row['error']:.1g}"
+
+
+def _range(curve: pd.DataFrame) -> str:
+    """The least and the largest ratio."""
+    ordered = curve.sort_values("ratio")
+    return f"{_value(ordered.iloc[0])} to {_value(ordered.iloc[-1])}"
 
 
 def _c22(table: pd.DataFrame) -> Finding:
     deadline = table["deadline"].where(~table["algorithm"].isin(WITHOUT_DEADLINE), 0)
     distinct = table.assign(deadline=deadline).drop_duplicates(["setup", "algorithm", "deadline", "epsilon"])
     trials, failures = int(distinct["runs"].sum()), int(distinct["failures"].sum())
-    return Finding("C22", failures == 0, f"{failures} failures in {trials} trials at {len(distinct)} points")
+    evidence = f"failures at {len(distinct)} points: {proportion(failures, trials)}"
+    return Finding("C22", failures == 0, evidence)
 
 
 def _c23(table: pd.DataFrame) -> Finding:
@@ -150,16 +163,19 @@ def _c23(table: pd.DataFrame) -> Finding:
 
 
 def _c24(table: pd.DataFrame) -> Finding:
-    curves = table[table["algorithm"] == "EBR"].sort_values("deadline").groupby("setup")["pulls"]
-    savings = curves.first() / curves.min()
-    evidence = [f"{setup}: {math.log10(saving):.2f} orders of magnitude" for setup, saving in savings.items()]
-    return Finding("C24", bool(savings.min() >= ORDER_OF_MAGNITUDE**2), "; ".join(evidence))  # several: ≥ 2
+    orders, words = [], []
+    for setup, curve in table[table["algorithm"] == "EBR"].sort_values("deadline").groupby("setup"):
+        first, least = curve.iloc[0], curve.sort_values("pulls").iloc[0]
+        orders.append(math.log10(first["pulls"] / least["pulls"]))
+        relative = np.hypot(first["error"] / first["pulls"], least["error"] / least["pulls"])
+        words.append(f"{setup}: {orders[-1]:.2f} ± {relative / math.log(10):.1g} orders of magnitude")
+    return Finding("C24", min(orders) >= SEVERAL_ORDERS, "; ".join(words))
 
 
 def _c25(table: pd.DataFrame) -> Finding:
-    over = ratio(table, "EBR", "sequential")["ratio"]
-    evidence = [f"EBR over sequential: {over.min():.2f} to {over.max():.2f}"]
-    holds = over.max() <= ORDER_OF_MAGNITUDE
+    over = ratio(table, "EBR", "sequential")
+    evidence = [f"EBR over sequential: {_range(over)}"]
+    holds = over["ratio"].max() <= ORDER_OF_MAGNITUDE
     for name in ("passive", "kδER"):
         saving = ratio(table, name, "EBR")
         short = saving[saving["ratio"] < ORDER_OF_MAGNITUDE]
@@ -172,9 +188,10 @@ def _c26(table: pd.DataFrame) -> Finding:
     falls = []
     for setup, curve in table[table["algorithm"] == "AE"].groupby("setup"):
         curve = curve.sort_values("deadline")
-        rises = np.diff(curve["pulls"]) > 0
-        steps = zip(curve["deadline"][:-1], curve["deadline"][1:], rises, strict=True)
-        falls += [f"{setup} from T = {before} to {after}" for before, after, rise in steps if not rise]
+        steps = zip(
+            curve["deadline"][:-1], curve["deadline"][1:], curve["pulls"].pct_change()[1:], strict=True
+        )
+        falls += [f"{setup} from T = {a} to {b} ({100 * rise:.0f} %)" for a, b, rise in steps if rise <= 0]
     return Finding("C26", not falls, f"AE's pulls fall with T: {'; '.join(falls) or 'nowhere'}")
 
 
@@ -186,15 +203,15 @@ def _c27(table: pd.DataFrame) -> Finding:
 
 def _c31(table: pd.DataFrame) -> Finding:
     curves = {name: ratio(table, name, "EBR") for name in RIVALS}
-    least = {name: float(curve["ratio"].min()) for name, curve in curves.items()}
-    smallest = {name: curve[curve["epsilon"] == curve["epsilon"].min()] for name, curve in curves.items()}
-    at_smallest = {name: float(curve["ratio"].min()) for name, curve in smallest.items()}
-    words = [f"{name} {least[name]:.2f} to {curves[name]['ratio'].max():.0f}" for name in RIVALS]
-    floor = ", ".join(f"{name} {at_smallest[name]:.0f}" for name in RIVALS)
     epsilon = table["epsilon"].min()
-    evidence = f"pulls over EBR's: {'; '.join(words)}; at ε = {epsilon:g}, on the dearer setup: {floor}"
-    several = ORDER_OF_MAGNITUDE**2
-    holds, repaired = (min(found.values()) >= several for found in (least, at_smallest))
+    smallest = {name: curve[curve["epsilon"] == epsilon] for name, curve in curves.items()}
+    everywhere = ", ".join(f"{name} {_range(curve)}" for name, curve in curves.items())
+    there = ", ".join(f"{name} {_range(curve)}" for name, curve in smallest.items())
+    evidence = f"pulls over EBR's: {everywhere}; at ε = {epsilon:g}: {there}"
+    holds, repaired = (
+        min(float(curve["ratio"].min()) for curve in some.values()) >= ORDER_OF_MAGNITUDE**SEVERAL_ORDERS
+        for some in (curves, smallest)
+    )
     return Finding("C31", holds, evidence, repaired)
 
 

@@ -1,4 +1,4 @@
-"""Theorems 1 and 2: EBR's pulls beside their bounds, on the setups, on random and on hardest problems."""
+"""Theorems 1 and 2 and what the text says of EBR's pulls, checked on random races and on the adversary's."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -9,18 +9,15 @@ import pandas as pd
 from scipy.stats import norm
 
 from ebr import bounds
-from ebr.event import audit
-from ebr.findings import Finding, exceeds
+from ebr.findings import FALSE_ALARM, Finding, exceeds
 from ebr.inequalities import problems_at_the_ends
 from ebr.lemmas import Case
+from ebr.measured import Setting
 from ebr.problems import (
     Bernoulli,
     Gaussian,
-    Problem,
     hardest,
     nonempty_partitions,
-    setup_1,
-    setup_2,
 )
 from ebr.racing import ElasticBatchRacing
 from ebr.simulation import simulate
@@ -31,86 +28,12 @@ __all__ = [
     "c09",
     "c35",
     "c37",
-    "hardest_problems",
-    "measure",
+    "c47",
     "printed_races",
-    "random_problems",
-    "setups",
 ]
 
 Race = Callable[..., ElasticBatchRacing]
 ARMS = (2, 3, 4, 5, 6, 7, 8, 10, 100, 1000)  # n and T on which a bound's worst case is looked for
-Setting = tuple[str, Problem, float, int, float]  # kind, ν, ε, T, δ
-
-
-def setups(deadlines: Iterable[int], epsilon: float = 0.01, delta: float = 0.01) -> list[Setting]:
-    """Both setups of section 5 at several deadlines."""
-    both = {"Setup 1": setup_1(), "Setup 2": setup_2()}
-    return [(name, problem, epsilon, t, delta) for name, problem in both.items() for t in deadlines]
-
-
-def hardest_problems(
-    shapes: Iterable[tuple[int, int]], epsilon: float = 0.05, delta: float = 0.1
-) -> list[Setting]:
-    """The hardest problem of every non-empty P_γ for such n and T; gaps of γ_i = T at ε and just below."""
-    return [
-        ("hardest of P_γ", hardest(gamma, epsilon, deadline, shrink=shrink), epsilon, deadline, delta)
-        for n_arms, deadline in shapes
-        for gamma in nonempty_partitions(n_arms, deadline)
-        for shrink in (1.0, 0.999)
-    ]
-
-
-def random_problems(count: int, seed: int) -> list[Setting]:
-    """Random n, T, ε, δ, rewards and gaps; the gaps log-uniform, from well below ε up."""
-    generator = np.random.default_rng(np.random.SeedSequence([seed, 3]))
-    settings: list[Setting] = []
-    for index in range(count):
-        n_arms, deadline = int(generator.integers(2, 41)), int(generator.integers(1, 21))
-        epsilon, delta = math.exp(generator.uniform(-3.9, -1.2)), math.exp(generator.uniform(-4.6, -1.2))
-        gaps = np.exp(generator.uniform(math.log(epsilon / 3), math.log(0.9), n_arms - 1))
-        means = generator.uniform(gaps.max(), 1) - np.append(0, gaps)
-        problem = Bernoulli(means) if index % 2 else Gaussian(means, (0.1, 0.5, 1.0)[index % 3])
-        settings.append(("random", problem, epsilon, deadline, delta))
-    return settings
-
-
-def measure(
-    settings: Iterable[Setting], runs: int, seed: int, make: Race = ElasticBatchRacing
-) -> pd.DataFrame:
-    """Race on each problem and set its pulls beside every bound.
-
-    Columns: kind, n_arms, deadline, epsilon, delta, runs, pulls (mean) and most; failures of the
-    recommendation, of the event E, of Theorem 1 and of Theorem 2 (corrected); the bounds; complexity, H(ν).
-    """
-    rows = []
-    for kind, problem, epsilon, deadline, delta in settings:
-        race = audit(make(deadline, epsilon, delta, problem.sigma), problem, runs, seed)
-        place = (problem, epsilon, deadline, delta)
-        bound = bounds.partition_upper_bound(*place)
-        second, third = bounds.hardest_upper_bound(*place), bounds.problem_upper_bound(*place)
-        rows.append(
-            {
-                "kind": kind,
-                "n_arms": problem.n_arms,
-                "deadline": deadline,
-                "epsilon": epsilon,
-                "delta": delta,
-                "runs": runs,
-                "pulls": race.pulls.mean(),
-                "most": race.pulls.max(),
-                "wrong": int((~problem.is_good(race.arm, epsilon)).sum()),
-                "missed": int((~race.covered).sum()),
-                "over_1": int((race.pulls > bound).sum()),
-                "over_1b": int((race.pulls > second).sum()),
-                "over_2": int((race.pulls > third).sum()),
-                "theorem_1": bound,
-                "theorem_1b": second,
-                "theorem_2": third,
-                "complexity": problem.complexity(epsilon),
-            }
-        )
-    return pd.DataFrame(rows)
 
 
 def printed_races(make: Race = ElasticBatchRacing) -> pd.DataFrame:
@@ -245,3 +168,28 @@ def c37(constant: float = 80) -> Finding:
         failure = (n_arms - 1) * norm.sf(epsilon * math.sqrt(pulls / 2) / 0.5)
         worst = max(worst, failure / delta)
     return Finding("C37", bool(worst <= 1), f"failure probability at most {worst:.2g} δ at 60 settings")
+
+
+def c47(shapes: Iterable[tuple[int, int]], runs: int, seed: int, make: Race = ElasticBatchRacing) -> Finding:
+    """Check C47: EBR needs fewer pulls on problems that are easier in the partial order of the P_γ.
+
+    On the hardest problem of every non-empty P_γ; a pair is out of order where a normal test of its two means
+    says so at FALSE_ALARM over all pairs.
+    """
+    pairs = []
+    for n_arms, deadline in shapes:
+        full = nonempty_partitions(n_arms, deadline)
+        races = [
+            simulate(
+                make(deadline, 0.05, 0.1), hardest(gamma, 0.05, deadline, shrink=0.999), runs, seed
+            ).pulls
+            for gamma in full
+        ]
+        cost = {g: (p.mean(), p.std(ddof=1) / math.sqrt(runs)) for g, p in zip(full, races, strict=True)}
+        ordered = ((a, b) for a, b in product(full, full) if a != b and (np.array(a) <= np.array(b)).all())
+        pairs += [(cost[a][0] - cost[b][0], math.hypot(cost[a][1], cost[b][1])) for a, b in ordered]
+    limit = norm.isf(FALSE_ALARM / len(pairs))
+    wrong = sum(excess > limit * error for excess, error in pairs)
+    return Finding(
+        "C47", bool(wrong == 0), f"{wrong} of {len(pairs)} ordered pairs out of order, {runs} runs each"
+    )

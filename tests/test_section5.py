@@ -83,13 +83,27 @@ def test_a_planted_error_fails_its_claim_and_no_other(claims, column, value, whe
 def test_the_evidence_names_the_place():
     frame = plant(table(), "pulls", 0.9, setup="Setup 1", algorithm="AE", epsilon=0.3)
     (evidence,) = (finding.evidence for finding in section5.findings(frame) if finding.claim == "C23")
-    assert "AE costs no more than EBR: Setup 1 ε = 0.3 (0.90)" in evidence
+    assert "AE costs no more than EBR: Setup 1 ε = 0.3 (0.9 ± 0)" in evidence
+    assert evidence.endswith("(± 1 s.e. of 100 runs a point)")
+
+
+def test_a_ratio_carries_its_standard_error():
+    # 100 ± 3 over 50 ± 2: relative errors 0.03 and 0.04 make 0.05.
+    frame = pd.DataFrame(
+        {"algorithm": ["AE", "EBR"], "pulls": [100.0, 50.0], "error": [3.0, 2.0]}
+        | {key: [1, 1] for key in ("sweep", "setup", "deadline", "epsilon")}
+    )
+    assert section5.ratio(frame, "AE", "EBR")[["ratio", "error"]].to_numpy().tolist() == [
+        pytest.approx([2.0, 0.1])
+    ]
 
 
 def test_repeated_points_of_what_knows_no_deadline_count_once_as_trials():
     (evidence,) = (finding.evidence for finding in section5.findings(table()) if finding.claim == "C22")
     # By setup: 3 algorithms × 3 deadlines + 2 alone, and 5 algorithms × 2 tolerances.
-    assert evidence == f"0 failures in {2 * (11 + 10) * 100} trials at {2 * (11 + 10)} points"
+    assert evidence.startswith(
+        f"failures at {2 * (11 + 10)} points: 0 of {2 * (11 + 10) * 100} (99 % interval 0"
+    )
 
 
 def test_first_rounds_by_hand_and_c28_with_a_planted_growth():

@@ -1,0 +1,25 @@
+"""Four layers, mathematics, algorithms, experiments, presentation: imports point one way."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+MODULES = sorted((Path(__file__).parents[1] / "ebr").glob("*.py"))
+LAYERS = {
+    "mathematics": "parameters findings problems divergence confidence bounds",
+    "algorithms": "survivors racing baselines",
+    "experiments": "simulation sweeps event setting coverage lemmas slack measured inequalities upper_bounds"
+    " section5 choices",
+    "presentation": "figures claims __init__",
+}
+LAYER = {module: number for number, names in enumerate(LAYERS.values()) for module in names.split()}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_imports_point_one_way(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "ebr":
+            inner = node.module.partition(".")[2]
+            for name in [inner] if inner else [alias.name for alias in node.names]:
+                assert LAYER[name] <= LAYER[path.stem], f"{path.stem} imports {name}"
