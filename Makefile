@@ -22,7 +22,7 @@ READY := $(VENV)/ready
 endif
 
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
-MODULE := $(wildcard ebr/*.py ebr/*.mplstyle) claims.yaml
+MODULE := $(wildcard ebr/*.py ebr/*.mplstyle)
 EXECUTE := $(BIN)/python tools/execute.py
 
 # Kernels come from this environment, even where the user's home has one of the same name.
@@ -45,6 +45,8 @@ lost = $(shell cat build/$(1).written 2>/dev/null | while read -r file; do test 
 
 build/%.ipynb: notebooks/%.ipynb $(MODULE) tools/execute.py $(READY) build/parameters $$(sort $$(call lost,$$*))
 	@$(EXECUTE) $< $@ $(PARAMETERS)
+
+build/00-ledger.ipynb: $(wildcard claims.yaml)
 
 # Changes only when the parameters do, so that the same command twice does nothing.
 build/parameters: FORCE | $(READY)

@@ -31,7 +31,7 @@ RUNTIME_CONSTANT = 16 * SELF_NORMALISED  # 86.2, what Lemma "runtime" needs on t
 
 def _log_term(problem: Problem, deadline: int, delta: float) -> float:
     """L = log(nT/δ)."""
-    return math.log(problem.n_arms * deadline / in_unit_interval("delta", delta))
+    return math.log(problem.n_arms * whole("deadline", deadline, 1) / in_unit_interval("delta", delta))
 
 
 def schedule(problem: Problem, epsilon: float, deadline: int, delta: float) -> FloatArray:
@@ -48,7 +48,7 @@ def runtime(
 
     The paper prints c = 80; four deviations must fit into the gap, which takes c = 16 (4 + 2 log 2) (E1).
     """
-    return np.asarray(constant * problem.sigma**2 * _log_term(problem, deadline, delta) / gap**2)
+    return np.asarray(constant * problem.sigma**2 * _log_term(problem, deadline, delta) / np.square(gap))
 
 
 def partition_upper_bound(
@@ -109,7 +109,7 @@ def partition_lower_bound(
 
 def passive_pulls(n_arms: int, epsilon: float, delta: float, sigma: float = 0.5) -> float:
     """Section 5's N̄_ε(δ) = 80σ² log(n/δ) / ε²: pulls of each arm that suffice in a single round."""
-    log_term = math.log(n_arms / in_unit_interval("delta", delta))
+    log_term = math.log(whole("n_arms", n_arms, 2) / in_unit_interval("delta", delta))
     return SCHEDULE_CONSTANT * sigma**2 * log_term / in_unit_interval("epsilon", epsilon) ** 2
 
 

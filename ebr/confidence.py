@@ -3,20 +3,13 @@
 import math
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import binom, norm
 
-from ebr.divergence import bernoulli_kl
-from ebr.parameters import FloatArray, IntArray
-from ebr.problems import Gaussian, Problem
+from ebr.parameters import FloatArray, IntArray, in_unit_interval, whole
 
 __all__ = [
-    "binomial_deviation",
-    "chernoff_deviation",
     "deviation",
     "fixed_count_deviation",
     "fixed_count_ratio",
-    "miss_probability",
     "sequential_deviation",
 ]
 
@@ -58,37 +51,6 @@ def fixed_count_ratio(n_arms: int, deadline: int, delta: float) -> float:
 
     At most 1/√2 where L ≥ 2, and below 1 for every n ≥ 2, T ≥ 1 and δ < 1.
     """
-    log_term = math.log(n_arms * deadline / delta)
+    arms, rounds = whole("n_arms", n_arms, 2), whole("deadline", deadline, 1)
+    log_term = math.log(arms * rounds / in_unit_interval("delta", delta))
     return math.sqrt(2 * (log_term + math.log(2)) / (SELF_NORMALISED * log_term))
-
-
-def chernoff_deviation(pulls: int, mean: float, miss: float) -> float:
-    """The KL bound for Bernoulli(μ) rewards: the wider side of {x : τ kl(x, μ) ≤ log(2/p)}."""
-    level = math.log(2 / miss) / pulls
-
-    def side(end: float) -> float:
-        if bernoulli_kl(end, mean) <= level:
-            return abs(end - mean)
-        return abs(float(brentq(lambda x: bernoulli_kl(x, mean) - level, mean, end)) - mean)
-
-    return max(side(0.0), side(1.0))
-
-
-def binomial_deviation(pulls: int, mean: float, miss: float) -> float:
-    """The least w with P(|μ̂ − μ| > w) ≤ p for Bernoulli(μ) rewards: nothing narrower would do."""
-    successes = np.arange(pulls + 1)
-    distance = np.abs(successes / pulls - mean)
-    order = np.argsort(distance)[::-1]  # the farthest first
-    beyond = np.cumsum(binom.pmf(successes[order], pulls, mean))  # P(|μ̂ − μ| ≥ distance)
-    return float(distance[order][np.argmax(beyond > miss)])
-
-
-def miss_probability(problem: Problem, pulls: IntArray, width: FloatArray) -> FloatArray:
-    """P(|μ̂_i − μ_i| > w) for the mean of τ rewards, exactly; an array of counts × arms."""
-    pulls, width = np.asarray(pulls)[:, None], np.asarray(width)[:, None]
-    if isinstance(problem, Gaussian):
-        tail = 2 * norm.sf(width * np.sqrt(pulls) / problem.sigma)
-        return np.asarray(np.broadcast_to(tail, (len(pulls), problem.n_arms)))
-    below = np.ceil(pulls * (problem.means - width)) - 1
-    above = np.floor(pulls * (problem.means + width))
-    return np.asarray(binom.cdf(below, pulls, problem.means) + binom.sf(above, pulls, problem.means))

@@ -9,11 +9,8 @@ from scipy.stats import binomtest, norm
 
 from ebr.confidence import (
     SELF_NORMALISED,
-    binomial_deviation,
-    chernoff_deviation,
     deviation,
     fixed_count_deviation,
-    miss_probability,
     sequential_deviation,
 )
 from ebr.event import audit
@@ -21,6 +18,7 @@ from ebr.findings import Finding, exceeds, proportion
 from ebr.parameters import FloatArray, IntArray
 from ebr.problems import Problem
 from ebr.racing import ElasticBatchRacing
+from ebr.tails import binomial_deviation, chernoff_deviation, miss_probability
 
 __all__ = ["c02", "c03", "c36", "exact_misses", "measured_misses", "stopped_probability", "widths"]
 

@@ -39,7 +39,9 @@ class Audit:
 
 def audit(algorithm: ElasticBatchRacing, problem: Problem, runs: int, seed: int = 0) -> Audit:
     """Race at random and look at every interval; an arm that is dropped keeps its last one."""
-    misses = np.zeros((algorithm.deadline, problem.n_arms), dtype=np.int64)
+    schedule = algorithm.pulls_by_round(problem.n_arms)
+    counted, played = np.unique(schedule, return_inverse=True)  # some rounds may bring no new pull
+    misses = np.zeros((len(counted), problem.n_arms), dtype=np.int64)
     arm_pulls: list[IntArray] = []
     covered: list[BoolArray] = []
     arm: list[IntArray] = []
@@ -56,7 +58,7 @@ def audit(algorithm: ElasticBatchRacing, problem: Problem, runs: int, seed: int 
         misses[number + 1 :] += miss.sum(axis=0)  # rounds that nobody played
         arm_pulls.append(counts)
         covered.append(held)
-    return Audit(np.concatenate(arm_pulls), np.concatenate(arm), np.concatenate(covered), misses)
+    return Audit(np.concatenate(arm_pulls), np.concatenate(arm), np.concatenate(covered), misses[played])
 
 
 def _kept_result(race: Rounds, results: list[IntArray]) -> Iterator[tuple[IntArray, FloatArray]]:
@@ -119,7 +121,7 @@ def play_inside(algorithm: ElasticBatchRacing, problem: Problem, places: FloatAr
             break
     # A race that stops early has one arm left; after the last round nothing shows who would be.
     alone = np.arange(n_arms) == arm[:, None]
-    last = seen[-1][0] if seen[-1][1] == algorithm.pulls_by_round(n_arms)[-1] else alone
+    last = seen[-1][0] if seen[-1][1] == algorithm.pulls_by_round(n_arms)[-1] else seen[-1][0] & alone
     after = [alive for alive, _, _ in seen[1:]] + [last]
     rounds = [
         Round(alive, np.where(kept.any(axis=1, keepdims=True), kept, alive & alone), pulled, means)

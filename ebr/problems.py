@@ -130,6 +130,8 @@ def hardest(
     bin.
     """
     index = _checked_index(gamma, deadline)
+    if not 0 <= shrink <= 1:
+        raise ValueError(f"shrink must lie in [0, 1], got {shrink}")
     smallest = in_unit_interval("epsilon", epsilon) ** (index / deadline) * (1 + 1e-9)
     gaps = smallest * np.where(index == deadline, shrink, 1)
     gaps[index.argmax()] = 0.0  # the best arm: the first of those that share the hardest bin
@@ -139,8 +141,11 @@ def hardest(
 
 
 def _checked_index(gamma: Sequence[int], deadline: int) -> IntArray:
-    index = np.asarray(gamma, dtype=np.int64)
-    if index.min() < 1 or index.max() > deadline:
+    index = np.asarray([whole("gamma", k, 1) for k in gamma])
+    if len(index) < 2:
+        raise ValueError(f"gamma must have an index for each of at least 2 arms, got {tuple(gamma)}")
+    whole("deadline", deadline, 1)
+    if index.max() > deadline:
         raise ValueError(f"gamma must lie in 1 … {deadline}, the deadline, got {tuple(gamma)}")
     if np.count_nonzero(index == index.max()) < 2:
         raise ValueError(f"gamma must have its largest index twice or P_γ is empty, got {tuple(gamma)}")

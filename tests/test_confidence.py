@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import ebr
-from ebr.confidence import (
-    binomial_deviation,
-    chernoff_deviation,
-    deviation,
-    fixed_count_deviation,
-    fixed_count_ratio,
-    miss_probability,
-    sequential_deviation,
-)
+from ebr.confidence import deviation, fixed_count_deviation, fixed_count_ratio, sequential_deviation
+from ebr.tails import binomial_deviation, chernoff_deviation, miss_probability
 
 ARMS, DEADLINES, DELTAS = st.integers(2, 10**4), st.integers(1, 10**4), st.floats(1e-9, 1 - 1e-9)
 COUNTS, MISSES = st.integers(1, 300), st.floats(1e-6, 0.9)

@@ -11,8 +11,8 @@ from scipy.stats import binomtest
 
 import ebr
 from ebr import simulation
-from ebr.confidence import miss_probability
 from ebr.event import audit, corners, play_inside
+from ebr.tails import miss_probability
 
 C = 4 + 2 * math.log(2)  # of the paper's deviation
 UNIT = st.floats(0.05, 0.9)

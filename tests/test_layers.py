@@ -7,7 +7,7 @@ import pytest
 
 MODULES = sorted((Path(__file__).parents[1] / "ebr").glob("*.py"))
 LAYERS = {
-    "mathematics": "parameters findings problems divergence confidence bounds",
+    "mathematics": "parameters findings problems divergence confidence tails bounds",
     "algorithms": "survivors racing baselines",
     "experiments": "simulation sweeps event setting coverage lemmas slack measured inequalities upper_bounds"
     " section5 choices",
