@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ebr.confidence import SELF_NORMALISED, fixed_count_ratio
-from ebr.parameters import FloatArray, in_unit_interval, whole
+from ebr.divergence import bernoulli_kl
+from ebr.parameters import FloatArray, in_unit_interval, positive, whole
 from ebr.problems import Problem, hardest_complexity
 
 __all__ = [
@@ -92,19 +93,25 @@ def partition_lower_bound(
     sigma: float = 0.5,
     printed: bool = False,
 ) -> float:
-    """Theorem 3: an (ε, δ)-PAC algorithm has E[Ñ_T] ≥ 2σ² log(1/2.4δ) Σ_i (ε^{γ_i/T} + ε)^{−2}.
+    """Theorem 3: on some ν ∈ P_γ an (ε, δ)-PAC algorithm has at least this E[Ñ_T].
 
-    On some ν ∈ P_γ. Printed with sup_{P_γ} H in place of the sum, which is up to four times as much where
-    γ_i = T and which the proof, whose gaps are ε there, does not reach (E5).
+    2σ² (L Σ_{γ_i<T} (ε^{γ_i/T} + ε)^{−2} + m ε^{−2} K), with L = log(1/2.4δ), m the number of γ_i = T and
+    K = max{L/4, d(1/m, 1−δ) m/(m−1)}. Printed with K = L, which makes it 2σ² L sup_{P_γ} H; the proof's gaps
+    are ε in the last bin and reach L/4 (E5). With gaps 0 there, m equally good arms are recommended with 1/m
+    each on average, yet each must be with 1 − δ once it is raised by ε(m−1)/m and the others are lowered by
+    ε/m: that gives the other term, which is above L for every m ≥ 4.
     """
-    supremum = hardest_complexity(gamma, epsilon, deadline)  # also checks γ
-    reached = float(((epsilon ** (np.asarray(gamma) / deadline) + epsilon) ** -2.0).sum())
-    return (
-        2
-        * sigma**2
-        * math.log(1 / (2.4 * in_unit_interval("delta", delta)))
-        * (supremum if printed else reached)
-    )
+    index = np.asarray(gamma)
+    supremum = hardest_complexity(gamma, epsilon, deadline)  # checks γ, ε and T
+    log_term = max(math.log(1 / (2.4 * in_unit_interval("delta", delta))), 0.0)
+    last = int((index == deadline).sum())
+    if printed or not last:
+        main = log_term * supremum
+    else:
+        told_apart = bernoulli_kl(1 / last, 1 - delta) * last / (last - 1) if 1 / last < 1 - delta else 0.0
+        reached = max(log_term / 4, told_apart) * last * epsilon**-2
+        main = log_term * (supremum - last * epsilon**-2) + reached
+    return 2 * positive("sigma", sigma) ** 2 * main
 
 
 def passive_pulls(n_arms: int, epsilon: float, delta: float, sigma: float = 0.5) -> float:

@@ -16,9 +16,7 @@ def c46(passive: Simulation, sequential: Simulation, deadline: Simulation, arm: 
     """
     means, errors = [], []
     for result in (passive, deadline, sequential):
-        if result.arm_pulls is None:
-            raise ValueError("simulations must have been made with per_arm=True, got one without")
-        pulls = result.arm_pulls[:, arm]
+        pulls = result.by_arm()[0][:, arm]
         means.append(pulls.mean())
         errors.append(pulls.std(ddof=1) / np.sqrt(len(pulls)))
     steps = -np.diff(means) > 5 * np.hypot(errors[1:], errors[:-1])

@@ -28,8 +28,8 @@ class Simulation:
     ----------
     pulls, rounds, arm
         The total number of pulls, the rounds used, the recommended arm.
-    arm_pulls
-        The pulls of each arm (runs × arms), if they were asked for.
+    arm_pulls, arm_sums
+        The pulls of each arm and the sum of its rewards (runs × arms), if they were asked for.
     """
 
     problem: Problem
@@ -37,10 +37,17 @@ class Simulation:
     rounds: IntArray
     arm: IntArray
     arm_pulls: IntArray | None = None
+    arm_sums: FloatArray | None = None
 
     def correct(self, epsilon: float) -> BoolArray:
         """Whether each run's recommendation is ε-optimal."""
         return self.problem.is_good(self.arm, epsilon)
+
+    def by_arm(self) -> tuple[IntArray, FloatArray]:
+        """The pulls of each arm and the sums of its rewards."""
+        if self.arm_pulls is None or self.arm_sums is None:
+            raise ValueError("the simulation must have been made with per_arm=True")
+        return self.arm_pulls, self.arm_sums
 
     def to_frame(self) -> pd.DataFrame:
         """One row a run, with columns pulls, rounds and arm."""
@@ -63,14 +70,14 @@ def simulate(
     seed
         The result is a function of seed, algorithm, problem and runs: the same on every machine.
     per_arm
-        Keep every arm's number of pulls as well (runs × arms integers).
+        Keep every arm's number of pulls and sum of rewards as well (runs × arms).
     """
     parts = [
         _play(algorithm, race, replicates, problem.n_arms if per_arm else 0)
         for replicates, race in blocks(algorithm, problem, runs, seed)
     ]
-    pulls, rounds, arm, arm_pulls = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Simulation(problem, pulls, rounds, arm, arm_pulls if per_arm else None)
+    pulls, rounds, arm, *by_arm = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Simulation(problem, pulls, rounds, arm, *(by_arm if per_arm else ()))
 
 
 def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> pd.DataFrame:
@@ -163,22 +170,24 @@ def blocks(
 
 def _play(
     algorithm: Algorithm, race: Rounds, replicates: int, counted_arms: int
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Pulls, rounds, arms and pulls per arm of one block."""
+) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray]:
+    """Pulls, rounds, arms, and pulls and sums per arm of one block."""
     total = np.zeros(replicates, dtype=np.int64)
     rounds = np.zeros(replicates, dtype=np.int64)
     arm_pulls = np.zeros((replicates, counted_arms), dtype=np.int64)
+    arm_sums = np.zeros((replicates, counted_arms))
     one_pull_a_round = getattr(algorithm, "one_pull_a_round", False)
     while True:
         try:
-            pulls, _ = next(race)
+            pulls, sums = next(race)
         except StopIteration as end:
-            return total, rounds, end.value, arm_pulls
+            return total, rounds, end.value, arm_pulls, arm_sums
         in_round = pulls.sum(axis=1)
         total += in_round
         rounds += in_round if one_pull_a_round else in_round > 0
         if counted_arms:
             arm_pulls += pulls
+            arm_sums += sums
 
 
 def identity(algorithm: Algorithm, problem: Problem) -> bytes:
