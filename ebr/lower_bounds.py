@@ -1,4 +1,4 @@
-"""Theorem 3, Lemma HPCM and the facts under them: exact where they are numbers, else measured on races."""
+"""Theorem 3 and Lemma HPCM: every algorithm on the hard problems of every P_γ, beside the bounds."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -9,56 +9,17 @@ import pandas as pd
 from scipy.stats import binomtest, norm
 
 from ebr import bounds
-from ebr.baselines import iterated_log
 from ebr.change_of_measure import algorithms
 from ebr.divergence import binary_entropy
-from ebr.findings import FALSE_ALARM, Finding
-from ebr.parameters import FloatArray
+from ebr.facts import hpcm
+from ebr.findings import FALSE_ALARM, Finding, proportion
 from ebr.problems import hardest, nonempty_partitions
 from ebr.racing import Algorithm
 from ebr.simulation import simulate
 
-__all__ = ["c12", "c13", "c14", "c15", "c17", "c39", "c40", "c41", "c44", "c48", "costs", "hpcm"]
+__all__ = ["c12", "c13", "c15", "c39", "c41", "costs"]
 
 Family = Callable[[int, float, float, float], dict[str, Algorithm]]
-
-
-def c14(base: float = 2.4, weight: float = 1 / 3, least: float = 1 / 25) -> Finding:
-    """Check C14: d(δ,1−δ) ≥ log(1/2.4δ), d(2/3,x) ≥ ⅓ log(1/2x), d(3/32,1/32) ≥ 1/25; on fine grids."""
-    x = np.concatenate([np.geomspace(1e-300, 1e-3, 2000), np.linspace(1e-3, 1 - 1e-9, 200001)])
-    first = binary_entropy(x, 1 - x) - np.log(1 / (base * x))
-    second = binary_entropy(2 / 3, x) - weight * np.log(1 / (2 * x))
-    third = float(binary_entropy(3 / 32, 1 / 32))
-    evidence = (
-        f"least difference of the first {first.min():.4f} at δ = {x[first.argmin()]:.3f}, of the second "
-        f"{second.min():.4f} at x = {x[second.argmin()]:.3f} (exactly ⅓ log(32/27) = "
-        f"{math.log(32 / 27) / 3:.4f}); d(3/32, 1/32) = {third:.5f}"
-    )
-    return Finding("C14", bool(first.min() >= 0 and second.min() >= 0 and third >= least), evidence)
-
-
-def c17(errors: Callable[[FloatArray, FloatArray, FloatArray], FloatArray] | None = None) -> Finding:
-    """Check C17: P(φ = 1) + Q(φ = 1) ≥ ½ e^{−KL} as printed, with Q(φ = 0) as meant; every φ on four points.
-
-    `errors` gives the left side as printed for all tests φ (rows of 0 and 1).
-    """
-    printed = errors or (lambda tests, p, q: tests @ p + tests @ q)
-    generator = np.random.default_rng(17)
-    tests = np.array(list(product((0.0, 1.0), repeat=4)))
-    as_printed = as_meant = math.inf
-    for concentration in np.geomspace(0.05, 50, 400):
-        p, q = generator.dirichlet(np.full(4, concentration), 2) + 1e-12
-        p, q = p / p.sum(), q / q.sum()
-        bound = 0.5 * math.exp(-float((p * np.log(p / q)).sum()))
-        as_printed = min(as_printed, float(printed(tests, p, q).min()) - bound)
-        as_meant = min(as_meant, float((tests @ p + (1 - tests) @ q).min()) - bound)
-    shift = np.linspace(0, 30, 3001)  # N(0,1) and N(s,1): the best test errs 2Φ(−s/2) in all
-    normal = float((2 * norm.sf(shift / 2) - 0.5 * np.exp(-(shift**2) / 2)).min())
-    evidence = (
-        f"least difference over all 16 tests of 400 pairs on 4 points: {as_printed:.3f} as printed (φ ≡ 0), "
-        f"{as_meant:.1e} as meant; over normal pairs, with the best test, {normal:.1e}"
-    )
-    return Finding("C17", as_printed >= 0, evidence, as_meant >= 0 and normal >= 0)
 
 
 def costs(
@@ -107,17 +68,6 @@ def costs(
     return pd.DataFrame(rows)
 
 
-def hpcm(probability: float, delta: float) -> float:
-    """Lemma HPCM's constant for any probability p: P(Ñ_i ≥ c σ²/(Δ_i + ε)²) ≥ p with c = 2 d(1 − p − δ, δ).
-
-    The proof with p in place of 1/6; it needs 1 − p − δ > δ. At p = 1/6 and δ ≤ 1/6 the paper weakens it to
-    c = ⅔ log(1/2δ), which is what p = 1/6 gives here.
-    """
-    if probability == 1 / 6:
-        return 2 / 3 * math.log(1 / (2 * delta))
-    return 2 * float(binary_entropy(1 - probability - delta, delta)) if 1 - probability > 2 * delta else 0.0
-
-
 def _rare(table: pd.DataFrame, events: str) -> bool:
     """Whether some row refutes "with probability at least 1/6"."""
     counts = table[[events, "runs"]].itertuples(index=False, name=None)
@@ -125,6 +75,10 @@ def _rare(table: pd.DataFrame, events: str) -> bool:
         binomtest(int(k), int(n), 1 / 6, alternative="less").pvalue < FALSE_ALARM / len(table)
         for k, n in counts
     )
+
+
+def _least(table: pd.DataFrame, events: str) -> str:
+    return proportion(int(table[events].min()), int(table["runs"].max()))
 
 
 def c12(table: pd.DataFrame) -> Finding:
@@ -156,25 +110,21 @@ def c13(table: pd.DataFrame, factor: float = 4 / 3) -> Finding:
     by_the_proof = (2 / 3) / 2  # (2σ²/3)/(Δ+ε)², and H = 2/(Δ+ε)²
     evidence = (
         f"the paper's proof gives {by_the_proof:.3g} σ² log(1/2δ) H(ν), shifting both arms {factor:.3g}; in "
-        f"the last bin {last.min():.3f} of the printed bound or more for δ ≤ 0.15; the larger count "
-        f"is reached in at least {two['total'].min()} of {two['runs'].max()} races of {len(two)} kinds"
+        f"the last bin {last.min():.3f} of the printed bound or more for δ ≤ 0.15; the larger count is "
+        f"reached in the worst of {len(two)} kinds of races in {_least(two, 'total')}"
     )
     return Finding("C13", factor >= 2 / 3 and bool(last.min() >= 1) and not _rare(two, "total"), evidence)
 
 
 def c15(table: pd.DataFrame) -> Finding:
     """Check C15, Lemma HPCM: every arm but the best reaches its count with probability at least 1/6."""
-    evidence = (
-        f"reached in at least {table['others'].min()} of {table['runs'].max()} races of {len(table)} kinds"
-    )
+    evidence = f"reached in the worst of {len(table)} kinds of races in {_least(table, 'others')}"
     return Finding("C15", not _rare(table, "others"), evidence)
 
 
 def c41(table: pd.DataFrame) -> Finding:
     """Check C41: and so does the best arm, where it alone is ε-optimal and μ_[2] ≥ ε."""
-    evidence = (
-        f"reached in at least {table['best'].min()} of {table['runs'].max()} races of {len(table)} kinds"
-    )
+    evidence = f"reached in the worst of {len(table)} kinds of races in {_least(table, 'best')}"
     return Finding("C41", not _rare(table, "best"), evidence)
 
 
@@ -192,43 +142,3 @@ def c39(constant: float = 160) -> Finding:
             worst = max(worst, upper / lower / logs)
     evidence = f"upper over lower bound at most {worst:.1f} log(nT/δ)/log(1/2.4δ); 4 · 80/2 = 160 is proved"
     return Finding("C39", worst <= constant, evidence)
-
-
-def c40(share: float = 1.0, idle: float = 0.5) -> Finding:
-    """Check C40: the probability 1/6 can be close to ½ with the logarithm, and close to 1 without it."""
-    half = {d: share * hpcm(0.5 - 1e-9, d) / math.log(1 / d) for d in (0.1, 0.01, 1e-4, 1e-8)}
-    # An algorithm may give up before its first pull with a share of δ (`idle`) and still be (ε, δ)-PAC.
-    ceiling = 1 - idle * 0.01
-    words = ", ".join(f"{value:.3f} (δ = {delta:g})" for delta, value in half.items())
-    evidence = (
-        f"constant over log(1/δ) at probability ½: {words}; at δ = 0.01 no probability above {ceiling:g} can "
-        f"be had, as a PAC algorithm may do nothing with probability δ/2"
-    )
-    return Finding("C40", min(half.values()) > 0 and ceiling == 1, evidence, min(half.values()) > 0)
-
-
-def c44(power: int = 4) -> Finding:
-    """Check C44: Agarwal et al.'s bound exceeds n/Δ² only where ilog^T(n) > T⁴."""
-    beyond = [t for t in range(1, 51) if iterated_log(t, 1e300) > t**power]
-    as_printed = [t for t in range(1, 51) if iterated_log(1, t) > t**power]  # ilog(T) in place of ilog^T(n)
-    evidence = (
-        f"at n = 10^300, ilog^T(n) > T^4 for T in {beyond} and ilog(T) > T^4 for T in {as_printed}; "
-        f"at T = 2 it takes log n > e^16 = {math.exp(16):.2g}"
-    )
-    return Finding("C44", as_printed == beyond, evidence, beyond == [1])
-
-
-def c48(constant: float = 1.0) -> Finding:
-    """Check C48: with T = 1 and two arms each must be pulled at least σ² log(1/4δ(1−δ))/ε² times.
-
-    Exactly: with N_1 pulls of one arm and any number of the other, the better of them errs on gap ε with
-    probability above Φ(−ε√N_1/σ).
-    """
-    deltas = np.geomspace(1e-12, 0.49, 2000)
-    needed = constant * np.log(1 / (4 * deltas * (1 - deltas)))
-    exact = norm.isf(deltas) ** 2
-    evidence = (
-        f"exact need z² over log(1/4δ(1−δ)) for δ from 1e-12 to 0.49: {(exact / needed).min():.3f} to "
-        f"{(exact / needed).max():.3f}"
-    )
-    return Finding("C48", bool((exact >= needed).all()), evidence)

@@ -39,8 +39,9 @@ def x1(table: pd.DataFrame) -> Finding:
     inside = table[table["base"] >= 4]
     share = float((inside["exact"] / inside["base"]).min())
     evidence = (
-        f"the schedule attains ρ to {attained:.0e}; the search ends between {found.min():.0e} and "
-        f"{found.max():.0e} of it at {len(table)} settings, T to {table['rounds'].max()}; "
+        f"over-pull of the schedule over ρ: 1 to within {max(attained, 1e-9):.0e}; of the best schedule that "
+        f"a search finds: to within {max(found.abs().max(), 1e-6):.0e}, at {len(table)} settings, T to "
+        f"{table['rounds'].max()}; "
         f"ρ is at least {share:.3f} (N/R)^(1/T) where that is 4 or more"
     )
     holds = attained < 1e-9 and found.min() > -1e-9 and found.max() < 1e-3 and share >= 0.75
@@ -88,9 +89,9 @@ def c20(root: Root = minimax_overpull, constant: float = 1 / 192) -> Finding:
     proved = _constants(root)
     lowest = needs(0.01, 1 / 6)[0] / 2 / 1.01**2  # as printed, at σ = 1
     evidence = (
-        f"with the exact lemma and HPCM's full constant at least {proved.min():.4f} = 1/{1 / proved.min():.1f} "
-        f"at {len(proved)} settings, T to 30; printed 1/192; the printed R at δ = 1/6, σ = 1 is {lowest:.2f}, "
-        f"below the lemma's assumption R ≥ 1, which its scale-free form does not need"
+        f"with the exact lemma and HPCM's full constant it is {proved.min():.4f} = 1/{1 / proved.min():.1f} "
+        f"or more at {len(proved)} settings, T to 30; printed 1/192; the printed R at δ = 1/6, σ = 1 is "
+        f"{lowest:.2f}, below the lemma's assumption R ≥ 1, which its scale-free form does not need"
     )
     return Finding("C20", bool(proved.min() >= constant), evidence)
 
@@ -107,14 +108,14 @@ def c21(root: Root = minimax_overpull, chance: float = 1 / 8, printed: float = 1
     """Check C21: (i) σ²/800 · ε^{−1}, (ii) (σ²/144) log(1/2δ) ε^{−2/T}, in expectation."""
     first, second = chance / 100, float(_constants(root).min()) / 6
     evidence = (
-        f"(i) {chance:g} · 1/100 = 1/{1 / first:.0f}; (ii) the paper's own (1/6)(1/192) = 1/1152 is less than "
+        f"(i) {chance:g} · 1/100 = 1/{1 / first:.0f}; (ii) the paper's (1/6)(1/192) = 1/1152 is less than "
         f"the printed 1/144, the repaired theorem gives 1/{1 / second:.1f}"
     )
     return Finding("C21", first >= 1 / 800 and second >= printed, evidence)
 
 
 def ebr_batches(rounds: int, epsilon: float) -> FloatArray:
-    """Algorithm 1's batches of an arm, in units of 80σ² log(nT/δ): the steps of ε^{−2t/T}, the first in full."""
+    """Algorithm 1's batches of an arm, in units of 80σ² log(nT/δ): the steps of ε^{−2t/T}, from 0."""
     totals = epsilon ** (-2 * np.arange(1, rounds + 1) / rounds)
     return np.asarray(np.diff(totals, prepend=0.0))
 

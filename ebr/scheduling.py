@@ -14,7 +14,15 @@ from scipy.optimize import Bounds, brentq, differential_evolution
 
 from ebr.parameters import FloatArray, positive, whole
 
-__all__ = ["GOLDEN", "least_overpull", "minimax_overpull", "minimax_schedule", "overpull", "printed_bound"]
+__all__ = [
+    "GOLDEN",
+    "least_overpull",
+    "minimax_overpull",
+    "minimax_schedule",
+    "overpull",
+    "printed_bound",
+    "sawtooth",
+]
 
 GOLDEN = (1 + math.sqrt(5)) / 2
 MOST_ROUNDS = 24  # 2^24 subset sums are 128 MB
@@ -33,14 +41,28 @@ def overpull(batches: Sequence[float], lowest: float, highest: float) -> float:
     lowest, highest
         R and N, 0 < R < N.
     """
-    sizes = _checked(batches, lowest, highest)
+    sums = _subset_sums(_checked(batches, lowest, highest), lowest)
+    below = sums[:-1] < highest
+    return float((sums[1:][below] / sums[:-1][below]).max())
+
+
+def sawtooth(
+    batches: Sequence[float], lowest: float, highest: float, points: int = 1000
+) -> tuple[FloatArray, FloatArray]:
+    """What problems need, x ∈ [R, N), and how many times as much they get: `overpull` is the top of it."""
+    sums = _subset_sums(_checked(batches, lowest, highest), lowest)
+    x = np.union1d(np.geomspace(lowest, highest, points), sums)
+    x = x[x < sums[-1]]
+    return x, sums[np.searchsorted(sums, x, side="right")] / x
+
+
+def _subset_sums(sizes: FloatArray, lowest: float) -> FloatArray:
     sums = np.zeros(1)
     for size in sizes:
         sums = np.concatenate([sums, sums + size])
     sums[0] = lowest  # φ(∅) = R
     sums.sort()
-    below = sums[:-1] < highest
-    return float((sums[1:][below] / sums[:-1][below]).max())
+    return sums
 
 
 def minimax_overpull(rounds: int, ratio: float) -> float:

@@ -58,9 +58,38 @@ def test_theorem_2_by_hand():
 
 
 def test_theorem_3_by_hand():
-    arguments = ((2, 1, 2), EPSILON, DEADLINE, math.exp(-1) / 2.4)  # log(1/2.4δ) = 1
+    delta = math.exp(-1) / 2.4  # log(1/2.4δ) = 1
+    arguments = ((2, 1, 2), EPSILON, DEADLINE, delta)
     assert bounds.partition_lower_bound(*arguments, printed=True) == pytest.approx(304 / 9 / 2)
-    assert bounds.partition_lower_bound(*arguments, sigma=1) == pytest.approx(2 * (4 + 16 / 9 + 4))
+    # m = 2, and 2 d(½, 1−δ) = log(1/4δ(1−δ)) = 0.66, above L/4 and below L.
+    told_apart = math.log(1 / (4 * delta * (1 - delta)))
+    expected = 2 * (16 / 9 + 2 * 16 * told_apart)
+    assert bounds.partition_lower_bound(*arguments, sigma=1) == pytest.approx(expected)
+    # m = 4: (4/3) d(¼, 1−δ) = log(3/4δ) + ⅓ log(1/4(1−δ)) = 1.18, above L.
+    told_apart = math.log(3 / (4 * delta)) + math.log(1 / (4 * (1 - delta))) / 3
+    found = bounds.partition_lower_bound((2, 2, 1, 2, 2), EPSILON, DEADLINE, delta, sigma=1)
+    assert found == pytest.approx(2 * (16 / 9 + 4 * 16 * told_apart))
+    # No arm in the last bin: as printed, 2 (½ + ¼)^-2. And where 1/m ≥ 1−δ nothing is told apart.
+    assert bounds.partition_lower_bound((1, 1), *arguments[1:], sigma=1) == pytest.approx(2 * 32 / 9)
+    assert bounds.partition_lower_bound((2, 2), EPSILON, DEADLINE, 0.5) == 0
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.integers(1, 5), max_size=4), st.integers(2, 40), st.floats(0.01, 0.6), st.floats(1e-12, 0.15)
+)
+def test_theorem_3_as_printed_is_proved_where_four_arms_or_none_share_the_last_bin(
+    easy, last, epsilon, delta
+):
+    def both(gamma):
+        return [bounds.partition_lower_bound(gamma, epsilon, 6, delta, printed=p) for p in (True, False)]
+
+    printed, corrected = both([*easy, *[6] * last])
+    assert printed / 4 <= corrected * (1 + 1e-12)  # for the proof's own gaps
+    assert last < 4 or printed <= corrected * (1 + 1e-12)
+    assert last > 2 or printed > corrected  # planted: two arms do not reach it
+    printed, corrected = both([*easy, *[5] * last])
+    assert printed == corrected
 
 
 @settings(max_examples=300)

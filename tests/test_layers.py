@@ -10,7 +10,7 @@ LAYERS = {
     "mathematics": "parameters findings problems divergence confidence tails bounds scheduling two_rounds",
     "algorithms": "survivors racing baselines",
     "experiments": "simulation sweeps event setting coverage lemmas slack measured inequalities upper_bounds"
-    " section5 choices change_of_measure lower_bounds dilemma restricted_class",
+    " section5 choices change_of_measure facts lower_bounds dilemma restricted_class",
     "presentation": "figures claims __init__",
 }
 LAYER = {module: number for number, names in enumerate(LAYERS.values()) for module in names.split()}

@@ -15,7 +15,23 @@ import pandas as pd
 import pytest
 
 import ebr
-from ebr import claims, coverage, inequalities, lemmas, measured, section5, setting, slack, upper_bounds
+from ebr import (
+    change_of_measure,
+    claims,
+    coverage,
+    dilemma,
+    facts,
+    inequalities,
+    lemmas,
+    lower_bounds,
+    measured,
+    restricted_class,
+    section5,
+    setting,
+    slack,
+    two_rounds,
+    upper_bounds,
+)
 from ebr.confidence import sequential_deviation
 
 LEDGER = {claim.id: claim for claim in claims.ledger()}
@@ -148,6 +164,61 @@ def c29(make):
     return slack.c29(cases(make=make), cases(narrow=True, make=make), without, savings(make))
 
 
+class OnePull(ebr.ElasticBatchRacing):
+    def pulls_by_round(self, n_arms):
+        return np.ones(self.deadline, dtype=int)
+
+
+def idle(deadline, epsilon, delta, sigma):
+    """Nothing like PAC."""
+    return {"EBR": OnePull(deadline, epsilon, delta, sigma)}
+
+
+@cache
+def costs(family=change_of_measure.algorithms, epsilon=0.3):
+    return lower_bounds.costs([(2, 2), (3, 2)], epsilon, 0.1, 150, 1, family)
+
+
+@cache
+def identities(sign=1.0):
+    tables = {}
+    for algorithm in (ebr.ElasticBatchRacing(3, 0.4, 0.1), ebr.Passive(0.4, 0.1)):
+        pair = change_of_measure.close_pair(algorithm, 2, 0.5, 1)
+        tables[repr(algorithm)] = change_of_measure.identities(algorithm, *pair, 20_000, 1, sign)
+    return tables
+
+
+def with_tenth_of_kl():
+    """The divergences of the change-of-measure lemma scaled."""
+    return {
+        name: table.assign(left=table["left"].where(table["relation"] == "equal", table["left"] / 10))
+        for name, table in identities().items()
+    }
+
+
+@cache
+def scaling():
+    return dilemma.scaling([0.03, 0.003], 0.01)
+
+
+@cache
+def horns():
+    return two_rounds.horns(np.geomspace(100, 1e5, 12), 0.01, 0.01)
+
+
+def steps(divergence=dilemma.bernoulli_kl):
+    return dilemma.proof_steps([0.05, 0.001], divergence)
+
+
+@cache
+def schedules():
+    return restricted_class.schedules([1, 2, 3], [4.0, 5.0, 20.0], 1)
+
+
+def half_root(rounds, ratio):
+    return restricted_class.minimax_overpull(rounds, ratio) / 2
+
+
 def shifted(problem, epsilon, deadline):
     return np.minimum(problem.partition(epsilon, deadline) + 1, deadline)
 
@@ -203,6 +274,53 @@ PLANTED = {
     ),
     "C10": (inequalities.c10, lambda: inequalities.c10(rounds_needed=1.9)),
     "C11": (inequalities.c11, lambda: inequalities.c11(partition=shifted)),
+    "C12": (
+        lambda: lower_bounds.c12(costs()),
+        lambda: lower_bounds.c12(costs(idle, 0.1)),
+        lambda: lower_bounds.c12(costs().assign(printed=lambda t: t["lower"])),
+    ),
+    "C13": (
+        lambda: lower_bounds.c13(costs()),
+        lambda: lower_bounds.c13(costs(idle, 0.1)),
+        lambda: lower_bounds.c13(costs(), factor=1 / 3),
+    ),
+    "C14": (
+        facts.c14,
+        lambda: facts.c14(base=2.3),
+        lambda: facts.c14(weight=0.7),
+        lambda: facts.c14(least=1 / 23),
+    ),
+    "C15": (lambda: lower_bounds.c15(costs()), lambda: lower_bounds.c15(costs(idle, 0.1))),
+    "C16": (
+        lambda: change_of_measure.c16(identities()),
+        lambda: change_of_measure.c16(identities(-1.0)),
+        lambda: change_of_measure.c16(with_tenth_of_kl()),
+    ),
+    "C17": (
+        facts.c17,
+        lambda: facts.c17(errors=lambda tests, p, q: tests @ p + (1 - tests) @ q),
+    ),
+    "C18": (
+        lambda: dilemma.c18(steps(), scaling()),
+        lambda: dilemma.c18(steps(lambda x, y: 0.9 * dilemma.bernoulli_kl(x, y)), scaling()),
+        lambda: dilemma.c18(steps(), scaling().assign(best_chance=0.005)),
+    ),
+    "C19": (
+        lambda: restricted_class.c19(schedules()),
+        lambda: restricted_class.c19(schedules(), divisor=1),
+        lambda: restricted_class.c19(schedules().assign(found=0.5)),
+    ),
+    "C20": (
+        restricted_class.c20,
+        lambda: restricted_class.c20(
+            root=lambda rounds, ratio: restricted_class.printed_bound(rounds, ratio) / 8
+        ),
+    ),
+    "C21": (
+        restricted_class.c21,
+        lambda: restricted_class.c21(chance=1 / 9),
+        lambda: restricted_class.c21(root=lambda rounds, ratio: half_root(rounds, ratio) / 2),
+    ),
     "C22": (
         lambda: section_5("C22", figure_2()),
         lambda: section_5("C22", figure_2().assign(failures=lambda t: 1 * (t.index == 7))),
@@ -234,6 +352,11 @@ PLANTED = {
         lambda: section5.c28(opening().assign(pulls=opening()["pulls"] * opening()["epsilon"])),
     ),
     "C29": (lambda: c29(ebr.ElasticBatchRacing), lambda: c29(SignFlipped), lambda: c29(LooseRule)),
+    "C30": (
+        lambda: dilemma.c30(horns(), 0.01, scaling()),
+        lambda: dilemma.c30(horns().assign(middling=0.0), 0.01, scaling()),
+        lambda: dilemma.c30(horns(), 0.01, scaling().assign(best=lambda t: t["best"] * t["epsilon"])),
+    ),
     "C31": (
         lambda: section_5("C31", figure_2()),
         lambda: section_5("C31", scaled(0.1, algorithm="AE", epsilon=0.001)),
@@ -261,11 +384,29 @@ PLANTED = {
     ),
     "C37": (upper_bounds.c37, lambda: upper_bounds.c37(constant=0.5)),
     "C38": (inequalities.c38, lambda: inequalities.c38(passive=lambda n, d: math.log(1 / d))),
+    "C39": (lower_bounds.c39, lambda: lower_bounds.c39(constant=100)),
+    "C40": (
+        facts.c40,
+        lambda: facts.c40(share=-1.0),
+        lambda: facts.c40(idle=0.0),
+    ),
+    "C41": (lambda: lower_bounds.c41(costs()), lambda: lower_bounds.c41(costs(idle, 0.1))),
+    "C42": (dilemma.c42, lambda: dilemma.c42(idle=0.0), lambda: dilemma.c42(idle=1.5)),
+    "C44": (facts.c44, lambda: facts.c44(power=1)),
+    "C45": (dilemma.c45, lambda: dilemma.c45(gap_over_noise=1.0)),
     "C46": (
         lambda: setting.c46(*figure_1(), arm=2, rounds=3),
         lambda: setting.c46(*figure_1()[::-1], arm=2, rounds=3),
         lambda: setting.c46(*figure_1(), arm=2, rounds=1),
     ),
+    "C48": (facts.c48, lambda: facts.c48(constant=1.6)),
+    "X1": (
+        lambda: restricted_class.x1(schedules()),
+        lambda: restricted_class.x1(schedules().assign(exact=lambda t: t["exact"] * 1.002)),
+        lambda: restricted_class.x1(schedules().assign(found=lambda t: t["found"] * 0.999)),
+        lambda: restricted_class.x1(schedules().assign(base=lambda t: t["base"] * 1.2)),
+    ),
+    "X2": (restricted_class.x2, lambda: restricted_class.x2(root=half_root)),
     "C47": (
         lambda: upper_bounds.c47(SHAPES, 200, 1),
         lambda: upper_bounds.c47(SHAPES, 200, 1, make=Backwards),
