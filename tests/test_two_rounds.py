@@ -45,7 +45,7 @@ def test_a_policy_goes_on_and_errs_as_often_as_when_it_is_played(policy, gap):
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.1, 0.45])
-@pytest.mark.parametrize("policy", [Policy(12, 40, 0.3), Policy(90, 680, 0.17), Policy(50, 5, 0.2)])
+@pytest.mark.parametrize("policy", [Policy(12, 40, 0.3), Policy(90, 680, 0.17), Policy(50, 5, 1.5)])
 def test_errors_and_costs_are_the_double_integral(policy, gap):
     n1, n2, a = policy
     first, second = math.sqrt(2 / n1), math.sqrt(2 / n2)
