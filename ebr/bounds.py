@@ -96,10 +96,10 @@ def partition_lower_bound(
     """Theorem 3: on some ν ∈ P_γ an (ε, δ)-PAC algorithm has at least this E[Ñ_T].
 
     2σ² (L Σ_{γ_i<T} (ε^{γ_i/T} + ε)^{−2} + m ε^{−2} K), with L = log(1/2.4δ), m the number of γ_i = T and
-    K = max{L/4, d(1/m, 1−δ) m/(m−1)}. Printed with K = L, which makes it 2σ² L sup_{P_γ} H; the proof's gaps
-    are ε in the last bin and reach L/4 (E5). With gaps 0 there, m equally good arms are recommended with 1/m
-    each on average, yet each must be with 1 − δ once it is raised by ε(m−1)/m and the others are lowered by
-    ε/m: that gives the other term, which is above L for every m ≥ 4.
+    K = d(1/m, 1−δ) m/(m−1). Printed with K = L, which makes it 2σ² L sup_{P_γ} H; the proof's gaps are ε in
+    the last bin and reach L/4 (E5). With gaps 0 there, m equally good arms are recommended with 1/m each on
+    average, yet each must be with 1 − δ once it is raised by ε(m−1)/m and the others are lowered by ε/m: that
+    gives K, which is above L for every m ≥ 4.
     """
     index = np.asarray(gamma)
     supremum = hardest_complexity(gamma, epsilon, deadline)  # checks γ, ε and T
@@ -109,8 +109,7 @@ def partition_lower_bound(
         main = log_term * supremum
     else:
         told_apart = bernoulli_kl(1 / last, 1 - delta) * last / (last - 1) if 1 / last < 1 - delta else 0.0
-        reached = max(log_term / 4, told_apart) * last * epsilon**-2
-        main = log_term * (supremum - last * epsilon**-2) + reached
+        main = log_term * (supremum - last * epsilon**-2) + told_apart * last * epsilon**-2
     return 2 * positive("sigma", sigma) ** 2 * main
 
 

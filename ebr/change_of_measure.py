@@ -64,7 +64,11 @@ def identities(
         weighted, straight = _mean(value * weight), _mean(direct)
         rows.append((name, straight[0], weighted[0], math.hypot(straight[1], weighted[1]), "equal"))
     mean, error = _mean(information)
-    p, q = first.mean(), first_there.mean()
+    p, q = float(first.mean()), float(first_there.mean())
+    if not (0 < p < 1 and 0 < q < 1):
+        raise ValueError(
+            f"problem and other must each see arm 1 recommended at times, got shares {p} and {q}"
+        )
     slope_p, slope_q = math.log(p * (1 - q) / (q * (1 - p))), (q - p) / (q * (1 - q))
     spread = math.hypot(slope_p * _mean(first)[1], slope_q * _mean(first_there)[1])
     rows.append(
@@ -87,7 +91,7 @@ def c16(tables: dict[str, pd.DataFrame]) -> Finding:
     limit = float(norm.isf(FALSE_ALARM / 2 / len(table)))
     distance = (table["left"] - table["right"]) / table["error"].clip(lower=1e-12)
     equal = table["relation"] == "equal"
-    broken = np.where(equal, np.abs(distance) > limit, distance < -limit)
+    broken = ~np.where(equal, np.abs(distance) <= limit, distance >= -limit)
     bound = table[~equal]
     tightest = float((bound["right"] / bound["left"]).max())
     evidence = (

@@ -23,10 +23,17 @@ def bernoulli_kl(x: float, y: float) -> float:
 
 def gaussian_kl(problem: Gaussian, other: Gaussian) -> FloatArray:
     """KL(ν_i, ν′_i) = (μ_i − μ′_i)² / 2σ² of each arm."""
+    _same_noise(problem, other)
     return np.asarray((problem.means - other.means) ** 2 / (2 * problem.sigma**2))
 
 
 def log_likelihood_ratio(problem: Gaussian, other: Gaussian, pulls: IntArray, sums: FloatArray) -> FloatArray:
     """L = Σ_i Σ_k log f_i(X_{i,k}) / f′_i(X_{i,k}), from each arm's pulls and rewards' sum (runs × arms)."""
+    _same_noise(problem, other)
     shift, middle = problem.means - other.means, (problem.means + other.means) / 2
     return np.asarray((shift * (sums - pulls * middle)).sum(axis=1) / problem.sigma**2)
+
+
+def _same_noise(problem: Gaussian, other: Gaussian) -> None:
+    if problem.sigma != other.sigma:
+        raise ValueError(f"other must have the problem's sigma, {problem.sigma}, got {other.sigma}")

@@ -52,7 +52,7 @@ def sawtooth(
     """What problems need, x ∈ [R, N), and how many times as much they get: `overpull` is the top of it."""
     sums = _subset_sums(_checked(batches, lowest, highest), lowest)
     x = np.union1d(np.geomspace(lowest, highest, points), sums)
-    x = x[x < sums[-1]]
+    x = x[x < min(highest, sums[-1])]
     return x, sums[np.searchsorted(sums, x, side="right")] / x
 
 
@@ -76,10 +76,11 @@ def minimax_overpull(rounds: int, ratio: float) -> float:
     if not least <= positive("ratio", ratio):
         raise ValueError(f"ratio must be at least {least:.4g} for {rounds} rounds, got {ratio}")
 
-    def excess(rho: float) -> float:
-        return math.log(rho) + (rounds - 1) * math.log1p(rho) - math.log(ratio)
+    def excess(log_rho: float) -> float:
+        return log_rho + (rounds - 1) * math.log1p(math.exp(log_rho)) - math.log(ratio)
 
-    return float(brentq(excess, 0.5, 2 * ratio, xtol=1e-14, rtol=1e-14))
+    top = math.log(ratio) / rounds  # ρ ≤ (N/R)^{1/T}
+    return math.exp(float(brentq(excess, -1.0, top + 1e-9, xtol=1e-15, rtol=1e-14)))
 
 
 def minimax_schedule(rounds: int, ratio: float) -> FloatArray:
@@ -91,11 +92,15 @@ def minimax_schedule(rounds: int, ratio: float) -> FloatArray:
 
 def printed_bound(rounds: int, ratio: float) -> float:
     """The lemma as printed: ⅛ (N/R)^{1/T}."""
-    return math.exp(math.log(ratio) / whole("rounds", rounds, 1)) / 8
+    return math.exp(math.log(positive("ratio", ratio)) / whole("rounds", rounds, 1)) / 8
 
 
 def least_overpull(rounds: int, ratio: float, seed: int) -> float:
-    """The least over-pull that a global search over all schedules finds (differential evolution, T ≤ 5)."""
+    """The least over-pull that a global search over all schedules finds (differential evolution; T ≤ 6)."""
+    if whole("rounds", rounds, 1) > 6:
+        raise ValueError(f"rounds must be at most 6 for a search, got {rounds}")
+    if not positive("ratio", ratio) > 1:
+        raise ValueError(f"ratio must be above 1, got {ratio}")
 
     def worst(steps: FloatArray) -> FloatArray:
         """Over-pull of many schedules at once; `steps` are log Q⁽¹⁾ and the log ratios of neighbours."""

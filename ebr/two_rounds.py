@@ -55,11 +55,13 @@ class Policy(NamedTuple):
         scale = math.sqrt(self.first / 2)
         early = float(ndtr((-self.threshold - gap) * scale))
         # The second round's difference is N(Δ, 2/n₂); the pooled one is below 0 if it is below −x n₁/n₂.
+        # Where n₂ is small that is a step near x = 0: each half is integrated by itself.
         reach = min(self.threshold, abs(gap) + 9 / scale)
-        x = reach * NODES
+        half = reach / 2
+        x = np.concatenate([half * (NODES - 1), half * (NODES + 1)])
         density = np.exp(-(((x - gap) * scale) ** 2) / 2) * scale / math.sqrt(2 * math.pi)
         below = ndtr(-(x * self.first / self.second + gap) * math.sqrt(self.second / 2))
-        return early + float(reach * WEIGHTS @ (density * below))
+        return early + float(half * np.tile(WEIGHTS, 2) @ (density * below))
 
 
 def complexity(gap: FloatArray | float, epsilon: float) -> FloatArray:

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
@@ -108,3 +109,14 @@ def test_both_sides_of_the_identities_by_hand():
     tolerance = 5.5 * table["error"].clip(lower=0.4 / math.sqrt(20_000))  # six random numbers: 2.3e-7 in all
     assert (abs(table["left"] - left) < tolerance).all()
     assert (abs(table["right"] - right) < tolerance).all()
+
+
+def test_what_cannot_be_compared_is_an_error_and_never_counts_as_fulfilled():
+    with pytest.raises(ValueError, match=r"other must have the problem's sigma, 0\.5, got 1\.0"):
+        gaussian_kl(ebr.Gaussian([0.5, 0.5], 0.5), ebr.Gaussian([0.5, 0.5], 1.0))
+    apart = ebr.Gaussian([0.9, 0.1], 0.5), ebr.Gaussian([0.9, 0.2], 0.5)
+    with pytest.raises(ValueError, match=r"arm 1 recommended at times, got shares 1\.0"):
+        identities(ebr.Passive(0.4, 0.2), *apart, 100, 1)
+    unknown = pd.DataFrame([("?", 1.0, 1.0, float("nan"), "equal"), ("?", 1.0, 1.0, 0.1, "at least")])
+    unknown.columns = ["statement", "left", "right", "error", "relation"]
+    assert not c16({"race": unknown}).holds

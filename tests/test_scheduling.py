@@ -8,7 +8,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ebr.scheduling import least_overpull, minimax_overpull, minimax_schedule, overpull, printed_bound
+from ebr.scheduling import (
+    least_overpull,
+    minimax_overpull,
+    minimax_schedule,
+    overpull,
+    printed_bound,
+    sawtooth,
+)
 
 GOLDEN = (1 + math.sqrt(5)) / 2
 NAN = math.nan
@@ -137,3 +144,31 @@ def test_rounds_and_ratios_outside_the_theorem_are_named():
         for function in (minimax_overpull, minimax_schedule):
             with pytest.raises(ValueError, match="ratio must be"):
                 function(rounds, ratio)
+
+
+def test_the_sawtooth_ends_below_n_and_its_top_is_the_overpull():
+    for batches, highest in (([2, 8], 2), ([2, 8], 10), ([2, 4, 13], 18)):
+        x, ratio = sawtooth(batches, 1, highest)
+        assert x.min() == 1
+        assert x.max() < highest
+        assert ratio.max() == pytest.approx(overpull(batches, 1, highest), rel=1e-14)
+    assert sawtooth([3.0], 1, 3, points=3)[1].tolist() == pytest.approx([3, math.sqrt(3)])
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (lambda: printed_bound(2, NAN), "ratio .*nan"),
+        (lambda: printed_bound(2, -1), "ratio .*-1"),
+        (lambda: least_overpull(7, 100, 1), "rounds must be at most 6 .*7"),
+        (lambda: least_overpull(2, 0.5, 1), r"ratio must be above 1, got 0\.5"),
+    ],
+)
+def test_the_search_and_the_printed_bound_name_bad_input(call, names):
+    with pytest.raises(ValueError, match=names):
+        call()
+
+
+def test_huge_ratios_have_a_root_too():
+    rho = minimax_overpull(16, 1e100)
+    assert math.log(rho) + 15 * math.log1p(rho) == pytest.approx(100 * math.log(10), rel=1e-12)
