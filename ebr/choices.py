@@ -1,6 +1,7 @@
 """What the paper leaves open (A1 to A7): the alternatives to the defaults, on Figure 2's points."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 
@@ -29,26 +30,23 @@ ALTERNATIVES: dict[str, dict[str, section5.Maker]] = {
 
 
 def points(
-    deadlines: Sequence[int],
-    epsilons: Sequence[float],
-    deadline: int = 15,
-    epsilon: float = 0.01,
-    delta: float = 0.01,
-    n_arms: int = 100,
+    deadlines: Sequence[int], epsilons: Sequence[float], delta: float = 0.01, **settings: Any
 ) -> list[Point]:
     """Figure 2's points under each alternative, with the label "choice".
 
     A6b hands AE the true gap Δ_[1], which differs from setup to setup, so that ε plays no part. A4, a race
-    that ignores ε but for the slack ε/n and is dear, is run at every sixth ε.
+    that ignores ε but for the slack ε/n and is dear, is run at every sixth ε. Further settings are those of
+    `section5.points`.
     """
     made = []
     for choice, algorithms in ALTERNATIVES.items():
         some = sorted(epsilons)[::6] if choice == "A4" else epsilons
-        for point in section5.points(deadlines, some, deadline, epsilon, delta, n_arms, algorithms):
+        for point in section5.points(deadlines, some, delta=delta, algorithms=algorithms, **settings):
             made.append(point._replace(labels=point.labels | {"choice": choice}))
-    for point in section5.points(
-        deadlines, epsilons, deadline, epsilon, delta, n_arms, {"AE": AggressiveElimination}
-    ):
+    told_apart = section5.points(
+        deadlines, epsilons, delta=delta, algorithms={"AE": AggressiveElimination}, **settings
+    )
+    for point in told_apart:
         told = AggressiveElimination(point.labels["deadline"], float(point.problem.gaps.min()), delta)
         made.append(Point(point.labels | {"choice": "A6b"}, told, point.problem))
     return sorted(made, key=lambda point: point.labels["choice"] != "A4")  # the costliest first

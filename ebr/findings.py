@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
+import pandas as pd
 from scipy.stats import binomtest
 
-__all__ = ["FALSE_ALARM", "VERDICTS", "Finding", "exceeds", "proportion"]
+__all__ = ["FALSE_ALARM", "VERDICTS", "Finding", "exceeds", "proportion", "refutes"]
 
 VERDICTS = ("holds", "holds corrected", "fails as stated", "not checkable here", "open")
 
@@ -45,6 +46,12 @@ def exceeds(events: int, trials: int, allowed: float, tests: int = 1) -> bool:
     """
     test = binomtest(events, trials, allowed, alternative="greater")
     return bool(test.pvalue < FALSE_ALARM / tests)
+
+
+def refutes(races: pd.DataFrame, events: str) -> bool:
+    """Whether a table's rows (events, runs, delta) refute "with probability at most δ"."""
+    counts = races[[events, "runs", "delta"]].itertuples(index=False, name=None)
+    return any(exceeds(event, runs, delta, len(races)) for event, runs, delta in counts)
 
 
 def proportion(events: int, trials: int, confidence: float = 0.99) -> str:

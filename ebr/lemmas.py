@@ -15,7 +15,7 @@ import pandas as pd
 from ebr.bounds import RUNTIME_CONSTANT, SCHEDULE_CONSTANT, recommended_gap, runtime
 from ebr.confidence import fixed_count_ratio
 from ebr.event import Played, corners, play_inside
-from ebr.findings import Finding, exceeds
+from ebr.findings import Finding, refutes
 from ebr.parameters import BoolArray
 from ebr.problems import Gaussian, hardest, nonempty_partitions
 from ebr.racing import ElasticBatchRacing
@@ -108,9 +108,7 @@ def c01(on_e: list[Case], on_narrow: list[Case], races: pd.DataFrame, emptied: i
         f"on E′ {narrow_wrong} of {tables(on_narrow)} do, and the bound on E′ is at most {worst:.3f} ε; "
         f"{races['wrong'].sum()} wrong arms in {races['runs'].sum()} random races on {len(races)} problems"
     )
-    counts = races[["wrong", "runs", "delta"]].itertuples(index=False, name=None)
-    refuted = any(exceeds(wrong, runs, delta, len(races)) for wrong, runs, delta in counts)
-    repaired = narrow_wrong == 0 and worst < 1 and not refuted and not late
+    repaired = narrow_wrong == 0 and worst < 1 and not refutes(races, "wrong") and not late
     return Finding("C01", repaired and emptied == 0 and wrong == 0, evidence, repaired)
 
 
@@ -186,6 +184,5 @@ def c06(
         f"with {printed:g} on E′ {narrow} in {tables(on_narrow)}; an arm outlives its round γ_i in "
         f"{races['late'].sum()} of {races['runs'].sum()} random races"
     )
-    counts = races[["late", "runs", "delta"]].itertuples(index=False, name=None)
-    refuted = any(exceeds(late, runs, delta, len(races)) for late, runs, delta in counts)
-    return Finding("C06", as_printed == 0, evidence, corrected == 0 and narrow == 0 and not refuted)
+    repaired = corrected == 0 and narrow == 0 and not refutes(races, "late")
+    return Finding("C06", as_printed == 0, evidence, repaired)

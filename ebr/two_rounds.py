@@ -160,7 +160,7 @@ def ebr_policy(epsilon: float, delta: float) -> Policy:
 
 
 def sharp_policy(epsilon: float, delta: float) -> Policy:
-    """Racing by fixed-count bounds on differences (X3): b_t = 4Lε^{−t}, stop where |x| > w − ε."""
+    """Sharp racing, by fixed-count bounds on differences: b_t = 4Lε^{−t}, stop where |x| > w − ε."""
     log_term = math.log(2 / delta)
     counts = [4 * log_term * epsilon**-t for t in (1, 2)]
     return Policy(counts[0], counts[1] - counts[0], 2 * math.sqrt(log_term / counts[0]) - epsilon)

@@ -2,10 +2,11 @@
 
 import re
 
+import pandas as pd
 import pytest
 from scipy.stats import beta, binom
 
-from ebr.findings import FALSE_ALARM, VERDICTS, Finding, exceeds, proportion
+from ebr.findings import FALSE_ALARM, VERDICTS, Finding, exceeds, proportion, refutes
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,11 @@ def test_a_proportion_by_hand():
     # None of 20: (1 − high)^20 = 0.005.
     numbers = re.findall(r"[\d.]+", proportion(0, 20))
     assert numbers == ["0", "20", "99", "0", f"{1 - 0.005 ** (1 / 20):.2g}"]
+
+
+def test_a_table_refutes_where_one_row_does_at_its_share_of_the_false_alarm():
+    # P(Bin(10, 0.1) ≥ 8) = 3.7e-7, P(≥ 9) = 9.1e-9: 8 of 10 refutes alone, not among three rows.
+    rows = {"runs": [10, 10, 10], "delta": [0.1, 0.1, 0.1]}
+    assert not refutes(pd.DataFrame({"late": [8, 0, 0]} | rows), "late")
+    assert refutes(pd.DataFrame({"late": [8, 0, 0]} | rows).head(1), "late")
+    assert refutes(pd.DataFrame({"late": [0, 9, 0]} | rows), "late")
