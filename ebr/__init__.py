@@ -10,6 +10,7 @@ True
 from ebr.baselines import AggressiveElimination, DeltaElimination, Passive, SequentialRacing
 from ebr.problems import Bernoulli, Gaussian, setup_1, setup_2
 from ebr.racing import ElasticBatchRacing
+from ebr.scheduling import minimax_overpull, minimax_schedule, overpull
 from ebr.simulation import simulate, trace
 from ebr.sweeps import Point, sweep
 
@@ -22,6 +23,9 @@ __all__ = [
     "Passive",
     "Point",
     "SequentialRacing",
+    "minimax_overpull",
+    "minimax_schedule",
+    "overpull",
     "setup_1",
     "setup_2",
     "simulate",

@@ -2,15 +2,28 @@
 
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import Bounds, differential_evolution
 
 from ebr.findings import Finding
-from ebr.parameters import FloatArray
-from ebr.scheduling import GOLDEN, least_overpull, minimax_overpull, minimax_schedule, overpull, printed_bound
+from ebr.parameters import FloatArray, positive, whole
+from ebr.scheduling import GOLDEN, minimax_overpull, minimax_schedule, overpull, printed_bound
 
-__all__ = ["c19", "c20", "c21", "ebr_batches", "needs", "schedules", "standings", "x1", "x2"]
+__all__ = [
+    "c19",
+    "c20",
+    "c21",
+    "ebr_batches",
+    "least_overpull",
+    "needs",
+    "schedules",
+    "standings",
+    "x1",
+    "x2",
+]
 
 Root = Callable[[int, float], float]
 
@@ -30,6 +43,38 @@ def schedules(
             found = least_overpull(count, ratio, seed)
             rows.append((count, base, printed_bound(count, ratio), root(count, ratio), attained, found))
     return pd.DataFrame(rows, columns=["rounds", "base", "printed", "exact", "attained", "found"])
+
+
+def least_overpull(rounds: int, ratio: float, seed: int) -> float:
+    """The least over-pull that a global search over all schedules finds (differential evolution; T ≤ 6)."""
+    if whole("rounds", rounds, 1) > 6:
+        raise ValueError(f"rounds must be at most 6 for a search, got {rounds}")
+    if not positive("ratio", ratio) > 1:
+        raise ValueError(f"ratio must be above 1, got {ratio}")
+
+    def worst(steps: FloatArray) -> FloatArray:
+        """Over-pull of many schedules at once; `steps` are log Q⁽¹⁾ and the log ratios of neighbours."""
+        sizes = np.exp(np.cumsum(steps, axis=0))
+        sizes[-1] = np.maximum(sizes[-1], ratio - sizes[:-1].sum(axis=0))  # the last makes up the sum
+        sums = np.zeros((1, sizes.shape[1]))
+        for size in sizes:
+            sums = np.concatenate([sums, sums + size])
+        sums[0] = 1.0
+        sums.sort(axis=0)
+        return np.asarray(np.where(sums[:-1] < ratio, sums[1:] / sums[:-1], 0).max(axis=0))
+
+    found: Any = differential_evolution(
+        worst,  # type: ignore[arg-type]  # vectorized: arrays in, arrays out
+        Bounds(np.zeros(rounds), np.full(rounds, math.log(ratio))),
+        rng=np.random.default_rng(np.random.SeedSequence([seed, rounds])),
+        vectorized=True,
+        updating="deferred",
+        popsize=40,
+        maxiter=3000,
+        tol=1e-10,
+        polish=False,
+    )
+    return float(found.fun)
 
 
 def x1(table: pd.DataFrame) -> Finding:

@@ -6,17 +6,15 @@ batches Q⁽¹⁾ ≤ … ≤ Q⁽ᵀ⁾. The lemma bounds inf over Q of sup ove
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import Bounds, brentq, differential_evolution
+from scipy.optimize import brentq
 
 from ebr.parameters import FloatArray, positive, whole
 
 __all__ = [
     "GOLDEN",
-    "least_overpull",
     "minimax_overpull",
     "minimax_schedule",
     "overpull",
@@ -93,38 +91,6 @@ def minimax_schedule(rounds: int, ratio: float) -> FloatArray:
 def printed_bound(rounds: int, ratio: float) -> float:
     """The lemma as printed: ⅛ (N/R)^{1/T}."""
     return math.exp(math.log(positive("ratio", ratio)) / whole("rounds", rounds, 1)) / 8
-
-
-def least_overpull(rounds: int, ratio: float, seed: int) -> float:
-    """The least over-pull that a global search over all schedules finds (differential evolution; T ≤ 6)."""
-    if whole("rounds", rounds, 1) > 6:
-        raise ValueError(f"rounds must be at most 6 for a search, got {rounds}")
-    if not positive("ratio", ratio) > 1:
-        raise ValueError(f"ratio must be above 1, got {ratio}")
-
-    def worst(steps: FloatArray) -> FloatArray:
-        """Over-pull of many schedules at once; `steps` are log Q⁽¹⁾ and the log ratios of neighbours."""
-        sizes = np.exp(np.cumsum(steps, axis=0))
-        sizes[-1] = np.maximum(sizes[-1], ratio - sizes[:-1].sum(axis=0))  # the last makes up the sum
-        sums = np.zeros((1, sizes.shape[1]))
-        for size in sizes:
-            sums = np.concatenate([sums, sums + size])
-        sums[0] = 1.0
-        sums.sort(axis=0)
-        return np.asarray(np.where(sums[:-1] < ratio, sums[1:] / sums[:-1], 0).max(axis=0))
-
-    found: Any = differential_evolution(
-        worst,  # type: ignore[arg-type]  # vectorized: arrays in, arrays out
-        Bounds(np.zeros(rounds), np.full(rounds, math.log(ratio))),
-        rng=np.random.default_rng(np.random.SeedSequence([seed, rounds])),
-        vectorized=True,
-        updating="deferred",
-        popsize=40,
-        maxiter=3000,
-        tol=1e-10,
-        polish=False,
-    )
-    return float(found.fun)
 
 
 def _checked(batches: ArrayLike, lowest: float, highest: float) -> FloatArray:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from ebr.restricted_class import least_overpull
 from ebr.scheduling import (
-    least_overpull,
     minimax_overpull,
     minimax_schedule,
     overpull,
