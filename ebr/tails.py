@@ -20,7 +20,8 @@ def chernoff_deviation(pulls: int, mean: float, miss: float) -> float:
     def side(end: float) -> float:
         if bernoulli_kl(end, mean) <= level:
             return abs(end - mean)
-        return abs(float(brentq(lambda x: bernoulli_kl(x, mean) - level, mean, end)) - mean)
+        root = brentq(lambda x: bernoulli_kl(x, mean) - level, mean, end, xtol=1e-15)
+        return abs(float(root) - mean)
 
     return max(side(0.0), side(1.0))
 
