@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import ndtr
 
-from ebr.divergence import bernoulli_kl
+from ebr.divergence import bernoulli_kl, gaussian_kl
 from ebr.findings import Finding
+from ebr.problems import Gaussian
 from ebr.two_rounds import (
     best_policy,
     best_region,
-    complexity,
     ebr_policy,
     pac_policy,
     sharp_policy,
@@ -25,34 +25,40 @@ CHANCE = 1 / 8  # Theorem 4's probability
 
 
 def proof_steps(
-    epsilons: Iterable[float], divergence: Callable[[float, float], float] = bernoulli_kl
+    epsilons: Iterable[float],
+    divergence: Callable[[float, float], float] = bernoulli_kl,
+    first_round: float = 2 * math.log(2),
+    second_round: float = 1 / 50,
 ) -> pd.DataFrame:
-    """Each number that the proof of Theorem 4 uses, beside what it must reach; some at several ε.
+    """Each step of the proof of Theorem 4 on its three problems: what it has beside what it needs (σ = 1).
 
-    Columns: step, value, needed, and slack, their difference, which must not be negative.
+    The proof's constants are 3/32, 1/25, 2 log 2 (the first round's pulls times ε) and 1/50 (the pulls that
+    follow, times ε²). Columns: step, value, needed, and slack, their relative difference, which must not be
+    negative.
     """
     rows: list[tuple[str, float, float]] = [
-        ("part 1: 1/8 − (3/32 + δ) at δ = 1/32", 1 / 8, 3 / 32 + 1 / 32),
+        ("part 1: 1/8 ≥ 3/32 + δ at δ = 1/32", 1 / 8, 3 / 32 + 1 / 32),
         ("part 1: d(3/32, 1/32) ≥ 1/25", divergence(3 / 32, 1 / 32), 1 / 25),
         ("part 2: ½ e^{−log 2} − 1/8 ≥ 1/8", 0.5 * math.exp(-math.log(2)) - 1 / 8, CHANCE),
     ]
     for epsilon in epsilons:
+        hard, middling, easy, other = (
+            Gaussian(np.array([mean, 0.5]), 1.0)
+            for mean in (0.5 - epsilon, 0.5 - epsilon - math.sqrt(epsilon), 0.0, 0.5 + epsilon)
+        )
+        first, second = first_round / epsilon, second_round / epsilon**2
+        apart = 1 / 25 / float(gaussian_kl(hard, other)[0])
+        seen = first * float(gaussian_kl(hard, middling)[0])
         at = f" at ε = {epsilon:g}"
         rows += [
-            # (½ − ε) − (½ − ε − √ε) = √ε, and 2 log 2/ε pulls of divergence ε/2 each make log 2.
+            ("part 1: pulls needed on ν⁽¹⁾ ≥ σ²/50ε²" + at, apart, second),
+            ("part 2: log 2 ≥ KL of the first round" + at, math.log(2), seen),
+            ("part 3: easy horn ≥ σ²/100ε" + at, first / easy.complexity(epsilon), 1 / (100 * epsilon)),
             (
-                "part 2: log 2 ≥ KL of the first round" + at,
-                math.log(2),
-                2 * math.log(2) / epsilon * epsilon / 2,
+                "part 3: middling horn ≥ σ²/100ε" + at,
+                second / middling.complexity(epsilon),
+                1 / (100 * epsilon),
             ),
-            ("part 3: 8 ≥ H(ν⁽³⁾)" + at, 8.0, float(complexity(0.5, epsilon))),
-            (
-                "part 3: 2/ε ≥ H(ν⁽²⁾)" + at,
-                2 / epsilon,
-                float(complexity(epsilon + math.sqrt(epsilon), epsilon)),
-            ),
-            ("part 3: easy horn ≥ 1/100ε" + at, 2 * math.log(2) / epsilon / 8, 1 / (100 * epsilon)),
-            ("part 3: middling horn ≥ 1/100ε" + at, 1 / (50 * epsilon**2) * epsilon / 2, 1 / (100 * epsilon)),
         ]
     table = pd.DataFrame(rows, columns=["step", "value", "needed"])
     return table.assign(slack=((table["value"] - table["needed"]) / table["needed"]).round(9) + 0.0)
@@ -61,8 +67,9 @@ def proof_steps(
 def scaling(epsilons: Iterable[float], delta: float) -> pd.DataFrame:
     """The least worst ratio of the policies at several ε, times ε, beside Algorithm 1's and the sharp race's.
 
-    Columns: epsilon; best (in expectation) and best_chance (reached with probability 1/8), their n₁ and gap;
-    region, the linear program's value at the best policy's counts; ebr, sharp and their chance versions.
+    Columns: epsilon; first and second, the best policy's counts; best (in expectation) and best_chance
+    (reached with probability 1/8); error, which is δ; region, the linear program's value at the best policy's
+    counts; ebr, sharp and their chance versions.
     """
     rows = []
     for epsilon in epsilons:

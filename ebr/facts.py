@@ -12,7 +12,7 @@ from ebr.divergence import binary_entropy
 from ebr.findings import Finding
 from ebr.parameters import FloatArray
 
-__all__ = ["c14", "c17", "c40", "c44", "c48", "hpcm"]
+__all__ = ["c14", "c17", "c40", "c44", "c48", "hpcm", "hpcm_at"]
 
 
 def c14(base: float = 2.4, weight: float = 1 / 3, least: float = 1 / 25) -> Finding:
@@ -53,20 +53,19 @@ def c17(errors: Callable[[FloatArray, FloatArray, FloatArray], FloatArray] | Non
     return Finding("C17", as_printed >= 0, evidence, as_meant >= 0 and normal >= 0)
 
 
-def hpcm(probability: float, delta: float) -> float:
-    """Lemma HPCM's constant for any probability p: P(Ñ_i ≥ c σ²/(Δ_i + ε)²) ≥ p with c = 2 d(1 − p − δ, δ).
+def hpcm(delta: float) -> float:
+    """Lemma HPCM's constant c = ⅔ log(1/2δ): P(Ñ_i ≥ c σ²/(Δ_i + ε)²) ≥ 1/6."""
+    return 2 / 3 * math.log(1 / (2 * delta))
 
-    The proof with p in place of 1/6; it needs 1 − p − δ > δ. At p = 1/6 and δ ≤ 1/6 the paper weakens it to
-    c = ⅔ log(1/2δ), which is what p = 1/6 gives here.
-    """
-    if probability == 1 / 6:
-        return 2 / 3 * math.log(1 / (2 * delta))
+
+def hpcm_at(probability: float, delta: float) -> float:
+    """The same proof with p in place of 1/6: c = 2 d(1 − p − δ, δ), for 1 − p − δ > δ."""
     return 2 * float(binary_entropy(1 - probability - delta, delta)) if 1 - probability > 2 * delta else 0.0
 
 
 def c40(share: float = 1.0, idle: float = 0.5) -> Finding:
     """Check C40: the probability 1/6 can be close to ½ with the logarithm, and close to 1 without it."""
-    half = {d: share * hpcm(0.5 - 1e-9, d) / math.log(1 / d) for d in (0.1, 0.01, 1e-4, 1e-8)}
+    half = {d: share * hpcm_at(0.5, d) / math.log(1 / d) for d in (0.1, 0.01, 1e-4, 1e-8)}
     # An algorithm may give up before its first pull with a share of δ (`idle`) and still be (ε, δ)-PAC.
     ceiling = 1 - idle * 0.01
     words = ", ".join(f"{value:.3f} (δ = {delta:g})" for delta, value in half.items())

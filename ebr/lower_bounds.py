@@ -42,7 +42,7 @@ def costs(
         for gamma in nonempty_partitions(n_arms, deadline):
             apart = hardest(gamma, epsilon, deadline, sigma)
             equal = hardest(gamma, epsilon, deadline, sigma, shrink=0.0)
-            needed = hpcm(1 / 6, delta) * sigma**2 / (apart.gaps + epsilon) ** 2
+            needed = hpcm(delta) * sigma**2 / (apart.gaps + epsilon) ** 2
             for name, algorithm in family(deadline, epsilon, delta, sigma).items():
                 runs_apart = simulate(algorithm, apart, runs, seed, per_arm=True)
                 each = runs_apart.by_arm()[0] >= needed

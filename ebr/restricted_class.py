@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import Bounds, differential_evolution
 
+from ebr.facts import hpcm
 from ebr.findings import Finding
 from ebr.parameters import FloatArray, positive, whole
 from ebr.scheduling import GOLDEN, minimax_overpull, minimax_schedule, overpull, printed_bound
@@ -113,7 +114,7 @@ def needs(epsilon: float, delta: float, sigma: float = 1.0) -> tuple[float, floa
 
     R = ⅔σ² log(1/2δ) and N = R/(4ε²). The gap is at most 1 − ε, since HPCM needs μ_[1] ≤ 1 − ε (E13).
     """
-    lowest = 2 / 3 * sigma**2 * math.log(1 / (2 * delta))
+    lowest = hpcm(delta) * sigma**2
     return lowest, lowest / (4 * epsilon**2)
 
 

@@ -206,8 +206,8 @@ def horns():
     return two_rounds.horns(np.geomspace(100, 1e5, 12), 0.01, 0.01)
 
 
-def steps(divergence=dilemma.bernoulli_kl):
-    return dilemma.proof_steps([0.05, 0.001], divergence)
+def steps(*changes):
+    return dilemma.proof_steps([0.05, 0.001], *changes)
 
 
 @cache
@@ -303,6 +303,9 @@ PLANTED = {
     "C18": (
         lambda: dilemma.c18(steps(), scaling()),
         lambda: dilemma.c18(steps(lambda x, y: 0.9 * dilemma.bernoulli_kl(x, y)), scaling()),
+        lambda: dilemma.c18(steps(dilemma.bernoulli_kl, 1.1 * 2 * math.log(2)), scaling()),
+        lambda: dilemma.c18(steps(dilemma.bernoulli_kl, 2 * math.log(2), 1 / 49), scaling()),
+        lambda: dilemma.c18(steps(dilemma.bernoulli_kl, 2 * math.log(2), 1 / 80), scaling()),
         lambda: dilemma.c18(steps(), scaling().assign(best_chance=0.005)),
     ),
     "C19": (
