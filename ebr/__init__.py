@@ -11,6 +11,7 @@ from ebr.baselines import AggressiveElimination, DeltaElimination, Passive, Sequ
 from ebr.problems import Bernoulli, Gaussian, setup_1, setup_2
 from ebr.racing import ElasticBatchRacing
 from ebr.scheduling import minimax_overpull, minimax_schedule, overpull
+from ebr.sharp import SharpElasticBatchRacing
 from ebr.simulation import simulate, trace
 from ebr.sweeps import Point, sweep
 
@@ -23,6 +24,7 @@ __all__ = [
     "Passive",
     "Point",
     "SequentialRacing",
+    "SharpElasticBatchRacing",
     "minimax_overpull",
     "minimax_schedule",
     "overpull",

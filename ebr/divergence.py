@@ -2,12 +2,21 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import rel_entr
+from scipy.special import rel_entr, xlogy
 
 from ebr.parameters import FloatArray, IntArray
-from ebr.problems import Gaussian
+from ebr.problems import Gaussian, Problem
 
-__all__ = ["bernoulli_kl", "binary_entropy", "gaussian_kl", "log_likelihood_ratio"]
+__all__ = [
+    "bernoulli_kl",
+    "binary_entropy",
+    "gaussian_kl",
+    "log_likelihood_ratio",
+    "pair_divergence",
+    "pair_threshold",
+]
+
+HALVINGS = 60  # of an interval in [0, 1]: to the last digit
 
 
 def binary_entropy(x: ArrayLike, y: ArrayLike) -> FloatArray:
@@ -27,13 +36,50 @@ def gaussian_kl(problem: Gaussian, other: Gaussian) -> FloatArray:
     return np.asarray((problem.means - other.means) ** 2 / (2 * problem.sigma**2))
 
 
-def log_likelihood_ratio(problem: Gaussian, other: Gaussian, pulls: IntArray, sums: FloatArray) -> FloatArray:
+def log_likelihood_ratio(problem: Problem, other: Problem, pulls: IntArray, sums: FloatArray) -> FloatArray:
     """L = Σ_i Σ_k log f_i(X_{i,k}) / f′_i(X_{i,k}), from each arm's pulls and rewards' sum (runs × arms)."""
     _same_noise(problem, other)
-    shift, middle = problem.means - other.means, (problem.means + other.means) / 2
-    return np.asarray((shift * (sums - pulls * middle)).sum(axis=1) / problem.sigma**2)
+    if isinstance(problem, Gaussian):
+        shift, middle = problem.means - other.means, (problem.means + other.means) / 2
+        return np.asarray((shift * (sums - pulls * middle)).sum(axis=1) / problem.sigma**2)
+    mean, another = problem.means, other.means
+    ratio = xlogy(sums, mean) - xlogy(sums, another)
+    return np.asarray((ratio + xlogy(pulls - sums, 1 - mean) - xlogy(pulls - sums, 1 - another)).sum(axis=1))
 
 
-def _same_noise(problem: Gaussian, other: Gaussian) -> None:
+def pair_divergence(leader: ArrayLike, other: ArrayLike, shift: float) -> FloatArray:
+    """X4's likelihood ratio: min_p kl(μ̂_1̂, p) + kl(μ̂_i, p + s), for μ̂_i ≤ μ̂_1̂ and s ≥ 0.
+
+    How much two means, of equally many rewards in [0, 1], speak against "i is better than the leader by s or
+    more", in nats for a pair of pulls. With s = 0 the minimum is at the midpoint.
+    """
+    leader, other = np.broadcast_arrays(
+        np.asarray(leader, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    )
+    low, high = np.maximum(other - shift, 0), np.minimum(leader, 1 - shift)
+    for _ in range(HALVINGS if shift else 0):
+        p = (low + high) / 2
+        q = p + shift
+        # The derivative's sign; the sum of two divergences is convex in p.
+        rising = (p - leader) * q * (1 - q) + (q - other) * p * (1 - p) > 0
+        low, high = np.where(rising, low, p), np.where(rising, p, high)
+    middle = (low + high) / 2
+    return binary_entropy(leader, middle) + binary_entropy(other, middle + shift)
+
+
+def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
+    """The lowest mean that X4's ratio does not tell from the leader's: kl(μ̂_1̂, m) + kl(·, m) ≤ level."""
+    low, high = np.zeros_like(leader), np.array(leader, dtype=np.float64)
+    high = np.where(pair_divergence(leader, low, 0.0) <= level, low, high)  # even 0 is not told from it
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        told = pair_divergence(leader, middle, 0.0) > level
+        low, high = np.where(told, middle, low), np.where(told, high, middle)
+    return high
+
+
+def _same_noise(problem: Problem, other: Problem) -> None:
+    if type(problem) is not type(other):
+        raise ValueError(f"other must be of the problem's kind, {type(problem).__name__}, got {other!r}")
     if problem.sigma != other.sigma:
         raise ValueError(f"other must have the problem's sigma, {problem.sigma}, got {other.sigma}")

@@ -25,7 +25,7 @@ class Algorithm(Protocol):
     """Anything with an ε and a `play(n_arms, replicates=1)` that starts a game.
 
     An algorithm may name in `needs` what else `play` wants to be told: "bounded", whether rewards lie in
-    [0, 1]; "generator", for lots of its own.
+    [0, 1]; "rewards", their model ("bounded", "Gaussian"); "generator", for lots of its own.
     """
 
     @property

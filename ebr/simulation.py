@@ -134,7 +134,8 @@ def _rounds(
     algorithm: Algorithm, problem: Problem, replicates: int, generator: np.random.Generator
 ) -> Rounds:
     """Play replicates side by side; yield each round's pulls and sums, return the recommended arms."""
-    context = {"bounded": isinstance(problem, Bernoulli), "generator": generator}
+    rewards = "bounded" if isinstance(problem, Bernoulli) else "Gaussian"
+    context = {"bounded": rewards == "bounded", "generator": generator, "rewards": rewards}
     needs = getattr(algorithm, "needs", ())
     game = algorithm.play(problem.n_arms, replicates, **{name: context[name] for name in needs})
     try:

@@ -8,7 +8,7 @@ import pytest
 MODULES = sorted((Path(__file__).parents[1] / "ebr").glob("*.py"))
 LAYERS = {
     "mathematics": "parameters findings problems divergence confidence tails bounds scheduling two_rounds",
-    "algorithms": "survivors racing baselines",
+    "algorithms": "survivors racing sharp baselines",
     "experiments": "simulation sweeps event setting coverage lemmas slack measured inequalities upper_bounds"
     " section5 choices change_of_measure facts lower_bounds dilemma restricted_class",
     "presentation": "figures claims __init__",
