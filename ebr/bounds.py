@@ -10,20 +10,24 @@ import numpy as np
 
 from ebr.confidence import SELF_NORMALISED, fixed_count_ratio
 from ebr.divergence import bernoulli_kl
-from ebr.parameters import FloatArray, in_unit_interval, positive, whole
+from ebr.parameters import FloatArray, IntArray, in_unit_interval, positive, whole
 from ebr.problems import Problem, hardest_complexity
 
 __all__ = [
     "RUNTIME_CONSTANT",
     "elimination_need",
+    "elimination_rounds",
     "hardest_upper_bound",
     "partition_lower_bound",
     "partition_upper_bound",
     "passive_pulls",
+    "problem_lower_bound",
     "problem_upper_bound",
     "recommended_gap",
     "runtime",
     "schedule",
+    "sharp_problem_bound",
+    "sharp_upper_bound",
 ]
 
 SCHEDULE_CONSTANT = 80  # Algorithm 1 and Theorem 1
@@ -83,6 +87,41 @@ def problem_upper_bound(
     overpull = float(in_unit_interval("epsilon", epsilon) ** (-2 / whole("deadline", deadline, 1)))
     main = constant * problem.sigma**2 * overpull * _log_term(problem, deadline, delta)
     return main * problem.complexity(epsilon) + (0 if printed else problem.n_arms)
+
+
+def elimination_rounds(problem: Problem, epsilon: float, widths: FloatArray) -> IntArray:
+    """τ_i: by when sharp EBR, on its event, has dropped an arm, counted from 0; T − 1 at the latest.
+
+    The first t with 2w_t ≤ Δ_i, or 2w_t ≤ Δ_[2] + ε, when the race is over.
+    """
+    reach = np.maximum(problem.gaps, problem.gaps.min() + in_unit_interval("epsilon", epsilon))
+    wide = np.count_nonzero(2 * widths[:, None] > reach, axis=0)
+    return np.asarray(np.minimum(wide, len(widths) - 1), dtype=np.int64)
+
+
+def sharp_upper_bound(problem: Problem, epsilon: float, widths: FloatArray, pulls: IntArray) -> float:
+    """X3 in place of Theorem 1: Ñ_T ≤ Σ_i b_{τ_i}, from sharp EBR's widths w_t and pulls b_t."""
+    return float(pulls[elimination_rounds(problem, epsilon, widths)].sum())
+
+
+def sharp_problem_bound(
+    problem: Problem, epsilon: float, deadline: int, log_term: float, start: float = 0.5, constant: float = 36
+) -> float:
+    """X3 in place of Theorem 2: Ñ_T ≤ 36σ² (w_0/ε)^{2/T} L H(ν) + n, L the largest L_t and w_0 ≥ ½."""
+    if not start >= 0.5:
+        raise ValueError(f"start must be at least 0.5, half the largest gap, got {start}")
+    overpull = float((max(start, in_unit_interval("epsilon", epsilon)) / epsilon) ** (2 / deadline))
+    main = constant * problem.sigma**2 * overpull * log_term * problem.complexity(epsilon)
+    return main + problem.n_arms
+
+
+def problem_lower_bound(problem: Problem, epsilon: float, delta: float) -> float:
+    """2σ² log(1/2.4δ) H(ν), what Theorem 3 and section 5 measure against; for Gaussian rewards.
+
+    Rewards in [0, 1] may have a smaller variance than σ² = ¼, and then need fewer pulls.
+    """
+    log_term = max(math.log(1 / (2.4 * in_unit_interval("delta", delta))), 0.0)
+    return 2 * problem.sigma**2 * log_term * problem.complexity(epsilon)
 
 
 def partition_lower_bound(

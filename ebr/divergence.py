@@ -53,18 +53,27 @@ def pair_divergence(leader: ArrayLike, other: ArrayLike, shift: float) -> FloatA
     How much two means, of equally many rewards in [0, 1], speak against "i is better than the leader by s or
     more", in nats for a pair of pulls. With s = 0 the minimum is at the midpoint.
     """
-    leader, other = np.broadcast_arrays(
-        np.asarray(leader, dtype=np.float64), np.asarray(other, dtype=np.float64)
-    )
+    leader, other = np.broadcast_arrays(np.clip(leader, 0.0, 1.0), np.clip(other, 0.0, 1.0))
+    if shift == 0:
+        middle = (leader + other) / 2
+        return binary_entropy(leader, middle) + binary_entropy(other, middle)
     low, high = np.maximum(other - shift, 0), np.minimum(leader, 1 - shift)
-    for _ in range(HALVINGS if shift else 0):
+    for _ in range(HALVINGS):
         p = (low + high) / 2
         q = p + shift
         # The derivative's sign; the sum of two divergences is convex in p.
         rising = (p - leader) * q * (1 - q) + (q - other) * p * (1 - p) > 0
         low, high = np.where(rising, low, p), np.where(rising, p, high)
     middle = (low + high) / 2
-    return binary_entropy(leader, middle) + binary_entropy(other, middle + shift)
+    # Near 0 and 1 rounding can take p or p + s to where a divergence is infinite; then an end is the minimum.
+    places = (
+        (middle, np.minimum(middle + shift, 1)),
+        (np.maximum(other - shift, 0), np.maximum(other, shift)),
+        (np.minimum(leader, 1 - shift), np.minimum(leader + shift, 1)),
+    )
+    return np.asarray(
+        np.min([binary_entropy(leader, p) + binary_entropy(other, q) for p, q in places], axis=0)
+    )
 
 
 def pair_threshold(leader: FloatArray, level: float) -> FloatArray:

@@ -24,9 +24,9 @@ class SharpElasticBatchRacing:
     """Sharp EBR: the deadline and the guarantee of Algorithm 1, for about a tenth of its pulls.
 
     A survivor's pull counts are fixed in advance, so in round t the *difference* of two means can be tested
-    at a fixed count: an arm is dropped if it is more than w_t behind the leader, and the race ends when the
-    runner-up is more than w_t − ε behind, or at T. The widths fall geometrically from `start` to ε,
-    w_t = w_0 (ε/w_0)^{t/T}, and b_t = ⌊4σ² L_t / w_t²⌋ + 1 pulls make each so narrow. Notebook 09 has the
+    at a fixed count: an arm is dropped if it is more than a width behind the leader, and the race ends when
+    the runner-up is more than the width less ε behind, or at T. The widths fall geometrically from `start` to
+    ε: b_t = ⌊4σ² L_t / w_t²⌋ + 1 pulls make them narrower than w_t = w_0 (ε/w_0)^{t/T}. Notebook 09 has the
     proofs.
 
     Parameters
@@ -94,10 +94,11 @@ class SharpElasticBatchRacing:
         return -np.log(miss)
 
     def pulls_by_round(self, n_arms: int, rewards: str | None = None) -> IntArray:
-        """b_t = ⌊4σ² L_t / w_t²⌋ + 1: a survivor's pulls, all told, after each round."""
+        """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T: a survivor's pulls, all told, after each round."""
         pulls = np.floor(4 * self.sigma**2 * self.log_terms(n_arms, rewards) / self.widths() ** 2) + 1
         count(pulls.max())
-        return np.asarray(pulls, dtype=np.int64)
+        # As L_t may fall faster than w_t²: b_T pulls are enough to end the race, in whichever round.
+        return np.asarray(np.minimum(np.maximum.accumulate(pulls), pulls[-1]), dtype=np.int64)
 
     def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
         """Hoeffding's half-width for one mean, so that all n of all T rounds are covered with 1 − δ.
@@ -119,7 +120,7 @@ class SharpElasticBatchRacing:
         survivors = Survivors(n_arms, replicates)
         pulled = 0
         for target, log_term in zip(self.pulls_by_round(n_arms, rewards), log_terms, strict=True):
-            if target <= pulled:  # as many as the round before: nothing to ask for, and nothing new to decide
+            if target == pulled:  # nothing to ask for, and no new reward to decide anything
                 continue
             survivors.add((yield survivors.pulls(target - pulled)))
             pulled = int(target)
@@ -136,7 +137,9 @@ class SharpElasticBatchRacing:
     def reach(self, leader: FloatArray, pulled: int, log_term: float, told: str | None) -> FloatArray | float:
         """How far behind the leader's mean an arm may be and survive: w_t, or where the ratio reaches L_t."""
         if self.model(told) == "bounded":
-            return leader - pair_threshold(leader, log_term / pulled)
+            threshold = pair_threshold(leader, log_term / pulled)
+            # Where even 0 is not told from the leader nobody is dropped, however leader − 0 is rounded.
+            return np.where(threshold > 0, leader - threshold, np.inf)
         return 2 * self.sigma * math.sqrt(log_term / pulled)
 
     def certified(
@@ -144,11 +147,16 @@ class SharpElasticBatchRacing:
     ) -> BoolArray:
         """Whether no other survivor can be better than the leader by ε."""
         if self.model(told) == "bounded":
-            behind = pair_divergence(leader, np.maximum(runner_up, 0), self.epsilon) > log_term / pulled
+            behind = pair_divergence(leader, runner_up, self.epsilon) > log_term / pulled
             return np.isinf(runner_up) | behind
         width = 2 * self.sigma * math.sqrt(log_term / pulled)
         return np.asarray(leader - runner_up > width - self.epsilon)
 
     def model(self, told: str | None) -> str:
-        """The rewards' model: the caller's, else the problem's, else the weakest."""
+        """The rewards' model: the caller's, else the problem's, else the weakest.
+
+        A σ below ½ says more of rewards than that they are bounded.
+        """
+        if self.rewards is None and told == "bounded" and self.sigma < 0.5:
+            return REWARDS[0]
         return self.rewards or told or REWARDS[0]

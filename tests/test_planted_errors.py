@@ -7,7 +7,7 @@ verdict. How likely chance alone is to change a verdict, the ledger says (`false
 
 import math
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from ebr import (
     coverage,
     dilemma,
     facts,
+    failure,
     inequalities,
     lemmas,
     lower_bounds,
@@ -28,6 +29,7 @@ from ebr import (
     restricted_class,
     section5,
     setting,
+    sharpness,
     slack,
     two_rounds,
     upper_bounds,
@@ -47,6 +49,31 @@ class TooNarrow(ebr.ElasticBatchRacing):
 class TooFewPulls(ebr.ElasticBatchRacing):
     def pulls_by_round(self, n_arms):
         return np.ceil(super().pulls_by_round(n_arms) / 1000).astype(int)
+
+
+class SharpTooFewPulls(ebr.SharpElasticBatchRacing):
+    def pulls_by_round(self, n_arms, rewards=None):
+        return super().pulls_by_round(n_arms, rewards) // 2 + 1
+
+
+class SharpWithoutUnion(ebr.SharpElasticBatchRacing):
+    def log_terms(self, n_arms, rewards=None):
+        return super().log_terms(2, rewards)
+
+
+class SharpEager(ebr.SharpElasticBatchRacing):
+    def certified(self, leader, runner_up, *place):
+        return super().certified(leader, runner_up - 2 * self.epsilon, *place)
+
+
+class SharpNarrow(ebr.SharpElasticBatchRacing):
+    def reach(self, *place):
+        return super().reach(*place) / 2
+
+
+class SharpWide(ebr.SharpElasticBatchRacing):
+    def reach(self, *place):
+        return super().reach(*place) * 2
 
 
 class TooManyPulls(ebr.ElasticBatchRacing):
@@ -121,9 +148,34 @@ def section_5(claim, table):
     return finding
 
 
-def scaled(factor, **where):
-    """Figure 2 with the pulls scaled at some points."""
-    table = figure_2()
+def figure_3():
+    return pd.read_csv(DATA / "fig3.csv")
+
+
+@cache
+def sharp_problems():
+    return [*measured.hardest_problems(SHAPES), *measured.random_problems(20, 1)]
+
+
+def x3(make=ebr.SharpElasticBatchRacing):
+    adversary = sharpness.steps(sharp_problems(), 100, 1, make, "sub-Gaussian")
+    return sharpness.x3(adversary, sharpness.races(sharp_problems(), 50, 1, make, "sub-Gaussian"), make)
+
+
+def x4(make=ebr.SharpElasticBatchRacing):
+    problems = sharpness.bernoulli(sharp_problems())
+    adversary = sharpness.steps(problems, 100, 1, make, "bounded")
+    return sharpness.x4(adversary, sharpness.races(problems, 50, 1, make, "bounded"), make)
+
+
+def x6(make):
+    two_arms = {"sharp": failure.Hard(deadline=1, n_arms=2, top=0.55)}
+    return failure.x6(failure.paid(two_arms, [0.01], 10, 100_000, 1, algorithms={"sharp": make}))
+
+
+def scaled(factor, table=None, **where):
+    """Figure 2, or another table, with the pulls scaled at some points."""
+    table = figure_2() if table is None else table
     mask = np.logical_and.reduce([table[key] == value for key, value in where.items()])
     assert mask.any()
     return table.assign(pulls=table["pulls"] * np.where(mask, factor, 1))
@@ -415,6 +467,17 @@ PLANTED = {
         lambda: upper_bounds.c47(SHAPES, 200, 1, make=Backwards),
     ),
 }
+SHARP_ERRORS = (SharpTooFewPulls, SharpWithoutUnion, SharpEager, SharpNarrow, SharpWide)
+PLANTED["X3"] = (lambda: x3(), *(partial(x3, error) for error in SHARP_ERRORS))
+PLANTED["X4"] = (lambda: x4(), *(partial(x4, error) for error in SHARP_ERRORS))
+PLANTED["X5"] = (
+    lambda: sharpness.x5(figure_3()),
+    lambda: sharpness.x5(scaled(1.3, figure_3(), algorithm="sharp", setup="Setup 1")),
+    lambda: sharpness.x5(scaled(1.2, figure_3(), algorithm="sharp", setup="Setup 2")),
+    lambda: sharpness.x5(scaled(3, figure_3(), algorithm="sharp, [0, 1]", setup="Setup 2", deadline=15)),
+    lambda: sharpness.x5(scaled(3, figure_3(), algorithm="sharp", deadline=1)),
+)
+PLANTED["X6"] = (lambda: x6(failure.ALGORITHMS["sharp"]), lambda: x6(SharpTooFewPulls))
 FAR_DEARER = {"passive": 100.0, "kδER": 100.0}
 
 
