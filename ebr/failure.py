@@ -194,14 +194,16 @@ def place(row: pd.Series) -> Hard:
 
 
 def _anywhere(generator: np.random.Generator, epsilon: float, most_arms: int, latest: int) -> Hard:
-    """A random place, the number of arms log-uniform."""
+    """A random place: the number of arms log-uniform, the means anywhere, often close to 0 or 1."""
     n_arms = int(np.exp(generator.uniform(math.log(2), math.log(most_arms + 1))))
     first, second, _ = generator.multinomial(n_arms - 2, generator.dirichlet([0.5, 0.5, 0.5]))
     first_gap, second_gap = generator.random(2)
-    top = float(generator.uniform(2 * epsilon, 1 - epsilon))
-    return Hard(
-        int(generator.integers(1, latest + 1)), n_arms, top, int(first), first_gap, int(second), second_gap
-    )
+    edge = 10.0 ** generator.uniform(
+        -4, math.log10((1 - epsilon) / 2)
+    )  # from 0 to the worst, or from 1 to the best
+    top = float(generator.choice([epsilon * JUST_ABOVE + edge, 1 - edge]))
+    deadline = int(generator.integers(1, latest + 1))
+    return _tidy(Hard(deadline, n_arms, top, int(first), first_gap, int(second), second_gap))
 
 
 def _near(place: Hard, generator: np.random.Generator, epsilon: float, most_arms: int, latest: int) -> Hard:
@@ -210,7 +212,13 @@ def _near(place: Hard, generator: np.random.Generator, epsilon: float, most_arms
     changed = place._replace(**{name: value for name, value in other.items() if generator.random() < 0.3})
     room = changed.n_arms - 2
     first = min(changed.first, room)
-    return changed._replace(first=first, second=min(changed.second, room - first))
+    return _tidy(changed._replace(first=first, second=min(changed.second, room - first)))
+
+
+def _tidy(place: Hard) -> Hard:
+    """The same place, described in one way: a group without arms has a gap of ½."""
+    first_gap = place.first_gap if place.first else 0.5
+    return place._replace(first_gap=first_gap, second_gap=place.second_gap if place.second else 0.5)
 
 
 def paid(

@@ -159,11 +159,18 @@ def ebr_policy(epsilon: float, delta: float) -> Policy:
     return Policy(counts[0], counts[1] - counts[0], 2 * width - epsilon / 2)
 
 
-def sharp_policy(epsilon: float, delta: float) -> Policy:
-    """Sharp racing, by fixed-count bounds on differences: b_t = 4Lε^{−t}, stop where |x| > w − ε."""
-    log_term = math.log(2 / delta)
-    counts = [4 * log_term * epsilon**-t for t in (1, 2)]
-    return Policy(counts[0], counts[1] - counts[0], 2 * math.sqrt(log_term / counts[0]) - epsilon)
+def sharp_policy(epsilon: float, delta: float, start: float = 1.0, late: bool = False) -> Policy:
+    """Sharp racing (notebook 09): b_t = 4 log(1/δ_t)/w_t², unrounded; it stops where |x| > w_1 − ε.
+
+    w = √(w_0 ε), ε, with w_0 the `start`; δ_t = δ/2, or ∝ 1/w_t if `late`.
+    """
+    widths = math.sqrt(start * epsilon), epsilon
+    weights = [1 / width if late else 1.0 for width in widths]
+    first, both = (
+        4 * math.log(sum(weights) / (weight * delta)) / width**2
+        for weight, width in zip(weights, widths, strict=True)
+    )
+    return Policy(first, both - first, widths[0] - epsilon)
 
 
 def horns(firsts: Iterable[float], epsilon: float, delta: float) -> pd.DataFrame:

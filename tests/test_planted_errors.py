@@ -71,6 +71,12 @@ class SharpNarrow(ebr.SharpElasticBatchRacing):
         return super().reach(*place) / 2
 
 
+class SharpRoundedCarelessly(ebr.SharpElasticBatchRacing):
+    def reach(self, leader, *place):
+        # Where nobody is to be dropped, leader − leader may be just above 0: arms without a success go.
+        return np.minimum(super().reach(leader, *place), leader)
+
+
 class SharpWide(ebr.SharpElasticBatchRacing):
     def reach(self, *place):
         return super().reach(*place) * 2
@@ -169,8 +175,15 @@ def x4(make=ebr.SharpElasticBatchRacing):
 
 
 def x6(make):
-    two_arms = {"sharp": failure.Hard(deadline=1, n_arms=2, top=0.55)}
-    return failure.x6(failure.paid(two_arms, [0.01], 10, 100_000, 1, algorithms={"sharp": make}))
+    """Sharp EBR on two arms in one round, and on many arms with small means in fifteen."""
+    tables = [
+        failure.paid({"sharp": place}, [0.01], 10, plain, 1, epsilon, {"sharp": make})
+        for place, epsilon, plain in (
+            (failure.Hard(deadline=1, n_arms=2, top=0.55), 0.1, 100_000),
+            (failure.Hard(deadline=15, n_arms=16, top=0.0123), 0.01, 2_000),
+        )
+    ]
+    return failure.x6(pd.concat(tables))
 
 
 def scaled(factor, table=None, **where):
@@ -477,7 +490,11 @@ PLANTED["X5"] = (
     lambda: sharpness.x5(scaled(3, figure_3(), algorithm="sharp, [0, 1]", setup="Setup 2", deadline=15)),
     lambda: sharpness.x5(scaled(3, figure_3(), algorithm="sharp", deadline=1)),
 )
-PLANTED["X6"] = (lambda: x6(failure.ALGORITHMS["sharp"]), lambda: x6(SharpTooFewPulls))
+PLANTED["X6"] = (
+    lambda: x6(failure.ALGORITHMS["sharp"]),
+    lambda: x6(SharpTooFewPulls),
+    lambda: x6(SharpRoundedCarelessly),
+)
 FAR_DEARER = {"passive": 100.0, "kδER": 100.0}
 
 
