@@ -8,7 +8,10 @@ True
 """
 
 from ebr.baselines import AggressiveElimination, DeltaElimination, Passive, SequentialRacing
+from ebr.journal import JournalError
+from ebr.planning import plan
 from ebr.problems import Bernoulli, Gaussian, setup_1, setup_2
+from ebr.race import Race
 from ebr.racing import ElasticBatchRacing
 from ebr.scheduling import minimax_overpull, minimax_schedule, overpull
 from ebr.sharp import SharpElasticBatchRacing
@@ -21,13 +24,16 @@ __all__ = [
     "DeltaElimination",
     "ElasticBatchRacing",
     "Gaussian",
+    "JournalError",
     "Passive",
     "Point",
+    "Race",
     "SequentialRacing",
     "SharpElasticBatchRacing",
     "minimax_overpull",
     "minimax_schedule",
     "overpull",
+    "plan",
     "setup_1",
     "setup_2",
     "simulate",

@@ -20,7 +20,7 @@ from ebr.problems import Problem
 from ebr.racing import Algorithm
 from ebr.simulation import check, identity, simulate
 
-__all__ = ["Point", "sweep"]
+__all__ = ["Point", "sweep", "workers"]
 
 SECONDS_TO_ANSWER = 10
 
@@ -50,7 +50,7 @@ def sweep(points: Sequence[Point], runs: int = 100, seed: int = 0) -> pd.DataFra
     tasks = [
         joblib.delayed(_summary)(point.algorithm, point.problem, runs, seed) for point in distinct.values()
     ]
-    with _workers():
+    with workers():
         results = joblib.Parallel(return_as="generator", batch_size=1, pre_dispatch="all")(tasks)
         summaries = list(tqdm(results, total=len(tasks), unit="point"))
     found = dict(zip(distinct, summaries, strict=True))
@@ -69,7 +69,7 @@ def _summary(algorithm: Algorithm, problem: Problem, runs: int, seed: int) -> di
 
 
 @contextmanager
-def _workers() -> Iterator[None]:
+def workers() -> Iterator[None]:
     """Send joblib's work to the cluster that DASK names, else to all local cores."""
     address = os.environ.get("DASK")
     if not address:
