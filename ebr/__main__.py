@@ -16,6 +16,7 @@ from ebr.sharp import REWARDS, SharpElasticBatchRacing
 
 EXAMPLE = """\
 an experiment, from its start to its end:
+  python -m ebr plan --arms 3 --deadline 6 --epsilon 0.05
   python -m ebr start trial.jsonl --arms A B C --deadline 6 --epsilon 0.05 --delta 0.05
   python -m ebr ask trial.jsonl                            how often to try each arm in this round
   python -m ebr tell trial.jsonl A=67/120 B=80/120 C=...   successes (or the sum of rewards) / number
@@ -87,8 +88,11 @@ def plan(options: argparse.Namespace) -> None:
     """Say what a race would cost."""
     from ebr.planning import plan as planned
 
-    rules = {name: getattr(options, name) for name in ("n_arms", "deadline", "epsilon", "delta", "sigma")}
-    print(planned(**rules))
+    names = ("n_arms", "deadline", "epsilon", "delta", "sigma", "rewards")
+    made = planned(**{name: getattr(options, name) for name in names})
+    print(made)
+    if options.picture:
+        made.plot().savefig(options.picture, bbox_inches="tight")
 
 
 def _standing(race: Race, journal: str) -> str:
@@ -186,18 +190,16 @@ def _parser() -> Parser:
     def rules(to: argparse.ArgumentParser) -> None:
         to.add_argument("--deadline", type=int, required=True, help="rounds at most")
         to.add_argument("--epsilon", type=float, required=True, help="how far from the best is good enough")
-        to.add_argument("--delta", type=float, required=True, help="how likely a failure may be")
+        to.add_argument("--delta", type=float, default=0.05, help="how likely a failure may be (0.05)")
         to.add_argument("--sigma", type=float, default=0.5, help="rewards are sigma-sub-Gaussian (0.5)")
+        to.add_argument("--rewards", choices=REWARDS, help="what is known of them, for sharp (sub-Gaussian)")
 
     starting = command(start)
     # The journal first: behind the arms it would be taken for one of them.
-    starting.usage = (
-        "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON --delta DELTA [option ...]"
-    )
+    starting.usage = "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON [option ...]"
     starting.add_argument("--arms", nargs="+", required=True, metavar="ARM", help="their names")
     rules(starting)
     starting.add_argument("--algorithm", choices=("sharp", "ebr"), default="sharp", help="(sharp)")
-    starting.add_argument("--rewards", choices=REWARDS, help="what is known of them, for sharp")
     range_ = starting.add_mutually_exclusive_group()
     range_.add_argument(
         "--support",
@@ -216,6 +218,9 @@ def _parser() -> Parser:
     planning = command(plan, journal=False)
     planning.add_argument("--arms", dest="n_arms", type=int, required=True, metavar="N", help="how many")
     rules(planning)
+    planning.add_argument(
+        "--picture", metavar="FILE", help="draw there what one more round buys (png, svg, pdf)"
+    )
     return parser
 
 

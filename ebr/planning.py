@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -71,23 +72,26 @@ class Plan:
         """What does one more round buy? The typical totals along the number of rounds."""
         import matplotlib.pyplot as plt
 
-        axis = plt.subplots()[1] if axis is None else axis
-        for (name, curve), look in zip(self.deadlines.items(), ("v--", "o-", "s-", "^-"), strict=True):
-            axis.plot(self.deadlines.index, curve, look, ms=3.5)
-            axis.annotate(
-                str(name),
-                (self.deadlines.index[-1], curve.iloc[-1]),
-                (4, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize="small",
-            )
-        axis.axvline(self.algorithm.deadline, color="0.6", lw=0.8, ls=":")
-        above = axis.get_xaxis_transform()
-        axis.text(self.algorithm.deadline, 1.01, "planned", transform=above, ha="center", color="0.4")
-        axis.set(yscale="log", xlabel="rounds until the deadline", ylabel="pulls of all arms")
-        axis.set_xticks(self.deadlines.index)
-        axis.margins(x=0.05)
+        with plt.style.context(Path(__file__).with_name("ebr.mplstyle")):
+            if axis is None:
+                figure, axis = plt.subplots()
+                plt.close(figure)  # so that a notebook shows it once, as the value of its cell
+            for (name, curve), look in zip(self.deadlines.items(), ("v--", "o-", "s-", "^-"), strict=True):
+                axis.plot(self.deadlines.index, curve, look, ms=3.5)
+                axis.annotate(
+                    str(name),
+                    (self.deadlines.index[-1], curve.iloc[-1]),
+                    (4, 0),
+                    textcoords="offset points",
+                    va="center",
+                    fontsize="small",
+                )
+            axis.axvline(self.algorithm.deadline, color="0.6", lw=0.8, ls=":")
+            above = axis.get_xaxis_transform()
+            axis.text(self.algorithm.deadline, 1.01, "planned", transform=above, ha="center", color="0.4")
+            axis.set(yscale="log", xlabel="rounds until the deadline", ylabel="pulls of all arms")
+            axis.set_xticks(self.deadlines.index)
+            axis.margins(x=0.05)
         return cast("Figure", axis.get_figure(root=True))
 
 

@@ -239,7 +239,8 @@ class Race:
                 height = min(0.9 + len(self.arms) * max(0.28, 0.07 * rounds), 9)  # inches: a page at most
                 figure, axis = plt.subplots(figsize=(3.4, height))
                 plt.close(figure)  # so that a notebook shows it once, as the value of its cell
-            labels = {True: "recommended" if self.finished else "in the race", False: "out"}
+            words = ("recommended", "others") if self.finished else ("in the race", "out")
+            labels = dict(zip((True, False), words, strict=True))
             history = self.history
             for place, arm in enumerate(self.arms):
                 rows = history[history["arm"] == arm]
