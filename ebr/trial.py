@@ -18,15 +18,15 @@ __all__ = ["CANDIDATES", "MONTHS_A_ROUND", "compare", "designs", "hardest", "pat
 
 MONTHS_A_ROUND = 2
 
-# Published seroprotection rates (haemagglutination-inhibition titre of 1:40 or more) after one dose of a
-# vaccine against the 2009 pandemic influenza A(H1N1). They come from different trials, ages and days:
+# Published seroprotection rates (haemagglutination-inhibition titre of 1:40 or more), three weeks after one
+# dose of a vaccine against the 2009 pandemic influenza A(H1N1). They come from three trials with different people:
 # realistic numbers for imagined candidates, not a comparison of these vaccines.
 CANDIDATES: dict[str, tuple[float, str]] = {
-    "7.5 µg split, adjuvant": (0.695, "Liang et al., Lancet 375 (2010) 56–66"),
-    "5 µg whole virion, adjuvant": (0.727, "Wu et al., J. Infect. Dis. 202 (2010) 675–680"),
-    "30 µg split": (0.928, "Liang et al., Lancet 375 (2010) 56–66"),
-    "15 µg split": (0.93, "Sun et al., PLOS ONE 5 (2010) e14270"),
-    "30 µg split, 14 days": (0.97, "Wu et al., J. Infect. Dis. 202 (2010) 675–680"),
+    "7.5 µg split, aluminium": (0.695, "Liang et al., Lancet 2010, doi 10.1016/S0140-6736(09)62003-1"),
+    "MF59 adjuvant": (0.795, "Huijskens et al., Clin. Vaccine Immunol. 2011, doi 10.1128/CVI.05046-11"),
+    "30 µg split": (0.928, "Liang et al., Lancet 2010, doi 10.1016/S0140-6736(09)62003-1"),
+    "30 µg split, another": (0.933, "Greenberg et al., N. Engl. J. Med. 2009, doi 10.1056/NEJMoa0907413"),
+    "15 µg split": (0.967, "Greenberg et al., N. Engl. J. Med. 2009, doi 10.1056/NEJMoa0907413"),
 }
 
 
