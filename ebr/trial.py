@@ -19,8 +19,8 @@ __all__ = ["CANDIDATES", "MONTHS_A_ROUND", "compare", "designs", "hardest", "pat
 MONTHS_A_ROUND = 2
 
 # Published seroprotection rates (haemagglutination-inhibition titre of 1:40 or more), three weeks after one
-# dose of a vaccine against the 2009 pandemic influenza A(H1N1). They come from three trials with different people:
-# realistic numbers for imagined candidates, not a comparison of these vaccines.
+# dose of a vaccine against the 2009 pandemic influenza A(H1N1). They come from three trials with different
+# people: realistic numbers for imagined candidates, not a comparison of these vaccines.
 CANDIDATES: dict[str, tuple[float, str]] = {
     "7.5 µg split, aluminium": (0.695, "Liang et al., Lancet 2010, doi 10.1016/S0140-6736(09)62003-1"),
     "MF59 adjuvant": (0.795, "Huijskens et al., Clin. Vaccine Immunol. 2011, doi 10.1128/CVI.05046-11"),

@@ -157,3 +157,73 @@ def test_bad_input_is_named(name, value):
             getattr(bounds, bound)(PLACE[0], **named)
     with pytest.raises(ValueError, match=name):
         bounds.partition_lower_bound((2, 1, 2), **named)
+
+
+# ------------------------------------------------------------------------------------------ sharp EBR, X3, X4
+
+
+def test_when_arms_are_gone_from_a_sharp_race_by_hand():
+    widths, pulls = np.array([0.3, 0.2, 0.1]), np.array([10, 30, 100])
+    # Gaps 0.7, 0.45, 0.35 and 0.05, which the best arm shares. With ε = 0.1 the race is over when 2w ≤ 0.15:
+    # never before the end. 2w = 0.6, 0.4, 0.2.
+    problem = ebr.Bernoulli([0.1, 0.8, 0.35, 0.45, 0.75])
+    assert bounds.elimination_rounds(problem, 0.1, widths).tolist() == [0, 2, 1, 2, 2]
+    assert bounds.sharp_upper_bound(problem, 0.1, widths, pulls) == 10 + 100 + 30 + 100 + 100
+    # With ε = 0.36 it is over when 2w ≤ 0.41, after round 2.
+    assert bounds.elimination_rounds(problem, 0.36, widths).tolist() == [0, 1, 1, 1, 1]
+    assert bounds.sharp_upper_bound(problem, 0.36, widths, pulls) == 10 + 4 * 30
+    # A gap of exactly 2w is enough.
+    assert bounds.elimination_rounds(ebr.Bernoulli([0.5, 0.25]), 0.01, np.array([0.5, 0.125])).tolist() == [
+        1,
+        1,
+    ]
+
+
+def test_the_sharp_bound_in_h_and_the_lower_bound_by_hand():
+    # H = 88/9 as for Theorem 2; (w_0/ε)^{2/T} = 2 for w_0 = ½ and 4 for 1.
+    assert bounds.sharp_problem_bound(PLACE[0], 0.25, 2, 3.0) == pytest.approx(36 / 4 * 2 * 3 * 88 / 9 + 3)
+    assert bounds.sharp_problem_bound(PLACE[0], 0.25, 2, 3.0, start=1) == pytest.approx(
+        9 * 4 * 3 * 88 / 9 + 3
+    )
+    # ε above w_0: all widths are ε.
+    assert bounds.sharp_problem_bound(ebr.Bernoulli([1, 0]), 0.6, 2, 3.0) == pytest.approx(
+        27 * 2 / 1.6**2 + 2
+    )
+    assert bounds.problem_lower_bound(PLACE[0], 0.25, math.exp(-1) / 2.4) == pytest.approx(2 / 4 * 88 / 9)
+    assert bounds.problem_lower_bound(PLACE[0], 0.25, 0.5) == 0
+    with pytest.raises(ValueError, match=r"start must be at least 0\.5, half the largest gap, got 0\.4"):
+        bounds.sharp_problem_bound(PLACE[0], 0.25, 2, 3.0, start=0.4)
+
+
+def both_sharp_bounds(problem, epsilon, deadline, delta, constant=36, **how):
+    race = ebr.SharpElasticBatchRacing(deadline, epsilon, delta, problem.sigma, **how)
+    pulls, log_term = race.pulls_by_round(problem.n_arms), race.log_terms(problem.n_arms).max()
+    terms = bounds.sharp_upper_bound(problem, epsilon, race.widths(), pulls)
+    return terms, bounds.sharp_problem_bound(problem, epsilon, deadline, log_term, race.start, constant)
+
+
+@settings(max_examples=500)
+@given(
+    places(),
+    st.sampled_from([0.5, 1]),
+    st.sampled_from(["late", "equal"]),
+    st.sampled_from(["sub-Gaussian", "Gaussian"]),
+)
+def test_the_sharp_terms_stay_below_the_bound_in_h(place, start, split, rewards):
+    terms, bound = both_sharp_bounds(*place, start=start, split=split, rewards=rewards)
+    assert terms <= bound * (1 + 1e-12)
+
+
+def test_the_sharp_bounds_36_can_hardly_be_less():
+    # Two arms tie, so that the race goes on to the end; all others are just below 2w_{T−1} = 2√G ε.
+    epsilon, deadline = 0.05, 200
+    gap = 2 * epsilon * (0.5 / epsilon) ** (1 / deadline) * (1 - 1e-9)
+    problem = ebr.Gaussian([0.9, 0.9, *[0.9 - gap] * 2000], 5.0)
+    place = (problem, epsilon, deadline, 0.1)
+    terms, bound = both_sharp_bounds(*place, split="equal")
+    assert terms <= bound
+    terms, bound = both_sharp_bounds(*place, split="equal", constant=35)
+    assert terms > bound
+    nearer = ebr.Gaussian([0.9, 0.9, *[0.9 - gap / 2] * 2000], 5.0)  # where 35 would do
+    terms, bound = both_sharp_bounds(nearer, epsilon, deadline, 0.1, split="equal", constant=35)
+    assert terms <= bound
