@@ -10,8 +10,8 @@ LAYERS = {
     "mathematics": "parameters findings problems divergence confidence tails bounds scheduling two_rounds",
     "algorithms": "survivors racing sharp baselines",
     "experiments": "simulation sweeps event setting coverage lemmas slack measured inequalities upper_bounds"
-    " section5 choices change_of_measure facts lower_bounds dilemma restricted_class sharpness failure"
-    " journal records race planning trial tuning",
+    " section5 choices change_of_measure facts lower_bounds dilemma restricted_class sharp_event sharpness"
+    " failure journal records race planning trial tuning",
     "presentation": "figures claims __init__ __main__",
 }
 LAYER = {module: number for number, names in enumerate(LAYERS.values()) for module in names.split()}
