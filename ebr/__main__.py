@@ -90,9 +90,9 @@ def plan(options: argparse.Namespace) -> None:
 
     names = ("n_arms", "deadline", "epsilon", "delta", "sigma", "rewards")
     made = planned(**{name: getattr(options, name) for name in names})
-    print(made)
     if options.picture:
         made.plot().savefig(options.picture, bbox_inches="tight")
+    print(made)
 
 
 def _standing(race: Race, journal: str) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import logsumexp
+from scipy.special import expit, logit, logsumexp
 from scipy.stats import beta, norm
 
 from ebr.baselines import AggressiveElimination, DeltaElimination, Passive, SequentialRacing
@@ -80,7 +80,7 @@ class Estimate(NamedTuple):
     Attributes
     ----------
     log10, relative_error
-        Of the importance-sampling estimate; −∞ where no race failed.
+        Of the importance-sampling estimate; −∞ where no race on a tilted problem failed.
     failures, runs
         Failures in plain races, without importance sampling.
     upper
@@ -95,7 +95,12 @@ class Estimate(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The two-sided 99 % interval of the importance-sampling estimate, by the normal approximation."""
+        """The two-sided 99 % interval of the importance-sampling estimate, by the normal approximation.
+
+        (0, 1) where no race on a tilted problem failed.
+        """
+        if self.log10 == -math.inf:
+            return 0.0, 1.0
         reach = float(norm.isf((1 - CONFIDENCE) / 2)) * self.relative_error
         return max(1 - reach, 0.0) * 10**self.log10, (1 + reach) * 10**self.log10
 
@@ -104,10 +109,11 @@ def failure(algorithm: Algorithm, problem: Problem, runs: int, seed: int, plain:
     """Estimate P(the arm is not ε-optimal), however small.
 
     Arms of equal mean are exchangeable, so P = Σ |group| P(its first arm is returned) over the groups of
-    wrong arms. For each, `runs` races are run on each of some tilted problems, in which this arm leads all
-    others by a margin, and a race that returns it counts with its likelihood ratio dν / Σ_k α_k dν_k (the
-    mixture of all tilts, ν itself among them, so that no weight exceeds the number of tilts). Unbiased; but a
-    way to fail that no tilt makes likely would be missed, so there are `plain` races as well.
+    wrong arms; where arms can tie, ties go to the first, and P is over-estimated by a few per cent. For each
+    there are `runs` races on each of some tilted problems, in which this arm leads all others by a margin;
+    one that returns it counts with its likelihood ratio dν / Σ_k α_k dν_k (the mixture of all tilts, ν itself
+    among them, so that no weight exceeds the number of tilts). A way to fail that no tilt makes likely would
+    be missed, so there are `plain` races as well.
     """
     log_means, relative = [], []
     wrong = problem.means[~problem.is_good(np.arange(problem.n_arms), algorithm.epsilon)]
@@ -127,19 +133,28 @@ def failure(algorithm: Algorithm, problem: Problem, runs: int, seed: int, plain:
     )
 
 
-MARGINS = (-0.5, 0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the wrong arm's lead, in units of ε
+MARGINS = (-0.5, 0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the wrong arm's lead, in units of its gap
+
+
+def _tilted(problem: Problem, arm: int, margin: float) -> Problem:
+    """The problem with the arm ahead of all others by a margin.
+
+    Halfway between the arm and the best means: of means for Gaussian rewards, of logits for Bernoulli ones.
+    There the likelihood of both is the same, and it is the likeliest place for the two to meet.
+    """
+    gaussian = isinstance(problem, Gaussian)
+    place = problem.means if gaussian else logit(np.clip(problem.means, 1e-12, 1 - 1e-12))
+    middle, gap = (place.max() + place[arm]) / 2, place.max() - place[arm]
+    tilted = np.minimum(place, middle - margin * gap / 2)
+    tilted[arm] = middle + margin * gap / 2
+    if isinstance(problem, Gaussian):
+        return Gaussian(np.clip(tilted, 0, 1), problem.sigma)
+    return Bernoulli(expit(tilted))
 
 
 def _log_weights(algorithm: Algorithm, problem: Problem, arm: int, runs: int, seed: int) -> FloatArray:
     """The log weight of each race on the tilted problems: −∞ if another arm is returned."""
-    tilts = [problem]
-    middle = (problem.means.max() + problem.means[arm]) / 2
-    for margin in MARGINS:
-        means = np.minimum(problem.means, middle - margin * algorithm.epsilon / 2)
-        means[arm] = middle + margin * algorithm.epsilon / 2
-        if means.min() > 0 and means.max() < 1:
-            gaussian = isinstance(problem, Gaussian)
-            tilts.append(Gaussian(means, problem.sigma) if gaussian else Bernoulli(means))
+    tilts = [problem, *(_tilted(problem, arm, margin) for margin in MARGINS)]
     weights = []
     for tilted in tilts:
         race = simulate(algorithm, tilted, runs, seed, per_arm=True)
@@ -161,16 +176,16 @@ def search(
 ) -> pd.DataFrame:
     """Look for a problem on which an algorithm fails often: one row a problem, the worst first.
 
-    The first trials are fixed (all others at ε, few arms and many, one round and many), half of them random,
-    the rest random changes of the worst so far. The worst of many noisy estimates is too high by its nature:
-    estimate it again.
+    The first trials are fixed (all others at ε, few arms and many, one round and many), those up to half of
+    them random, the rest random changes of the worst so far. The worst of many noisy estimates is too high by
+    its nature: estimate it again.
     """
     generator = np.random.default_rng(np.random.SeedSequence([seed, 10]))
     latest = 1 if name in WITHOUT_DEADLINE else latest
     found: dict[Hard, Estimate] = {}
     fixed = [
         Hard(t, n, 0.5 + epsilon / 2)
-        for n in (2, 3, 10, most_arms)
+        for n in sorted({min(n, most_arms) for n in (2, 3, 10, most_arms)})
         for t in sorted({1, min(2, latest), latest})
     ]
     for trial in range(trials):

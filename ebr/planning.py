@@ -76,11 +76,14 @@ class Plan:
             if axis is None:
                 figure, axis = plt.subplots()
                 plt.close(figure)  # so that a notebook shows it once, as the value of its cell
-            for (name, curve), look in zip(self.deadlines.items(), ("v--", "o-", "s-", "^-"), strict=True):
+            curves: dict[tuple[float, ...], list[str]] = {}  # those that coincide are drawn once
+            for name, totals in self.deadlines.items():
+                curves.setdefault(tuple(totals), []).append(str(name))
+            for (curve, names), look in zip(curves.items(), ("v--", "o-", "s-", "^-"), strict=False):
                 axis.plot(self.deadlines.index, curve, look, ms=3.5)
                 axis.annotate(
-                    str(name),
-                    (self.deadlines.index[-1], curve.iloc[-1]),
+                    ", ".join(names),
+                    (self.deadlines.index[-1], curve[-1]),
                     (4, 0),
                     textcoords="offset points",
                     va="center",
@@ -126,8 +129,9 @@ def plan(
     Notes
     -----
     "Surely" and "at most" hold together with probability 1 − δ, by notebook 09's theorem. Typical totals are
-    means of 200 simulated experiments on three kinds of problem: all others worse by ½ ("easy"), by 2ε
-    ("hard"), or spread evenly from 2ε to ½. In the worst case all arms tie and nobody is dropped.
+    means of 200 simulated experiments on three kinds of problem: all others worse by ½ ("easy"), by 2ε but no
+    more than ½ ("hard"), or spread evenly from the one to the other. In the worst case all arms tie, and
+    nobody is dropped.
     """
     whole("n_arms", n_arms, 2)
     algorithm = SharpElasticBatchRacing(deadline, epsilon, delta, sigma, rewards)

@@ -202,7 +202,7 @@ def both_sharp_bounds(problem, epsilon, deadline, delta, constant=36, **how):
     return terms, bounds.sharp_problem_bound(problem, epsilon, deadline, log_term, race.start, constant)
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(
     places(),
     st.sampled_from([0.5, 1]),
