@@ -109,3 +109,12 @@ def test_problems_of_another_kind_have_no_likelihood_ratio():
         message = f"other must be of the problem's kind, {type(problem).__name__}, got {type(other).__name__}"
         with pytest.raises(ValueError, match=message):
             log_likelihood_ratio(problem, other, *np.ones((2, 1, 2)))
+
+
+@pytest.mark.parametrize("shift", [0.0288, 0.0646, 0.08, 0.3])
+def test_means_that_rounding_keeps_just_off_an_end_have_a_finite_divergence(shift):
+    # p + s must not be rounded to 1, nor p to 0, where a divergence would be infinite and certify anything.
+    off = np.arange(60) * 2.0**-53
+    ends = -math.log1p(-shift)  # kl(1, 1 − s) and kl(0, s)
+    assert pair_divergence(1 - off, 1 - off, shift) == pytest.approx(ends, rel=1e-9)
+    assert pair_divergence(off, off, shift) == pytest.approx(ends, rel=1e-9)
