@@ -139,8 +139,8 @@ MARGINS = (-0.5, 0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the wrong arm's lead, in u
 def _tilted(problem: Problem, arm: int, margin: float) -> Problem:
     """The problem with the arm ahead of all others by a margin.
 
-    Halfway between the arm and the best means: of means for Gaussian rewards, of logits for Bernoulli ones.
-    There the likelihood of both is the same, and it is the likeliest place for the two to meet.
+    It is halfway to the best, in means for Gaussian rewards and in logits for Bernoulli ones, that two arms
+    are likeliest to meet.
     """
     gaussian = isinstance(problem, Gaussian)
     place = problem.means if gaussian else logit(np.clip(problem.means, 1e-12, 1 - 1e-12))
@@ -213,9 +213,8 @@ def _anywhere(generator: np.random.Generator, epsilon: float, most_arms: int, la
     n_arms = int(np.exp(generator.uniform(math.log(2), math.log(most_arms + 1))))
     first, second, _ = generator.multinomial(n_arms - 2, generator.dirichlet([0.5, 0.5, 0.5]))
     first_gap, second_gap = generator.random(2)
-    edge = 10.0 ** generator.uniform(
-        -4, math.log10((1 - epsilon) / 2)
-    )  # from 0 to the worst, or from 1 to the best
+    # How far the worst arm is from 0, or the best from 1.
+    edge = 10.0 ** generator.uniform(-4, math.log10((1 - epsilon) / 2))
     top = float(generator.choice([epsilon * JUST_ABOVE + edge, 1 - edge]))
     deadline = int(generator.integers(1, latest + 1))
     return _tidy(Hard(deadline, n_arms, top, int(first), first_gap, int(second), second_gap))

@@ -136,7 +136,7 @@ def plan(
     whole("n_arms", n_arms, 2)
     algorithm = SharpElasticBatchRacing(deadline, epsilon, delta, sigma, rewards)
     pulls = algorithm.pulls_by_round(n_arms)
-    widths = 2 * sigma * np.sqrt(algorithm.log_terms(n_arms) / pulls)
+    widths = algorithm.width(pulls, algorithm.log_terms(n_arms))
     rounds = pd.DataFrame(
         {
             "pulls": np.diff(pulls, prepend=0),

@@ -49,7 +49,7 @@ class SharpElasticBatchRacing:
 
     Notes
     -----
-    READING's X3 is `start=1, split="equal", rewards="sub-Gaussian"`.
+    `start=1, split="equal"` has the paper's own schedule but for its constant: b_t ∝ ε^{−2t/T}.
     """
 
     deadline: int
@@ -100,6 +100,10 @@ class SharpElasticBatchRacing:
         # As L_t may fall faster than w_t²: b_T pulls are enough to end the race, in whichever round.
         return np.asarray(np.minimum(np.maximum.accumulate(pulls), pulls[-1]), dtype=np.int64)
 
+    def width(self, pulls: IntArray | int, log_term: FloatArray | float) -> FloatArray:
+        """2σ √(L/b): a difference of two means of b rewards exceeds its expectation by more with e^{−L}."""
+        return np.asarray(2 * self.sigma * np.sqrt(log_term / pulls))
+
     def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
         """Hoeffding's half-width for one mean, so that all n of all T rounds are covered with 1 − δ.
 
@@ -140,7 +144,7 @@ class SharpElasticBatchRacing:
             threshold = pair_threshold(leader, log_term / pulled)
             # Where even 0 is not told from the leader nobody is dropped, however leader − 0 is rounded.
             return np.where(threshold > 0, leader - threshold, np.inf)
-        return 2 * self.sigma * math.sqrt(log_term / pulled)
+        return float(self.width(pulled, log_term))
 
     def certified(
         self, leader: FloatArray, runner_up: FloatArray, pulled: int, log_term: float, told: str | None
@@ -149,8 +153,7 @@ class SharpElasticBatchRacing:
         if self.model(told) == "bounded":
             behind = pair_divergence(leader, runner_up, self.epsilon) > log_term / pulled
             return np.isinf(runner_up) | behind
-        width = 2 * self.sigma * math.sqrt(log_term / pulled)
-        return np.asarray(leader - runner_up > width - self.epsilon)
+        return np.asarray(leader - runner_up > self.width(pulled, log_term) - self.epsilon)
 
     def model(self, told: str | None) -> str:
         """The rewards' model: the caller's, else the problem's, else the weakest.

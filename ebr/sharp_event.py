@@ -1,6 +1,5 @@
 """An adversary inside the event of sharp EBR's proofs (notebook 09)."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -38,20 +37,14 @@ def inside(algorithm: SharpElasticBatchRacing, problem: Problem, tables: int, se
     while True:
         arm_pulls += pulls
         pulled = int(arm_pulls.max())
-        now = int(
-            np.searchsorted(schedule, pulled)
-        )  # the round, from 0; of several with this count the first
-        ratio = bounded and now < len(schedule) - 1
-        if ratio:
+        now = int(np.searchsorted(schedule, pulled))  # the round, from 0: the first with this count
+        if bounded and now < len(schedule) - 1:
             means = _bounded_table(problem, log_terms[now] / pulled, generator, tables)
         else:
-            width = 2 * algorithm.sigma * math.sqrt(log_terms[now] / pulled)
-            means = _table(problem, width, generator, tables)
-        if (
-            pulled == schedule[-1]
-        ):  # where the round is not the last, the last one's part of the event as well
-            width = 2 * algorithm.sigma * math.sqrt(log_terms[-1] / pulled)
-            means = np.minimum(means, means[:, [problem.best]] + _limits(problem, width))
+            means = _table(problem, float(algorithm.width(pulled, log_terms[now])), generator, tables)
+        if pulled == schedule[-1]:  # an earlier round may have b_T pulls: then round T's part holds here too
+            limits = _limits(problem, float(algorithm.width(pulled, log_terms[-1])))
+            means = np.minimum(means, means[:, [problem.best]] + limits)
         new = np.where(pulls > 0, means * pulled - sums, 0)
         sums += new
         try:

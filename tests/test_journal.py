@@ -42,17 +42,6 @@ def reopened(path, readonly=False):
     return payload(book), bool(warned)
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "trial.jsonl"
-
-
-@pytest.fixture
-def unflushed(monkeypatch):
-    """Flushing changes nothing that another process sees, and takes most of the time."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
 def test_events_come_back_as_they_were_one_json_line_each(path):
     content = filled(path)
     book = Journal(path)

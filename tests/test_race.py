@@ -89,17 +89,6 @@ def events(path):
     return [{key: event[key] for key in event if key not in ("time", "checksum")} for event in told]
 
 
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "trial.jsonl"
-
-
-@pytest.fixture
-def unflushed(monkeypatch):
-    """Flushing changes nothing that another process sees, and takes most of the time."""
-    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-
-
 @pytest.mark.parametrize(
     ("algorithm", "arms"),
     [
