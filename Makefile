@@ -22,7 +22,7 @@ READY := $(VENV)/ready
 endif
 
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
-MODULE := $(wildcard ebr/*.py ebr/*.mplstyle)
+MODULE := $(shell find ebr notebooks/compendium -name "*.py" -o -name "*.mplstyle")
 EXECUTE := $(BIN)/python tools/execute.py
 
 # Kernels come from this environment, even where the user's home has one of the same name.
@@ -69,7 +69,7 @@ refresh-%: $(READY) FORCE
 	@$(EXECUTE) --in-place notebooks/$*.ipynb
 
 ledger: $(READY) ## Copy the notebooks' evidence into claims.yaml and write the README's table
-	@$(BIN)/python -m ebr.claims
+	@$(BIN)/python -m compendium.ledger
 	@$(EXECUTE) --in-place notebooks/00-ledger.ipynb
 
 bench: $(READY) ## Measure the simulator's speed against yardsticks in the same run

@@ -7,16 +7,18 @@
 True
 """
 
-from ebr.baselines import AggressiveElimination, DeltaElimination, Passive, SequentialRacing
-from ebr.journal import JournalError
-from ebr.planning import plan
-from ebr.problems import Bernoulli, Gaussian, setup_1, setup_2
-from ebr.race import Race
-from ebr.racing import ElasticBatchRacing
-from ebr.scheduling import minimax_overpull, minimax_schedule, overpull
-from ebr.sharp import SharpElasticBatchRacing
-from ebr.simulation import simulate, trace
-from ebr.sweeps import Point, sweep
+from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
+from ebr.algorithms.passive import Passive
+from ebr.algorithms.sequential import SequentialRacing
+from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.live.journal import JournalError
+from ebr.live.plan import plan
+from ebr.live.race import Race
+from ebr.simulation.simulate import simulate, trace
+from ebr.simulation.sweep import Point, sweep
+from ebr.theory.problems import Bernoulli, Gaussian, setup_1, setup_2
+from ebr.theory.schedules import minimax_overpull, minimax_schedule, overpull
 
 __all__ = [
     "AggressiveElimination",

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 PARAMETERS = "runs = 3  # replicates\nseed = 1  # of every draw"
 FIGURE = """
 import matplotlib.pyplot as plt, pandas as pd
-from ebr import figures
+from compendium import figures
 figure, axis = plt.subplots()
 figures.save(figure, "fig0", pd.DataFrame({"runs": [runs], "seed": [seed]}), "01-first", runs=runs, seed=seed)
 """
@@ -31,7 +31,7 @@ class Project:
         self.folder = folder
         for name in ("Makefile", "pyproject.toml", "requirements.txt"):
             shutil.copy2(ROOT / name, folder / name)
-        for name in ("tools", "ebr"):
+        for name in ("tools", "ebr", "notebooks/compendium"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
 
     def write(self, name, *cells):
@@ -51,7 +51,8 @@ class Project:
     def environment(self, **more):
         # A make that runs these tests hands its own flags down; this one is a user's, in a fresh shell.
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "EBR_"))}
-        return inherited | {"PYTHONPATH": str(self.folder)} | more
+        path = f"{self.folder}{os.pathsep}{self.folder / 'notebooks'}"
+        return inherited | {"PYTHONPATH": path} | more
 
     def make(self, *words, **environment):
         return subprocess.run(
@@ -114,7 +115,7 @@ def test_figures_are_built_once_and_again_only_when_something_changed(project):
     assert (project.folder / "figures" / "fig0.pdf").exists()
 
     before = project.stamps()
-    (project.folder / "ebr" / "racing.py").touch()
+    (project.folder / "ebr" / "algorithms" / "elastic.py").touch()
     assert project.make("figures").returncode == 0
     assert all(project.stamps()[name] > before[name] for name in before)
 

@@ -27,13 +27,14 @@ import numba
 import numpy as np
 import pandas as pd
 import papermill
+from compendium import figures
 from matplotlib.axes import Axes
 
 import ebr
-from ebr import figures, simulation
-from ebr.parameters import FloatArray, IntArray
-from ebr.problems import Problem
-from ebr.racing import Algorithm
+from ebr.algorithms.game import Algorithm
+from ebr.arrays import FloatArray, IntArray
+from ebr.simulation import simulate
+from ebr.theory.problems import Problem
 
 FOLDER = Path("build/bench")
 EPSILON = DELTA = 0.01
@@ -164,14 +165,14 @@ Draws = list[tuple[IntArray, FloatArray]]
 def recorded_draws(algorithm: Algorithm, problem: Problem, runs: int) -> Draws:
     """The pulls and means of every draw that one `simulate` makes, in the memory order that it makes them."""
     draws: Draws = []
-    original = simulation.draw_sums
+    original = simulate.draw_sums
 
     @functools.wraps(original)  # its attributes as well: simulate asks for the dispatch
     def spy(problem: Problem, arms: Any, pulls: IntArray, generator: np.random.Generator) -> Any:
         draws.append((pulls.copy(order="K"), problem.means[arms, None]))
         return original(problem, arms, pulls, generator)
 
-    with mock.patch.object(simulation, "draw_sums", spy):
+    with mock.patch.object(simulate, "draw_sums", spy):
         ebr.simulate(algorithm, problem, runs)
     return draws
 

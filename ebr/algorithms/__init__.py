@@ -1,0 +1,1 @@
+"""The rules of each race, as coroutines; no sampling."""

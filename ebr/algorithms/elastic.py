@@ -1,0 +1,103 @@
+"""Algorithm 1, Elastic Batch Racing: survivors are pulled up to a geometric schedule of T rounds."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebr.algorithms.game import Game
+from ebr.algorithms.survivors import Survivors
+from ebr.arrays import FloatArray, IntArray
+from ebr.theory.bounds import SCHEDULE_CONSTANT
+from ebr.theory.confidence import deviation
+from ebr.validation import count, in_unit_interval, one_of, positive, whole
+
+__all__ = ["ElasticBatchRacing"]
+
+
+@dataclass(frozen=True)
+class ElasticBatchRacing:
+    """Elastic Batch Racing (EBR), Algorithm 1.
+
+    In round t every surviving arm is pulled up to ⌈80σ² log(nT/δ) ε^{−2t/T}⌉ times in all; the arms whose
+    upper bound lies below the best lower bound + ε/(n∧T) are dropped.
+
+    Parameters
+    ----------
+    deadline
+        T, the number of rounds at most.
+    epsilon, delta
+        The recommended arm is within ε of the best with probability at least 1 − δ.
+    sigma
+        The rewards are σ-sub-Gaussian; ½ for rewards in [0, 1].
+    schedule
+        "scaled" has σ² in the pull counts, as every theorem does; "printed" leaves it out, as the
+        pseudo-code does (A1).
+    lone_survivor
+        "stops" ends the race as soon as one arm is left, as the theorems need; "pulled again" plays one
+        more round first, as the pseudo-code does (A2).
+    returned_from
+        "last round" recommends the best empirical mean among the arms pulled last, S_T, as printed;
+        "after it" among those that also survive the last elimination, S_{T+1}, which is empty at T = 1:
+        the arm is then −1, none (A3).
+
+    Notes
+    -----
+    Where 2D < ε/(n∧T) the printed rule drops *every* arm, the leader with them: always in the last round
+    of T = 1, and earlier when σ is so small that a single pull decides. The leader is therefore kept
+    ("last round"); it is the arm that the argmax over S_T returns, so no recommendation changes.
+    """
+
+    deadline: int
+    epsilon: float
+    delta: float
+    sigma: float = 0.5
+    schedule: str = "scaled"
+    lone_survivor: str = "stops"
+    returned_from: str = "last round"
+
+    def __post_init__(self) -> None:
+        # Plain numbers, so that equal parameters print alike and are seeded alike.
+        object.__setattr__(self, "deadline", whole("deadline", self.deadline, 1))
+        object.__setattr__(self, "epsilon", in_unit_interval("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", in_unit_interval("delta", self.delta))
+        object.__setattr__(self, "sigma", positive("sigma", self.sigma))
+        one_of("schedule", self.schedule, ("scaled", "printed"))
+        one_of("lone_survivor", self.lone_survivor, ("stops", "pulled again"))
+        one_of("returned_from", self.returned_from, ("last round", "after it"))
+
+    def pulls_by_round(self, n_arms: int) -> IntArray:
+        """⌈80σ² log(nT/δ) ε^{−2t/T}⌉ for t = 1 … T: a survivor's pulls, all told, after each round."""
+        rounds = np.arange(1, self.deadline + 1)
+        variance = self.sigma**2 if self.schedule == "scaled" else 1.0
+        first = SCHEDULE_CONSTANT * variance * math.log(n_arms * self.deadline / self.delta)
+        pulls: FloatArray = np.ceil(first * self.epsilon ** (-2 * rounds / self.deadline))
+        count(pulls[-1])  # the largest
+        return pulls.astype(np.int64)
+
+    def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
+        """The half-width D of the confidence interval around the mean of so many rewards."""
+        return deviation(pulls, n_arms, self.deadline, self.delta, self.sigma)
+
+    def slack(self, n_arms: int) -> float:
+        """η = ε/(n∧T): how far above the best lower bound an upper bound must reach to survive."""
+        return self.epsilon / min(n_arms, self.deadline)
+
+    def play(self, n_arms: int, replicates: int = 1) -> Game:
+        """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
+        slack = self.slack(n_arms)
+        survivors = Survivors(n_arms, replicates)  # S_1, which the paper calls S_0
+        pulled = 0
+        for target in self.pulls_by_round(n_arms):
+            if target > pulled:  # the ceiling may leave a round without a new pull: nothing to ask for
+                survivors.add((yield survivors.pulls(target - pulled)))
+                pulled = int(target)
+            before = survivors.size() if self.lone_survivor == "pulled again" else None
+            # R_t: U_i < max L_j + ε/(n∧T), that is, more than 2D − ε/(n∧T) behind the leader.
+            reach = pulled * (2 * self.deviation(pulled, n_arms) - slack)
+            survivors.drop(np.maximum(reach, 0) if self.returned_from == "last round" else reach)
+            survivors.end((survivors.size() if before is None else before) <= 1)
+            if not survivors.running.any():
+                break
+        survivors.end(survivors.running)
+        return survivors.leader

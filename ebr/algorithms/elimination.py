@@ -1,0 +1,152 @@
+"""Elimination with limited rounds: the prior algorithms of section 5, from their own sources."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ebr.algorithms.game import Game
+from ebr.arrays import FloatArray, IntArray
+from ebr.theory.bounds import iterated_log
+from ebr.validation import count, in_unit_interval, one_of, whole
+
+__all__ = ["AggressiveElimination", "DeltaElimination"]
+
+
+@dataclass(frozen=True)
+class AggressiveElimination:
+    """AE, Algorithm 1 of Agarwal, Agarwal, Assadi and Khanna (COLT 2017), for the best arm (k = 1).
+
+    With r rounds and m arms left, every arm is pulled (2/Δ²)(ilog^{(r)}(m) + log(8/δ)) times, afresh, and
+    the best 1 + m/ilog^{(r−1)}(m) are kept for r − 1 rounds and δ/2; once two or fewer are left, one more
+    round decides. The algorithm needs the gap Δ between the two best arms; as in the paper it is given ε.
+
+    The source states neither how m/ilog is rounded nor that no more than m arms can be kept (A6); `rounding`
+    is "up" or "down".
+    """
+
+    deadline: int
+    epsilon: float
+    delta: float
+    rounding: str = "up"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "deadline", whole("deadline", self.deadline, 1))
+        object.__setattr__(self, "epsilon", in_unit_interval("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", in_unit_interval("delta", self.delta))
+        one_of("rounding", self.rounding, ("up", "down"))
+
+    def play(self, n_arms: int, replicates: int = 1) -> Game:
+        """Eliminate; how many arms are kept does not depend on the rewards, only which ones."""
+        survivors = np.tile(np.arange(n_arms), (replicates, 1))
+        rounds_left, log_term = self.deadline, math.log(8 / self.delta)
+        rounded = math.ceil if self.rounding == "up" else math.floor
+        while True:
+            m = survivors.shape[1]
+            pulls = count(2 / self.epsilon**2 * (iterated_log(rounds_left, m) + log_term))
+            sums = yield _pulls_of(survivors, pulls, n_arms)
+            if rounds_left == 1:
+                return _best(survivors, sums, 1)[:, 0]
+            kept = min(m, 1 + rounded(m / iterated_log(rounds_left - 1, m)))
+            if kept < m:
+                survivors = _best(survivors, sums, kept)
+            rounds_left = 1 if kept <= 2 else rounds_left - 1
+            log_term += math.log(2)  # δ/2
+
+
+DELTA_ELIMINATION_CONSTANT = 57  # the paper's appendix: Q = 57/ε² makes kδER (ε, δ)-PAC
+
+
+@dataclass(frozen=True)
+class DeltaElimination:
+    """kδER, top-k δ-elimination with limited rounds (Jin, Shi, Xiao and Chen, NeurIPS 2019), for k = 1.
+
+    Q = 57/ε², δ₁ = δ/4, β₁ = 1 + ilog^{(T)}_{1/δ}(n). In round r < T every arm of S_r is pulled
+    β_r Q log(1/δ_r) times, afresh; one arm is drawn by lot from the best ⌈x/2⌉, x = δ_r^{β_r} |S_r|, and set
+    aside in S′; the best ⌈2x⌉ without it are S_{r+1}; β_{r+1} = β_r |S_r|/(2|S_{r+1}|), δ_{r+1} = δ/(2·2^r).
+    In round T the arms of S_T are pulled β_T Q log(2·2^T/δ) times, those of S′ Q log(4|S′|/δ) times, and the
+    best empirical mean among them is returned. When S_{r+1} is empty the last round follows at once.
+
+    `constants` is "published" (the above) or "released", the authors' code (A5):
+    β₁ = 1 + ilog^{(T)}(n)/log(1/δ) if that fraction is at least 1 and else 1, δ_{r+1} = δ/(8·2^r),
+    log(8·2^T/δ), log(2|S′|/δ), and the end at once when S_{r+1} is empty and one arm is set aside.
+
+    ilog to the base b is read as ilog^{(0)}(a) = a, ilog^{(r)}(a) = max(log_b ilog^{(r−1)}(a), 1).
+    """
+
+    deadline: int
+    epsilon: float
+    delta: float
+    constants: str = "published"
+    needs: ClassVar[tuple[str, ...]] = ("generator",)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "deadline", whole("deadline", self.deadline, 1))
+        object.__setattr__(self, "epsilon", in_unit_interval("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", in_unit_interval("delta", self.delta))
+        one_of("constants", self.constants, ("published", "released"))
+
+    def play(self, n_arms: int, replicates: int = 1, generator: np.random.Generator | None = None) -> Game:
+        """Eliminate; the lots are drawn from the generator. |S_r| does not depend on the rewards."""
+        generator = generator or np.random.default_rng()
+        released = self.constants == "released"
+        per_arm = DELTA_ELIMINATION_CONSTANT / self.epsilon**2  # Q
+        survivors = np.tile(np.arange(n_arms), (replicates, 1))  # S_r
+        aside = np.empty((replicates, 0), dtype=np.int64)  # S′
+        beta, delta, log_term = self._first_factor(n_arms), self.delta / 4, math.log(4 / self.delta)
+        for r in range(1, self.deadline):
+            sums = yield _pulls_of(survivors, count(beta * per_arm * log_term), n_arms)
+            size = survivors.shape[1]
+            share = delta**beta * size  # x
+            best = _best(survivors, sums, max(1, math.ceil(2 * share)))
+            lot = generator.integers(max(1, math.ceil(share / 2)), size=(replicates, 1))
+            aside = np.hstack([aside, np.take_along_axis(best, lot, axis=1)])
+            survivors = best[np.arange(best.shape[1]) != lot].reshape(replicates, -1)
+            if survivors.shape[1] == 0:
+                break
+            beta *= size / (2 * survivors.shape[1])
+            delta = math.ldexp(self.delta / (8 if released else 2), -r)
+            log_term = math.log((8 if released else 2) / self.delta) + r * math.log(
+                2
+            )  # log(1/δ), also of 2^-2000
+        if released and survivors.shape[1] == 0 and aside.shape[1] == 1:
+            return aside[:, 0]
+        last = math.log((8 if released else 2) / self.delta) + self.deadline * math.log(2)
+        pulls = _pulls_of(survivors, count(beta * per_arm * last), n_arms)
+        if aside.shape[1]:
+            again = math.log((2 if released else 4) * aside.shape[1] / self.delta)
+            np.put_along_axis(pulls, aside, count(per_arm * again), axis=1)
+        sums = yield pulls
+        finalists = np.sort(np.hstack([survivors, aside]), axis=1)
+        rewards, counts = (np.take_along_axis(table, finalists, axis=1) for table in (sums, pulls))
+        return np.take_along_axis(finalists, (rewards / counts).argmax(axis=1)[:, None], axis=1)[:, 0]
+
+    def _first_factor(self, n_arms: int) -> float:
+        """β₁."""
+        if self.constants == "published":
+            return 1 + iterated_log(self.deadline, n_arms, base=1 / self.delta)
+        fraction = iterated_log(self.deadline, n_arms) / math.log(1 / self.delta)
+        return 1 + fraction if fraction >= 1 else 1.0
+
+
+def _pulls_of(arms: IntArray, pulls: int, n_arms: int) -> IntArray:
+    """The same number of pulls for each listed arm (replicates × some), none for the others."""
+    table = np.zeros((len(arms), n_arms), dtype=np.int64)
+    if arms.shape[1] == n_arms:
+        table[:] = pulls
+    else:
+        np.put_along_axis(table, arms, pulls, axis=1)
+    return table
+
+
+def _best(arms: IntArray, sums: FloatArray, kept: int) -> IntArray:
+    """The `kept` best of the listed arms (replicates × some), all equally often pulled; the best first."""
+    values = sums if arms.shape[1] == sums.shape[1] else np.take_along_axis(sums, arms, axis=1)
+    if kept == 1:
+        order = values.argmax(axis=1)[:, None]
+    else:
+        order = np.argpartition(values, -kept, axis=1)[:, -kept:]
+        ranks = np.argsort(-np.take_along_axis(values, order, axis=1), axis=1)
+        order = np.take_along_axis(order, ranks, axis=1)
+    return np.take_along_axis(arms, order, axis=1)

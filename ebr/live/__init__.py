@@ -1,0 +1,1 @@
+"""Races of real rewards: a journal that outlives the process, plans, pictures, the command line."""

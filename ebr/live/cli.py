@@ -1,0 +1,175 @@
+"""The command line, `python -m ebr`: plan, start, ask, tell and look at a race from a terminal."""
+
+import argparse
+import csv
+import shlex
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+import pandas as pd
+
+from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.algorithms.sharp import REWARDS, SharpElasticBatchRacing
+from ebr.live.race import Race
+from ebr.live.rewards import from_file, from_words
+
+EXAMPLE = """\
+an experiment, from its start to its end:
+  python -m ebr plan --arms 3 --deadline 6 --epsilon 0.05
+  python -m ebr start trial.jsonl --arms A B C --deadline 6 --epsilon 0.05 --delta 0.05
+  python -m ebr ask trial.jsonl                            how often to try each arm in this round
+  python -m ebr tell trial.jsonl A=67/120 B=80/120 C=...   successes (or the sum of rewards) / number
+  python -m ebr status trial.jsonl                         where it stands; then ask again"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Errors in one line, as all others here."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the error and leave with status 2."""
+        self.exit(2, f"error: {message} (see {self.prog} --help)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return 0, or 2 if it was refused, with the reason on standard error."""
+    options = _parser().parse_args(arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+        try:
+            options.run(options)
+        except (ValueError, OSError, csv.Error) as error:
+            print("error:", " ".join(str(error).split()), file=sys.stderr)
+            return 2
+    return 0
+
+
+def start(options: argparse.Namespace) -> None:
+    """Begin a race, or find that the same one has begun already."""
+    rules = {name: getattr(options, name) for name in ("deadline", "epsilon", "delta", "sigma")}
+    if options.rewards and options.algorithm != "sharp":
+        raise ValueError("--rewards is for --algorithm sharp alone")
+    sharp = options.algorithm == "sharp"
+    algorithm = (
+        SharpElasticBatchRacing(**rules, rewards=options.rewards) if sharp else ElasticBatchRacing(**rules)
+    )
+    support = None if options.unbounded else tuple(options.support)
+    with Race(algorithm, options.arms, options.journal, support) as race:
+        print(_standing(race, options.journal))
+
+
+def ask(options: argparse.Namespace) -> None:
+    """Say how often to pull each arm in this round."""
+    with Race.open(options.journal) as race:
+        pulls = race.ask()
+        table = pd.DataFrame({"arm": list(pulls), "pulls now": list(pulls.values())})
+        table["pulls so far"] = race.intervals["pulls"][list(pulls)].to_numpy()
+        print(f"{_heading(race)}\n\n{_text(table)}\n\n{_next(race, options.journal)}")
+
+
+def tell(options: argparse.Namespace) -> None:
+    """Take in a round's rewards."""
+    if bool(options.rewards) == bool(options.file):
+        raise ValueError("give either ARM=SUM/COUNT for each arm or --file")
+    rewards = from_file(options.file) if options.file else from_words(options.rewards)
+    with Race.open(options.journal) as race:
+        race.tell(rewards)
+        print(_standing(race, options.journal))
+
+
+def status(options: argparse.Namespace) -> None:
+    """Say where the race stands; this changes nothing, and works while another process has the journal."""
+    with Race.open(options.journal, readonly=True) as race:
+        print(_standing(race, options.journal))
+
+
+def plan(options: argparse.Namespace) -> None:
+    """Say what a race would cost."""
+    from ebr.live.plan import plan as planned
+
+    names = ("n_arms", "deadline", "epsilon", "delta", "sigma", "rewards")
+    made = planned(**{name: getattr(options, name) for name in names})
+    if options.picture:
+        made.plot().savefig(options.picture, bbox_inches="tight")
+    print(made)
+
+
+def _standing(race: Race, journal: str) -> str:
+    table = race.intervals.reset_index()
+    table["survives"] = table["survives"].map({True: "in", False: "out"})
+    return f"{_heading(race)}\n\n{_text(table.rename(columns={'survives': ''}))}\n\n{_next(race, journal)}"
+
+
+def _heading(race: Race) -> str:
+    if race.finished:
+        return f"The race has ended after round {race.round}."
+    left = race.rounds_left
+    return f"Round {race.round}" + (f" of at most {race.round + left - 1}" if left else "")
+
+
+def _next(race: Race, journal: str) -> str:
+    """What to do now."""
+    if race.finished:
+        return f"It recommends {race.recommendation or 'no arm'}."
+    if race.asked is None:
+        return f"Next: python -m ebr ask {shlex.quote(journal)}"
+    words = (f"{arm}=SUM/{pulls}" for arm, pulls in race.asked.items())
+    command = shlex.join(["python", "-m", "ebr", "tell", journal, *words])
+    return f"Next: {command}\n(SUM: the arm's successes in this round, or the sum of its rewards)"
+
+
+def _text(table: pd.DataFrame) -> str:
+    return table.to_string(index=False, na_rep="-", float_format="{:.4f}".format)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="python -m ebr", description="Best arm identification under a deadline.", epilog=EXAMPLE
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    commands = parser.add_subparsers(required=True, metavar="command")
+
+    def command(run: Callable[[argparse.Namespace], None], journal: bool = True) -> argparse.ArgumentParser:
+        added = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)
+        added.set_defaults(run=run)
+        if journal:
+            added.add_argument("journal", help="the race's file, for instance trial.jsonl")
+        return added
+
+    def rules(to: argparse.ArgumentParser) -> None:
+        to.add_argument("--deadline", type=int, required=True, help="rounds at most")
+        to.add_argument("--epsilon", type=float, required=True, help="how far from the best is good enough")
+        to.add_argument("--delta", type=float, default=0.05, help="how likely a failure may be (0.05)")
+        to.add_argument("--sigma", type=float, default=0.5, help="rewards are sigma-sub-Gaussian (0.5)")
+        to.add_argument("--rewards", choices=REWARDS, help="what is known of them, for sharp (sub-Gaussian)")
+
+    starting = command(start)
+    # The journal first: behind the arms it would be taken for one of them.
+    starting.usage = "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON [option ...]"
+    starting.add_argument("--arms", nargs="+", required=True, metavar="ARM", help="their names")
+    rules(starting)
+    starting.add_argument("--algorithm", choices=("sharp", "ebr"), default="sharp", help="(sharp)")
+    range_ = starting.add_mutually_exclusive_group()
+    range_.add_argument(
+        "--support",
+        nargs=2,
+        type=float,
+        default=(0.0, 1.0),
+        metavar=("LOW", "HIGH"),
+        help="of the rewards (0 1)",
+    )
+    range_.add_argument("--unbounded", action="store_true", help="any finite reward is possible")
+    command(ask)
+    telling = command(tell)
+    telling.add_argument("rewards", nargs="*", metavar="ARM=SUM/COUNT", help="for instance A=67/120")
+    telling.add_argument("--file", metavar="CSV", help="columns arm,reward (a row a pull) or arm,count,sum")
+    command(status)
+    planning = command(plan, journal=False)
+    planning.add_argument("--arms", dest="n_arms", type=int, required=True, metavar="N", help="how many")
+    rules(planning)
+    planning.add_argument(
+        "--picture", metavar="FILE", help="draw there what one more round buys (png, svg, pdf)"
+    )
+    return parser

@@ -1,0 +1,208 @@
+"""An append-only file of events, one JSON line each, that outlives a crash at any byte."""
+
+import errno
+import hashlib
+import json
+import os
+import warnings
+import weakref
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks: said when a journal is opened, not when ebr is imported
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["Event", "Journal", "JournalError"]
+
+Event = dict[str, Any]
+OPENING = b'{"event": '  # how every line begins
+CHECKSUM = b', "checksum": "%s"}\n'  # and ends
+CHECKSUM_LENGTH = len(CHECKSUM % (b"0" * 64))
+
+
+class JournalError(ValueError):
+    """A journal that is not to be written or believed; the text says what to do."""
+
+
+class Journal:
+    """A file of events that only ever grows, one process writing at a time.
+
+    Parameters
+    ----------
+    path
+        The file.
+    create
+        Start an empty journal where there is no file.
+    readonly
+        Read what is there now, even while another process writes; change nothing.
+
+    Attributes
+    ----------
+    events
+        The events so far, oldest first, each with its time (UTC) and checksum.
+
+    Notes
+    -----
+    *A line counts once its newline is there*, and `append` returns once it is on the disk. What a crash
+    leaves behind the last newline is a torn line: the next opening moves it to `path`.torn, with a warning.
+    It is copied, flushed, and only then cut off, so a crash in between copies it twice and loses nothing.
+
+    *Checksums* are chained: each covers the bytes of its line and the checksum of the line before, so a
+    line that was changed, removed or moved is found, and named by its number. Only lines cut off at the very
+    end leave no trace: what is left is the journal as it was before them.
+
+    *The lock* is the operating system's (flock). It ends with the process, however that ends.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], create: bool = True, readonly: bool = False) -> None:
+        self.path = Path(path)
+        self.events: list[Event] = []
+        self._file = self.path.resolve()  # a later change of directory must not lead elsewhere
+        self._checksum = b""
+        self._readonly = readonly
+        self._stamp: tuple[int, ...] = ()
+        if fcntl is None and not readonly:
+            raise JournalError(f"{self.path} cannot be locked on this system: open it with readonly=True")
+        flags = os.O_RDONLY if readonly else os.O_RDWR | os.O_APPEND | (os.O_CREAT if create else 0)
+        try:
+            self._descriptor = os.open(self._file, flags, 0o666)
+            # Idempotent, and also done when the journal is dropped without being closed. Never LOCK_UN: in
+            # a forked copy it would free the lock of the original.
+            self._close = weakref.finalize(self, os.close, self._descriptor)
+            with self.closed_on_error():
+                self._load()
+        except FileNotFoundError:
+            new = flags & os.O_CREAT
+            missing = (
+                f"folder {self._file.parent}: make it first" if new else f"journal {self.path}: start a race"
+            )
+            raise JournalError(f"there is no {missing}") from None
+        except OSError as error:
+            raise JournalError(f"{self.path} cannot be opened: {error.strerror}") from error
+        if readonly:
+            self.close()
+
+    def append(self, event: Event) -> None:
+        """Write an event, which must name itself under "event"; return once it is on the disk."""
+        self.check_writable()
+        moment = datetime.now(UTC).isoformat(timespec="seconds")
+        body = json.dumps({"event": event["event"], **event, "time": moment}, allow_nan=False)[:-1].encode()
+        line = _sealed(body, self._checksum)
+        try:
+            with self.closed_on_error():
+                if _stamp(os.stat(self._file)) != self._stamp:
+                    raise JournalError(
+                        f"{self.path} was moved, changed or replaced while it was open: see to it that one"
+                        " process alone writes it, and open it again"
+                    )
+                _write(self._descriptor, line)
+                self._stamp = _stamp(os.fstat(self._descriptor))
+                self._accept(line)
+        except OSError as error:
+            raise JournalError(
+                f"line {len(self.events) + 1} could not be written to {self.path} ({error.strerror}):"
+                " put that right, open the journal again, and go on from what it asks for then"
+            ) from error
+
+    def check_writable(self) -> None:
+        """Raise JournalError if the journal was opened for reading only, or is closed."""
+        if self._readonly:
+            raise JournalError(f"{self.path} was opened for reading only: open it without readonly")
+        if not self._close.alive:
+            raise JournalError(f"{self.path} is closed: open it again")
+
+    def close(self) -> None:
+        """Let go of the file and its lock."""
+        self._close()
+
+    @contextmanager
+    def closed_on_error(self) -> Generator[None, None, None]:
+        """Close the journal if anything goes wrong here, an interrupt too: the file alone knows the truth."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
+
+    def _load(self) -> None:
+        """Lock and read the file, check every line, and only then repair what a crash left behind."""
+        if not self._readonly:
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise JournalError(
+                    f"{self.path} is open for writing elsewhere, in another process or in this one:"
+                    " close it there (or end that process), or read it with readonly=True"
+                ) from None
+        with open(self._descriptor, "rb", closefd=False) as file:
+            *lines, torn = file.read().split(b"\n")
+        for number, line in enumerate(lines, start=1):
+            if line + b"\n" != _sealed(line[: 1 - CHECKSUM_LENGTH], self._checksum):
+                kept = f"cut it back to its first {number - 1} lines and tell what followed again"
+                raise JournalError(
+                    f"line {number} of {self.path} was changed, or lines before it are missing: restore the"
+                    f" file from a copy, or {kept if number > 1 else 'name another one if it is no journal'}"
+                )
+            self._accept(line + b"\n")
+        if torn and not lines and torn[: len(OPENING)] != OPENING[: len(torn)]:
+            raise JournalError(f"{self.path} is no journal: name another file")
+        if not self._readonly:
+            if torn:
+                self._set_aside(torn)
+            # What is read here counts: the writer may have been killed before it came to the disk.
+            os.fsync(self._descriptor)
+            _flush_folder(self._file)
+            self._stamp = _stamp(os.fstat(self._descriptor))
+        if torn:
+            does = "is passed over" if self._readonly else f"was moved to {self.path}.torn"
+            warnings.warn(
+                f"the last line of {self.path} is torn: it was never finished, does not count, and {does}",
+                stacklevel=4,
+            )
+
+    def _set_aside(self, torn: bytes) -> None:
+        """Move a torn last line to a file of its own."""
+        aside = os.open(f"{self._file}.torn", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            _write(aside, torn + b"\n")
+        finally:
+            os.close(aside)
+        _flush_folder(self._file)
+        os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - len(torn))
+
+    def _accept(self, line: bytes) -> None:
+        event = json.loads(line)
+        self._checksum = event["checksum"].encode()
+        self.events.append(event)
+
+
+def _sealed(body: bytes, previous: bytes) -> bytes:
+    """Complete a line with the checksum of its bytes and of the previous line's checksum."""
+    return body + CHECKSUM % hashlib.sha256(previous + body).hexdigest().encode()
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    """Write everything at once and flush it to the disk, or raise OSError."""
+    written = os.write(descriptor, content)
+    if written < len(content):
+        raise OSError(errno.ENOSPC, f"only {written} of {len(content)} bytes were")
+    os.fsync(descriptor)
+
+
+def _flush_folder(file: Path) -> None:
+    """Flush the folder, in which a new file's name is written."""
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    """What stays the same as long as only this process writes to the file."""
+    return os.getpid(), status.st_dev, status.st_ino, status.st_size

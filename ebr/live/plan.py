@@ -1,0 +1,195 @@
+"""Planning an experiment before its first pull: what each round costs and decides, what one more buys."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.simulation.simulate import simulate
+from ebr.theory import bounds
+from ebr.theory.problems import Bernoulli, Gaussian, Problem
+from ebr.validation import whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+import numpy as np
+import pandas as pd
+
+__all__ = ["Plan", "plan"]
+
+MORE_ROUNDS = 3  # how far beyond the deadline to look
+RUNS = 200  # simulated experiments behind a typical total
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `plan` returns; printing it shows all three tables.
+
+    Attributes
+    ----------
+    algorithm, n_arms
+        Sharp EBR with these parameters; `Race(plan.algorithm, arms, journal)` runs it.
+    rounds
+        One row a round: the pulls of each survivor in it (`pulls`) and all told (`so_far`), of all arms all
+        told if none is dropped (`worst_case`), and the gap from which on arms are gone after it (`gone`).
+    totals
+        One row a kind of problem: all pulls together at most, with probability 1 − δ (`at_most`), and on
+        average in simulated experiments (`typical`).
+    deadlines
+        The typical totals (and the worst case) if there were 1, 2, … rounds.
+    """
+
+    algorithm: SharpElasticBatchRacing
+    n_arms: int
+    rounds: pd.DataFrame = field(repr=False)
+    totals: pd.DataFrame = field(repr=False)
+    deadlines: pd.DataFrame = field(repr=False)
+
+    def __str__(self) -> str:
+        a = self.algorithm
+        within = f"{a.epsilon:g} of the best with probability {1 - a.delta:g}"
+        head = f"{self.n_arms} arms, at most {a.deadline} rounds, an arm within {within}"
+        parts = [
+            head,
+            "Round by round\n" + _text(self.rounds.rename(columns=ROUND_WORDS)),
+            "All pulls together\n" + _text(self.totals.rename(columns=TOTAL_WORDS)),
+            "What one more round buys: all pulls, typically\n" + _text(self.deadlines),
+        ]
+        return "\n\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        tables = (
+            self.rounds.rename(columns=ROUND_WORDS),
+            self.totals.rename(columns=TOTAL_WORDS),
+            self.deadlines,
+        )
+        return "".join(table.map(_number).to_html() for table in tables)
+
+    def plot(self, axis: "Axes | None" = None) -> "Figure":
+        """What does one more round buy? The typical totals along the number of rounds."""
+        import matplotlib.pyplot as plt
+
+        with plt.style.context(Path(__file__).with_name("ebr.mplstyle")):
+            if axis is None:
+                figure, axis = plt.subplots()
+                plt.close(figure)  # so that Jupyter shows it once, as the value of its cell
+            curves: dict[tuple[float, ...], list[str]] = {}  # those that coincide are drawn once
+            for name, totals in self.deadlines.items():
+                curves.setdefault(tuple(totals), []).append(str(name))
+            for (curve, names), look in zip(curves.items(), ("v--", "o-", "s-", "^-"), strict=False):
+                axis.plot(self.deadlines.index, curve, look, ms=3.5)
+                axis.annotate(
+                    ", ".join(names),
+                    (self.deadlines.index[-1], curve[-1]),
+                    (4, 0),
+                    textcoords="offset points",
+                    va="center",
+                    fontsize="small",
+                )
+            axis.axvline(self.algorithm.deadline, color="0.6", lw=0.8, ls=":")
+            above = axis.get_xaxis_transform()
+            axis.text(self.algorithm.deadline, 1.01, "planned", transform=above, ha="center", color="0.4")
+            axis.set(yscale="log", xlabel="rounds until the deadline", ylabel="pulls of all arms")
+            axis.set_xticks(self.deadlines.index)
+            axis.margins(x=0.05)
+        return cast("Figure", axis.get_figure(root=True))
+
+
+ROUND_WORDS = {
+    "pulls": "pulls of each survivor",
+    "so_far": "each so far",
+    "worst_case": "all arms so far, none dropped",
+    "gone": "gap surely gone",
+}
+TOTAL_WORDS = {"at_most": "at most", "typical": "typical"}
+
+
+def plan(
+    n_arms: int,
+    deadline: int,
+    epsilon: float,
+    delta: float = 0.05,
+    sigma: float = 0.5,
+    rewards: str | None = None,
+) -> Plan:
+    """Plan an experiment with sharp EBR.
+
+    Parameters
+    ----------
+    n_arms, deadline
+        How many arms, and rounds at most.
+    epsilon, delta
+        The recommended arm is within ε of the best with probability at least 1 − δ.
+    sigma, rewards
+        As in `SharpElasticBatchRacing`. ½ and "bounded" for rewards in [0, 1] (successes, scores).
+
+    Notes
+    -----
+    "Surely" and "at most" hold together with probability 1 − δ, by sharp EBR's theorem. Typical totals are
+    means of 200 simulated experiments on three kinds of problem: all others worse by ½ ("easy"), by 2ε but no
+    more than ½ ("hard"), or spread evenly from the one to the other. In the worst case all arms tie, and
+    nobody is dropped.
+    """
+    whole("n_arms", n_arms, 2)
+    algorithm = SharpElasticBatchRacing(deadline, epsilon, delta, sigma, rewards)
+    pulls = algorithm.pulls_by_round(n_arms)
+    widths = algorithm.width(pulls, algorithm.log_terms(n_arms))
+    rounds = pd.DataFrame(
+        {
+            "pulls": np.diff(pulls, prepend=0),
+            "so_far": pulls,
+            "worst_case": n_arms * pulls,
+            "gone": 2 * widths,
+        },
+        index=pd.RangeIndex(1, deadline + 1, name="round"),
+    )
+    problems = _problems(n_arms, algorithm)
+    most = [bounds.sharp_upper_bound(problem, epsilon, widths, pulls) for problem in problems.values()]
+    longer = _typical(n_arms, algorithm, range(1, deadline + MORE_ROUNDS + 1))
+    totals = pd.DataFrame(
+        {"at_most": [n_arms * pulls[-1], *most], "typical": longer.loc[deadline].to_numpy()},
+        index=pd.Index(["worst case", *problems], name="problem"),
+    )
+    return Plan(algorithm, n_arms, rounds, totals, longer)
+
+
+def _problems(n_arms: int, algorithm: SharpElasticBatchRacing) -> dict[str, Problem]:
+    """The kinds of problem that a plan looks at."""
+    hard, easy = min(2 * algorithm.epsilon, 0.5), 0.5
+    gaps = {
+        "hard": np.full(n_arms - 1, hard),
+        "spread": np.linspace(hard, easy, n_arms - 1),
+        "easy": np.full(n_arms - 1, easy),
+    }
+    bounded = algorithm.model(None) == "bounded"
+    means = {name: 0.75 - np.append(0, gap) for name, gap in gaps.items()}
+    return {name: Bernoulli(m) if bounded else Gaussian(m, algorithm.sigma) for name, m in means.items()}
+
+
+def _typical(n_arms: int, algorithm: SharpElasticBatchRacing, deadlines: Iterable[int]) -> pd.DataFrame:
+    """The worst case, and mean totals of simulated experiments, for several deadlines."""
+    rows = {}
+    for deadline in deadlines:
+        one = SharpElasticBatchRacing(
+            deadline,
+            algorithm.epsilon,
+            algorithm.delta,
+            algorithm.sigma,
+            algorithm.rewards or algorithm.model(None),
+        )
+        problems = _problems(n_arms, one)
+        typical = {name: simulate(one, problem, RUNS).pulls.mean() for name, problem in problems.items()}
+        rows[deadline] = {"worst case": float(n_arms * one.pulls_by_round(n_arms).max()), **typical}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("rounds")
+
+
+def _number(value: float) -> str:
+    """A count with thousands, a gap with three digits."""
+    return f"{value:,.0f}" if value >= 10 or float(value).is_integer() else f"{value:.3g}"
+
+
+def _text(table: pd.DataFrame) -> str:
+    """A table as plain text, its index as the first column."""
+    return str(table.map(_number).reset_index().to_string(index=False))

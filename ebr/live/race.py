@@ -1,0 +1,274 @@
+"""A real experiment raced round by round: ask how often to pull each arm, tell what came of it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from ebr.algorithms.game import Algorithm
+from ebr.arrays import FloatArray
+from ebr.live.journal import Event, Journal, JournalError
+from ebr.live.rewards import Support, checked_round
+from ebr.live.rules import algorithm_of, check_same, start
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+import os
+import threading
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["Race"]
+
+
+class Race:
+    """An experiment of several rounds, with a journal on disk that outlives the process.
+
+    ::
+
+        with ebr.Race(algorithm, arms=["A", "B", "C"], journal="trial.jsonl") as race:
+            pulls = race.ask()  # for instance {"A": 120, "C": 120}: B has been dropped
+            race.tell({"A": rewards_of_a, "C": (120, 67.0)})  # a list of rewards, or their number and sum
+
+    Where the journal exists the race goes on from there, if it is the same race; `Race.open` needs no more
+    than the journal.
+
+    Parameters
+    ----------
+    algorithm
+        For instance `ElasticBatchRacing(deadline=6, epsilon=0.05, delta=0.05)`.
+    arms
+        The names of the arms, two or more.
+    journal
+        The file, by custom *.jsonl. It is locked until the race is closed or the process ends.
+    support
+        The closed interval in which every reward lies, or None for any finite number.
+
+    Attributes
+    ----------
+    algorithm, arms
+        What was passed in, or read from the journal.
+    round
+        The number of the current round, from 1; of the last one, once the race has ended.
+    finished, recommendation
+        Whether the race has ended, and the arm that it then recommends (None before).
+
+    Notes
+    -----
+    *Neither fewer nor more rewards than asked are accepted.* The guarantee is for numbers of pulls that are
+    fixed before the rewards are seen. Whoever may add some can do so until an arm looks good, and the mean
+    is then biased. If there are more, pass the first ones, in the order in which they were observed.
+    """
+
+    def __init__(
+        self,
+        algorithm: Algorithm,
+        arms: Sequence[str],
+        journal: str | os.PathLike[str],
+        support: Support = (0.0, 1.0),
+    ) -> None:
+        first = start(algorithm, arms, support)  # refuses what cannot be raced before any file is touched
+        self._enter(Journal(journal), algorithm, first)
+
+    @classmethod
+    def open(cls, journal: str | os.PathLike[str], readonly: bool = False) -> Self:
+        """Continue the race of an existing journal, or with `readonly` look at it without locking it."""
+        race = cls.__new__(cls)
+        race._enter(Journal(journal, create=False, readonly=readonly))
+        return race
+
+    def _enter(self, journal: Journal, algorithm: Algorithm | None = None, new: Event | None = None) -> None:
+        """Replay the journal through the algorithm's coroutine; write its first line if there is none."""
+        self._journal = journal
+        self._lock = threading.Lock()
+        with journal.closed_on_error():
+            first = journal.events[0] if journal.events else new
+            if first is None:
+                raise JournalError(f"{journal.path} is empty: no race was ever started in it")
+            if new is not None:
+                check_same(journal.path, first, new)
+            self._begin(algorithm or algorithm_of(journal.path, first), first)
+            for number, event in enumerate(journal.events[1:], start=2):
+                if not self._fits(event):
+                    raise JournalError(
+                        f"line {number} of {journal.path} is not what the algorithm does here, so it was"
+                        " written by another version of ebr: continue with that one"
+                    )
+                self._happen(event)
+            if not journal.events:
+                journal.append(first)
+
+    def _begin(self, algorithm: Algorithm, first: Event) -> None:
+        """Start the coroutine, as the first line of the journal describes it."""
+        self.algorithm = algorithm
+        self.arms: tuple[str, ...] = tuple(first["arms"])
+        self.round = 0
+        self._support: Support = first["support"] and tuple(first["support"])
+        self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
+        self._rows: list[tuple[int, str, int, float, int, float]] = []  # of the history
+        context = {
+            "bounded": self._support is not None and self._support[0] >= 0 and self._support[1] <= 1,
+            "generator": np.random.default_rng(first.get("seed")),
+            "rewards": None,
+        }
+        needs = {name: context[name] for name in getattr(algorithm, "needs", ())}
+        self._game = algorithm.play(len(self.arms), 1, **needs)
+        self._advance(None)
+
+    def _fits(self, event: Event) -> bool:
+        """Whether an event can happen now: an ask for what the coroutine wants, or its answer."""
+        pulls = event.get("pulls") or {arm: count for arm, (count, _) in event.get("rewards", {}).items()}
+        expected = "tell" if self._asked else "ask"
+        fits = (event["event"], event.get("round"), pulls) == (expected, self.round, self._coming)
+        return fits and not self.finished
+
+    def ask(self) -> dict[str, int]:
+        """How often to pull each arm in this round, those left out not at all; asking again changes nothing.
+
+        Raises ValueError once the race has ended.
+        """
+        with self._lock:
+            self._check_going_on()
+            if not self._asked:
+                self._record({"event": "ask", "round": self.round, "pulls": self._coming})
+            return dict(self._coming)
+
+    def tell(self, rewards: Mapping[str, Any]) -> None:
+        """Take in a round's rewards: for each arm asked for a list or array of them, or a tuple (count, sum).
+
+        They are on the disk when this returns. Raises ValueError, and takes in nothing, if they are not
+        exactly what was asked for.
+        """
+        with self._lock:
+            self._check_going_on()
+            if not self._asked:
+                raise ValueError(f"round {self.round} has not been asked for yet: ask first, then tell")
+            told = checked_round(rewards, self._coming, self.arms, self._support)
+            self._record({"event": "tell", "round": self.round, "rewards": told})
+
+    def _check_going_on(self) -> None:
+        self._journal.check_writable()
+        if self.finished:
+            raise ValueError(f"the race has ended: it recommends {self.recommendation or 'no arm'}")
+
+    def _record(self, event: Event) -> None:
+        """Let an event happen once it is on the disk; whatever comes between closes the race."""
+        with self._journal.closed_on_error():
+            self._journal.append(event)
+            self._happen(event)
+
+    def _happen(self, event: Event) -> None:
+        if event["event"] == "ask":
+            self._asked = True
+            return
+        sums = np.zeros((1, len(self.arms)))
+        for arm, (count, total) in event["rewards"].items():
+            sums[0, self.arms.index(arm)] = total
+            pulls, so_far = self._so_far[arm][0] + count, self._so_far[arm][1] + total
+            self._so_far[arm] = pulls, so_far
+            self._rows.append((self.round, arm, count, total, pulls, so_far / pulls))
+        self._advance(sums)
+
+    def _advance(self, sums: FloatArray | None) -> None:
+        """Let the coroutine go on to its next round, or to its end."""
+        self._asked = False
+        try:
+            pulls = next(self._game) if sums is None else self._game.send(sums)
+        except StopIteration as end:
+            best = int(end.value[0])
+            self.finished, self._coming = True, {}
+            self.recommendation: str | None = self.arms[best] if best >= 0 else None
+        else:
+            self.round += 1
+            self.finished, self.recommendation = False, None
+            self._coming = {arm: int(n) for arm, n in zip(self.arms, pulls[0], strict=True) if n}
+
+    @property
+    def asked(self) -> dict[str, int] | None:
+        """The pulls that were asked for and whose rewards have not been told yet, if there are any."""
+        return dict(self._coming) if self._asked else None
+
+    @property
+    def rounds_left(self) -> int | None:
+        """How many rounds remain at most, this one included; None if the algorithm has no deadline."""
+        deadline = getattr(self.algorithm, "deadline", None)
+        return 0 if self.finished else deadline and deadline - self.round + 1
+
+    @property
+    def survivors(self) -> list[str]:
+        """The arms of the coming round; once the race has ended, the recommended arm alone."""
+        return [arm for arm in self.arms if arm in self._coming or arm == self.recommendation]
+
+    @property
+    def history(self) -> pd.DataFrame:
+        """A row a round and arm: round, arm, its pulls and their sum; pulls so far (total), mean and bounds.
+
+        The bounds are NaN for an algorithm without a `deviation`.
+        """
+        frame = pd.DataFrame(self._rows, columns=["round", "arm", "pulls", "sum", "total", "mean"])
+        kinds = {"round": int, "pulls": int, "sum": float, "total": int, "mean": float}
+        return self._bounded(frame.astype(kinds), "total")  # kinds of their own, also where there are no rows
+
+    @property
+    def intervals(self) -> pd.DataFrame:
+        """What is known of each arm now: pulls, mean, lower and upper bound, and whether it survives."""
+        pulls, sums = zip(*self._so_far.values(), strict=True)
+        frame = pd.DataFrame({"pulls": pulls}, index=pd.Index(self.arms, name="arm"))
+        frame["mean"] = np.array(sums) / frame["pulls"].where(frame["pulls"] > 0)
+        frame = self._bounded(frame, "pulls")
+        frame["survives"] = frame.index.isin(self.survivors)
+        return frame
+
+    def _bounded(self, frame: pd.DataFrame, pulls: str) -> pd.DataFrame:
+        """Add the confidence bounds of means of so many pulls, within the rewards' support."""
+        half_width: Any = np.nan
+        if hasattr(self.algorithm, "deviation"):
+            counts = np.maximum(frame[pulls].to_numpy(), 1)  # an arm without any has no mean, either
+            half_width = self.algorithm.deviation(counts, len(self.arms))
+        low, high = self._support or (None, None)
+        lower, upper = frame["mean"] - half_width, frame["mean"] + half_width
+        return frame.assign(lower=lower.clip(lower=low), upper=upper.clip(upper=high))
+
+    def plot(self, axis: "Axes | None" = None) -> "Figure":
+        """Draw each arm's mean and interval, round below round, on `axis` or on a new figure."""
+        import matplotlib.pyplot as plt
+
+        rounds = max((row[0] for row in self._rows), default=1)
+        with plt.style.context(Path(__file__).with_name("ebr.mplstyle")):
+            if axis is None:
+                height = min(0.9 + len(self.arms) * max(0.28, 0.07 * rounds), 9)  # inches: a page at most
+                figure, axis = plt.subplots(figsize=(3.4, height))
+                plt.close(figure)  # so that Jupyter shows it once, as the value of its cell
+            words = ("recommended", "others") if self.finished else ("in the race", "out")
+            labels = dict(zip((True, False), words, strict=True))
+            history = self.history
+            for place, arm in enumerate(self.arms):
+                rows = history[history["arm"] == arm]
+                alive = arm in self.survivors
+                axis.errorbar(
+                    rows["mean"],
+                    place + 0.7 * ((rows["round"] - 0.5) / rounds - 0.5),
+                    xerr=(rows["mean"] - rows["lower"], rows["upper"] - rows["mean"]),
+                    fmt="o" if alive else "s",
+                    markersize=4 if alive else 3,
+                    markerfacecolor=None if alive else "white",
+                    color="C0" if alive else "0.45",
+                    elinewidth=1.4 if alive else 0.7,
+                    label=labels.pop(alive, None),
+                )
+            axis.set_yticks(range(len(self.arms)), list(self.arms))
+            axis.set_ylim(len(self.arms) - 0.5, -0.5)
+            axis.set_xlabel("mean reward")
+            axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+        return cast("Figure", axis.get_figure(root=True))
+
+    def close(self) -> None:
+        """Let go of the journal; what was told is in it."""
+        self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,130 @@
+"""Rewards as people pass them in, checked against what was asked for."""
+
+import csv
+import math
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from ebr.arrays import FloatArray
+
+__all__ = ["Support", "checked_round", "from_file", "from_words"]
+
+Support = tuple[float, float] | None  # the closed interval of the rewards, or any finite number
+
+
+def checked_round(
+    rewards: Mapping[str, Any], asked: Mapping[str, int], arms: Sequence[str], support: Support
+) -> dict[str, list[float]]:
+    """Return count and sum of each arm's rewards; raise ValueError unless they are exactly what was asked."""
+    if not isinstance(rewards, Mapping):
+        raise ValueError(f"rewards must be a dict by arm, got {reprlib.repr(rewards)}")
+    for arm in rewards:
+        if arm not in asked:
+            why = "is not pulled in this round" if arm in arms else "is unknown"
+            raise ValueError(f"arm {arm!r} {why}: the arms asked for are {', '.join(asked)}")
+    if missing := [arm for arm in asked if arm not in rewards]:
+        raise ValueError(f"rewards of {', '.join(missing)} are missing: tell the round when it is complete")
+    return {arm: _count_and_sum(arm, rewards[arm], number, support) for arm, number in asked.items()}
+
+
+def _count_and_sum(arm: str, rewards: Any, asked: int, support: Support) -> list[float]:
+    """Check the rewards of an arm, a list or a tuple (count, sum), against what was asked; sum them up."""
+    low, high = support or (-math.inf, math.inf)
+    must = f"lie in [{low}, {high}], the race's support," if support else "be finite"
+    if isinstance(rewards, tuple):
+        if len(rewards) != 2 or not _is_whole(rewards[0]) or not isinstance(rewards[1], Real):
+            raise ValueError(f"a tuple for {arm!r} must be (count, sum), got {reprlib.repr(rewards)}")
+        count, summands = int(rewards[0]), [rewards[1]]
+    else:
+        values = _values(arm, rewards)
+        outside = values[~(np.isfinite(values) & (low <= values) & (values <= high))]
+        if len(outside):
+            raise ValueError(f"rewards of {arm!r} must {must} got {outside[0]}")
+        count, summands = len(values), values.tolist()
+    _check_count(arm, count, asked)
+    try:
+        total = math.fsum(summands)  # rounded once, whatever the order: it stays in its range
+    except OverflowError:
+        total = math.inf
+    if not (math.isfinite(total) and count * low <= total <= count * high):
+        raise ValueError(f"rewards of {arm!r} must {must} got {count} with the sum {total}")
+    return [count, total]
+
+
+def _values(arm: str, rewards: Any) -> FloatArray:
+    """Turn a list or an array of numbers into an array; nothing that only looks like one."""
+    values = np.asarray(rewards)
+    if values.ndim != 1 or values.dtype.kind not in "biuf" or np.ma.is_masked(rewards):
+        what = "a list of numbers or a tuple (count, sum)"
+        raise ValueError(f"rewards of {arm!r} must be {what}, got {reprlib.repr(rewards)}")
+    return values.astype(np.float64)
+
+
+def _check_count(arm: str, count: int, asked: int) -> None:
+    if count == asked:
+        return
+    advice = "tell the round when it is complete"
+    if count > asked:
+        advice = (
+            f"pass the first {asked} in the order in which they were observed, as the guarantee is for"
+            " numbers fixed before any reward is seen"
+        )
+    raise ValueError(f"{asked} rewards of {arm!r} were asked for, got {count}: {advice}")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+Rewards = dict[str, tuple[int, float]] | dict[str, list[float]]
+
+
+def from_words(words: Iterable[str]) -> Rewards:
+    """Read ARM=SUM/COUNT for each arm."""
+    rewards: dict[str, tuple[int, float]] = {}
+    for word in words:
+        arm, _, fraction = word.rpartition("=")
+        total, _, count = fraction.partition("/")
+        if not arm or not total or not count:
+            raise ValueError(f"{word!r} must be of the form ARM=SUM/COUNT, for instance A=67/120")
+        _add(rewards, arm, count, total, f"{word!r}")
+    return rewards
+
+
+def from_file(name: str) -> Rewards:
+    """Read a table with columns arm and reward, a row a pull, or arm, count and sum, a row an arm."""
+    singles: dict[str, list[float]] = {}
+    sums: dict[str, tuple[int, float]] = {}
+    with open(name, newline="", encoding="utf-8-sig") as file:  # spreadsheets like to begin with a mark
+        rows = csv.DictReader(file, skipinitialspace=True)
+        columns = set(rows.fieldnames or ())
+        if columns not in ({"arm", "reward"}, {"arm", "count", "sum"}):
+            raise ValueError(f"{name} must have the columns arm,reward or arm,count,sum in its first line")
+        for row in rows:
+            where = f"{name}, line {rows.line_num}"
+            if None in row or None in row.values():
+                raise ValueError(f"{where}: there must be {len(columns)} columns")
+            if "reward" in columns:
+                singles.setdefault(row["arm"], []).append(_number(row["reward"], where))
+            else:
+                _add(sums, row["arm"], row["count"], row["sum"], where)
+    return singles or sums
+
+
+def _add(sums: dict[str, tuple[int, float]], arm: str, count: str, total: str, where: str) -> None:
+    if arm in sums:
+        raise ValueError(f"{where}: there are rewards of {arm} before; add them up")
+    if not count.strip().isdecimal():
+        raise ValueError(f"{where}: the count must be a whole number, got {count!r}")
+    sums[arm] = int(count), _number(total, where)
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{where}: {text!r} is not a number") from None

@@ -1,0 +1,219 @@
+"""Simulated experiments: many replicates of a race at once, one draw a round for each arm's sum."""
+
+import hashlib
+import warnings
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+import pandas as pd
+
+from ebr.algorithms.game import Algorithm
+from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.theory.problems import Bernoulli, Gaussian, Problem
+from ebr.validation import whole
+
+__all__ = ["Simulation", "simulate", "trace"]
+
+# Replicates come in blocks, each with a generator of its own. A block's size depends on the number of arms
+# alone, so memory is bounded, and neither the number of blocks nor who plays them can change a result.
+CELLS_PER_BLOCK = 2**17  # replicates × arms: about 15 MB of arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """What happened in each run: arrays with one entry a run.
+
+    Attributes
+    ----------
+    pulls, rounds, arm
+        The total number of pulls, the rounds used, the recommended arm.
+    arm_pulls, arm_sums
+        The pulls of each arm and the sum of its rewards (runs × arms), if they were asked for.
+    """
+
+    problem: Problem
+    pulls: IntArray
+    rounds: IntArray
+    arm: IntArray
+    arm_pulls: IntArray | None = None
+    arm_sums: FloatArray | None = None
+
+    def correct(self, epsilon: float) -> BoolArray:
+        """Whether each run's recommendation is ε-optimal."""
+        return self.problem.is_good(self.arm, epsilon)
+
+    def by_arm(self) -> tuple[IntArray, FloatArray]:
+        """The pulls of each arm and the sums of its rewards."""
+        if self.arm_pulls is None or self.arm_sums is None:
+            raise ValueError("the simulation must have been made with per_arm=True")
+        return self.arm_pulls, self.arm_sums
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a run, with columns pulls, rounds and arm."""
+        return pd.DataFrame({"pulls": self.pulls, "rounds": self.rounds, "arm": self.arm})
+
+
+def simulate(
+    algorithm: Algorithm, problem: Problem, runs: int = 100, seed: int = 0, per_arm: bool = False
+) -> Simulation:
+    """Run an algorithm on a problem `runs` times.
+
+    Parameters
+    ----------
+    algorithm
+        Anything with `play`, for instance `ElasticBatchRacing(deadline=15, epsilon=0.01, delta=0.01)`.
+    problem
+        `Bernoulli(means)`, `Gaussian(means, sigma)` or one of the setups.
+    runs
+        How many independent runs.
+    seed
+        The result is a function of seed, algorithm, problem and runs: the same on every machine.
+    per_arm
+        Keep every arm's number of pulls and sum of rewards as well (runs × arms).
+    """
+    parts = [
+        _play(algorithm, race, replicates, problem.n_arms if per_arm else 0)
+        for replicates, race in blocks(algorithm, problem, runs, seed)
+    ]
+    pulls, rounds, arm, *by_arm = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Simulation(problem, pulls, rounds, arm, *(by_arm if per_arm else ()))
+
+
+def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> pd.DataFrame:
+    """Follow one run round by round: a row for each round and arm pulled in it.
+
+    Columns: round, total (pulls of all arms so far), arm, its pulls so far and their mean, and the
+    confidence bounds lower and upper of an algorithm that has a `deviation`.
+    """
+    check(algorithm, problem, seed)
+    counts = np.zeros(problem.n_arms, dtype=np.int64)
+    totals = np.zeros(problem.n_arms)
+    rows = []
+    rounds = _rounds(algorithm, problem, 1, _generator(algorithm, problem, seed, 0))
+    for number, (pulls, sums) in enumerate(rounds, start=1):
+        counts += pulls[0]
+        totals += sums[0]
+        for arm in np.flatnonzero(pulls[0]):
+            rows.append((number, counts.sum(), arm, counts[arm], totals[arm] / counts[arm]))
+    frame = pd.DataFrame(rows, columns=["round", "total", "arm", "pulls", "mean"])
+    if hasattr(algorithm, "deviation"):
+        half_width = algorithm.deviation(frame["pulls"].to_numpy(), problem.n_arms)
+        frame["lower"] = frame["mean"] - half_width
+        frame["upper"] = frame["mean"] + half_width
+    return frame
+
+
+Arms = IntArray | slice
+
+
+@singledispatch
+def draw_sums(
+    problem: Problem, arms: Arms, pulls: IntArray, generator: np.random.Generator
+) -> FloatArray | IntArray:
+    """Draw the sums of so many rewards (arms × replicates): one draw each, however many the pulls."""
+    raise ValueError(f"problem must be Bernoulli or Gaussian, got {problem!r}")
+
+
+@draw_sums.register
+def _(problem: Bernoulli, arms: Arms, pulls: IntArray, generator: np.random.Generator) -> IntArray:
+    # Arm by arm: numpy keeps its set-up while count and probability stay the same from draw to draw.
+    return np.asarray(generator.binomial(pulls, problem.means[arms, None]))
+
+
+@draw_sums.register
+def _(problem: Gaussian, arms: Arms, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
+    noise = generator.standard_normal(pulls.shape)
+    return pulls * problem.means[arms, None] + problem.sigma * np.sqrt(pulls) * noise
+
+
+Rounds = Generator[tuple[IntArray, FloatArray], None, IntArray]
+
+
+def _rounds(
+    algorithm: Algorithm, problem: Problem, replicates: int, generator: np.random.Generator
+) -> Rounds:
+    """Play replicates side by side; yield each round's pulls and sums, return the recommended arms."""
+    rewards = "bounded" if isinstance(problem, Bernoulli) else "Gaussian"
+    context = {"bounded": rewards == "bounded", "generator": generator, "rewards": rewards}
+    needs = getattr(algorithm, "needs", ())
+    game = algorithm.play(problem.n_arms, replicates, **{name: context[name] for name in needs})
+    try:
+        pulls = next(game)
+        while True:
+            sums = _draw(problem, pulls.T, generator).T
+            yield pulls, sums
+            pulls = game.send(sums)
+    except StopIteration as end:
+        arm: IntArray = end.value
+        return arm
+
+
+def _draw(problem: Problem, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
+    """Draw the sums of a round (arms × replicates), passing over the arms that nobody pulls."""
+    pulled = pulls.any(axis=1)
+    arms = slice(None) if pulled.all() else np.flatnonzero(pulled)  # a slice makes no copy
+    sums = np.zeros(pulls.shape)
+    sums[arms] = draw_sums(problem, arms, pulls[arms], generator)
+    return sums
+
+
+def blocks(
+    algorithm: Algorithm, problem: Problem, runs: int, seed: int
+) -> Generator[tuple[int, Rounds], None, None]:
+    """The races of so many runs, block by block: how many replicates, and their rounds."""
+    check(algorithm, problem, seed)
+    size = max(1, CELLS_PER_BLOCK // problem.n_arms)
+    for block, start in enumerate(range(0, whole("runs", runs, 1), size)):
+        replicates = min(size, runs - start)
+        yield replicates, _rounds(algorithm, problem, replicates, _generator(algorithm, problem, seed, block))
+
+
+def _play(
+    algorithm: Algorithm, race: Rounds, replicates: int, counted_arms: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray]:
+    """Pulls, rounds, arms, and pulls and sums per arm of one block."""
+    total = np.zeros(replicates, dtype=np.int64)
+    rounds = np.zeros(replicates, dtype=np.int64)
+    arm_pulls = np.zeros((replicates, counted_arms), dtype=np.int64)
+    arm_sums = np.zeros((replicates, counted_arms))
+    one_pull_a_round = getattr(algorithm, "one_pull_a_round", False)
+    while True:
+        try:
+            pulls, sums = next(race)
+        except StopIteration as end:
+            return total, rounds, end.value, arm_pulls, arm_sums
+        in_round = pulls.sum(axis=1)
+        total += in_round
+        rounds += in_round if one_pull_a_round else in_round > 0
+        if counted_arms:
+            arm_pulls += pulls
+            arm_sums += sums
+
+
+def identity(algorithm: Algorithm, problem: Problem) -> bytes:
+    """A digest of what is simulated: equal for equal algorithms on equal problems."""
+    name = f"{algorithm!r} on {type(problem).__name__} with sigma={problem.sigma!r} and means "
+    return hashlib.sha256(name.encode() + problem.means.tobytes()).digest()
+
+
+def _generator(algorithm: Algorithm, problem: Problem, seed: int, block: int) -> np.random.Generator:
+    """Seed a block by what is simulated, never by when or where it is simulated."""
+    words = np.frombuffer(identity(algorithm, problem), dtype="<u4")
+    return np.random.default_rng(np.random.SeedSequence([seed, *words.tolist()], spawn_key=(block,)))
+
+
+def check(algorithm: Algorithm, problem: Problem, seed: int) -> None:
+    """Raise ValueError for what cannot be simulated; warn where the algorithm's guarantee is void."""
+    if not hasattr(algorithm, "play"):
+        raise ValueError(f"algorithm must have a method play, got {algorithm!r}")
+    if draw_sums.dispatch(type(problem)) is draw_sums.dispatch(object):
+        raise ValueError(f"problem must be Bernoulli or Gaussian, got {problem!r}")
+    whole("seed", seed, 0)
+    sigma = getattr(algorithm, "sigma", np.inf)
+    if sigma < problem.sigma:
+        warnings.warn(
+            f"the algorithm's sigma, {sigma}, is below the problem's, {problem.sigma}: its guarantee is void",
+            stacklevel=3,
+        )

@@ -1,0 +1,1 @@
+"""The mathematics: problems, confidence, divergence, bounds, schedules, policies; nothing random."""

@@ -1,0 +1,210 @@
+"""Every bound of the paper as a function that names its theorem, as printed and as corrected.
+
+All are for the problem's own σ, a deadline of T rounds, ε and δ.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ebr.arrays import FloatArray, IntArray
+from ebr.theory.confidence import SELF_NORMALISED, fixed_count_ratio
+from ebr.theory.divergence import bernoulli_kl, binary_entropy
+from ebr.theory.problems import Problem, hardest_complexity
+from ebr.validation import in_unit_interval, positive, whole
+
+__all__ = [
+    "RUNTIME_CONSTANT",
+    "elimination_need",
+    "elimination_rounds",
+    "hardest_upper_bound",
+    "hpcm",
+    "hpcm_at",
+    "iterated_log",
+    "partition_lower_bound",
+    "partition_upper_bound",
+    "passive_pulls",
+    "problem_lower_bound",
+    "problem_upper_bound",
+    "recommended_gap",
+    "runtime",
+    "schedule",
+    "sharp_problem_bound",
+    "sharp_upper_bound",
+]
+
+SCHEDULE_CONSTANT = 80  # Algorithm 1 and Theorem 1
+RUNTIME_CONSTANT = 16 * SELF_NORMALISED  # 86.2, what Lemma "runtime" needs on the event E in place of 80 (E1)
+
+
+def _log_term(problem: Problem, deadline: int, delta: float) -> float:
+    """L = log(nT/δ)."""
+    return math.log(problem.n_arms * whole("deadline", deadline, 1) / in_unit_interval("delta", delta))
+
+
+def schedule(problem: Problem, epsilon: float, deadline: int, delta: float) -> FloatArray:
+    """80σ² log(nT/δ) ε^{−2t/T} for t = 1 … T: Algorithm 1's pulls of a survivor, before the ceiling."""
+    rounds = np.arange(1, whole("deadline", deadline, 1) + 1)
+    first = SCHEDULE_CONSTANT * problem.sigma**2 * _log_term(problem, deadline, delta)
+    return np.asarray(first * in_unit_interval("epsilon", epsilon) ** (-2 * rounds / deadline))
+
+
+def runtime(
+    gap: FloatArray, problem: Problem, deadline: int, delta: float, constant: float = RUNTIME_CONSTANT
+) -> FloatArray:
+    """Lemma "runtime": on E an arm with this gap to a survivor is gone after c σ² log(nT/δ) / Δ² pulls.
+
+    The paper prints c = 80; four deviations must fit into the gap, which takes c = 16 (4 + 2 log 2) (E1).
+    """
+    return np.asarray(constant * problem.sigma**2 * _log_term(problem, deadline, delta) / np.square(gap))
+
+
+def partition_upper_bound(
+    problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False
+) -> float:
+    """Theorem 1: Ñ_T ≤ Σ_i ⌈80σ² log(nT/δ) ε^{−2γ_i/T}⌉; printed without the ceilings (E2)."""
+    pulls = schedule(problem, epsilon, deadline, delta)[problem.partition(epsilon, deadline) - 1]
+    return float((pulls if printed else np.ceil(pulls)).sum())
+
+
+def hardest_upper_bound(
+    problem: Problem,
+    epsilon: float,
+    deadline: int,
+    delta: float,
+    printed: bool = False,
+    constant: float = 320,
+) -> float:
+    """Theorem 1, second form: Ñ_T ≤ 320σ² log(nT/δ) sup_{P_γ} H + n; printed without n (E2)."""
+    gamma = problem.partition(epsilon, deadline)
+    worst = hardest_complexity(gamma.tolist(), epsilon, deadline)
+    main = constant * problem.sigma**2 * _log_term(problem, deadline, delta) * worst
+    return main + (0 if printed else problem.n_arms)
+
+
+def problem_upper_bound(
+    problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False, constant: float = 0
+) -> float:
+    """Theorem 2: Ñ_T ≤ 320σ² ε^{−2/T} log(nT/δ) H(ν) + n; printed with 640 and without n (E2)."""
+    constant = constant or (640 if printed else 320)
+    overpull = float(in_unit_interval("epsilon", epsilon) ** (-2 / whole("deadline", deadline, 1)))
+    main = constant * problem.sigma**2 * overpull * _log_term(problem, deadline, delta)
+    return main * problem.complexity(epsilon) + (0 if printed else problem.n_arms)
+
+
+def elimination_rounds(problem: Problem, epsilon: float, widths: FloatArray) -> IntArray:
+    """τ_i: by when sharp EBR, on its event, has dropped an arm, counted from 0; T − 1 at the latest.
+
+    The first t with 2w_t ≤ Δ_i, or 2w_t ≤ Δ_[2] + ε, when the race is over.
+    """
+    reach = np.maximum(problem.gaps, problem.gaps.min() + in_unit_interval("epsilon", epsilon))
+    wide = np.count_nonzero(2 * widths[:, None] > reach, axis=0)
+    return np.asarray(np.minimum(wide, len(widths) - 1), dtype=np.int64)
+
+
+def sharp_upper_bound(problem: Problem, epsilon: float, widths: FloatArray, pulls: IntArray) -> float:
+    """Sharp EBR's Theorem 1: Ñ_T ≤ Σ_i b_{τ_i}, from sharp EBR's widths w_t and pulls b_t."""
+    return float(pulls[elimination_rounds(problem, epsilon, widths)].sum())
+
+
+def sharp_problem_bound(
+    problem: Problem, epsilon: float, deadline: int, log_term: float, start: float = 0.5, constant: float = 36
+) -> float:
+    """Sharp EBR's Theorem 2: Ñ_T ≤ 36σ² (w_0/ε)^{2/T} L H(ν) + n, L the largest L_t and w_0 ≥ ½."""
+    if not start >= 0.5:
+        raise ValueError(f"start must be at least 0.5, half the largest gap, got {start}")
+    overpull = float((max(start, in_unit_interval("epsilon", epsilon)) / epsilon) ** (2 / deadline))
+    main = constant * problem.sigma**2 * overpull * log_term * problem.complexity(epsilon)
+    return main + problem.n_arms
+
+
+def problem_lower_bound(problem: Problem, epsilon: float, delta: float) -> float:
+    """2σ² log(1/2.4δ) H(ν), what Theorem 3 and section 5 measure against; for Gaussian rewards.
+
+    Rewards in [0, 1] may have a smaller variance than σ² = ¼, and then need fewer pulls.
+    """
+    log_term = max(math.log(1 / (2.4 * in_unit_interval("delta", delta))), 0.0)
+    return 2 * problem.sigma**2 * log_term * problem.complexity(epsilon)
+
+
+def partition_lower_bound(
+    gamma: Sequence[int],
+    epsilon: float,
+    deadline: int,
+    delta: float,
+    sigma: float = 0.5,
+    printed: bool = False,
+) -> float:
+    """Theorem 3: on some ν ∈ P_γ an (ε, δ)-PAC algorithm has at least this E[Ñ_T].
+
+    2σ² (L Σ_{γ_i<T} (ε^{γ_i/T} + ε)^{−2} + m ε^{−2} K), with L = log(1/2.4δ), m the number of γ_i = T and
+    K = d(1/m, 1−δ) m/(m−1). Printed with K = L, which makes it 2σ² L sup_{P_γ} H; the proof's gaps are ε in
+    the last bin and reach L/4 (E5). With gaps 0 there, m equally good arms are recommended with 1/m each on
+    average, yet each must be with 1 − δ once it is raised by ε(m−1)/m and the others are lowered by ε/m: that
+    gives K, which is above L for every m ≥ 4.
+    """
+    index = np.asarray(gamma)
+    supremum = hardest_complexity(gamma, epsilon, deadline)  # checks γ, ε and T
+    log_term = max(math.log(1 / (2.4 * in_unit_interval("delta", delta))), 0.0)
+    last = int((index == deadline).sum())
+    if printed or not last:
+        main = log_term * supremum
+    else:
+        told_apart = bernoulli_kl(1 / last, 1 - delta) * last / (last - 1) if 1 / last < 1 - delta else 0.0
+        main = log_term * (supremum - last * epsilon**-2) + told_apart * last * epsilon**-2
+    return 2 * positive("sigma", sigma) ** 2 * main
+
+
+def passive_pulls(n_arms: int, epsilon: float, delta: float, sigma: float = 0.5) -> float:
+    """Section 5's N̄_ε(δ) = 80σ² log(n/δ) / ε²: pulls of each arm that suffice in a single round."""
+    log_term = math.log(whole("n_arms", n_arms, 2) / in_unit_interval("delta", delta))
+    return SCHEDULE_CONSTANT * sigma**2 * log_term / in_unit_interval("epsilon", epsilon) ** 2
+
+
+def recommended_gap(n_arms: int, deadline: int, delta: float, shrink: float = 1.0) -> float:
+    """How far from the best Algorithm 1's arm can be on E′, in units of ε.
+
+    E′ is the event that Hoeffding's intervals ± D′ cover at every count of the schedule; P(E′) ≥ 1 − δ.
+    (k−1)(1/k − 2(1−r)y)⁺ + 2ry with k = n∧T, r = `fixed_count_ratio` and y = √((4 + 2 log 2)/80). At most
+    k − 1 rounds can lose the best survivor, each to an arm at most η − 2(D−D′) below it, and the argmax of
+    the last round adds 2D′; D = yε there, and more in earlier rounds. A ceiling can only make D smaller, to
+    `shrink` times as much. The bound is convex in `shrink` and below 1 at both its ends, 0 and 1: that
+    proves Theorem 1's guarantee, which the paper's own event E does not.
+    """
+    k = min(n_arms, deadline)
+    r = fixed_count_ratio(n_arms, deadline, delta)
+    y = shrink * math.sqrt(SELF_NORMALISED / SCHEDULE_CONSTANT)
+    return (k - 1) * max(1 / k - 2 * (1 - r) * y, 0) + 2 * r * y
+
+
+def elimination_need(
+    n_arms: int, deadline: int, delta: float, shrink: float = 1.0, tolerance: float = 1.0
+) -> float:
+    """What dropping an arm with Δ_i ≥ g = ε^{γ_i/T} in round γ_i needs on E′, in units of g.
+
+    2(1+r)y + (k−1)(u/k − 2(1−r)y)⁺ − u/k with the letters of `recommended_gap` and u = ε/g, the `tolerance`:
+    twice D + D′ must fit into the gap to the best survivor, which is Δ_i less what k − 1 rounds can lose, and
+    η. Convex in `shrink` and in u, and below 1 at their ends: so Theorem 1 needs no more than 80 pulls.
+    """
+    k = min(n_arms, deadline)
+    r = fixed_count_ratio(n_arms, deadline, delta)
+    y = shrink * math.sqrt(SELF_NORMALISED / SCHEDULE_CONSTANT)
+    return 2 * (1 + r) * y + (k - 1) * max(tolerance / k - 2 * (1 - r) * y, 0) - tolerance / k
+
+
+def hpcm(delta: float) -> float:
+    """Lemma HPCM's constant c = ⅔ log(1/2δ): P(Ñ_i ≥ c σ²/(Δ_i + ε)²) ≥ 1/6."""
+    return 2 / 3 * math.log(1 / (2 * delta))
+
+
+def hpcm_at(probability: float, delta: float) -> float:
+    """The same proof with p in place of 1/6: c = 2 d(1 − p − δ, δ), for 1 − p − δ > δ."""
+    return 2 * float(binary_entropy(1 - probability - delta, delta)) if 1 - probability > 2 * delta else 0.0
+
+
+def iterated_log(times: int, value: float, base: float = math.e) -> float:
+    """ilog^{(r)}(a): ilog^{(0)}(a) = a and ilog^{(r)}(a) = max(log ilog^{(r−1)}(a), 1)."""
+    for _ in range(times):
+        value = max(math.log(value) / math.log(base), 1.0)
+    return value

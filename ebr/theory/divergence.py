@@ -1,0 +1,94 @@
+"""Divergences between reward distributions, and likelihood ratios of what a race has seen."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import rel_entr, xlogy
+
+from ebr.arrays import FloatArray, IntArray
+from ebr.theory.problems import Gaussian, Problem
+
+__all__ = [
+    "bernoulli_kl",
+    "binary_entropy",
+    "gaussian_kl",
+    "log_likelihood_ratio",
+    "pair_divergence",
+    "pair_threshold",
+]
+
+HALVINGS = 60  # of an interval in [0, 1]: to the last digit
+
+
+def binary_entropy(x: ArrayLike, y: ArrayLike) -> FloatArray:
+    """The binary relative entropy d(x, y) = x log(x/y) + (1−x) log((1−x)/(1−y)), with d(0,0) = d(1,1) = 0."""
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    return np.asarray(rel_entr(x, y) + rel_entr(1 - x, 1 - y))
+
+
+def bernoulli_kl(x: float, y: float) -> float:
+    """KL(Bernoulli(x), Bernoulli(y)) = d(x, y)."""
+    return float(binary_entropy(x, y))
+
+
+def gaussian_kl(problem: Gaussian, other: Gaussian) -> FloatArray:
+    """KL(ν_i, ν′_i) = (μ_i − μ′_i)² / 2σ² of each arm."""
+    _same_noise(problem, other)
+    return np.asarray((problem.means - other.means) ** 2 / (2 * problem.sigma**2))
+
+
+def log_likelihood_ratio(problem: Problem, other: Problem, pulls: IntArray, sums: FloatArray) -> FloatArray:
+    """L = Σ_i Σ_k log f_i(X_{i,k}) / f′_i(X_{i,k}), from each arm's pulls and rewards' sum (runs × arms)."""
+    _same_noise(problem, other)
+    if isinstance(problem, Gaussian):
+        shift, middle = problem.means - other.means, (problem.means + other.means) / 2
+        return np.asarray((shift * (sums - pulls * middle)).sum(axis=1) / problem.sigma**2)
+    mean, another = problem.means, other.means
+    ratio = xlogy(sums, mean) - xlogy(sums, another)
+    return np.asarray((ratio + xlogy(pulls - sums, 1 - mean) - xlogy(pulls - sums, 1 - another)).sum(axis=1))
+
+
+def pair_divergence(leader: ArrayLike, other: ArrayLike, shift: float) -> FloatArray:
+    """The likelihood ratio of a pair: min_p kl(μ̂_1̂, p) + kl(μ̂_i, p + s), for μ̂_i ≤ μ̂_1̂ and s ≥ 0.
+
+    How much two means, of equally many rewards in [0, 1], speak against "i is better than the leader by s or
+    more", in nats for a pair of pulls. With s = 0 the minimum is at the midpoint.
+    """
+    leader, other = np.broadcast_arrays(np.clip(leader, 0.0, 1.0), np.clip(other, 0.0, 1.0))
+    if shift == 0:
+        middle = (leader + other) / 2
+        return binary_entropy(leader, middle) + binary_entropy(other, middle)
+    low, high = np.maximum(other - shift, 0), np.minimum(leader, 1 - shift)
+    for _ in range(HALVINGS):
+        p = (low + high) / 2
+        q = p + shift
+        # The derivative's sign; the sum of two divergences is convex in p.
+        rising = (p - leader) * q * (1 - q) + (q - other) * p * (1 - p) > 0
+        low, high = np.where(rising, low, p), np.where(rising, p, high)
+    middle = (low + high) / 2
+    # Near 0 and 1 rounding can take p or p + s to where a divergence is infinite; then an end is the minimum.
+    places = (
+        (middle, np.minimum(middle + shift, 1)),
+        (np.maximum(other - shift, 0), np.maximum(other, shift)),
+        (np.minimum(leader, 1 - shift), np.minimum(leader + shift, 1)),
+    )
+    return np.asarray(
+        np.min([binary_entropy(leader, p) + binary_entropy(other, q) for p, q in places], axis=0)
+    )
+
+
+def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
+    """The lowest mean that is not told from the leader's: kl(μ̂_1̂, m) + kl(·, m) ≤ level."""
+    low, high = np.zeros_like(leader), np.array(leader, dtype=np.float64)
+    high = np.where(pair_divergence(leader, low, 0.0) <= level, low, high)  # even 0 is not told from it
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        told = pair_divergence(leader, middle, 0.0) > level
+        low, high = np.where(told, middle, low), np.where(told, high, middle)
+    return high
+
+
+def _same_noise(problem: Problem, other: Problem) -> None:
+    if type(problem) is not type(other):
+        raise ValueError(f"other must be of the problem's kind, {type(problem).__name__}, got {other!r}")
+    if problem.sigma != other.sigma:
+        raise ValueError(f"other must have the problem's sigma, {problem.sigma}, got {other.sigma}")

@@ -1,0 +1,199 @@
+"""Two arms, two rounds: policies evaluated exactly, not sampled.
+
+A policy pulls each of two Gaussian arms n₁ times, looks at the difference x of the means, stops where |x| > a
+and else pulls each n₂ times more; it recommends the arm with the larger pooled mean. Errors and costs are
+normal integrals, and n₂ is chosen so that the policy is (ε, δ)-PAC. Counts are real numbers; σ = 1, as all
+costs scale with σ².
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import brentq, linprog, minimize, minimize_scalar
+from scipy.special import ndtr, ndtri
+
+from ebr.arrays import FloatArray
+from ebr.theory.confidence import SELF_NORMALISED
+from ebr.validation import in_unit_interval
+
+__all__ = [
+    "Policy",
+    "best_policy",
+    "best_region",
+    "complexity",
+    "ebr_policy",
+    "horns",
+    "pac_policy",
+    "sharp_policy",
+    "worst_ratio",
+]
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(120)
+
+
+class Policy(NamedTuple):
+    """n₁ and n₂ pulls of each arm, and the threshold a on the difference of means after the first round."""
+
+    first: float
+    second: float
+    threshold: float
+
+    def continues(self, gap: FloatArray | float) -> FloatArray:
+        """P(|x| ≤ a): the probability of a second round, for x ~ N(Δ, 2/n₁)."""
+        scale = math.sqrt(self.first / 2)
+        gap = np.asarray(gap)
+        return np.asarray(ndtr((self.threshold - gap) * scale) - ndtr((-self.threshold - gap) * scale))
+
+    def cost(self, gap: FloatArray | float) -> FloatArray:
+        """E[Ñ_2] = 2n₁ + 2n₂ P(|x| ≤ a)."""
+        return 2 * self.first + 2 * self.second * self.continues(gap)
+
+    def error(self, gap: float) -> float:
+        """P(the worse arm is recommended): x < −a, or |x| ≤ a and the pooled difference is below 0."""
+        scale = math.sqrt(self.first / 2)
+        early = float(ndtr((-self.threshold - gap) * scale))
+        # The second round's difference is N(Δ, 2/n₂); the pooled one is below 0 if it is below −x n₁/n₂.
+        # Where n₂ is small that is a step near x = 0: each half is integrated by itself.
+        reach = min(self.threshold, abs(gap) + 9 / scale)
+        half = reach / 2
+        x = np.concatenate([half * (NODES - 1), half * (NODES + 1)])
+        density = np.exp(-(((x - gap) * scale) ** 2) / 2) * scale / math.sqrt(2 * math.pi)
+        below = ndtr(-(x * self.first / self.second + gap) * math.sqrt(self.second / 2))
+        return early + float(half * np.tile(WEIGHTS, 2) @ (density * below))
+
+
+def complexity(gap: FloatArray | float, epsilon: float) -> FloatArray:
+    """H(ν) of two arms: 2ε^{−2} where Δ < ε, 2(Δ+ε)^{−2} elsewhere."""
+    gap = np.asarray(gap)
+    return np.asarray(2 * np.where(gap < epsilon, epsilon, gap + epsilon) ** -2.0)
+
+
+def pac_policy(first: float, spent: float, epsilon: float, delta: float) -> Policy:
+    """The policy with this n₁ whose early stops err with a share `spent` of δ on Δ = ε, and the least n₂.
+
+    The error falls as the gap grows, so Δ = ε is the worst problem that has a wrong answer.
+    """
+    in_unit_interval("spent", spent)
+    scale = math.sqrt(first / 2)
+    threshold = max(-float(ndtri(spent * delta)) / scale - epsilon, 1e-12)
+
+    def excess(log_second: float) -> float:
+        return Policy(first, math.exp(log_second), threshold).error(epsilon) - delta
+
+    top = math.log(40 * math.log(2 / delta) / epsilon**2)
+    low = math.log(1e-9)
+    if excess(low) <= 0:  # the first round is enough
+        return Policy(first, math.exp(low), threshold)
+    return Policy(first, math.exp(float(brentq(excess, low, top, xtol=1e-10))), threshold)
+
+
+def gap_grid(epsilon: float, points: int = 2000) -> FloatArray:
+    """Gaps from 0 to ½, dense on a log scale from ε up, and both sides of the jump of H at ε."""
+    return np.concatenate([[0.0, epsilon * (1 - 1e-9), epsilon], np.geomspace(epsilon, 0.5, points)])
+
+
+def worst_ratio(policy: Policy, epsilon: float, chance: float | None = None) -> float:
+    """The supremum over Δ ∈ [0, ½] of E[Ñ_2]/H; given a chance, of what Ñ_2/H reaches with it."""
+    gaps = gap_grid(epsilon)
+    if chance is None:
+        return float((policy.cost(gaps) / complexity(gaps, epsilon)).max())
+    reached = 2 * policy.first + 2 * policy.second * (policy.continues(gaps) >= chance)
+    return float((reached / complexity(gaps, epsilon)).max())
+
+
+def best_policy(epsilon: float, delta: float, chance: float | None = None) -> tuple[Policy, float]:
+    """The PAC policy of the family with the least worst ratio, and that ratio."""
+
+    def objective(place: FloatArray) -> float:
+        policy = pac_policy(math.exp(place[0]), _share(place[1]), epsilon, delta)
+        return math.log(worst_ratio(policy, epsilon, chance))
+
+    starts = [(math.log(factor / epsilon), share) for factor in (0.3, 2, 10) for share in (-2.0, 1.0)]
+    options = {"xatol": 1e-5, "fatol": 1e-8, "maxiter": 400}
+    found: list[Any] = [
+        minimize(objective, np.array(start), method="Nelder-Mead", options=options)  # type: ignore[call-overload]
+        for start in starts
+    ]
+    best = min(found, key=lambda result: float(result.fun))
+    return pac_policy(math.exp(best.x[0]), _share(best.x[1]), epsilon, delta), math.exp(best.fun)
+
+
+def best_region(
+    first: float, second: float, epsilon: float, delta: float, points: int = 600
+) -> tuple[float, FloatArray, FloatArray]:
+    """The least worst ratio E[Ñ_2]/H over *every* stopping region, for given n₁ and n₂: a linear program.
+
+    After a difference x of the first round's means the second round is played with probability c(x); cost and
+    error are linear in c. Returns the ratio (∞ where no region is PAC), the grid of x, and c.
+    """
+    spread = math.sqrt(2 / first)
+    x = np.linspace(0, 14 * spread, points + 1)  # beyond, every policy stops
+    x, step = (x[1:] + x[:-1]) / 2, x[1] - x[0]
+
+    def density(gap: FloatArray | float) -> FloatArray:
+        return np.asarray(np.exp(-(((x - gap) / spread) ** 2) / 2) * step / (spread * math.sqrt(2 * math.pi)))
+
+    # By symmetry c(−x) = c(x): each x ≥ 0 stands for both signs; stopping at −x errs, going on may.
+    wrong = density(-epsilon)
+    ahead = ndtr(-(x * first / second + epsilon) * math.sqrt(second / 2))
+    behind = ndtr(-(-x * first / second + epsilon) * math.sqrt(second / 2))
+    going_on = density(epsilon) * ahead + wrong * behind
+    gaps = gap_grid(epsilon, 300)
+    both = density(gaps[:, None]) + density(-gaps[:, None])
+    weights = complexity(gaps, epsilon)
+    costs = np.column_stack([2 * second * both / weights[:, None], -np.ones(len(gaps))])
+    rows = np.vstack([costs, np.append(going_on - wrong, 0.0)])
+    limits = np.append(-2 * first / weights, delta - wrong.sum())
+    found: Any = linprog(
+        np.append(np.zeros(points), 1.0), A_ub=rows, b_ub=limits, bounds=[(0, 1)] * points + [(0, None)]
+    )
+    return (float(found.fun), x, found.x[:-1]) if found.success else (math.inf, x, np.ones(points))
+
+
+def ebr_policy(epsilon: float, delta: float) -> Policy:
+    """Algorithm 1 at n = T = 2, without ceilings: stop where |x| > 2D − ε/2."""
+    counts = [80 * math.log(4 / delta) * epsilon**-t for t in (1, 2)]
+    width = math.sqrt(SELF_NORMALISED * math.log(4 / delta) / counts[0])
+    return Policy(counts[0], counts[1] - counts[0], 2 * width - epsilon / 2)
+
+
+def sharp_policy(epsilon: float, delta: float, start: float = 1.0, late: bool = False) -> Policy:
+    """Sharp racing: b_t = 4 log(1/δ_t)/w_t², unrounded; it stops where |x| > w_1 − ε.
+
+    w = √(w_0 ε), ε, with w_0 the `start`; δ_t = δ/2, or ∝ 1/w_t if `late`.
+    """
+    widths = math.sqrt(start * epsilon), epsilon
+    weights = [1 / width if late else 1.0 for width in widths]
+    first, both = (
+        4 * math.log(sum(weights) / (weight * delta)) / width**2
+        for weight, width in zip(weights, widths, strict=True)
+    )
+    return Policy(first, both - first, widths[0] - epsilon)
+
+
+def horns(firsts: Iterable[float], epsilon: float, delta: float) -> pd.DataFrame:
+    """The dilemma, for each n₁ with its best threshold: what each round over-pulls.
+
+    Columns: first, n₁; easy, the first round's pulls over H on the easiest problem, Δ = ½; middling, the
+    second round's expected pulls over H on the worst problem for it, and that problem's gap.
+    """
+    rows = []
+    gaps = gap_grid(epsilon)
+    for first in firsts:
+
+        def second_round(place: float, first: float = first) -> FloatArray:
+            policy = pac_policy(first, _share(place), epsilon, delta)
+            return np.asarray(2 * policy.second * policy.continues(gaps) / complexity(gaps, epsilon))
+
+        best: Any = minimize_scalar(lambda place: float(second_round(place).max()), bounds=(-8, 6))
+        second = second_round(best.x)
+        easy = 2 * first / float(complexity(0.5, epsilon))
+        rows.append((first, easy, float(second.max()), float(gaps[second.argmax()])))
+    return pd.DataFrame(rows, columns=["first", "easy", "middling", "gap"])
+
+
+def _share(place: float) -> float:
+    return 1 / (1 + math.exp(-place))

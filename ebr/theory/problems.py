@@ -1,0 +1,165 @@
+"""Bandit problems: arms with means in [0, 1], and how hard they are (the paper's section 2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.validation import in_unit_interval, positive, whole
+
+__all__ = [
+    "Bernoulli",
+    "Gaussian",
+    "Problem",
+    "hardest",
+    "hardest_complexity",
+    "nonempty_partitions",
+    "setup_1",
+    "setup_2",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A bandit model ν: n arms with means μ_i and σ-sub-Gaussian rewards.
+
+    The mathematics that the reward distributions below share.
+    """
+
+    means: FloatArray
+    sigma: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "means", _checked_means(self.means))
+        object.__setattr__(self, "sigma", positive("sigma", self.sigma))
+
+    @property
+    def n_arms(self) -> int:
+        """The number of arms, n."""
+        return len(self.means)
+
+    @property
+    def best(self) -> int:
+        """The best arm, [1] (the first of them where several tie)."""
+        return int(self.means.argmax())
+
+    @property
+    def gaps(self) -> FloatArray:
+        """The gaps: Δ_i = μ_[1] − μ_i, and for the best arm itself Δ_[1] = μ_[1] − μ_[2]."""
+        gaps: FloatArray = self.means.max() - self.means
+        gaps[self.best] = np.delete(gaps, self.best).min()
+        return gaps
+
+    def complexity(self, epsilon: float) -> float:
+        """H(ν) = Σ_i N_i*, with N_i* = ε^{−2} where Δ_i < ε and (Δ_i + ε)^{−2} elsewhere."""
+        in_unit_interval("epsilon", epsilon)
+        gaps = self.gaps
+        return float((np.where(gaps < epsilon, epsilon, gaps + epsilon) ** -2).sum())
+
+    def partition(self, epsilon: float, deadline: int) -> IntArray:
+        """γ(ν) of Definition 1: γ_i = k where Δ_i ∈ [ε^{k/T}, ε^{(k−1)/T}), from 1 (easy) to T (hard).
+
+        The ends are open: Δ ≥ ε^{1/T} is 1 and Δ < ε^{(T−1)/T} is T. At T = 1 the printed bins overlap;
+        every gap is then in the only one, 1.
+        """
+        in_unit_interval("epsilon", epsilon)
+        edges = epsilon ** (np.arange(1, whole("deadline", deadline, 1)) / deadline)
+        index: IntArray = 1 + np.count_nonzero(self.gaps[:, None] < edges, axis=1)
+        return index
+
+    def is_good(self, arm: ArrayLike, epsilon: float) -> BoolArray:
+        """Whether an arm is ε-optimal, μ_i > μ_[1] − ε; for one arm or an array of them.
+
+        Arm −1 stands for "none" and is never good.
+        """
+        threshold = self.means.max() - in_unit_interval("epsilon", epsilon)
+        arm = np.asarray(arm)
+        return np.asarray((arm >= 0) & (self.means[arm] > threshold))
+
+
+@dataclass(frozen=True, eq=False)
+class Bernoulli(Problem):
+    """Arms that pay 1 with probability μ_i and else 0; rewards in [0, 1] are ½-sub-Gaussian."""
+
+    sigma: float = field(default=0.5, init=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian(Problem):
+    """Arms that pay N(μ_i, σ²)."""
+
+
+def setup_1(n_arms: int = 100) -> Bernoulli:
+    """Section 5's Setup 1, evenly spaced arms: means from 0.9 down to 0.1."""
+    return Bernoulli(np.linspace(0.9, 0.1, whole("n_arms", n_arms, 2)))
+
+
+def setup_2(n_arms: int = 100) -> Bernoulli:
+    """Section 5's Setup 2, all arms close: means from 0.9 down to 0.65."""
+    return Bernoulli(np.linspace(0.9, 0.65, whole("n_arms", n_arms, 2)))
+
+
+def nonempty_partitions(n_arms: int, deadline: int) -> list[tuple[int, ...]]:
+    """Every γ ∈ [T]^n whose P_γ holds a problem: the largest index occurs at least twice.
+
+    The best arm takes the runner-up's gap, so the two share the smallest gap and the hardest bin (E5).
+    """
+    indices = range(1, whole("deadline", deadline, 1) + 1)
+    return [
+        gamma for gamma in product(indices, repeat=whole("n_arms", n_arms, 2)) if gamma.count(max(gamma)) > 1
+    ]
+
+
+def hardest_complexity(gamma: Sequence[int], epsilon: float, deadline: int) -> float:
+    """The supremum of H over P_γ: Σ_i (ε^{γ_i/T} + ε)^{−2}, ε^{−2} for γ_i = T, where gaps go below ε."""
+    index = _checked_index(gamma, deadline)
+    smallest = in_unit_interval("epsilon", epsilon) ** (index / deadline)
+    return float((np.where(index == deadline, epsilon, smallest + epsilon) ** -2.0).sum())
+
+
+def hardest(
+    gamma: Sequence[int], epsilon: float, deadline: int, sigma: float = 0.5, shrink: float = 1.0
+) -> Gaussian:
+    """The proofs' hardest problem of P_γ: Gaussian arms with Δ_i = ε^{γ_i/T}, the best mean at 1 − ε.
+
+    There the gaps of γ_i = T are ε, where H is a quarter of what it is just below; `shrink` < 1 multiplies
+    them and so attains the supremum. Every gap is one part in 10⁹ larger, lest rounding move it to a harder
+    bin.
+    """
+    index = _checked_index(gamma, deadline)
+    if not 0 <= shrink <= 1:
+        raise ValueError(f"shrink must lie in [0, 1], got {shrink}")
+    smallest = in_unit_interval("epsilon", epsilon) ** (index / deadline) * (1 + 1e-9)
+    gaps = smallest * np.where(index == deadline, shrink, 1)
+    gaps[index.argmax()] = 0.0  # the best arm: the first of those that share the hardest bin
+    if 1 - epsilon - gaps.max() < 0:
+        raise ValueError(f"epsilon must leave room for a gap of {gaps.max():.3g} below 1 − ε, got {epsilon}")
+    return Gaussian(1 - epsilon - gaps, sigma)
+
+
+def _checked_index(gamma: Sequence[int], deadline: int) -> IntArray:
+    index = np.asarray([whole("gamma", k, 1) for k in gamma])
+    if len(index) < 2:
+        raise ValueError(f"gamma must have an index for each of at least 2 arms, got {tuple(gamma)}")
+    whole("deadline", deadline, 1)
+    if index.max() > deadline:
+        raise ValueError(f"gamma must lie in 1 … {deadline}, the deadline, got {tuple(gamma)}")
+    if np.count_nonzero(index == index.max()) < 2:
+        raise ValueError(f"gamma must have its largest index twice or P_γ is empty, got {tuple(gamma)}")
+    return index
+
+
+def _checked_means(means: Any) -> FloatArray:
+    checked = np.array(means, dtype=np.float64)
+    if checked.ndim != 1 or len(checked) < 2:
+        raise ValueError(f"means must be a list of at least 2 numbers, one an arm, got shape {checked.shape}")
+    outside = ~((checked >= 0) & (checked <= 1))
+    if outside.any():
+        arm = int(outside.argmax())
+        raise ValueError(f"means must lie in [0, 1], got {checked[arm]} for arm {arm}")
+    checked.flags.writeable = False
+    return checked

@@ -1,0 +1,1 @@
+"""What the notebooks share, and one module for each of them: the checks of this paper's claims."""

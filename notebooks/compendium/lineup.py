@@ -1,0 +1,82 @@
+"""Who races in the figures: section 5's algorithms and ours, and the points of its sweeps."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pandas as pd
+
+from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
+from ebr.algorithms.game import Algorithm
+from ebr.algorithms.passive import Passive
+from ebr.algorithms.sequential import SequentialRacing
+from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.simulation.sweep import Point
+from ebr.theory.problems import Problem, setup_1, setup_2
+from ebr.validation import in_unit_interval, whole
+
+__all__ = ["ALGORITHMS", "SETUPS", "algorithms", "points", "ratio"]
+
+SETUPS: dict[str, Callable[[int], Problem]] = {"Setup 1": setup_1, "Setup 2": setup_2}
+Maker = Callable[[int, float, float], Algorithm]
+MakeElastic = Callable[..., ElasticBatchRacing]
+MakeSharp = Callable[..., SharpElasticBatchRacing]
+# How each curve of the figure is made from T, ε and δ; the last two know no deadline.
+ALGORITHMS: dict[str, Maker] = {
+    "EBR": ElasticBatchRacing,
+    "kδER": DeltaElimination,
+    "AE": AggressiveElimination,
+    "sequential": lambda deadline, epsilon, delta: SequentialRacing(epsilon, delta),
+    "passive": lambda deadline, epsilon, delta: Passive(epsilon, delta),
+}
+WITHOUT_DEADLINE = ("sequential", "passive")
+
+
+def points(
+    deadlines: Iterable[int],
+    epsilons: Iterable[float],
+    deadline: int = 15,
+    epsilon: float = 0.01,
+    delta: float = 0.01,
+    n_arms: int = 100,
+    algorithms: dict[str, Maker] | None = None,
+) -> list[Point]:
+    """Figure 2's points: a sweep over T at one ε and a sweep over ε at one T, on both setups.
+
+    Labels: sweep ("T" or "ε"), setup, algorithm, deadline, epsilon. The costliest, the sequential ones, come
+    first, so that no worker is left alone with them.
+    """
+    grid = [("ε", whole("deadline", deadline, 1), in_unit_interval("epsilon", e)) for e in sorted(epsilons)]
+    grid += [("T", whole("deadline", t, 1), in_unit_interval("epsilon", epsilon)) for t in sorted(deadlines)]
+    made = [
+        Point(
+            {"sweep": sweep, "setup": setup, "algorithm": name, "deadline": t, "epsilon": e},
+            make(t, e, delta),
+            problem(n_arms),
+        )
+        for name, make in (ALGORITHMS if algorithms is None else algorithms).items()
+        for setup, problem in SETUPS.items()
+        for sweep, t, e in grid
+    ]
+    return sorted(made, key=lambda point: point.labels["algorithm"] != "sequential")
+
+
+def ratio(table: pd.DataFrame, over: str, under: str) -> pd.DataFrame:
+    """One algorithm's pulls over another's, with the standard error, at each point of the table."""
+    keys = ["sweep", "setup", "deadline", "epsilon"]
+    left, right = (table[table["algorithm"] == name] for name in (over, under))
+    both = left.merge(right, on=keys, suffixes=("", "_under"))
+    quotient = both["pulls"] / both["pulls_under"]
+    relative = np.hypot(both["error"] / both["pulls"], both["error_under"] / both["pulls_under"])
+    return both[keys].assign(ratio=quotient, error=quotient * relative)
+
+
+def algorithms(deadline: int, epsilon: float, delta: float, sigma: float) -> dict[str, Algorithm]:
+    """Every algorithm at hand, for Gaussian rewards of this σ (kδER and AE are made for σ = ½)."""
+    return {
+        "EBR": ElasticBatchRacing(deadline, epsilon, delta, sigma),
+        "kδER": DeltaElimination(deadline, epsilon, delta),
+        "AE": AggressiveElimination(deadline, epsilon, delta),
+        "sequential": SequentialRacing(epsilon, delta, sigma),
+        "passive": Passive(epsilon, delta, sigma),
+    }

@@ -1,0 +1,203 @@
+"""Sharp EBR's own claims, X3 to X5: its guarantee, its cost bounds, and what it saves on the setups."""
+
+import math
+from collections.abc import Iterable
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from scipy.stats import binom, norm
+
+from compendium.findings import Finding, refutes
+from compendium.lineup import ALGORITHMS, SETUPS, Maker, MakeSharp, ratio
+from compendium.problem_sets import Setting
+from compendium.sharp_adversary import inside
+from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.simulation.simulate import simulate
+from ebr.theory import bounds
+from ebr.theory.problems import Problem
+
+__all__ = ["CURVES", "VARIANTS", "compared", "races", "spent", "steps", "x3", "x4", "x5"]
+
+ROUNDING = 1e-9
+
+
+def _sub_gaussian(deadline: int, epsilon: float, delta: float) -> SharpElasticBatchRacing:
+    return SharpElasticBatchRacing(deadline, epsilon, delta, rewards="sub-Gaussian")
+
+
+class _Uncertified(SharpElasticBatchRacing):
+    """Without the end certificate: the race goes on until one arm is left, or to the deadline."""
+
+    def certified(
+        self, leader: FloatArray, runner_up: FloatArray, pulled: int, log_term: float, told: str | None
+    ) -> BoolArray:
+        return np.asarray(leader - runner_up > self.reach(leader, pulled, log_term, told))
+
+
+# Figure 3: section 5's algorithms and the sharp ones.
+CURVES: dict[str, Maker] = {**ALGORITHMS, "sharp": _sub_gaussian, "sharp, [0, 1]": SharpElasticBatchRacing}
+# What each improvement saves.
+VARIANTS: dict[str, Maker] = {
+    "no certificate, w₀ = 1, δ split equally": lambda t, e, d: _Uncertified(
+        t, e, d, rewards="sub-Gaussian", start=1, split="equal"
+    ),
+    "+ end certificate": lambda t, e, d: SharpElasticBatchRacing(
+        t, e, d, rewards="sub-Gaussian", start=1, split="equal"
+    ),
+    "+ w₀ = ½": lambda t, e, d: SharpElasticBatchRacing(t, e, d, rewards="sub-Gaussian", split="equal"),
+    "+ δ split by 1/w": _sub_gaussian,
+    "+ likelihood ratio": SharpElasticBatchRacing,
+}
+
+
+def spent(algorithm: SharpElasticBatchRacing, n_arms: int, mean: float = 0.5) -> float:
+    """How much of δ the event's union bound spends, Σ_t (n−1) P(one pair is wrong in round t) / δ.
+
+    A pair's probability is Chernoff's bound exp(−b w²/4σ²) for sub-Gaussian rewards, exact for Gaussian ones,
+    and for bounded ones exact too: two Bernoulli arms of this mean, the worse ahead by more than the reach.
+    In the last round only an arm that is worse by ε must not lead.
+    """
+    rounds = zip(algorithm.pulls_by_round(n_arms), algorithm.log_terms(n_arms), strict=True)
+    total = 0.0
+    for number, (pulled, log_term) in enumerate(rounds, start=1):
+        last = number == algorithm.deadline
+        if algorithm.rewards == "bounded" and not last:
+            sums = np.arange(pulled + 1)
+            probability = binom.pmf(sums, pulled, mean)
+            below = sums - pulled * algorithm.reach(sums / pulled, int(pulled), log_term, None)
+            total += float(probability @ binom.cdf(np.ceil(below - 1e-9) - 1, pulled, mean))
+            continue
+        reach = np.min(algorithm.reach(np.array([1.0]), int(pulled), log_term, None))
+        width = algorithm.epsilon if last else float(reach)
+        if algorithm.rewards == "Gaussian":
+            total += float(norm.sf(width * math.sqrt(pulled / 2) / algorithm.sigma))
+        else:
+            total += math.exp(-pulled * width**2 / (4 * algorithm.sigma**2))
+    return (n_arms - 1) * total / algorithm.delta
+
+
+def steps(problems: Iterable[Setting], tables: int, seed: int, make: MakeSharp, rewards: str) -> pd.DataFrame:
+    """The proof's steps on the adversary's tables.
+
+    Columns: kind, tables, wrong (the arm is not ε-optimal), late (some arm has more than b_{τ_i} pulls).
+    """
+    rows = []
+    for kind, problem, epsilon, deadline, delta in problems:
+        algorithm = make(deadline, epsilon, delta, problem.sigma, rewards=rewards)
+        played = inside(algorithm, problem, tables, seed)
+        wrong = int((~problem.is_good(played.arm, epsilon)).sum())
+        rows.append((kind, tables, wrong, int(_late(problem, algorithm, played.arm_pulls).sum())))
+    return pd.DataFrame(rows, columns=["kind", "tables", "wrong", "late"])
+
+
+def _late(problem: Problem, algorithm: SharpElasticBatchRacing, arm_pulls: IntArray) -> BoolArray:
+    """Whether some arm is pulled more than b_{τ_i} times, run by run; the theorem's own w_t and b_t."""
+    theory = SharpElasticBatchRacing(
+        algorithm.deadline, algorithm.epsilon, algorithm.delta, algorithm.sigma, algorithm.rewards
+    )
+    schedule = theory.pulls_by_round(problem.n_arms)
+    allowed = schedule[bounds.elimination_rounds(problem, theory.epsilon, theory.widths())]
+    return np.asarray((arm_pulls > allowed).any(axis=1))
+
+
+def races(settings: Iterable[Setting], runs: int, seed: int, make: MakeSharp, rewards: str) -> pd.DataFrame:
+    """Random races of sharp EBR beside its bounds.
+
+    Columns: kind, n_arms, deadline, epsilon, delta, runs, pulls (mean), most; wrong, late (as in `steps`) and
+    over (above the bound in H), how many runs; bound, Σ b_{τ_i}, and problem_bound, with 36 H(ν).
+    """
+    rows = []
+    for kind, problem, epsilon, deadline, delta in settings:
+        algorithm = make(deadline, epsilon, delta, problem.sigma, rewards=rewards)
+        theory = SharpElasticBatchRacing(deadline, epsilon, delta, problem.sigma, rewards)
+        race = simulate(algorithm, problem, runs, seed, per_arm=True)
+        arm_pulls, _ = race.by_arm()
+        schedule = theory.pulls_by_round(problem.n_arms)
+        longest = float(theory.log_terms(problem.n_arms).max())
+        bound = bounds.sharp_problem_bound(problem, epsilon, deadline, longest)
+        rows.append(
+            {
+                "kind": kind,
+                "n_arms": problem.n_arms,
+                "deadline": deadline,
+                "epsilon": epsilon,
+                "delta": delta,
+                "runs": runs,
+                "pulls": race.pulls.mean(),
+                "most": race.pulls.max(),
+                "wrong": int((~race.correct(epsilon)).sum()),
+                "late": int(_late(problem, algorithm, arm_pulls).sum()),
+                "over": int((race.pulls > bound).sum()),
+                "bound": bounds.sharp_upper_bound(problem, epsilon, theory.widths(), schedule),
+                "problem_bound": bound,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def x3(adversary: pd.DataFrame, table: pd.DataFrame, make: MakeSharp = SharpElasticBatchRacing) -> Finding:
+    """Check X3: sharp EBR is (ε, δ)-PAC in T rounds and pulls arm i at most b_{τ_i} times, with 1 − δ."""
+    sizes = product((2, 10, 100), (1, 2, 15), (0.3, 0.01), ("sub-Gaussian", "Gaussian"))
+    most = max(spent(make(t, epsilon, 0.01, rewards=rewards), n) for n, t, epsilon, rewards in sizes)
+    return _guarantee("X3", most, adversary, table)
+
+
+def x4(adversary: pd.DataFrame, table: pd.DataFrame, make: MakeSharp = SharpElasticBatchRacing) -> Finding:
+    """Check X4: the same for the likelihood ratio of rewards in [0, 1]."""
+    sizes = product((2, 10, 100), (1, 2, 6), (0.5, 0.2, 0.05, 0.01))
+    most = max(spent(make(t, 0.1, 0.01, rewards="bounded"), n, mean) for n, t, mean in sizes)
+    return _guarantee("X4", most, adversary, table)
+
+
+def _guarantee(claim: str, spent: float, adversary: pd.DataFrame, table: pd.DataFrame) -> Finding:
+    broken = int(adversary["wrong"].sum()), int(adversary["late"].sum())
+    share = float((table["bound"] / table["problem_bound"]).max())
+    runs = int(table["runs"].sum())
+    evidence = (
+        f"the event's union bound spends at most {spent:.3f} δ; inside it {broken[0]} of "
+        f"{int(adversary['tables'].sum())} tables end with a wrong arm and {broken[1]} have an arm above its "
+        f"term; of {runs} random races on {len(table)} problems "
+        f"{int(table['wrong'].sum())} end wrong, {int(table['late'].sum())} have such an arm and "
+        f"{int(table['over'].sum())} are above 36σ²(w₀/ε)^(2/T) L H + n, of which Σ b is at most {share:.3f}"
+    )
+    refuted = any(refutes(table, events) for events in ("wrong", "late", "over"))
+    proved = spent <= 1 + ROUNDING and broken == (0, 0) and share <= 1
+    return Finding(claim, proved and not refuted, evidence)
+
+
+def compared(table: pd.DataFrame, delta: float, n_arms: int) -> pd.DataFrame:
+    """Pulls as ratios, with standard errors: to Algorithm 1, to the sequential oracle, to the lower bound."""
+    parts = []
+    for name in table["algorithm"].unique():
+        for against in ("EBR", "sequential"):
+            parts.append(ratio(table, name, against).assign(algorithm=name, against=against))
+        alone = table[table["algorithm"] == name]
+        places = zip(alone["setup"], alone["epsilon"], strict=True)
+        least = [bounds.problem_lower_bound(SETUPS[setup](n_arms), e, delta) for setup, e in places]
+        kept = alone[["sweep", "setup", "deadline", "epsilon", "algorithm"]]
+        parts.append(kept.assign(ratio=alone["pulls"] / least, error=alone["error"] / least, against="bound"))
+    return pd.concat(parts, ignore_index=True)
+
+
+def x5(table: pd.DataFrame, deadline: int = 15, epsilon: float = 0.01) -> Finding:
+    """Check X5: at ε = 0.01, T = 15 at least 12 and 11 times fewer pulls than Algorithm 1 on Setups 1 and 2.
+
+    More with the likelihood ratio, and never more than AE along T; means of the runs.
+    """
+    holds, words = True, []
+    for setup, least in (("Setup 1", 12), ("Setup 2", 11)):
+        here = table[table["setup"] == setup]
+        saved = {}
+        for name in ("sharp", "sharp, [0, 1]"):
+            curve = ratio(here, "EBR", name)
+            at = curve[(curve["deadline"] == deadline) & np.isclose(curve["epsilon"], epsilon)].iloc[0]
+            saved[name] = at["ratio"]
+            words.append(f"{setup}, {name}: {at['ratio']:.3g} ± {at['error']:.1g} times fewer pulls than EBR")
+        holds = holds and saved["sharp"] >= least and saved["sharp, [0, 1]"] > saved["sharp"]
+    along = table[table["sweep"] == "T"]
+    dearest = {name: ratio(along, name, "AE")["ratio"].max() for name in ("sharp", "sharp, [0, 1]")}
+    words += [f"{name} at most {value:.2f} of AE's pulls along T" for name, value in dearest.items()]
+    evidence = "; ".join(words) + f" (± 1 s.e. of {table['runs'].max()} runs a point)"
+    return Finding("X5", bool(holds and max(dearest.values()) <= 1), evidence)

@@ -1,0 +1,160 @@
+"""What every algorithm keeps: the rules of the game, and parameters in their range."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import Rewards, play
+
+import ebr
+
+# By name: the algorithm, made from T, ε, δ and σ; CONTEXT has what it is told besides. T = ∞ is sequential.
+FAMILY = {
+    "elastic": lambda T, epsilon, delta, sigma: ebr.ElasticBatchRacing(T, epsilon, delta, sigma),
+    "as printed": lambda T, epsilon, delta, sigma: ebr.ElasticBatchRacing(
+        T, epsilon, delta, sigma, schedule="printed", lone_survivor="pulled again"
+    ),
+    "passive": lambda T, epsilon, delta, sigma: ebr.Passive(epsilon, delta, sigma),
+    "aggressive": lambda T, epsilon, delta, sigma: ebr.AggressiveElimination(T, epsilon, delta),
+    "rounding down": lambda T, epsilon, delta, sigma: ebr.AggressiveElimination(T, epsilon, delta, "down"),
+    "published": lambda T, epsilon, delta, sigma: ebr.DeltaElimination(T, epsilon, delta),
+    "released": lambda T, epsilon, delta, sigma: ebr.DeltaElimination(T, epsilon, delta, "released"),
+    "ahead": lambda T, epsilon, delta, sigma: ebr.SequentialRacing(epsilon, delta, sigma),
+    "sweeping": lambda T, epsilon, delta, sigma: ebr.SequentialRacing(epsilon, delta, sigma),
+    "until alone": lambda T, epsilon, delta, sigma: ebr.SequentialRacing(
+        epsilon, delta, min(sigma, 0.1), end="lone survivor"
+    ),
+    "sharp": ebr.SharpElasticBatchRacing,
+    "sharp, Gaussian": lambda T, epsilon, delta, sigma: ebr.SharpElasticBatchRacing(
+        T, epsilon, delta, sigma, "Gaussian", start=1, split="equal"
+    ),
+    "sharp, bounded": lambda T, epsilon, delta, sigma: ebr.SharpElasticBatchRacing(T, epsilon, delta),
+}
+CONTEXT = {
+    "published": lambda: {"generator": np.random.default_rng(2)},
+    "released": lambda: {"generator": np.random.default_rng(2)},
+    "ahead": lambda: {"bounded": True},
+    "sweeping": lambda: {"bounded": False},
+    "until alone": lambda: {"bounded": True},
+    "sharp, bounded": lambda: {"rewards": "bounded"},
+}
+ROUNDS = {"passive": lambda T: 1, "ahead": None, "sweeping": None, "until alone": None}
+NOT_RACING = ("passive", "aggressive", "rounding down", "published", "released")
+any_game = given(
+    deadline=st.integers(1, 6),
+    epsilon=st.floats(0.3, 0.95),
+    delta=st.floats(0.02, 0.9),
+    sigma=st.floats(0.02, 0.5),
+    n_arms=st.integers(2, 6),
+    replicates=st.integers(1, 5),
+    seed=st.integers(0, 2**32),
+)
+
+
+def play_any(name, table, parameters):
+    return play(FAMILY[name](*parameters), Rewards(table), **CONTEXT.get(name, dict)())
+
+
+def continuous_table(replicates, n_arms, seed):
+    """Rewards in [0, 1] of arms with other means: no two sums are ever equal."""
+    generator = np.random.default_rng(seed)
+    spread = generator.random((replicates, n_arms, 1))
+    return generator.random((replicates, n_arms, 61)) * (1 - spread) + generator.random(spread.shape) * spread
+
+
+@pytest.mark.parametrize("name", FAMILY)
+@settings(max_examples=60, deadline=None)
+@any_game
+def test_every_game_keeps_the_rules(name, deadline, epsilon, delta, sigma, n_arms, replicates, seed):
+    table = continuous_table(replicates, n_arms, seed)
+    asked, arm = play_any(name, table, (deadline, epsilon, delta, sigma))
+    most = ROUNDS.get(name, lambda T: T)
+    assert most is None or 1 <= len(asked) <= most(deadline)
+    for ask in asked:
+        assert ask.shape == (replicates, n_arms)
+        assert np.issubdtype(ask.dtype, np.integer)
+        assert ask.min() >= 0
+        assert ask.max() >= 1
+    played = np.array([ask.any(axis=1) for ask in asked])
+    assert played[0].all()
+    assert (played[1:] <= played[:-1]).all()  # once out of the game, never in it again
+    assert arm.shape == (replicates,)
+    last = played.sum(axis=0) - 1
+    for replicate in range(replicates):
+        assert asked[last[replicate]][replicate, arm[replicate]] > 0
+    if name not in NOT_RACING:  # an arm once dropped stays dropped
+        pulled = np.array(asked) > 0
+        assert (pulled[1:] <= pulled[:-1]).all()
+
+
+@pytest.mark.parametrize("name", FAMILY)
+@settings(max_examples=40, deadline=None)
+@any_game
+def test_neither_the_order_of_the_arms_nor_the_other_replicates_matter(
+    name, deadline, epsilon, delta, sigma, n_arms, replicates, seed
+):
+    # (With six arms or fewer kδER draws its lots from one arm: δ₁n/2 < 1.)
+    table = continuous_table(replicates, n_arms, seed)
+    order = np.random.default_rng([seed, 1]).permutation(n_arms)
+    asked, arm = play_any(name, table, (deadline, epsilon, delta, sigma))
+    for replicate in range(replicates):
+        alone, same = play_any(name, table[[replicate]][:, order], (deadline, epsilon, delta, sigma))
+        together = [ask[[replicate]][:, order] for ask in asked if ask[replicate].any()]
+        assert len(alone) == len(together)
+        assert (np.array(alone) == together).all()
+        assert order[same].tolist() == [arm[replicate]]
+
+
+GOOD = {
+    ebr.Passive: {"epsilon": 0.1, "delta": 0.1},
+    ebr.SequentialRacing: {"epsilon": 0.1, "delta": 0.1},
+    ebr.AggressiveElimination: {"deadline": 3, "epsilon": 0.1, "delta": 0.1},
+    ebr.DeltaElimination: {"deadline": 3, "epsilon": 0.1, "delta": 0.1},
+    ebr.SharpElasticBatchRacing: {"deadline": 3, "epsilon": 0.1, "delta": 0.1},
+}
+BAD = [
+    ({"epsilon": 0}, r"^epsilon must lie in \(0, 1\), got 0$"),
+    ({"epsilon": 1}, r"^epsilon must lie in \(0, 1\), got 1$"),
+    ({"epsilon": float("nan")}, r"^epsilon must lie in \(0, 1\), got nan$"),
+    ({"epsilon": "0.1"}, r"^epsilon must lie in \(0, 1\), got '0\.1'$"),
+    ({"delta": 1.5}, r"^delta must lie in \(0, 1\), got 1\.5$"),
+    ({"delta": -0.1}, r"^delta must lie in \(0, 1\), got -0\.1$"),
+    ({"delta": None}, r"^delta must lie in \(0, 1\), got None$"),
+    ({"sigma": 0}, r"^sigma must be a finite number above 0, got 0$"),
+    ({"sigma": float("inf")}, r"^sigma must be a finite number above 0, got inf$"),
+    ({"deadline": 0}, r"^deadline must be an integer of at least 1, got 0$"),
+    ({"deadline": 2.5}, r"^deadline must be an integer of at least 1, got 2\.5$"),
+    ({"deadline": True}, r"^deadline must be an integer of at least 1, got True$"),
+    ({"end": "never"}, r"^end must be one of 'certified', 'lone survivor', got 'never'$"),
+    ({"rounding": "even"}, r"^rounding must be one of 'up', 'down', got 'even'$"),
+    ({"constants": "mine"}, r"^constants must be one of 'published', 'released', got 'mine'$"),
+    ({"split": "early"}, r"^split must be one of 'late', 'equal', got 'early'$"),
+    ({"start": 0}, r"^start must be a finite number above 0, got 0$"),
+    ({"start": "1"}, r"^start must be a finite number above 0, got '1'$"),
+    ({"rewards": "good"}, r"^rewards must be one of 'sub-Gaussian', 'Gaussian', 'bounded', got 'good'$"),
+    (
+        {"rewards": "bounded", "sigma": 0.4},
+        r"^sigma must be at least 0\.5 for bounded rewards, got 0\.4$",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "arguments", "message"),
+    [
+        (algorithm, arguments, message)
+        for algorithm in GOOD
+        for arguments, message in BAD
+        if set(arguments) <= set(algorithm.__dataclass_fields__)
+    ],
+)
+def test_bad_parameters_are_named_with_their_value_and_range(algorithm, arguments, message):
+    algorithm(**GOOD[algorithm])
+    with pytest.raises(ValueError, match=message):
+        algorithm(**GOOD[algorithm] | arguments)
+
+
+@pytest.mark.parametrize("algorithm", [each for each in GOOD if each is not ebr.SequentialRacing])
+def test_more_pulls_than_can_be_summed_exactly_are_refused(algorithm):
+    with pytest.raises(ValueError, match=r"epsilon .* at most 2\^53 pulls of an arm, got \d"):
+        ebr.simulate(algorithm(**GOOD[algorithm] | {"epsilon": 1e-9}), ebr.setup_1(), runs=1)

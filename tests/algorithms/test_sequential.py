@@ -1,0 +1,187 @@
+"""Sequential racing: the same as a plain loop over single pulls, also where it asks ahead."""
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from oracles import Rewards, play, sequential_race
+
+import ebr
+from ebr.algorithms import sequential
+
+PERIOD = 1024
+KINDS = 12
+TABLES = 2 * KINDS  # for each choice of n, ε, δ, σ: played side by side
+
+
+def hostile_tables(generator, n_arms, tie):
+    """0/1 rewards: by chance, and such that the gaps change as fast as they can."""
+    time = np.arange(PERIOD)
+    arms = np.arange(n_arms)[:, None]
+    tables = np.empty((TABLES, n_arms, PERIOD), dtype=int)
+    for k in range(TABLES):
+        block = int(generator.integers(1, 120))
+        lucky = generator.permutation(n_arms)[:, None]
+        tables[k] = [
+            generator.random((n_arms, PERIOD)) < generator.random((n_arms, 1)),  # any means
+            generator.random((n_arms, PERIOD)) < generator.random(),  # equal means
+            np.ones((n_arms, PERIOD)),  # all ones
+            np.zeros((n_arms, PERIOD)),  # all zeros
+            (time + lucky) % 2,  # alternating
+            np.broadcast_to(lucky == 0, (n_arms, PERIOD)),  # one arm all ones, the others all zeros
+            np.broadcast_to(lucky > 0, (n_arms, PERIOD)),  # one arm all zeros, the others all ones
+            (time // block + (lucky == 0)) % 2,  # one arm against the others, by turns
+            (time // block + lucky) % 2,  # half of the arms against the other half, by turns
+            np.where(time < block, 1, lucky == 0),  # a tie, then one arm runs away
+            time % (lucky + 1) == 0,  # every pull pays, every second, every third …
+            np.where(lucky < 2, time % 5 > 0, time % 9 < 6 - lucky),  # two tie, the others fall one by one
+        ][k % KINDS]
+        if not tie:  # the first rewards tell all arms apart, so that no two are equal for ever
+            tables[k, :, :n_arms] = time[:n_arms] <= arms
+    return tables
+
+
+def sequential_problems(end, count=84):
+    """Some (algorithm, tables); the certified end needs 2D ≤ ε at most, the lone survivor's 2D ≤ ε/n."""
+    generator = np.random.default_rng([count, end == "certified"])
+    for _ in range(count):
+        n_arms = int(generator.integers(2, 7))
+        epsilon, delta = generator.uniform(0.15, 0.9), generator.uniform(0.05, 0.9)
+        reach = epsilon if end == "certified" else 1.5 * epsilon / n_arms
+        sigma = generator.uniform(0.05, np.clip(reach, 0.051, 0.5))
+        algorithm = ebr.SequentialRacing(epsilon, delta, sigma, end)
+        yield algorithm, hostile_tables(generator, n_arms, tie=end == "certified")
+
+
+@cache
+def races(end):
+    """2,016 problems and what the plain loop does: (algorithm, tables, pulls, arms), 24 tables at a time."""
+    played = []
+    for algorithm, tables in sequential_problems(end):
+        parameters = (algorithm.epsilon, algorithm.delta, algorithm.sigma, end)
+        outcomes = [sequential_race(table.tolist(), *parameters) for table in tables]
+        played.append((algorithm, tables, *map(np.array, zip(*outcomes, strict=True))))
+    return played
+
+
+def disagreements(races, bounded):
+    """On how many problems the coroutine pulls some arm more or less often, or recommends another."""
+    wrong = 0
+    for algorithm, tables, pulls, arms in races:
+        asked, arm = play(algorithm, Rewards(tables), bounded=bounded)
+        wrong += np.count_nonzero((sum(asked) != pulls).any(axis=1) | (arm != arms))
+    return wrong
+
+
+both_ends = pytest.mark.parametrize("end", ["certified", "lone survivor"])
+
+
+@both_ends
+def test_looking_ahead_changes_no_sequential_race(end):
+    # An arm's pulls are the sweep at which it fell: equal pulls are equal eliminations, at equal times.
+    assert sum(len(tables) for _, tables, _, _ in races(end)) == 2016
+    assert disagreements(races(end), bounded=True) == 0
+
+
+@both_ends
+def test_one_sweep_at_a_time_is_the_plain_sequential_race(end):
+    assert disagreements(races(end), bounded=False) == 0
+
+
+@both_ends
+def test_the_plain_loop_catches_a_look_ahead_that_is_a_third_too_long(end, monkeypatch):
+    certain = sequential._certain_sweeps
+    monkeypatch.setattr(sequential, "_certain_sweeps", lambda *state: 1.3 * certain(*state) + 1)
+    assert disagreements(races(end), bounded=True) >= 100
+
+
+@pytest.mark.parametrize("forgotten", ["a drop", "the end"])
+def test_the_plain_loop_catches_a_look_ahead_that_forgets_one_decision(forgotten, monkeypatch):
+    certain = sequential._certain_sweeps
+    wrong = 0
+    for race in races("certified"):
+
+        def forgetful(sweeps, width, gap, slack, epsilon=race[0].epsilon):
+            decision = "the end" if slack == epsilon else "a drop"
+            return np.full(gap.shape, 1e3) if decision == forgotten else certain(sweeps, width, gap, slack)
+
+        monkeypatch.setattr(sequential, "_certain_sweeps", forgetful)
+        wrong += disagreements([race], bounded=True)
+    assert wrong >= 100
+
+
+@both_ends
+def test_the_problems_look_far_ahead_and_drop_arms_on_the_way(end):
+    asks = sweeps = staggered = 0
+    for algorithm, tables, pulls, _ in races(end):
+        asked, _ = play(algorithm, Rewards(tables), bounded=True)
+        asks += sum(np.count_nonzero(ask.any(axis=1)) for ask in asked)
+        sweeps += pulls.max(axis=1).sum()
+        staggered += sum(len(set(row)) > 2 for row in pulls.tolist())
+    assert 2 * asks < sweeps
+    assert staggered > 50  # races in which arms fell at two sweeps or more
+
+
+@both_ends
+def test_a_long_race_is_asked_for_in_few_rounds(end):
+    tables = (np.random.default_rng(5).random((4, 3, PERIOD)) < [[[0.5], [0.45], [0.1]]]).astype(int)
+    asked, arm = play(ebr.SequentialRacing(0.05, 0.1, end=end), Rewards(tables), bounded=True)
+    pulls = sum(asked)
+    for replicate, table in enumerate(tables):
+        expected = sequential_race(table.tolist(), 0.05, 0.1, 0.5, end)
+        assert (pulls[replicate].tolist(), arm[replicate]) == expected
+    assert 50 * len(asked) < pulls.max()
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A sequential race that notes the largest number of pulls in each round it asks for."""
+
+    algorithm: ebr.SequentialRacing
+    asked: list = field(default_factory=list, repr=False)
+    needs: ClassVar = ("bounded",)
+
+    def play(self, n_arms, replicates=1, **context):
+        game = self.algorithm.play(n_arms, replicates, **context)
+        pulls = next(game)
+        while True:
+            self.asked.append(pulls.max())
+            try:
+                pulls = game.send((yield pulls))
+            except StopIteration as end:
+                return end.value
+
+
+def test_only_bounded_rewards_are_asked_for_ahead():
+    algorithm = ebr.SequentialRacing(0.2, 0.1, sigma=0.5)
+    bounded, unbounded = Watched(algorithm), Watched(algorithm)
+    ebr.simulate(bounded, ebr.Bernoulli([0.2, 0.6, 0.7]), runs=20)
+    result = ebr.simulate(unbounded, ebr.Gaussian([0.2, 0.6, 0.7], 0.5), runs=20)
+    assert max(bounded.asked) > 10
+    assert set(unbounded.asked) == {1}
+    assert len(unbounded.asked) >= result.pulls.max() / 3
+
+
+def test_a_sequential_race_takes_as_many_rounds_as_pulls():
+    result = ebr.simulate(ebr.SequentialRacing(0.3, 0.1), ebr.Bernoulli([0.2, 0.9]), runs=20)
+    assert (result.rounds == result.pulls).all()
+
+
+def test_replicates_that_have_ended_trouble_nobody():
+    # The first replicate ends soon with arm 2 alone; the second goes on with arms 0 and 1 alone. (A warning
+    # from the package is an error here.)
+    tables = np.zeros((2, 3, PERIOD))
+    tables[0, 2] = tables[1, 1] = 1
+    tables[1, 0, 1::2] = 1
+    tables[1, 2, 3::4] = 1
+    algorithm = ebr.SequentialRacing(0.3, 0.5, 0.3, end="lone survivor")
+    for bounded in (False, True):
+        asked, arm = play(algorithm, Rewards(tables), bounded=bounded)
+        assert arm.tolist() == [2, 1]
+        pulls = sum(asked)
+        for replicate, table in enumerate(tables):
+            expected = sequential_race(table.tolist(), 0.3, 0.5, 0.3, "lone survivor")
+            assert (pulls[replicate].tolist(), arm[replicate]) == expected
+        assert pulls[0].max() < pulls[1, 2] < pulls[1, 0]

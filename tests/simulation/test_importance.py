@@ -1,0 +1,180 @@
+"""Failure probabilities: against exact values and plain runs, with planted errors; the search; X6.
+
+Random estimates are compared within five of their standard errors, with fixed seeds.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from compendium import failure_probability
+from compendium.failure_probability import Hard
+from scipy.special import logsumexp
+from scipy.stats import binom, binomtest, norm
+
+import ebr
+from ebr.simulation import importance
+
+SHARP = ebr.SharpElasticBatchRacing
+COMMON = SHARP(3, 0.2, 0.3, rewards="sub-Gaussian")  # fails often
+
+
+def errors_off(estimate, exact_log10):
+    """How many of its standard errors an estimate is off."""
+    assert 0 < estimate.relative_error < 0.25
+    return abs(10 ** (estimate.log10 - exact_log10) - 1) / estimate.relative_error
+
+
+def pulls_of(algorithm):
+    """Of each of two arms, in the first round."""
+    return int(next(algorithm.play(2)).max())
+
+
+def gaussian_failure(algorithm, means):
+    """log10 P(the worse of two arms leads after one round), σ = ½."""
+    return norm.logsf(abs(means[0] - means[1]) * math.sqrt(2 * pulls_of(algorithm))) / math.log(10)
+
+
+@pytest.mark.parametrize("means", [(0.6, 0.499), (0.4, 0.6)])
+@pytest.mark.parametrize(
+    ("name", "delta"),
+    [
+        ("sharp", 0.01),
+        ("sharp", 0.3),
+        ("sharp, Gaussian", 0.01),
+        ("EBR", 0.2),
+        ("kδER", 0.01),
+        ("AE", 0.1),
+        ("passive", 0.01),
+    ],
+)
+def test_two_gaussian_arms_and_one_round_fail_as_the_normal_law_says(name, delta, means):
+    algorithm = failure_probability.ALGORITHMS[name](1, 0.1, delta)
+    exact = gaussian_failure(algorithm, means)
+    assert name != "passive" or exact < -48
+    estimate = importance.failure(algorithm, ebr.Gaussian(means, 0.5), 2000, seed=1)
+    assert errors_off(estimate, exact) < 5
+
+
+def bernoulli_failure(algorithm, means):
+    """log10 P(the worse of two arms is returned after one round): ties go to the first arm."""
+    pulls = pulls_of(algorithm)
+    sums = np.arange(pulls + 1)
+    first, second = (binom.logpmf(sums, pulls, mean) for mean in means)
+    worse = sums[:, None] >= sums if means[0] < means[1] else sums[:, None] < sums
+    return logsumexp(first[:, None] + second, b=worse) / math.log(10)
+
+
+@pytest.mark.parametrize(
+    "means", [(0.7, 0.35), (0.35, 0.7), (0.5, 0.8), (0.4, 0.1), (0.99, 0.6), (0.3, 0.001)]
+)
+@pytest.mark.parametrize(("name", "delta"), [("sharp", 0.2), ("sharp, [0, 1]", 0.01), ("EBR", 0.3)])
+def test_two_bernoulli_arms_and_one_round_fail_as_binomial_sums_say(name, delta, means):
+    algorithm = failure_probability.ALGORITHMS[name](1, 0.29, delta)
+    estimate = importance.failure(algorithm, ebr.Bernoulli(means), 4000, seed=1)
+    assert errors_off(estimate, bernoulli_failure(algorithm, means)) < 5
+
+
+@dataclass(frozen=True)
+class Stubborn:
+    """Recommends one arm whatever happens; where it looks good, a second round asks for more pulls of it."""
+
+    arm: int
+    epsilon: float = 0.1
+
+    def play(self, n_arms, replicates=1):
+        sums = yield np.full((replicates, n_arms), 20)
+        again = np.zeros((replicates, n_arms), dtype=int)
+        again[:, self.arm] = np.where(sums[:, self.arm] > 10, 30, 0)
+        yield again
+        return np.full(replicates, self.arm)
+
+
+@pytest.mark.parametrize("kind", [ebr.Bernoulli, lambda means: ebr.Gaussian(means, 0.5)])
+def test_who_always_returns_a_wrong_arm_fails_with_probability_one_and_a_right_one_never(kind):
+    problem = kind([0.5, 0.6, 0.3])
+    assert errors_off(importance.failure(Stubborn(2), problem, 5000, seed=1, plain=30), 0.0) < 5
+    never = importance.failure(Stubborn(1), problem, 100, seed=1, plain=30)
+    assert never[:3] == (-math.inf, 0, 0)
+    assert never.interval == (0, 1)
+
+
+def plain_off(algorithm, problem, runs=2000, plain=20_000):
+    """How many standard errors, of both together, an estimate is off the share of plain runs."""
+    estimate = importance.failure(algorithm, problem, runs, seed=1)
+    wrong = np.flatnonzero(problem.means <= problem.means.max() - algorithm.epsilon)
+    share = np.isin(ebr.simulate(algorithm, problem, plain, seed=7).arm, wrong).mean()
+    assert share > 0.005
+    spread = math.hypot(10**estimate.log10 * estimate.relative_error, math.sqrt(share * (1 - share) / plain))
+    return abs(10**estimate.log10 - share) / spread
+
+
+@pytest.mark.parametrize("model", ["sub-Gaussian", "Gaussian", "bounded"])
+@pytest.mark.parametrize(
+    "hard",
+    [
+        Hard(3, 4, 0.6),
+        Hard(3, 4, 0.6, 1, 0.9),
+        Hard(3, 5, 0.6, 1, 0.8, 1, 0.95),
+        Hard(3, 7, 0.6),  # six wrong arms, of which one stands for all
+    ],
+    ids=lambda hard: str(tuple(hard)),
+)
+def test_where_failures_are_common_plain_runs_find_as_many(hard, model):
+    assert plain_off(SHARP(3, 0.2, 0.3, rewards=model), hard.problem(0.2, model == "Gaussian")) < 5
+
+
+def test_wrong_arms_of_several_means_add_up():
+    assert plain_off(SHARP(2, 0.1, 0.3), ebr.Gaussian([0.5, 0.6, 0.49, 0.5, 0.4], 0.5)) < 5
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "plain"), [(COMMON, 1000), (Stubborn(1), 50), (Stubborn(0), 50)], ids=str
+)
+def test_the_plain_races_bound_is_clopper_and_pearsons(algorithm, plain):
+    problem = Hard(3, 4, 0.6).problem(algorithm.epsilon)
+    estimate = importance.failure(algorithm, problem, 10, seed=2, plain=plain)
+    arms = ebr.simulate(algorithm, problem, plain, seed=2).arm
+    assert (estimate.failures, estimate.runs) == ((arms > 0).sum(), plain)
+    two_sided = binomtest(estimate.failures, plain).proportion_ci(0.98, method="exact")
+    assert estimate.upper == pytest.approx(two_sided.high, rel=1e-9)
+
+
+def test_the_interval_is_two_and_a_half_standard_errors():
+    low, high = importance.Estimate(-3.0, 0.1, 0, 1, 1.0).interval
+    assert (low, high) == pytest.approx((0.7424e-3, 1.2576e-3), rel=1e-4)
+    assert importance.Estimate(-3.0, 0.9, 0, 1, 1.0).interval[0] == 0
+
+
+@pytest.mark.parametrize("top", [0.21, 0.6, 0.99])
+@pytest.mark.parametrize("name", ["sharp", "EBR", "kδER", "sequential"])
+def test_no_weight_exceeds_the_number_of_tilts(name, top):
+    problem = Hard(3, 5, top, 1, 0.3).problem(0.2)
+    weights = importance._log_weights(failure_probability.ALGORITHMS[name](3, 0.2, 0.3), problem, 4, 50, 1)
+    assert np.isfinite(weights).any()
+    assert weights.max() <= math.log(len(weights) / 50) + 1e-9  # 50 races on each tilt
+    assert len(weights) / 50 <= 8
+
+
+right_ratio = importance.log_likelihood_ratio
+
+
+def without_first(rows, axis=None):
+    return logsumexp(rows[1:] if axis == 0 else rows, axis=axis)
+
+
+@pytest.mark.parametrize(
+    ("name", "planted", "seen"),
+    [
+        ("log_likelihood_ratio", lambda *race: -right_ratio(*race), True),
+        ("log_likelihood_ratio", lambda *race: right_ratio(*race) / 2, True),
+        ("logsumexp", without_first, True),  # the problem itself is missing in the mixture
+        ("MARGINS", (0.0, 0.1), False),  # other tilts are as good
+    ],
+)
+def test_an_error_in_the_weights_would_be_seen(monkeypatch, name, planted, seen):
+    monkeypatch.setattr(importance, name, planted)
+    estimate = importance.failure(Stubborn(0), ebr.Gaussian([0.5, 0.6, 0.4], 0.5), 10_000, seed=1)
+    off = errors_off(estimate._replace(relative_error=0.01), 0.0)
+    assert (off > 5) == seen

@@ -1,0 +1,213 @@
+"""The simulator against oracles that are not itself: exact convolution, and a loop over single pulls.
+
+A Monte Carlo mean passes within 5 standard errors of the truth; a sound one is further off with probability
+5.7e-7, and each such test also shows an error of plausible size that it catches.
+"""
+
+import math
+import subprocess
+import sys
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from oracles import Diary, elastic_batch_racing
+from scipy.stats import binom
+
+import ebr
+from ebr.algorithms.passive import Passive
+from ebr.simulation import simulate
+
+EBR, PASSIVE = ebr.ElasticBatchRacing(2, 0.4, 0.2), Passive(0.4, 0.2)
+STANDARD_ERRORS = 5
+
+
+def agrees(sample, expected, extra_variance=0.0):
+    error = math.sqrt(sample.var(ddof=1) / len(sample) + extra_variance)
+    return abs(sample.mean() - expected) <= STANDARD_ERRORS * error
+
+
+def exact_two_arms_two_rounds(means, epsilon, delta, slack_factor=1.0):
+    """Expected pulls and P(arm 1 is recommended) for n = T = 2, by summing over all first-round outcomes."""
+    log_term = math.log(4 / delta)
+    first, total = (math.ceil(20 * log_term * epsilon**-t) for t in (1, 2))
+    width = 0.5 * math.sqrt((4 + 2 * math.log(2)) * log_term / first)
+    more = total - first
+    p = [binom.pmf(np.arange(first + 1), first, mean) for mean in means]
+    q = [binom.pmf(np.arange(more + 1), more, mean) for mean in means]
+    lead = np.convolve(q[1], q[0][::-1])  # P(second arm's further sum − first arm's = k − more)
+    pulls = second_wins = 0.0
+    for x in range(first + 1):
+        for y in range(first + 1):
+            probability = p[0][x] * p[1][y]
+            gap = abs(x - y) / first
+            if gap > 2 * width - slack_factor * epsilon / 2:  # n∧T = 2
+                pulls += probability * 2 * first
+                second_wins += probability * (y > x)
+            else:
+                pulls += probability * 2 * total
+                second_wins += probability * lead[max(0, x - y + more + 1) :].sum()
+    return pulls, second_wins
+
+
+def test_two_arms_two_rounds_have_the_exact_cost_and_error():
+    means, epsilon, delta, runs = [0.55, 0.45], 0.4, 0.5, 100_000
+    pulls, second_wins = exact_two_arms_two_rounds(means, epsilon, delta)
+    result = ebr.simulate(ebr.ElasticBatchRacing(2, epsilon, delta), ebr.Bernoulli(means), runs, seed=7)
+    assert agrees(result.pulls, pulls)
+    assert agrees(result.arm == 1, second_wins)
+    assert 0.001 < second_wins < 0.1  # so that errors are seen at all
+    # Planted: the elimination rule without its ε/(n∧T).
+    wrong, _ = exact_two_arms_two_rounds(means, epsilon, delta, slack_factor=0.0)
+    assert not agrees(result.pulls, wrong)
+
+
+@pytest.mark.parametrize("kind", ["Bernoulli", "Gaussian"])
+def test_small_problems_cost_what_a_loop_over_single_pulls_does(kind):
+    means, deadline, epsilon, delta = [0.6, 0.5, 0.35, 0.1], 3, 0.5, 0.5
+    generator = np.random.default_rng(11)
+    sigma = 0.5
+    pull = {
+        "Bernoulli": lambda arm: generator.random() < means[arm],
+        "Gaussian": lambda arm: generator.normal(means[arm], sigma),
+    }[kind]
+    loops = [elastic_batch_racing(pull, 4, deadline, epsilon, delta) for _ in range(1500)]
+    problem = ebr.Bernoulli(means) if kind == "Bernoulli" else ebr.Gaussian(means, sigma)
+    result = ebr.simulate(ebr.ElasticBatchRacing(deadline, epsilon, delta), problem, 50_000, 11, per_arm=True)
+
+    def compare(sample, loop, scale=1.0):
+        return agrees(scale * sample, loop.mean(), loop.var(ddof=1) / len(loop))
+
+    by_arm = np.array([pulls for pulls, _, _ in loops])
+    for arm in range(1, 4):
+        assert compare(result.arm_pulls[:, arm], by_arm[:, arm])
+    assert compare(result.pulls, by_arm.sum(axis=1))
+    assert compare(result.rounds, np.array([rounds for _, _, rounds in loops]))
+    assert compare(result.arm == 1, np.array([arm == 1 for _, arm, _ in loops]))
+    assert not compare(result.pulls, by_arm.sum(axis=1), scale=1.05)  # planted: 5 % too many
+
+
+def test_the_foundations_number():
+    result = ebr.simulate(
+        ebr.ElasticBatchRacing(deadline=15, epsilon=0.01, delta=0.01), ebr.setup_1(), 100, seed=1
+    )
+    assert result.pulls.mean() == pytest.approx(3.4e6, rel=0.03)
+    assert result.correct(0.01).all()
+    assert (result.rounds <= 15).all()
+
+
+@pytest.mark.parametrize("problem", [ebr.setup_1(40), ebr.Gaussian([0.2, 0.5, 0.6], 0.5)])
+@pytest.mark.parametrize(
+    "algorithm", [ebr.ElasticBatchRacing(5, 0.1, 0.1), ebr.DeltaElimination(3, 0.5, 0.1)]
+)
+def test_how_many_blocks_there_are_changes_no_result(algorithm, problem, monkeypatch):
+    monkeypatch.setattr(simulate, "CELLS_PER_BLOCK", 400)
+    block = 400 // problem.n_arms
+    few = ebr.simulate(algorithm, problem, 2 * block + 1, seed=3, per_arm=True)
+    many = ebr.simulate(algorithm, problem, 5 * block, seed=3, per_arm=True)
+    assert (few.arm_pulls[: 2 * block] == many.arm_pulls[: 2 * block]).all()
+    assert (few.arm[: 2 * block] == many.arm[: 2 * block]).all()
+    assert (few.rounds[: 2 * block] == many.rounds[: 2 * block]).all()
+
+
+def test_blocks_and_seeds_have_streams_of_their_own(monkeypatch):
+    monkeypatch.setattr(simulate, "CELLS_PER_BLOCK", 640)
+    algorithm, problem = ebr.ElasticBatchRacing(8, 0.1, 0.1), ebr.setup_2(64)
+    result = ebr.simulate(algorithm, problem, 20, seed=0).pulls
+    assert (result[:10] != result[10:]).any()
+    assert (ebr.simulate(algorithm, problem, 20, seed=1).pulls != result).any()
+    assert (ebr.simulate(algorithm, problem, 20, seed=0).pulls == result).all()
+
+
+def test_equal_parameters_of_other_types_are_the_same_experiment():
+    plain = ebr.ElasticBatchRacing(5, 0.1, 0.1)
+    numpy = ebr.ElasticBatchRacing(np.int64(5), np.float64(0.1), np.float64(0.1))
+    assert (ebr.simulate(plain, ebr.setup_1()).pulls == ebr.simulate(numpy, ebr.setup_1()).pulls).all()
+
+
+def test_a_hundred_runs_of_a_hundred_thousand_arms_stay_under_a_gibibyte():
+    # On Linux a child's ru_maxrss starts from its parent's; VmHWM is its own.
+    program = (
+        "import ebr, pathlib, resource, sys\n"
+        "r = ebr.simulate(ebr.ElasticBatchRacing(15, .01, .01), ebr.setup_1(100_000), 100)\n"
+        "status = pathlib.Path('/proc/self/status')\n"
+        "peak = int(status.read_text().split('VmHWM:')[1].split()[0]) if status.exists() else"
+        " resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == 'darwin' else 1)\n"
+        "print(r.correct(.01).all(), peak)"
+    )
+    correct, peak = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    kibibytes = float(peak)
+    assert correct == "True"
+    assert kibibytes < 2**20
+
+
+def test_a_trace_is_a_simulated_run_seen_round_by_round():
+    algorithm, problem = ebr.ElasticBatchRacing(6, 0.05, 0.1), ebr.Bernoulli([0.7, 0.6, 0.2])
+    trace = ebr.trace(algorithm, problem, seed=4)
+    run = ebr.simulate(algorithm, problem, runs=1, seed=4, per_arm=True)
+    assert trace.groupby("arm")["pulls"].max().tolist() == run.arm_pulls[0].tolist()
+    assert trace["round"].max() == run.rounds[0]
+    assert trace["total"].iloc[-1] == run.pulls[0]
+    assert set(trace.loc[trace["round"] == 1, "arm"]) == {0, 1, 2}
+    half_width = (trace["upper"] - trace["lower"]) / 2
+    assert half_width.to_numpy() == pytest.approx(algorithm.deviation(trace["pulls"].to_numpy(), 3))
+
+
+def test_the_table_of_runs():
+    frame = ebr.simulate(ebr.ElasticBatchRacing(2, 0.1, 0.1), ebr.setup_1(5), runs=7).to_frame()
+    assert list(frame.columns) == ["pulls", "rounds", "arm"]
+    assert len(frame) == 7
+
+
+def test_a_sigma_below_the_problems_is_warned_of():
+    algorithm = ebr.ElasticBatchRacing(2, 0.3, 0.1, sigma=0.5)
+    with pytest.warns(UserWarning, match=r"sigma, 0\.5, is below the problem's, 1\.0: its guarantee is void"):
+        ebr.simulate(algorithm, ebr.Gaussian([0.2, 0.8], 1.0), runs=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ebr.simulate(algorithm, ebr.Gaussian([0.2, 0.8], 0.5), runs=1)
+
+
+@dataclass(frozen=True)
+class Unknown:
+    n_arms: int = 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        ({"runs": 0}, r"runs .* at least 1, got 0"),
+        ({"runs": 1.5}, r"runs .* got 1\.5"),
+        ({"seed": -1}, r"seed .* at least 0, got -1"),
+        ({"problem": Unknown()}, r"problem must be Bernoulli or Gaussian, got Unknown"),
+        ({"problem": "setup_1"}, r"problem must be Bernoulli or Gaussian, got 'setup_1'"),
+        ({"algorithm": "EBR"}, r"algorithm must have a method play, got 'EBR'"),
+    ],
+)
+def test_bad_input_is_named_before_anything_runs(arguments, names):
+    good = {"algorithm": ebr.ElasticBatchRacing(2, 0.3, 0.1), "problem": ebr.setup_1(3)}
+    with pytest.raises(ValueError, match=names):
+        ebr.simulate(**good | arguments)
+
+
+@pytest.mark.parametrize("problem", [ebr.Gaussian([0.5, 0.3, 0.9], 2.0), ebr.Bernoulli([0.5, 0.3, 0.9])])
+def test_a_simulation_keeps_every_arms_pulls_and_rewards(problem):
+    diary = Diary(([3, 0, 4], [1, 2, 0]))
+    result = ebr.simulate(diary, problem, runs=7, seed=12, per_arm=True)
+    pulls, sums = result.by_arm()
+    assert (pulls.tolist(), sums.tolist()) == ([[4, 2, 4]] * 7, diary.sent.tolist())
+    assert (result.pulls.tolist(), result.arm.tolist()) == ([10] * 7, sums.argmax(axis=1).tolist())
+    with pytest.raises(ValueError, match="per_arm=True"):
+        ebr.simulate(diary, problem, runs=7, seed=12).by_arm()
+
+
+def test_the_rewards_kept_are_those_of_the_trace():
+    problem = ebr.Gaussian([0.9, 0.9, 0.1], 0.5)
+    pulls, sums = ebr.simulate(EBR, problem, runs=1, seed=13, per_arm=True).by_arm()
+    last = ebr.trace(EBR, problem, seed=13).groupby("arm").last()
+    assert pulls[0].tolist() == last["pulls"].tolist()
+    assert sums[0] == pytest.approx(last["pulls"] * last["mean"], rel=1e-12)
+    assert pulls[0, 0] == pulls[0, 1] > pulls[0, 2] > 0

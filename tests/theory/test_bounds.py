@@ -1,0 +1,239 @@
+"""The bounds against numbers worked by hand, against one another, and against an adversary on E′."""
+
+import math
+
+import numpy as np
+import pytest
+from compendium.adversary import corners, play_inside
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ebr
+from ebr.theory import bounds
+
+# n = 3, T = 2 and δ = 6/e², so log(nT/δ) = 2; ε = 1/4, so ε^{1/T} = 1/2.
+# Gaps 1/4, 1/2, 1/4, so γ = (2, 1, 2). With σ = ½ every bound is a multiple of σ² log(nT/δ) = 1/2.
+MEANS, EPSILON, DEADLINE, DELTA = [0.75, 0.25, 0.5], 0.25, 2, 6 * math.exp(-2)
+PLACE = (ebr.Bernoulli(MEANS), EPSILON, DEADLINE, DELTA)
+TINY = (ebr.Gaussian(MEANS, 0.03), EPSILON, DEADLINE, DELTA)  # σ² log(nT/δ) = 0.0018: the ceilings count
+SHARE = st.floats(0, 1)
+C = 4 + 2 * math.log(2)  # of the paper's deviation
+
+
+@st.composite
+def places(draw):
+    """A random problem, with gaps on both sides of ε and of every bin's ends, ε, T and δ."""
+    epsilon, deadline = draw(st.floats(0.01, 0.6)), draw(st.integers(1, 8))
+    gap = st.floats(0, 1) | st.integers(0, deadline).map(lambda k: epsilon ** (k / deadline))
+    means = 1 - np.array([0.0, *draw(st.lists(gap, min_size=1, max_size=6))])
+    return ebr.Gaussian(means, draw(st.floats(0.001, 2))), epsilon, deadline, draw(st.floats(0.001, 0.999))
+
+
+def test_the_schedule_and_the_passive_pulls_by_hand():
+    assert bounds.schedule(*PLACE) == pytest.approx([40 * 4, 40 * 16])
+    assert bounds.schedule(*TINY) == pytest.approx([0.576, 2.304])
+    assert bounds.passive_pulls(2, EPSILON, 2 * math.exp(-2), sigma=1) == pytest.approx(80 * 2 * 16)
+
+
+def test_an_arm_is_gone_when_four_deviations_fit_into_its_gap():
+    gap = np.array([0.25, 0.5])
+    assert bounds.runtime(gap, PLACE[0], DEADLINE, DELTA, constant=80) == pytest.approx([640, 160])
+    needed = bounds.runtime(gap, PLACE[0], DEADLINE, DELTA)
+    assert 4 * 0.5 * np.sqrt(C * 2 / needed) == pytest.approx(gap)
+
+
+def test_theorem_1_by_hand():
+    assert bounds.partition_upper_bound(*PLACE, printed=True) == pytest.approx(640 + 160 + 640)
+    assert bounds.partition_upper_bound(*TINY, printed=True) == pytest.approx(2.304 + 0.576 + 2.304)
+    assert bounds.partition_upper_bound(*TINY) == 3 + 1 + 3
+    # sup H = 16 + (1/2 + 1/4)^-2 + 16 = 304/9.
+    assert bounds.hardest_upper_bound(*PLACE, printed=True) == pytest.approx(160 * 304 / 9)
+    assert bounds.hardest_upper_bound(*PLACE) == pytest.approx(160 * 304 / 9 + 3)
+
+
+def test_theorem_2_by_hand():
+    # The gaps that equal ε count as (2ε)^-2: H = 4 + 16/9 + 4 = 88/9; and ε^{-2/T} = 4.
+    assert bounds.problem_upper_bound(*PLACE, printed=True) == pytest.approx(640 / 2 * 4 * 88 / 9)
+    assert bounds.problem_upper_bound(*PLACE) == pytest.approx(320 / 2 * 4 * 88 / 9 + 3)
+
+
+def test_theorem_3_by_hand():
+    delta = math.exp(-1) / 2.4  # log(1/2.4δ) = 1
+    arguments = ((2, 1, 2), EPSILON, DEADLINE, delta)
+    assert bounds.partition_lower_bound(*arguments, printed=True) == pytest.approx(304 / 9 / 2)
+    # m = 2, and 2 d(½, 1−δ) = log(1/4δ(1−δ)) = 0.66, above L/4 and below L.
+    told_apart = math.log(1 / (4 * delta * (1 - delta)))
+    expected = 2 * (16 / 9 + 2 * 16 * told_apart)
+    assert bounds.partition_lower_bound(*arguments, sigma=1) == pytest.approx(expected)
+    # m = 4: (4/3) d(¼, 1−δ) = log(3/4δ) + ⅓ log(1/4(1−δ)) = 1.18, above L.
+    told_apart = math.log(3 / (4 * delta)) + math.log(1 / (4 * (1 - delta))) / 3
+    found = bounds.partition_lower_bound((2, 2, 1, 2, 2), EPSILON, DEADLINE, delta, sigma=1)
+    assert found == pytest.approx(2 * (16 / 9 + 4 * 16 * told_apart))
+    # No arm in the last bin: as printed, 2 (½ + ¼)^-2. And where 1/m ≥ 1−δ nothing is told apart.
+    assert bounds.partition_lower_bound((1, 1), *arguments[1:], sigma=1) == pytest.approx(2 * 32 / 9)
+    assert bounds.partition_lower_bound((2, 2), EPSILON, DEADLINE, 0.5) == 0
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(st.integers(1, 5), max_size=4), st.integers(2, 40), st.floats(0.01, 0.6), st.floats(1e-12, 0.15)
+)
+def test_theorem_3_as_printed_is_proved_where_four_arms_or_none_share_the_last_bin(
+    easy, last, epsilon, delta
+):
+    def both(gamma):
+        return [bounds.partition_lower_bound(gamma, epsilon, 6, delta, printed=p) for p in (True, False)]
+
+    printed, corrected = both([*easy, *[6] * last])
+    assert printed / 4 <= corrected * (1 + 1e-12)  # for the proof's own gaps
+    assert last < 4 or printed <= corrected * (1 + 1e-12)
+    assert last > 2 or printed > corrected  # planted: two arms do not reach it
+    printed, corrected = both([*easy, *[5] * last])
+    assert printed == corrected
+
+
+@settings(max_examples=300)
+@given(places())
+def test_theorem_1s_first_form_is_below_its_second_and_below_theorem_2_with_half_its_constant(place):
+    for printed in (True, False):
+        first = bounds.partition_upper_bound(*place, printed=printed) * (1 - 1e-12)
+        assert first <= bounds.hardest_upper_bound(*place, printed=printed)
+        assert first <= bounds.problem_upper_bound(*place, printed=printed, constant=320)
+
+
+def test_the_second_forms_320_can_hardly_be_less():
+    place = (ebr.Bernoulli([0.9, 0.9 - 0.25**0.999 * (1 + 1e-9)]), 0.25, 1000, DELTA, True)  # γ_i = T − 1
+    assert bounds.partition_upper_bound(*place) > bounds.hardest_upper_bound(*place, constant=319)
+
+
+@settings(max_examples=500)
+@given(st.integers(2, 10**4), st.integers(1, 10**4), st.floats(1e-9, 1 - 1e-9), SHARE, SHARE)
+def test_on_the_narrow_event_both_needs_stay_below_one(n_arms, deadline, delta, shrink, tolerance):
+    assert bounds.recommended_gap(n_arms, deadline, delta, shrink) < 1
+    assert bounds.elimination_need(n_arms, deadline, delta, shrink, tolerance) < 1
+
+
+@pytest.mark.parametrize("shrink", [1.0, 0.6])
+@pytest.mark.parametrize(("n_arms", "deadline", "delta"), [(3, 2, DELTA), (2, 1, 0.9), (9, 7, 0.1)])
+def test_both_needs_are_what_the_deviations_of_a_round_come_to(n_arms, deadline, delta, shrink):
+    sigma, epsilon, gap, k = 0.3, 0.1, 0.4, min(n_arms, deadline)
+    log_term = math.log(n_arms * deadline / delta)
+
+    def both(length):
+        """D and D′ where D is to fit `length`; more pulls than the 80 σ² log(nT/δ) / length² shrink them."""
+        tau = 80 * sigma**2 * log_term / length**2 / shrink**2
+        return sigma * math.sqrt(C * log_term / tau), sigma * math.sqrt(2 * (log_term + math.log(2)) / tau)
+
+    wide, narrow = both(epsilon)
+    lost = (k - 1) * max(epsilon / k - 2 * (wide - narrow), 0) + 2 * narrow
+    assert epsilon * bounds.recommended_gap(n_arms, deadline, delta, shrink) == pytest.approx(lost)
+    wide, narrow = both(gap)
+    need = 2 * (wide + narrow) + (k - 1) * max(epsilon / k - 2 * (wide - narrow), 0) - epsilon / k
+    found = gap * bounds.elimination_need(n_arms, deadline, delta, shrink, tolerance=epsilon / gap)
+    assert found == pytest.approx(need)
+
+
+def test_the_adversary_on_the_narrow_event_comes_near_the_bound_and_not_above_it():
+    epsilon, delta, top = 0.38, 0.1, 0.9
+    algorithm = ebr.ElasticBatchRacing(2, epsilon, delta, sigma=5.0)  # so large that no ceiling counts
+    y, ratio = math.sqrt(C / 80), math.sqrt(2 * math.log(12 / delta) / (C * math.log(6 / delta)))  # D′/D
+
+    def worst(second, third, places):
+        problem = ebr.Gaussian(top - epsilon * np.array([0, second, third]), 5.0)
+        return (top - problem.means[play_inside(algorithm, problem, places).arm]).max() / epsilon
+
+    first = y / math.sqrt(epsilon)  # D in round 1 and y in round 2, in units of ε; η = 1/2
+    lost, last = 0.5 - 2 * (1 - ratio) * first, min(2 * ratio * y, 2 * first - 0.5)
+    bound, wide = bounds.recommended_gap(3, 2, delta), corners(3, 2)
+    assert 0.8 * bound < worst(0.999 * lost, 0.999 * (lost + last), ratio * wide) <= bound
+    assert worst(0.499, 0.8, wide) > bound  # on E itself it is no bound
+
+
+@pytest.mark.parametrize(("name", "value"), [("epsilon", 0), ("epsilon", 1.5), ("delta", 0), ("deadline", 0)])
+def test_bad_input_is_named(name, value):
+    named = {"epsilon": 0.1, "deadline": 2, "delta": 0.1} | {name: value}
+    for bound in ("schedule", "partition_upper_bound", "hardest_upper_bound", "problem_upper_bound"):
+        with pytest.raises(ValueError, match=rf"{name} .*got {value}"):
+            getattr(bounds, bound)(PLACE[0], **named)
+    with pytest.raises(ValueError, match=name):
+        bounds.partition_lower_bound((2, 1, 2), **named)
+
+
+def test_when_arms_are_gone_from_a_sharp_race_by_hand():
+    widths, pulls = np.array([0.3, 0.2, 0.1]), np.array([10, 30, 100])
+    # Gaps 0.7, 0.45, 0.35 and 0.05, which the best arm shares. With ε = 0.1 the race is over when 2w ≤ 0.15:
+    # never before the end. 2w = 0.6, 0.4, 0.2.
+    problem = ebr.Bernoulli([0.1, 0.8, 0.35, 0.45, 0.75])
+    assert bounds.elimination_rounds(problem, 0.1, widths).tolist() == [0, 2, 1, 2, 2]
+    assert bounds.sharp_upper_bound(problem, 0.1, widths, pulls) == 10 + 100 + 30 + 100 + 100
+    # With ε = 0.36 it is over when 2w ≤ 0.41, after round 2.
+    assert bounds.elimination_rounds(problem, 0.36, widths).tolist() == [0, 1, 1, 1, 1]
+    assert bounds.sharp_upper_bound(problem, 0.36, widths, pulls) == 10 + 4 * 30
+    # A gap of exactly 2w is enough.
+    assert bounds.elimination_rounds(ebr.Bernoulli([0.5, 0.25]), 0.01, np.array([0.5, 0.125])).tolist() == [
+        1,
+        1,
+    ]
+
+
+def test_the_sharp_bound_in_h_and_the_lower_bound_by_hand():
+    # H = 88/9 as for Theorem 2; (w_0/ε)^{2/T} = 2 for w_0 = ½ and 4 for 1.
+    assert bounds.sharp_problem_bound(PLACE[0], 0.25, 2, 3.0) == pytest.approx(36 / 4 * 2 * 3 * 88 / 9 + 3)
+    assert bounds.sharp_problem_bound(PLACE[0], 0.25, 2, 3.0, start=1) == pytest.approx(
+        9 * 4 * 3 * 88 / 9 + 3
+    )
+    # ε above w_0: all widths are ε.
+    assert bounds.sharp_problem_bound(ebr.Bernoulli([1, 0]), 0.6, 2, 3.0) == pytest.approx(
+        27 * 2 / 1.6**2 + 2
+    )
+    assert bounds.problem_lower_bound(PLACE[0], 0.25, math.exp(-1) / 2.4) == pytest.approx(2 / 4 * 88 / 9)
+    assert bounds.problem_lower_bound(PLACE[0], 0.25, 0.5) == 0
+    with pytest.raises(ValueError, match=r"start must be at least 0\.5, half the largest gap, got 0\.4"):
+        bounds.sharp_problem_bound(PLACE[0], 0.25, 2, 3.0, start=0.4)
+
+
+def both_sharp_bounds(problem, epsilon, deadline, delta, constant=36, **how):
+    race = ebr.SharpElasticBatchRacing(deadline, epsilon, delta, problem.sigma, **how)
+    pulls, log_term = race.pulls_by_round(problem.n_arms), race.log_terms(problem.n_arms).max()
+    terms = bounds.sharp_upper_bound(problem, epsilon, race.widths(), pulls)
+    return terms, bounds.sharp_problem_bound(problem, epsilon, deadline, log_term, race.start, constant)
+
+
+@settings(max_examples=300)
+@given(
+    places(),
+    st.sampled_from([0.5, 1]),
+    st.sampled_from(["late", "equal"]),
+    st.sampled_from(["sub-Gaussian", "Gaussian"]),
+)
+def test_the_sharp_terms_stay_below_the_bound_in_h(place, start, split, rewards):
+    terms, bound = both_sharp_bounds(*place, start=start, split=split, rewards=rewards)
+    assert terms <= bound * (1 + 1e-12)
+
+
+def test_the_sharp_bounds_36_can_hardly_be_less():
+    # Two arms tie, so that the race goes on to the end; all others are just below 2w_{T−1} = 2√G ε.
+    epsilon, deadline = 0.05, 200
+    gap = 2 * epsilon * (0.5 / epsilon) ** (1 / deadline) * (1 - 1e-9)
+    problem = ebr.Gaussian([0.9, 0.9, *[0.9 - gap] * 2000], 5.0)
+    place = (problem, epsilon, deadline, 0.1)
+    terms, bound = both_sharp_bounds(*place, split="equal")
+    assert terms <= bound
+    terms, bound = both_sharp_bounds(*place, split="equal", constant=35)
+    assert terms > bound
+    nearer = ebr.Gaussian([0.9, 0.9, *[0.9 - gap / 2] * 2000], 5.0)  # where 35 would do
+    terms, bound = both_sharp_bounds(nearer, epsilon, deadline, 0.1, split="equal", constant=35)
+    assert terms <= bound
+
+
+def test_the_iterated_logarithm_by_hand():
+    # log 100 = 4.60517, log 4.60517 = 1.52718, log 1.52718 < 1.
+    assert bounds.iterated_log(0, 100) == 100
+    assert bounds.iterated_log(1, 100) == pytest.approx(4.605170186)
+    assert bounds.iterated_log(2, 100) == pytest.approx(1.527179626)
+    assert [bounds.iterated_log(times, 100) for times in (3, 4, 15)] == [1, 1, 1]
+    # To the base 2: 65536, 16, 4, 2, 1, 1.
+    assert [bounds.iterated_log(times, 65536, base=2) for times in range(6)] == pytest.approx(
+        [65536, 16, 4, 2, 1, 1]
+    )
+    assert bounds.iterated_log(1, 2) == 1

@@ -1,0 +1,133 @@
+"""The deviation functions against the printed formulas by hand and against sums over all outcomes."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+import ebr
+from ebr.theory.confidence import (
+    binomial_deviation,
+    chernoff_deviation,
+    deviation,
+    fixed_count_deviation,
+    fixed_count_ratio,
+    miss_probability,
+    sequential_deviation,
+)
+
+ARMS, DEADLINES, DELTAS = st.integers(2, 10**4), st.integers(1, 10**4), st.floats(1e-9, 1 - 1e-9)
+COUNTS, MISSES = st.integers(1, 300), st.floats(1e-6, 0.9)
+
+
+def test_the_papers_deviation_by_hand():
+    # σ = 1, nT/δ = e: D(τ) = √((4 + 2 log 2)/τ); 4 + 2 log 2 = 5.386294.
+    assert deviation(4, n_arms=1, deadline=1, delta=math.exp(-1), sigma=1) == pytest.approx(
+        math.sqrt(5.386294361 / 4)
+    )
+    # Linear in σ.
+    assert deviation(7, 3, 2, 0.1, sigma=0.3) == pytest.approx(0.3 * deviation(7, 3, 2, 0.1, sigma=1))
+
+
+def test_jun_et_als_deviation_by_hand():
+    # n = 6, δ = 0.36: ω = 0.1; τ = 8: log₂ 16 = 4, so D = 4σ √(log 40 / 8).
+    assert sequential_deviation(8, n_arms=6, delta=0.36, sigma=0.5) == pytest.approx(
+        2 * math.sqrt(math.log(40) / 8)
+    )
+
+
+def test_both_shrink_and_accept_arrays():
+    counts = np.arange(1, 2000)
+    assert (np.diff(deviation(counts, 10, 5, 0.1)) < 0).all()
+    assert (np.diff(sequential_deviation(counts, 10, 0.1)) < 0).all()
+
+
+def outside(pulls, mean, width):
+    """P(|μ̂ − μ| > w) for the mean of so many Bernoulli(μ) rewards: all outcomes, in exact fractions."""
+    return sum(
+        math.comb(pulls, k) * mean**k * (1 - mean) ** (pulls - k)
+        for k in range(pulls + 1)
+        if abs(Fraction(k, pulls) - mean) > width
+    )
+
+
+def test_hoeffdings_deviation_by_hand():
+    # log(2/p) = 2: σ √(4/τ).
+    assert fixed_count_deviation(np.array([16, 100]), 2 * math.exp(-2)) == pytest.approx([0.25, 0.1])
+    assert fixed_count_deviation(16, 2 * math.exp(-2), sigma=3) == pytest.approx(1.5)
+
+
+@given(ARMS, DEADLINES, DELTAS)
+def test_hoeffdings_deviation_is_the_papers_times_a_ratio_below_one(n_arms, deadline, delta):
+    ratio = fixed_count_ratio(n_arms, deadline, delta)
+    hoeffding = fixed_count_deviation(7, delta / (n_arms * deadline), sigma=0.3)
+    assert ratio == pytest.approx(hoeffding / deviation(7, n_arms, deadline, delta, sigma=0.3))
+    assert ratio < 1
+    if math.log(n_arms * deadline / delta) >= 2:
+        assert ratio <= math.sqrt(0.5) * (1 + 1e-12)
+
+
+def test_the_ratio_at_its_two_ends():
+    assert fixed_count_ratio(2, 2, 4 * math.exp(-2)) == pytest.approx(math.sqrt(0.5))  # log(nT/δ) = 2
+    assert fixed_count_ratio(2, 1, 1 - 1e-12) == pytest.approx(math.sqrt(2 / (2 + math.log(2))))  # log 2
+
+
+@given(COUNTS, st.floats(0.001, 0.999), MISSES)
+def test_the_kl_deviation_leaves_log_2_over_p_on_its_wider_side(pulls, mean, miss):
+    width, level = chernoff_deviation(pulls, mean, miss), math.log(2 / miss) / pulls
+
+    def kl(x):
+        return sum(a * math.log(a / b) for a, b in ((x, mean), (1 - x, 1 - mean)) if a > 0)
+
+    inside = [kl(x) for x in (mean - 0.999 * width, mean + 0.999 * width) if 0 <= x <= 1]
+    beyond = [kl(x) for x in (mean - 1.001 * width, mean + 1.001 * width) if 0 <= x <= 1]
+    assert min(inside) <= level  # the wider side reaches as far as this
+    assert all(value >= level for value in beyond)  # and neither any further
+
+
+@given(COUNTS, MISSES)
+def test_the_kl_deviation_at_one_half_is_the_same_on_both_sides(pulls, miss):
+    width = chernoff_deviation(pulls, 0.5, miss)
+    if width < 0.5:
+        # kl(½ ± w, ½) = log 2 − h(½ + w), with h the entropy of a coin.
+        entropy = -sum(x * math.log(x) for x in (0.5 + width, 0.5 - width))
+        assert math.log(2) - entropy == pytest.approx(math.log(2 / miss) / pulls, rel=1e-6)
+    assert chernoff_deviation(pulls, 0.3, miss) == pytest.approx(chernoff_deviation(pulls, 0.7, miss))
+
+
+@pytest.mark.parametrize("miss", [0.31, 0.05, 0.001])
+@pytest.mark.parametrize("mean", [Fraction(1, 2), Fraction(3, 10), Fraction(6, 7), Fraction(1, 100)])
+def test_nothing_narrower_than_the_binomial_deviation_would_do(mean, miss):
+    for pulls in (1, 2, 5, 10, 21):
+        distances = sorted({abs(Fraction(k, pulls) - mean) for k in range(pulls + 1)})
+        least = next(width for width in distances if outside(pulls, mean, width) <= miss)
+        assert binomial_deviation(pulls, float(mean), miss) == pytest.approx(float(least), abs=1e-12)
+
+
+@given(COUNTS, st.floats(0.001, 0.999), MISSES)
+def test_the_binomial_deviation_is_within_the_kl_one_and_that_within_hoeffdings(pulls, mean, miss):
+    binomial, kl = binomial_deviation(pulls, mean, miss), chernoff_deviation(pulls, mean, miss)
+    assert binomial <= kl + 1e-9
+    assert kl <= fixed_count_deviation(pulls, miss) + 1e-9
+
+
+def test_miss_probabilities_of_coins_are_sums_over_all_outcomes():
+    means, pulls, widths = [Fraction(1, 2), Fraction(3, 10), Fraction(1), Fraction(0)], [3, 20], [0.21, 0.13]
+    found = miss_probability(ebr.Bernoulli([float(mean) for mean in means]), pulls, widths)
+    expected = [
+        [float(outside(n, mean, width)) for mean in means] for n, width in zip(pulls, widths, strict=True)
+    ]
+    assert found == pytest.approx(np.array(expected))
+    # By hand: all three or none of three fair coins; of 1, 2 the mean is 1/6 off.
+    assert found[0][0] == pytest.approx(1 / 4)
+
+
+def test_miss_probabilities_of_gaussian_arms_are_two_tails():
+    found = miss_probability(ebr.Gaussian([0.2, 0.9], 0.4), [1, 100, 10**4], [0.8, 0.08, 0.02])
+    # 2, 2 and 5 standard errors.
+    assert found == pytest.approx(np.array([[math.erfc(z / math.sqrt(2))] * 2 for z in (2, 2, 5)]))
+    assert found[2, 0] == pytest.approx(2 * norm.cdf(-5))

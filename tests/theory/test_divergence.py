@@ -1,0 +1,162 @@
+"""X4's likelihood ratio against a search and by hand; what a Bernoulli race has seen, pull by pull.
+
+(Single divergences and Gaussian likelihood ratios are in test_change_of_measure.py.)
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import minimize_scalar
+from scipy.stats import norm
+
+import ebr
+from ebr.theory.divergence import (
+    bernoulli_kl,
+    binary_entropy,
+    gaussian_kl,
+    log_likelihood_ratio,
+    pair_divergence,
+    pair_threshold,
+)
+
+GRID = np.array([0, 1e-9, 0.003, 0.1, 0.25, 0.5, 0.62, 0.9, 0.999, 1])
+SHIFTS = [0.0, 1e-6, 0.01, 0.1, 0.4, 0.5, 0.8, 0.999]
+every_shift = pytest.mark.parametrize("shift", SHIFTS)
+
+
+def kl(x, y):
+    """d(x, y), a term at a time."""
+    terms = [(x, y), (1 - x, 1 - y)]
+    return sum(0 if a == 0 else math.inf if b <= 0 else a * math.log(a / b) for a, b in terms)
+
+
+def pairs():
+    """Every (leader, other) of the grid with the other no better."""
+    return np.array([(leader, other) for leader in GRID for other in GRID if other <= leader]).T
+
+
+@every_shift
+def test_the_pairs_divergence_is_the_smallest_sum_of_two(shift):
+    found = pair_divergence(*pairs(), shift)
+    for leader, other, divergence in zip(*pairs(), found, strict=True):
+
+        def total(p, leader=leader, other=other):
+            return kl(leader, p) + kl(other, p + shift)
+
+        search = minimize_scalar(total, bounds=(0, 1 - shift), method="bounded", options={"xatol": 1e-13})
+        ends = [total(0), total(1 - shift)]
+        assert divergence == pytest.approx(min(search.fun, *ends), rel=1e-7, abs=1e-9)
+
+
+def test_without_a_shift_both_are_compared_with_their_midpoint():
+    for leader, other in pairs().T:
+        middle = (leader + other) / 2
+        expected = kl(leader, middle) + kl(other, middle)
+        assert pair_divergence(leader, other, 0.0) == pytest.approx(expected, rel=1e-9, abs=1e-15)
+    assert pair_divergence([1, 0.3, 0], [0, 0.3, 0], 0.0) == pytest.approx([2 * math.log(2), 0, 0])
+
+
+@every_shift
+def test_at_the_ends_of_the_interval_by_hand(shift):
+    # Both 0: p = 0, and the other should have paid. Both 1: p = 1 − s, and the leader should have failed.
+    assert pair_divergence([0, 1], [0, 1], shift) == pytest.approx([-math.log1p(-shift)] * 2)
+    # All against nothing: min −log p − log(1 − p − s) is at p = (1 − s)/2.
+    assert pair_divergence(1, 0, shift) == pytest.approx(-2 * math.log((1 - shift) / 2))
+
+
+@every_shift
+def test_the_pairs_divergence_grows_with_the_distance_and_is_at_least_its_square(shift):
+    many = np.sort(np.append(GRID, np.linspace(0, 1, 201)))
+    table = pair_divergence(many[:, None], many, shift)  # leader × other
+    behind = many[:, None] >= many
+    assert np.isfinite(table[behind]).all()
+    squares = (many[:, None] - many + shift) ** 2  # Pinsker: 2x² + 2y² ≥ (x + y)²
+    assert (table >= squares - 1e-12)[behind].all()
+    assert (np.diff(table, axis=1) <= 1e-12)[behind[:, 1:]].all()
+    assert (np.diff(table, axis=0) >= -1e-12)[behind[:-1]].all()
+    assert (pair_divergence(many[:, None], many, shift + 0.0005) >= table - 1e-12)[behind].all()
+
+
+@pytest.mark.parametrize("level", [1e-6, 0.001, 0.05, 0.3, 0.7, 1.3, 2.0])
+def test_the_threshold_parts_the_means_that_are_told_from_the_leader(level):
+    leaders = np.append(GRID, np.linspace(0, 1, 50))
+    threshold = pair_threshold(leaders, level)
+    assert ((threshold >= 0) & (threshold <= leaders)).all()
+    for leader, lowest in zip(leaders, threshold, strict=True):
+        middle = (leader + lowest) / 2
+        assert kl(leader, middle) + kl(lowest, middle) <= level + 1e-12
+        if lowest == 0:  # even an arm that never paid survives
+            assert leader == 0 or kl(leader, leader / 2) - math.log1p(-leader / 2) <= level
+        else:
+            assert kl(leader, middle) + kl(lowest, middle) == pytest.approx(level, rel=1e-9, abs=1e-12)
+            below = lowest - min(1e-7, lowest / 2)
+            middle = (leader + below) / 2
+            assert kl(leader, middle) + kl(below, middle) > level
+
+
+def test_the_bernoulli_likelihood_ratio_is_the_product_over_single_pulls():
+    generator = np.random.default_rng(21)
+    here, there = np.array([0.2, 0.5, 1.0, 0.0]), np.array([0.6, 0.5, 0.8, 0.3])
+    pulls, sums, expected = generator.integers(0, 30, (20, 4)), np.zeros((20, 4)), np.ones(20)
+    for run, arm in np.ndindex(20, 4):
+        for paid in generator.random(pulls[run, arm]) < here[arm]:
+            sums[run, arm] += paid
+            chances = [means[arm] if paid else 1 - means[arm] for means in (here, there)]
+            expected[run] *= chances[0] / chances[1]
+    ratio = log_likelihood_ratio(ebr.Bernoulli(here), ebr.Bernoulli(there), pulls, sums)
+    assert ratio == pytest.approx(np.log(expected), rel=1e-10)
+    # A reward that the other problem rules out.
+    certain = log_likelihood_ratio(ebr.Bernoulli([0.5, 0.5]), ebr.Bernoulli([0, 0.5]), *np.ones((2, 1, 2)))
+    assert certain.tolist() == [math.inf]
+
+
+def test_problems_of_another_kind_have_no_likelihood_ratio():
+    pair = ebr.Bernoulli([0.5, 0.5]), ebr.Gaussian([0.5, 0.5], 0.5)
+    for problem, other in (pair, pair[::-1]):
+        message = f"other must be of the problem's kind, {type(problem).__name__}, got {type(other).__name__}"
+        with pytest.raises(ValueError, match=message):
+            log_likelihood_ratio(problem, other, *np.ones((2, 1, 2)))
+
+
+@pytest.mark.parametrize("shift", [0.0288, 0.0646, 0.08, 0.3])
+def test_means_that_rounding_keeps_just_off_an_end_have_a_finite_divergence(shift):
+    # p + s must not be rounded to 1, nor p to 0, where a divergence would be infinite and certify anything.
+    off = np.arange(60) * 2.0**-53
+    ends = -math.log1p(-shift)  # kl(1, 1 − s) and kl(0, s)
+    assert pair_divergence(1 - off, 1 - off, shift) == pytest.approx(ends, rel=1e-9)
+    assert pair_divergence(off, off, shift) == pytest.approx(ends, rel=1e-9)
+
+
+@pytest.mark.parametrize(("x", "y"), [(0.5, 0.25), (0.1, 0.9), (2 / 3, 1e-9), (3 / 32, 1 / 32)])
+def test_the_binary_entropy_by_hand(x, y):
+    expected = x * math.log(x / y) + (1 - x) * math.log((1 - x) / (1 - y))
+    assert bernoulli_kl(x, y) == pytest.approx(expected, rel=1e-12)
+    assert binary_entropy([x, 0, 1], y) == pytest.approx([expected, -math.log1p(-y), -math.log(y)])
+
+
+def test_the_binary_entropy_at_its_ends():
+    assert binary_entropy([0, 1, 0.3, 0, 1, 0.5], [0, 1, 0.3, 1, 0, 0]).tolist() == [0] * 3 + [math.inf] * 3
+
+
+def test_the_gaussian_divergence_is_the_integral_over_the_density():
+    sigma, here, there = 0.3, [0.2, 0.5, 0.9], [0.6, 0.5, 0.7]
+    found = gaussian_kl(ebr.Gaussian(here, sigma), ebr.Gaussian(there, sigma))
+    for kl, mean, other in zip(found, here, there, strict=True):
+        p, q = norm(mean, sigma), norm(other, sigma)
+        expected, _ = quad(lambda x, p=p, q=q: p.pdf(x) * (p.logpdf(x) - q.logpdf(x)), -3, 4)
+        assert kl == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_likelihood_ratio_is_the_product_over_single_rewards():
+    generator, sigma = np.random.default_rng(11), 0.7
+    here, there = np.array([0.2, 0.5, 0.9]), np.array([0.6, 0.5, 0.8])
+    pulls, sums, expected = generator.integers(0, 30, (20, 3)), np.zeros((20, 3)), np.zeros(20)
+    for run, arm in np.ndindex(20, 3):
+        rewards = generator.normal(here[arm], sigma, pulls[run, arm])
+        sums[run, arm] = rewards.sum()
+        logs = [norm.logpdf(rewards, means[arm], sigma).sum() for means in (here, there)]
+        expected[run] += logs[0] - logs[1]
+    pair = ebr.Gaussian(here, sigma), ebr.Gaussian(there, sigma)
+    assert log_likelihood_ratio(*pair, pulls, sums) == pytest.approx(expected, abs=1e-10)

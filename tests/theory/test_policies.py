@@ -1,0 +1,140 @@
+"""Two-round policies against races drawn at random, quadrature, plain loops and Algorithm 1 itself."""
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from scipy.integrate import dblquad
+from scipy.stats import binomtest, norm
+
+import ebr
+from ebr.theory import policies
+from ebr.theory.policies import Policy, best_policy, best_region, pac_policy, worst_ratio
+
+EPSILON, DELTA, cdf = 0.1, 0.05, NormalDist().cdf
+PAIRS = [(40.0, 0.1), (90.0, 0.3), (90.0, 0.9), (250.0, 0.5)]  # n₁ and the share of δ spent on early stops
+
+
+@pytest.fixture(scope="module")
+def best():
+    return best_policy(EPSILON, DELTA)
+
+
+def cost_and_chance(policy, gap):
+    n1, n2, a = policy
+    chance = cdf((a - gap) / math.sqrt(2 / n1)) - cdf((-a - gap) / math.sqrt(2 / n1))
+    return 2 * n1 + 2 * n2 * chance, chance
+
+
+def needed(gap):
+    return 2 / EPSILON**2 if gap < EPSILON else 2 / (gap + EPSILON) ** 2
+
+
+@pytest.mark.parametrize(("policy", "gap"), [(Policy(12, 40, 0.3), 0.2), (Policy(9, 4, 0.6), 0.5)])
+def test_a_policy_goes_on_and_errs_as_often_as_when_it_is_played(policy, gap):
+    # Four exact tests at 1e-6/4: sound integrals fail with probability at most 1e-6.
+    (n1, n2, a), draw, runs = policy, np.random.default_rng(8).standard_normal, 200_000
+    good, bad = (n1 * mean + math.sqrt(n1) * draw(runs) for mean in (0.5, 0.5 - gap))
+    on = np.abs(good / n1 - bad / n1) <= a
+    good += np.where(on, n2 * 0.5 + math.sqrt(n2) * draw(runs), 0)
+    bad += np.where(on, n2 * (0.5 - gap) + math.sqrt(n2) * draw(runs), 0)
+    for seen, chance in ((on, float(policy.continues(gap))), (bad > good, policy.error(gap))):
+        assert binomtest(int(seen.sum()), runs, chance).pvalue > 1e-6 / 4
+        assert binomtest(int(seen.sum()), runs, 1.1 * chance).pvalue < 1e-6  # planted
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.1, 0.45])
+@pytest.mark.parametrize("policy", [Policy(12, 40, 0.3), Policy(90, 680, 0.17), Policy(50, 5, 1.5)])
+def test_errors_and_costs_are_the_double_integral(policy, gap):
+    n1, n2, a = policy
+    first, second = math.sqrt(2 / n1), math.sqrt(2 / n2)
+    inside, _ = dblquad(
+        lambda y, x: math.exp(-(((x - gap) / first) ** 2 + ((y - gap) / second) ** 2) / 2),
+        *(-a, a, gap - 9 * second, lambda x: max(-x * n1 / n2, gap - 9 * second)),
+    )
+    expected = cdf((-a - gap) / first) + inside / (2 * math.pi * first * second)
+    assert policy.error(gap) == pytest.approx(expected, abs=1e-8)
+    assert (policy.cost(gap), policy.continues(gap)) == pytest.approx(cost_and_chance(policy, gap), rel=1e-12)
+
+
+@pytest.mark.parametrize(("first", "spent"), PAIRS)
+def test_a_pac_policy_errs_with_delta_at_epsilon_and_less_beyond(first, spent):
+    policy = pac_policy(first, spent, EPSILON, DELTA)
+    assert policy.error(EPSILON) == pytest.approx(DELTA, abs=1e-9)
+    assert norm.cdf(-policy.threshold, EPSILON, math.sqrt(2 / first)) == pytest.approx(spent * DELTA)
+    assert (np.diff([policy.error(gap) for gap in np.linspace(EPSILON, 0.9, 100)]) < 0).all()
+    assert policy._replace(second=0.99 * policy.second).error(EPSILON) > DELTA  # n₂ is the least
+
+
+def test_where_the_first_round_is_enough_there_is_no_second():
+    enough = 2 * (norm.isf(DELTA) / EPSILON) ** 2  # Φ(−ε√(n/2)) = δ
+    assert pac_policy(1.01 * enough, 0.5, EPSILON, DELTA).second < 1e-6
+    assert enough < sum(pac_policy(0.99 * enough, 0.5, EPSILON, DELTA)[:2]) < 1.01 * enough
+
+
+def test_the_complexity_of_two_arms_by_hand():
+    assert policies.complexity(np.array([0.0, 0.2499, 0.25, 0.75]), 0.25) == pytest.approx([32, 32, 8, 2])
+
+
+@pytest.mark.parametrize(("first", "spent"), PAIRS)
+def test_the_worst_ratio_is_the_largest_in_a_loop_over_gaps(first, spent):
+    policy = pac_policy(first, spent, EPSILON, DELTA)
+    gaps = [k / 20_000 for k in range(10_001)]
+    expected = max(cost_and_chance(policy, gap)[0] / needed(gap) for gap in gaps)
+    assert worst_ratio(policy, EPSILON) == pytest.approx(expected, rel=1e-3)
+    for chance in (0.05, 0.5, 0.9):
+        seconds = (2 * policy.second * (cost_and_chance(policy, gap)[1] >= chance) for gap in gaps)
+        expected = max((2 * first + more) / needed(gap) for more, gap in zip(seconds, gaps, strict=True))
+        assert worst_ratio(policy, EPSILON, chance) == pytest.approx(expected, rel=4e-3)
+
+
+def test_no_policy_near_the_best_is_better(best):
+    (policy, ratio), generator = best, np.random.default_rng(9)  # the seed is fixed: nothing left to chance
+    assert (worst_ratio(policy, EPSILON), policy.error(EPSILON)) == pytest.approx((ratio, DELTA), rel=1e-9)
+    spent = cdf((-policy.threshold - EPSILON) * math.sqrt(policy.first / 2)) / DELTA
+    for size in (0.03, 0.3, 2.0):
+        for first, odds in np.exp(size * generator.standard_normal((100, 2))):
+            share = 1 / (1 + odds * (1 / spent - 1))
+            other = pac_policy(first * policy.first, share, EPSILON, DELTA)
+            assert worst_ratio(other, EPSILON) > 0.999 * ratio
+
+
+def test_no_stopping_region_is_better_than_the_best_threshold(best):
+    (n1, n2, _), ratio = best
+    assert 0.995 * ratio < best_region(n1, n2, EPSILON, DELTA)[0] < 1.005 * ratio
+    for factor in (0.8, 1.25):
+        assert best_region(factor * n1, n2, EPSILON, DELTA)[0] > 0.995 * ratio
+        other = pac_policy(factor * n1, 0.5, EPSILON, DELTA)  # the threshold is one of the regions
+        assert best_region(*other[:2], EPSILON, DELTA)[0] < 1.005 * worst_ratio(other, EPSILON)
+    assert best_region(n1, 0.3 * n2, EPSILON, DELTA)[0] == math.inf  # n₁ + n₂ is too few even without a stop
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.1), (0.1, 0.02)])
+def test_algorithm_1_is_the_policy_up_to_ceilings(epsilon, delta):
+    race, policy = ebr.ElasticBatchRacing(2, epsilon, delta, sigma=1.0), policies.ebr_policy(epsilon, delta)
+    b1, b2 = race.pulls_by_round(2)
+    assert [b1, b2] == np.ceil(np.cumsum(policy[:2])).tolist()
+    stop = 2 * float(race.deviation(policy.first, 2)) - race.slack(2)
+    assert policy.threshold == pytest.approx(stop, rel=1e-12)
+    assert policy.error(epsilon) < policies.sharp_policy(epsilon, delta).error(epsilon) < delta
+    exact = Policy(b1, b2 - b1, 2 * float(race.deviation(b1, 2)) - race.slack(2))
+    for gap in (0.8 * stop, stop, 1.1 * stop):
+        pulls = ebr.simulate(race, ebr.Gaussian([0.5, 0.5 - gap], 1.0), 20_000, seed=10).pulls
+        # Pulls take two values, so their mean is a proportion: three exact tests at 1e-6/6, for two (ε, δ).
+        assert set(pulls) == {2 * b1, 2 * b2}
+        more, chance = int((pulls == 2 * b2).sum()), (exact.cost(gap) / 2 - b1) / (b2 - b1)
+        assert binomtest(more, 20_000, chance).pvalue > 1e-6 / 6
+        assert binomtest(more, 20_000, 0.9 * chance).pvalue < 1e-6  # planted
+        assert exact.cost(gap) == pytest.approx(float(policy.cost(gap)), rel=1e-3)
+
+
+def test_more_pulls_in_the_first_round_cost_easy_problems_and_spare_middling_ones():
+    firsts, gaps = np.geomspace(5, 200, 5), [0, *np.linspace(EPSILON, 0.5, 200)]
+    table = policies.horns(firsts, EPSILON, DELTA)
+    assert table["easy"].to_numpy() == pytest.approx(firsts * (0.5 + EPSILON) ** 2)
+    assert (np.diff(table["middling"]) < 0).all()
+    for first, found in table[["first", "middling"]].itertuples(index=False):
+        family = [pac_policy(first, share, EPSILON, DELTA) for share in np.linspace(0.01, 0.99, 50)]
+        worst = [max((cost_and_chance(p, g)[0] - 2 * first) / needed(g) for g in gaps) for p in family]
+        assert found == pytest.approx(min(worst), rel=0.02)

@@ -1,0 +1,150 @@
+"""Problems: gaps, complexity and partition against definitions worked by hand or by a plain loop."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ebr
+from ebr.theory.problems import hardest, hardest_complexity, nonempty_partitions
+
+MEANS = st.lists(st.floats(0, 1), min_size=2, max_size=8)
+UNIT = st.floats(1e-3, 0.999)
+
+
+def test_gaps_by_hand_the_best_arm_takes_the_runner_ups():
+    assert ebr.Bernoulli([0.3, 0.9, 0.7]).gaps == pytest.approx([0.6, 0.2, 0.2])
+    assert ebr.Bernoulli([0.9, 0.5, 0.9]).gaps == pytest.approx([0.0, 0.4, 0.0])
+
+
+def test_complexity_by_hand_jumps_where_the_gap_reaches_epsilon():
+    # Gaps 1/2, 1/2, 3/4 and ε = 1/4: 2 (3/4)^-2 + 1.
+    assert ebr.Bernoulli([0.75, 0.25, 0.0]).complexity(0.25) == pytest.approx(2 * 16 / 9 + 1)
+    # Gap exactly ε counts as (2ε)^-2, just below it as ε^-2.
+    assert ebr.Bernoulli([0.75, 0.5]).complexity(0.25) == pytest.approx(2 * 4)
+    assert ebr.Bernoulli([0.75, 0.5 + 1e-12]).complexity(0.25) == pytest.approx(2 * 16)
+
+
+@given(MEANS, UNIT, st.integers(1, 8))
+def test_partition_is_the_bin_of_definition_1(means, epsilon, deadline):
+    problem = ebr.Bernoulli(means)
+    for gap, index in zip(problem.gaps, problem.partition(epsilon, deadline), strict=True):
+        if deadline == 1:
+            assert index == 1
+        elif index == 1:
+            assert gap >= epsilon ** (1 / deadline)
+        elif index == deadline:
+            assert gap < epsilon ** ((deadline - 1) / deadline)
+        else:
+            assert epsilon ** (index / deadline) <= gap < epsilon ** ((index - 1) / deadline)
+
+
+EPSILON = 0.05
+SHAPES = [(2, 1), (2, 2), (2, 4), (3, 1), (3, 2), (3, 3), (4, 2), (4, 3)]  # n and T
+
+
+@pytest.mark.parametrize(("n_arms", "deadline"), SHAPES)
+def test_the_partitions_listed_are_those_that_some_problem_has(n_arms, deadline):
+    # Every choice of gaps from every bin and its lower end, with ties, the best arm at every place.
+    edges = [EPSILON ** (k / deadline) * (1 + 1e-9) for k in range(deadline)]
+    choices = [0.0, EPSILON / 2, *edges, *(0.8 * edge for edge in edges)]
+    seen = set()
+    for best, gaps in product(range(n_arms), product(choices, repeat=n_arms - 1)):
+        means = np.clip(1 - np.insert(gaps, best, 0.0), 0, 1)
+        seen.add(tuple(ebr.Bernoulli(means).partition(EPSILON, deadline).tolist()))
+    listed = nonempty_partitions(n_arms, deadline)
+    assert sorted(listed) == sorted(seen)
+    assert len(listed) == len(set(listed)) <= deadline**n_arms
+    for gamma in listed:
+        for shrink in (1.0, 0.999):
+            assert (
+                tuple(hardest(gamma, EPSILON, deadline, shrink=shrink).partition(EPSILON, deadline)) == gamma
+            )
+
+
+def complexity_by_hand(means):
+    best, second, *_ = sorted(means, reverse=True)
+    gaps = [best - second] + [best - mean for mean in sorted(means)[:-1]]
+    return sum(EPSILON**-2 if gap < EPSILON else (gap + EPSILON) ** -2 for gap in gaps)
+
+
+@pytest.mark.parametrize(("n_arms", "deadline"), SHAPES)
+def test_no_problem_of_a_partition_is_harder_than_its_supremum_and_some_are_as_hard(n_arms, deadline):
+    generator = np.random.default_rng(5)
+    edges = EPSILON ** (np.arange(deadline + 1) / deadline)
+    for gamma in nonempty_partitions(n_arms, deadline):
+        supremum, found = hardest_complexity(gamma, EPSILON, deadline), []
+        low = np.where(np.array(gamma) == deadline, 0.0, edges[list(gamma)])
+        high = edges[np.array(gamma) - 1]
+        for share in [*generator.random((50, n_arms)) ** 4, np.zeros(n_arms)]:  # many near the low ends
+            means = 1 - (low + np.maximum(share, 1e-9) * (high - low))  # where rounding changes no bin
+            means[gamma.index(max(gamma))] = 1.0
+            assert tuple(ebr.Bernoulli(means).partition(EPSILON, deadline)) == gamma
+            found.append(complexity_by_hand(means))
+        assert max(found) <= supremum * (1 + 1e-12)
+        assert max(found) == pytest.approx(supremum)
+        assert hardest(gamma, EPSILON, deadline, shrink=0.999).complexity(EPSILON) == pytest.approx(supremum)
+        # With gaps of ε itself, every arm of the last bin counts a quarter.
+        short = 0.75 * gamma.count(deadline) * EPSILON**-2
+        assert hardest(gamma, EPSILON, deadline).complexity(EPSILON) == pytest.approx(supremum - short)
+
+
+def test_the_hardest_problem_by_hand():
+    # ε^{1/2} = 0.2: the first of the hardest arms is best, at 1 − ε.
+    problem = hardest((1, 2, 2), 0.04, 2, sigma=0.3, shrink=0.5)
+    assert problem.means == pytest.approx([0.96 - 0.2, 0.96, 0.96 - 0.02])
+    assert problem.sigma == 0.3
+    assert hardest_complexity((1, 2, 2), 0.04, 2) == pytest.approx(0.24**-2 + 2 * 625)
+
+
+def test_good_arms_are_strictly_within_epsilon_and_none_is_not():
+    problem = ebr.Bernoulli([0.75, 0.5, 0.5625])
+    assert problem.is_good([0, 1, 2, -1], 0.25).tolist() == [True, False, True, False]
+    assert problem.is_good(2, 0.25)
+
+
+def test_the_setups_are_section_5s():
+    for problem, lowest in ((ebr.setup_1(), 0.1), (ebr.setup_2(), 0.65)):
+        assert (problem.n_arms, problem.sigma, problem.best) == (100, 0.5, 0)
+        assert (problem.means.max(), problem.means.min()) == pytest.approx((0.9, lowest))
+        assert np.diff(problem.means) == pytest.approx(np.full(99, (lowest - 0.9) / 99))
+
+
+def test_a_problem_cannot_be_changed_through_the_callers_array():
+    means = np.array([0.2, 0.8])
+    problem = ebr.Bernoulli(means)
+    means[0] = 1.0
+    assert problem.means[0] == 0.2
+    with pytest.raises(ValueError, match="read-only"):
+        problem.means[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("make", "names"),
+    [
+        (lambda: ebr.Bernoulli([0.5]), r"means .* at least 2"),
+        (lambda: ebr.Bernoulli([[0.5, 0.2]]), r"means .* at least 2"),
+        (lambda: ebr.Bernoulli([0.5, 1.5]), r"means .*\[0, 1\].*1\.5 for arm 1"),
+        (lambda: ebr.Gaussian([-0.1, 0.5], 1.0), r"means .*\[0, 1\].*-0\.1 for arm 0"),
+        (lambda: ebr.Bernoulli([0.5, np.nan]), r"means .*\[0, 1\].*nan"),
+        (lambda: ebr.Gaussian([0.5, 0.2], np.inf), r"sigma .*inf"),
+        (lambda: ebr.Gaussian([0.5, 0.2], 0), r"sigma .* above 0, got 0"),
+        (lambda: ebr.setup_1(1), r"n_arms .* at least 2, got 1"),
+        (lambda: ebr.setup_1().complexity(0), r"epsilon .*\(0, 1\), got 0"),
+        (lambda: ebr.setup_1().partition(0.1, 0), r"deadline .* at least 1, got 0"),
+        (lambda: ebr.setup_1().is_good(0, 1.0), r"epsilon .*\(0, 1\), got 1\.0"),
+        (lambda: nonempty_partitions(1, 2), r"n_arms .* at least 2, got 1"),
+        (lambda: nonempty_partitions(2, 0), r"deadline .* at least 1, got 0"),
+        (lambda: hardest((1, 1, 2), 0.1, 2), r"gamma .* twice or P_γ is empty, got \(1, 1, 2\)"),
+        (lambda: hardest((0, 2, 2), 0.1, 2), r"gamma must be an integer of at least 1, got 0"),
+        (lambda: hardest((1, 3, 3), 0.1, 2), r"gamma must lie in 1 … 2, .*got \(1, 3, 3\)"),
+        (lambda: hardest((1, 2, 2), 0.5, 2), r"epsilon must leave room for a gap of 0\.707 .*got 0\.5"),
+        (lambda: hardest((1, 2, 2), 1.5, 2), r"epsilon .*\(0, 1\), got 1\.5"),
+        (lambda: hardest_complexity((1, 2), 0.1, 2), r"gamma .* twice or P_γ is empty, got \(1, 2\)"),
+    ],
+)
+def test_bad_input_is_named_with_its_range(make, names):
+    with pytest.raises(ValueError, match=names):
+        make()

@@ -1,0 +1,168 @@
+"""The scheduling lemma against its definition on a grid of x, random schedules, and cases worked by hand."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from compendium.scheduling import least_overpull
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from ebr.theory.schedules import minimax_overpull, minimax_schedule, overpull, printed_bound, sawtooth
+
+GOLDEN = (1 + math.sqrt(5)) / 2
+NAN = math.nan
+
+
+def least_ratio(rounds):
+    return GOLDEN ** (2 * rounds - 1)
+
+
+def by_definition(batches, grid):
+    """The largest over a grid of x of the least subset sum above x, over x."""
+    sums = [sum(subset) for k in range(1, len(batches) + 1) for subset in combinations(batches, k)]
+    return max(min(s for s in sums if s > x) / x for x in grid), sums
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(0, 4), min_size=1, max_size=5), st.floats(0.01, 100), st.floats(0.05, 1))
+def test_the_overpull_is_that_of_the_definition(logs, lowest, share):
+    batches = [lowest * math.exp(log) for log in logs]
+    highest = lowest * (sum(batches) / lowest) ** share
+    assume(highest > lowest * 1.01)
+    grid = np.geomspace(lowest, highest, 2001)[:-1]
+    seen, sums = by_definition(batches, grid.tolist())
+    assume(not any(grid[-1] < s < highest for s in sums))  # the grid has no x beyond it
+    step = grid[1] / grid[0]
+    assert seen * (1 - 1e-12) <= overpull(batches, lowest, highest) <= seen * step * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("batches", "lowest", "highest", "expected"),
+    [
+        ([7.0], 2.0, 7.0, 3.5),
+        ([2, 8], 1, 10, 4.0),  # the sums are 1, 2, 8, 10
+        ([8, 2], 1, 2, 2.0),  # x = 2 is left out
+        ([2, 100], 1, 3, 50.0),
+        ([2, 4], 1, 6, 2.0),  # ρ(1+ρ) = 6
+        ([2, 4, 12], 1, 18, 2.0),  # ρ(1+ρ)² = 18
+        ([2, 4, 13], 1, 18, 13 / 6),
+    ],
+)
+def test_overpulls_by_hand(batches, lowest, highest, expected):
+    assert overpull(batches, lowest, highest) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize(("ratio", "schedule"), [(5, [5]), (6, [2, 4]), (12, [3, 9]), (18, [2, 4, 12])])
+def test_the_least_overpull_by_hand(ratio, schedule):
+    assert minimax_overpull(len(schedule), ratio) == pytest.approx(schedule[0], rel=1e-12)
+    assert minimax_schedule(len(schedule), ratio) == pytest.approx(schedule, rel=1e-12)
+
+
+@st.composite
+def places(draw):
+    """A number of rounds, R, N and a schedule of the class in any order, far from the best or near it."""
+    rounds = draw(st.integers(1, 6))
+    ratio = least_ratio(rounds) * math.exp(draw(st.floats(0, 8)))
+    share = st.floats(0, 1).map(lambda u: u * math.log(ratio))
+    near = draw(st.booleans())
+    logs = draw(st.lists(st.floats(-0.3, 0.3) if near else share, min_size=rounds, max_size=rounds))
+    batches = np.maximum(np.exp(logs) * (minimax_schedule(rounds, ratio) if near else 1), 1)
+    batches *= max(1, ratio / batches.sum() * (1 + 1e-12))
+    return draw(st.permutations(batches.tolist())), ratio
+
+
+@settings(max_examples=600, deadline=None)
+@given(places(), st.floats(1e-3, 1e3))
+def test_no_schedule_of_the_class_overpulls_less_and_the_unit_does_not_matter(place, unit):
+    batches, ratio = place
+    found = overpull(batches, 1, ratio)
+    assert found >= minimax_overpull(len(batches), ratio) * (1 - 1e-11)
+    assert overpull([unit * q for q in batches], unit, unit * ratio) == pytest.approx(found, rel=1e-9)
+
+
+@pytest.mark.parametrize(("rounds", "ratio"), [(2, least_ratio(2)), (2, 400), (3, least_ratio(3)), (3, 5e3)])
+def test_a_search_reaches_the_least_overpull_and_does_not_beat_it(rounds, ratio):
+    rho = minimax_overpull(rounds, ratio)
+    assert rho * (1 - 1e-11) <= least_overpull(rounds, ratio, seed=5) <= rho * 1.001
+    generator, best = np.random.default_rng(6), math.inf
+    for _ in range(4000):  # the seed is fixed: nothing is left to chance
+        batches = ratio ** generator.random(rounds)
+        best = min(best, overpull(batches * max(1, ratio / batches.sum() * (1 + 1e-12)), 1, ratio))
+    assert rho * (1 - 1e-11) <= best <= rho * 1.5
+
+
+@pytest.mark.parametrize("rounds", [*range(1, 17), 20])
+@pytest.mark.parametrize("factor", [GOLDEN**2, 4.0, 10.0])
+def test_the_best_schedule_attains_the_root(rounds, factor):
+    ratio = max(factor**rounds, least_ratio(rounds) * (1 + 1e-12))
+    rho, schedule = minimax_overpull(rounds, ratio), minimax_schedule(rounds, ratio)
+    assert rho * (1 + rho) ** (rounds - 1) == pytest.approx(ratio, rel=1e-11)
+    assert schedule.sum() == pytest.approx(ratio, rel=1e-11)
+    assert (np.diff(schedule) >= 0).all()
+    found = overpull(schedule, 1, schedule.sum())
+    assert found == pytest.approx(rho, rel=1e-9)
+    assert found < 1.02 * rho  # planted: as a lower bound, a root 2 % too large is refuted
+    assert found >= printed_bound(rounds, ratio)
+    if factor >= 4:
+        assert rho >= 0.75 * ratio ** (1 / rounds) * (1 - 1e-12)
+    assert printed_bound(rounds, ratio) == pytest.approx(ratio ** (1 / rounds) / 8)
+
+
+@pytest.mark.parametrize(
+    ("batches", "lowest", "highest", "message"),
+    [
+        ([5, 5], 2, 2, "highest must be above lowest"),
+        ([5, 5], 2, NAN, "highest"),
+        ([5, 5], NAN, 9, "lowest"),
+        ([5, 5], 2, 10.01, "batches must add up .* 10.01, got 10"),
+        ([5, NAN], 2, 9, "batches must add up"),
+        ([NAN, NAN], 2, 9, "batches must each"),
+        ([9, 1], 2, 9, "batches must each .* got 1"),
+        ([], 2, 9, "batches must be a list"),
+        ([9] * 25, 2, 9, "batches must be a list of 1 to 24"),
+    ],
+)
+def test_what_is_no_schedule_of_the_class_is_named(batches, lowest, highest, message):
+    with pytest.raises(ValueError, match=message):
+        overpull(batches, lowest, highest)
+
+
+def test_rounds_and_ratios_outside_the_theorem_are_named():
+    for rounds in (0, 2.0, True):
+        for function in (minimax_overpull, minimax_schedule, printed_bound):
+            with pytest.raises(ValueError, match="rounds must be an integer of at least 1"):
+                function(rounds, 100.0)
+    for rounds, ratio in ((1, 0.99), (2, 4.23), (5, least_ratio(5) * 0.999), (3, -1), (3, NAN)):
+        for function in (minimax_overpull, minimax_schedule):
+            with pytest.raises(ValueError, match="ratio must be"):
+                function(rounds, ratio)
+
+
+def test_the_sawtooth_ends_below_n_and_its_top_is_the_overpull():
+    for batches, highest in (([2, 8], 2), ([2, 8], 10), ([2, 4, 13], 18)):
+        x, ratio = sawtooth(batches, 1, highest)
+        assert x.min() == 1
+        assert x.max() < highest
+        assert ratio.max() == pytest.approx(overpull(batches, 1, highest), rel=1e-14)
+    assert sawtooth([3.0], 1, 3, points=3)[1].tolist() == pytest.approx([3, math.sqrt(3)])
+
+
+@pytest.mark.parametrize(
+    ("call", "names"),
+    [
+        (lambda: printed_bound(2, NAN), "ratio .*nan"),
+        (lambda: printed_bound(2, -1), "ratio .*-1"),
+        (lambda: least_overpull(7, 100, 1), "rounds must be at most 6 .*7"),
+        (lambda: least_overpull(2, 0.5, 1), r"ratio must be above 1, got 0\.5"),
+    ],
+)
+def test_the_search_and_the_printed_bound_name_bad_input(call, names):
+    with pytest.raises(ValueError, match=names):
+        call()
+
+
+def test_huge_ratios_have_a_root_too():
+    rho = minimax_overpull(16, 1e100)
+    assert math.log(rho) + 15 * math.log1p(rho) == pytest.approx(100 * math.log(10), rel=1e-12)
