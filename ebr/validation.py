@@ -1,12 +1,14 @@
 """Checks of what callers pass in: every error names the argument, its value and the range it must lie in."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-__all__ = ["count", "in_unit_interval", "one_of", "positive", "whole"]
+__all__ = ["check_fields", "count", "in_unit_interval", "one_of", "positive", "whole"]
 
 MOST_PULLS = 2**53  # of one arm in one round: beyond it a sum of rewards is no longer exact
 
@@ -39,6 +41,28 @@ def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return str(value)
+
+
+# What the parameters of that name must be, whose ever they are.
+COMMON: dict[str, Callable[[str, Any], Any]] = {
+    "deadline": partial(whole, at_least=1),
+    "epsilon": in_unit_interval,
+    "delta": in_unit_interval,
+    "sigma": positive,
+}
+
+
+def check_fields(parameters: object, **checks: Callable[[str, Any], Any] | tuple[str, ...]) -> None:
+    """Check the fields of a frozen dataclass and keep what the checks return.
+
+    Those of a common name are checked by its rule, others by the given check, a function or the choices that
+    there are. Numbers become plain ones, so that equal parameters print alike and are seeded alike.
+    """
+    fields = vars(parameters)
+    for name, check in {**COMMON, **checks}.items():
+        if name in fields:
+            rule = partial(one_of, choices=check) if isinstance(check, tuple) else check
+            fields[name] = rule(name, fields[name])
 
 
 def count(pulls: float) -> int:

@@ -8,6 +8,8 @@ from statistics import NormalDist
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
+from ebr.algorithms.game import advance, drive, no_interval
+
 
 def elastic_batch_racing(pull, n_arms, deadline, epsilon, delta, sigma=0.5, again=False):
     """Follow the printed pseudo-code; `pull(arm)` draws one reward. Return pulls per arm, arm, rounds."""
@@ -78,13 +80,32 @@ class Seasons:
 def play(algorithm, rewards, /, **context):
     """Drive the coroutine on a table; return the list of what it asked for and the recommended arms."""
     replicates, n_arms = rewards.shape
-    game = algorithm.play(n_arms, replicates, **context)
-    asked = [next(game)]
-    while True:
-        try:
-            asked.append(game.send(rewards.pay(asked[-1])))
-        except StopIteration as end:
-            return asked, end.value
+    asked = []
+
+    def respond(pulls):
+        asked.append(pulls)
+        return rewards.pay(pulls)
+
+    return asked, drive(algorithm.play(n_arms, replicates, **context), respond)
+
+
+def overheard(game, hear):
+    """The same game; each round's pulls and sums are told to `hear` as well."""
+    turn = advance(game)
+    while turn.pulls is not None:
+        sums = yield turn.pulls
+        hear(turn.pulls, sums)
+        turn = advance(game, sums)
+    return turn.arms
+
+
+class Bare:
+    """What an algorithm of a test's own has beside its game."""
+
+    epsilon, sigma, deadline, one_pull_a_round = 0.1, math.inf, None, False
+
+    def deviation(self, pulls, n_arms):
+        return no_interval(pulls)
 
 
 def sequential_race(rewards, epsilon, delta, sigma, end):
@@ -255,11 +276,10 @@ def sharp_schedule(n_arms, deadline, epsilon, delta=0.05, sigma=0.5, model="sub-
 
 
 @dataclass
-class Diary:  # pulls the same in every run, whatever comes back, and keeps what it is sent
+class Diary(Bare):  # pulls the same in every run, whatever comes back, and keeps what it is sent
     rounds: tuple
-    epsilon: float = 0.1
 
-    def play(self, n_arms, replicates=1):
+    def play(self, n_arms, replicates=1, **_):
         self.sent = np.zeros((replicates, n_arms))
         for pulls in self.rounds:
             self.sent += yield np.tile(pulls, (replicates, 1))

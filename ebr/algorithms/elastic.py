@@ -2,15 +2,16 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game
+from ebr.algorithms.game import Game, Known, Lots
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import deviation
-from ebr.validation import count, in_unit_interval, one_of, positive, whole
+from ebr.validation import check_fields, count
 
 __all__ = ["ElasticBatchRacing"]
 
@@ -32,14 +33,14 @@ class ElasticBatchRacing:
         The rewards are σ-sub-Gaussian; ½ for rewards in [0, 1].
     schedule
         "scaled" has σ² in the pull counts, as every theorem does; "printed" leaves it out, as the
-        pseudo-code does (A1).
+        pseudo-code does.
     lone_survivor
         "stops" ends the race as soon as one arm is left, as the theorems need; "pulled again" plays one
-        more round first, as the pseudo-code does (A2).
+        more round first, as the pseudo-code does.
     returned_from
         "last round" recommends the best empirical mean among the arms pulled last, S_T, as printed;
         "after it" among those that also survive the last elimination, S_{T+1}, which is empty at T = 1:
-        the arm is then −1, none (A3).
+        the arm is then −1, none.
 
     Notes
     -----
@@ -55,16 +56,15 @@ class ElasticBatchRacing:
     schedule: str = "scaled"
     lone_survivor: str = "stops"
     returned_from: str = "last round"
+    one_pull_a_round: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        # Plain numbers, so that equal parameters print alike and are seeded alike.
-        object.__setattr__(self, "deadline", whole("deadline", self.deadline, 1))
-        object.__setattr__(self, "epsilon", in_unit_interval("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", in_unit_interval("delta", self.delta))
-        object.__setattr__(self, "sigma", positive("sigma", self.sigma))
-        one_of("schedule", self.schedule, ("scaled", "printed"))
-        one_of("lone_survivor", self.lone_survivor, ("stops", "pulled again"))
-        one_of("returned_from", self.returned_from, ("last round", "after it"))
+        check_fields(
+            self,
+            schedule=("scaled", "printed"),
+            lone_survivor=("stops", "pulled again"),
+            returned_from=("last round", "after it"),
+        )
 
     def pulls_by_round(self, n_arms: int) -> IntArray:
         """⌈80σ² log(nT/δ) ε^{−2t/T}⌉ for t = 1 … T: a survivor's pulls, all told, after each round."""
@@ -83,7 +83,9 @@ class ElasticBatchRacing:
         """η = ε/(n∧T): how far above the best lower bound an upper bound must reach to survive."""
         return self.epsilon / min(n_arms, self.deadline)
 
-    def play(self, n_arms: int, replicates: int = 1) -> Game:
+    def play(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
         slack = self.slack(n_arms)
         survivors = Survivors(n_arms, replicates)  # S_1, which the paper calls S_0

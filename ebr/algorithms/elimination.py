@@ -2,14 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ebr.algorithms.game import Game
+from ebr.algorithms.game import Game, Known, Lots, no_interval
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import iterated_log
-from ebr.validation import count, in_unit_interval, one_of, whole
+from ebr.validation import check_fields, count
 
 __all__ = ["AggressiveElimination", "DeltaElimination"]
 
@@ -22,7 +22,7 @@ class AggressiveElimination:
     the best 1 + m/ilog^{(r−1)}(m) are kept for r − 1 rounds and δ/2; once two or fewer are left, one more
     round decides. The algorithm needs the gap Δ between the two best arms; as in the paper it is given ε.
 
-    The source states neither how m/ilog is rounded nor that no more than m arms can be kept (A6); `rounding`
+    The source states neither how m/ilog is rounded nor that no more than m arms can be kept; `rounding`
     is "up" or "down".
     """
 
@@ -30,14 +30,19 @@ class AggressiveElimination:
     epsilon: float
     delta: float
     rounding: str = "up"
+    sigma: ClassVar[float] = 0.5  # its source is about rewards in [0, 1]
+    one_pull_a_round: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "deadline", whole("deadline", self.deadline, 1))
-        object.__setattr__(self, "epsilon", in_unit_interval("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", in_unit_interval("delta", self.delta))
-        one_of("rounding", self.rounding, ("up", "down"))
+        check_fields(self, rounding=("up", "down"))
 
-    def play(self, n_arms: int, replicates: int = 1) -> Game:
+    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
+        """None: the means are compared without intervals."""
+        return no_interval(pulls)
+
+    def play(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> Game:
         """Eliminate; how many arms are kept does not depend on the rewards, only which ones."""
         survivors = np.tile(np.arange(n_arms), (replicates, 1))
         rounds_left, log_term = self.deadline, math.log(8 / self.delta)
@@ -55,6 +60,19 @@ class AggressiveElimination:
             log_term += math.log(2)  # δ/2
 
 
+class Constants(NamedTuple):
+    """What the pseudo-code and the released code of kδER differ in, β₁ aside.
+
+    δ_{r+1} = δ/(later · 2^r), log(later · 2^T/δ) in round T, log(again · |S′|/δ) for S′; and whether the race
+    ends at once when one arm alone is left, set aside.
+    """
+
+    later: float
+    again: float
+    ends_at_once: bool
+
+
+CONSTANTS = {"published": Constants(2, 4, False), "released": Constants(8, 2, True)}
 DELTA_ELIMINATION_CONSTANT = 57  # the paper's appendix: Q = 57/ε² makes kδER (ε, δ)-PAC
 
 
@@ -68,7 +86,7 @@ class DeltaElimination:
     In round T the arms of S_T are pulled β_T Q log(2·2^T/δ) times, those of S′ Q log(4|S′|/δ) times, and the
     best empirical mean among them is returned. When S_{r+1} is empty the last round follows at once.
 
-    `constants` is "published" (the above) or "released", the authors' code (A5):
+    `constants` is "published" (the above) or "released", the authors' code:
     β₁ = 1 + ilog^{(T)}(n)/log(1/δ) if that fraction is at least 1 and else 1, δ_{r+1} = δ/(8·2^r),
     log(8·2^T/δ), log(2|S′|/δ), and the end at once when S_{r+1} is empty and one arm is set aside.
 
@@ -79,18 +97,22 @@ class DeltaElimination:
     epsilon: float
     delta: float
     constants: str = "published"
-    needs: ClassVar[tuple[str, ...]] = ("generator",)
+    sigma: ClassVar[float] = 0.5  # its source is about rewards in [0, 1]
+    one_pull_a_round: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "deadline", whole("deadline", self.deadline, 1))
-        object.__setattr__(self, "epsilon", in_unit_interval("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", in_unit_interval("delta", self.delta))
-        one_of("constants", self.constants, ("published", "released"))
+        check_fields(self, constants=tuple(CONSTANTS))
 
-    def play(self, n_arms: int, replicates: int = 1, generator: np.random.Generator | None = None) -> Game:
+    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
+        """None: the means are compared without intervals."""
+        return no_interval(pulls)
+
+    def play(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> Game:
         """Eliminate; the lots are drawn from the generator. |S_r| does not depend on the rewards."""
         generator = generator or np.random.default_rng()
-        released = self.constants == "released"
+        constants = CONSTANTS[self.constants]
         per_arm = DELTA_ELIMINATION_CONSTANT / self.epsilon**2  # Q
         survivors = np.tile(np.arange(n_arms), (replicates, 1))  # S_r
         aside = np.empty((replicates, 0), dtype=np.int64)  # S′
@@ -106,21 +128,23 @@ class DeltaElimination:
             if survivors.shape[1] == 0:
                 break
             beta *= size / (2 * survivors.shape[1])
-            delta = math.ldexp(self.delta / (8 if released else 2), -r)
-            log_term = math.log((8 if released else 2) / self.delta) + r * math.log(
-                2
-            )  # log(1/δ), also of 2^-2000
-        if released and survivors.shape[1] == 0 and aside.shape[1] == 1:
+            delta = math.ldexp(self.delta / constants.later, -r)
+            log_term = self._log_term(constants.later, r)
+        if constants.ends_at_once and survivors.shape[1] == 0 and aside.shape[1] == 1:
             return aside[:, 0]
-        last = math.log((8 if released else 2) / self.delta) + self.deadline * math.log(2)
+        last = self._log_term(constants.later, self.deadline)
         pulls = _pulls_of(survivors, count(beta * per_arm * last), n_arms)
         if aside.shape[1]:
-            again = math.log((2 if released else 4) * aside.shape[1] / self.delta)
+            again = math.log(constants.again * aside.shape[1] / self.delta)
             np.put_along_axis(pulls, aside, count(per_arm * again), axis=1)
         sums = yield pulls
         finalists = np.sort(np.hstack([survivors, aside]), axis=1)
-        rewards, counts = (np.take_along_axis(table, finalists, axis=1) for table in (sums, pulls))
-        return np.take_along_axis(finalists, (rewards / counts).argmax(axis=1)[:, None], axis=1)[:, 0]
+        totals, counts = (np.take_along_axis(table, finalists, axis=1) for table in (sums, pulls))
+        return np.take_along_axis(finalists, (totals / counts).argmax(axis=1)[:, None], axis=1)[:, 0]
+
+    def _log_term(self, factor: float, halvings: int) -> float:
+        """log(c 2^r/δ), also where 2^r itself is too large for a number."""
+        return math.log(factor / self.delta) + halvings * math.log(2)
 
     def _first_factor(self, n_arms: int) -> float:
         """β₁."""

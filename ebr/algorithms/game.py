@@ -1,11 +1,19 @@
 """What an algorithm is: a coroutine that asks for pulls, is sent sums of rewards, and returns arms."""
 
 from collections.abc import Callable, Generator
-from typing import Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
 
-__all__ = ["Algorithm", "Game"]
+__all__ = ["REWARDS", "Algorithm", "Game", "Known", "Lots", "Turn", "advance", "drive", "no_interval"]
+
+# What may be known of the rewards: that they lie in [0, 1], that they are normal with the algorithm's σ, or
+# only that they are σ-sub-Gaussian.
+REWARDS = ("bounded", "Gaussian", "sub-Gaussian")
+Known = str | None  # one of them; None, where nothing is said, is the last
+Lots = np.random.Generator | None
 
 # What an algorithm plays: it yields how often to pull each arm in the coming round (replicates × arms, a
 # row of zeros for a replicate that has ended), is sent the sums of the rewards, and returns the arm that
@@ -13,17 +21,69 @@ __all__ = ["Algorithm", "Game"]
 Game = Generator[IntArray, FloatArray, IntArray]
 
 
+@runtime_checkable
 class Algorithm(Protocol):
-    """Anything with an ε and a `play(n_arms, replicates=1)` that starts a game.
-
-    An algorithm may name in `needs` what else `play` wants to be told: "bounded", whether rewards lie in
-    [0, 1]; "rewards", their model ("bounded", "Gaussian"); "generator", for lots of its own.
-    """
+    """All that is ever asked of an algorithm. By custom it is a frozen dataclass of its parameters."""
 
     @property
     def epsilon(self) -> float:
         """How far from the best the recommended arm may be."""
 
     @property
-    def play(self) -> Callable[..., Game]:
-        """Start a game on so many arms for so many independent replicates."""
+    def sigma(self) -> float:
+        """The guarantee is for σ-sub-Gaussian rewards; ½ for rewards in [0, 1]."""
+
+    @property
+    def deadline(self) -> int | None:
+        """The rounds at most; None if it knows no deadline."""
+
+    @property
+    def one_pull_a_round(self) -> bool:
+        """Whether each pull is a round of its own, however many are asked for at once."""
+
+    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
+        """The half-width of its interval around the mean of so many rewards; NaN if it has none."""
+
+    def play(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> Game:
+        """Start a game.
+
+        Parameters
+        ----------
+        n_arms, replicates
+            On so many arms, for so many independent replicates.
+        rewards
+            What is known of the rewards, one of `REWARDS`; None is "sub-Gaussian".
+        generator
+            For lots of its own, if it draws any.
+        """
+
+
+class Turn(NamedTuple):
+    """Where a game stands: the pulls that it asks for or, at its end, the arms that it recommends."""
+
+    pulls: IntArray | None
+    arms: IntArray | None
+
+
+def advance(game: Game, sums: FloatArray | None = None) -> Turn:
+    """Start a game or, with the sums of the rewards that it asked for, let it go on."""
+    try:
+        return Turn(next(game) if sums is None else game.send(sums), None)
+    except StopIteration as end:
+        return Turn(None, end.value)
+
+
+def drive(game: Game, respond: Callable[[IntArray], FloatArray]) -> IntArray:
+    """Play a game to its end: answer each round's pulls with the sums of their rewards; return the arms."""
+    turn = advance(game)
+    while turn.pulls is not None:
+        turn = advance(game, respond(turn.pulls))
+    assert turn.arms is not None
+    return turn.arms
+
+
+def no_interval(pulls: IntArray) -> FloatArray:
+    """The deviation of an algorithm that compares means and has no confidence intervals."""
+    return np.full(np.shape(pulls), np.nan)

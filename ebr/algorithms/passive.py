@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game
-from ebr.arrays import IntArray
+from ebr.algorithms.game import Game, Known, Lots, no_interval
+from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
-from ebr.validation import count, in_unit_interval, positive
+from ebr.validation import check_fields, count
 
 __all__ = ["Passive"]
 
@@ -20,13 +21,19 @@ class Passive:
     epsilon: float
     delta: float
     sigma: float = 0.5
+    deadline: ClassVar[int] = 1
+    one_pull_a_round: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", in_unit_interval("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", in_unit_interval("delta", self.delta))
-        object.__setattr__(self, "sigma", positive("sigma", self.sigma))
+        check_fields(self)
 
-    def play(self, n_arms: int, replicates: int = 1) -> Game:
+    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
+        """None: the means are compared without intervals."""
+        return no_interval(pulls)
+
+    def play(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> Game:
         """Pull every arm equally often, once."""
         pulls = count(SCHEDULE_CONSTANT * self.sigma**2 * math.log(n_arms / self.delta) / self.epsilon**2)
         sums = yield np.full((replicates, n_arms), pulls)

@@ -5,11 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game
+from ebr.algorithms.game import Game, Known, Lots
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.confidence import sequential_deviation
-from ebr.validation import in_unit_interval, one_of, positive
+from ebr.validation import check_fields
 
 __all__ = ["SequentialRacing"]
 
@@ -21,7 +21,7 @@ class SequentialRacing:
     EBR's elimination rule with η = ε/n (n∧∞) and the deviation of Jun et al. (AISTATS 2016), which holds
     for all counts at once; the rule is applied at the end of every sweep over the survivors. The race ends
     when one arm is left or, by default, when the leader's lower bound is at least every other survivor's
-    upper bound less ε. Waiting for one arm alone (`end="lone survivor"`) ignores ε (A4), and never ends if
+    upper bound less ε. Waiting for one arm alone (`end="lone survivor"`) ignores ε, and never ends if
     arms tie for ever.
 
     Notes
@@ -50,20 +50,19 @@ class SequentialRacing:
     delta: float
     sigma: float = 0.5
     end: str = "certified"
-    one_pull_a_round: ClassVar[bool] = True  # however many are asked for at once
-    needs: ClassVar[tuple[str, ...]] = ("bounded",)
+    deadline: ClassVar[None] = None
+    one_pull_a_round: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", in_unit_interval("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", in_unit_interval("delta", self.delta))
-        object.__setattr__(self, "sigma", positive("sigma", self.sigma))
-        one_of("end", self.end, ("certified", "lone survivor"))
+        check_fields(self, end=("certified", "lone survivor"))
 
     def deviation(self, pulls: IntArray | FloatArray | int, n_arms: int) -> FloatArray:
         """The half-width D of the confidence interval around the mean of so many rewards."""
         return sequential_deviation(pulls, n_arms, self.delta, self.sigma)
 
-    def play(self, n_arms: int, replicates: int = 1, bounded: bool = False) -> Game:
+    def play(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> Game:
         """Race one sweep at a time, or as many as are certain to decide nothing if rewards lie in [0, 1]."""
         slack = self.epsilon / n_arms
         survivors = Survivors(n_arms, replicates)
@@ -79,7 +78,7 @@ class SequentialRacing:
             # A certified leader: L_1 ≥ U_i − ε. As ε > η, this is so too when all the others are dropped.
             ended = lead >= width - self.epsilon * sweeps if self.end == "certified" else lead > reach
             survivors.end(ended)
-            if bounded:
+            if rewards == "bounded":
                 undecided = _certain_sweeps(sweeps, width, survivors.first - survivors.last(), slack)
                 if self.end == "certified":
                     until_end = _certain_sweeps(sweeps, width, np.minimum(lead, sweeps), self.epsilon)

@@ -8,16 +8,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammainccinv, ndtri
 
-from ebr.algorithms.game import Game
+from ebr.algorithms.game import REWARDS, Game, Known, Lots
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.confidence import fixed_count_deviation
 from ebr.theory.divergence import pair_divergence, pair_threshold
-from ebr.validation import count, in_unit_interval, one_of, positive, whole
+from ebr.validation import check_fields, count, one_of, positive
 
-__all__ = ["REWARDS", "SharpElasticBatchRacing"]
-
-REWARDS = ("sub-Gaussian", "Gaussian", "bounded")
+__all__ = ["SharpElasticBatchRacing"]
 
 
 @dataclass(frozen=True)
@@ -59,15 +57,10 @@ class SharpElasticBatchRacing:
     rewards: str | None = None
     start: float = 0.5
     split: str = "late"
-    needs: ClassVar[tuple[str, ...]] = ("rewards",)
+    one_pull_a_round: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "deadline", whole("deadline", self.deadline, 1))
-        object.__setattr__(self, "epsilon", in_unit_interval("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", in_unit_interval("delta", self.delta))
-        object.__setattr__(self, "sigma", positive("sigma", self.sigma))
-        object.__setattr__(self, "start", positive("start", self.start))
-        one_of("split", self.split, ("late", "equal"))
+        check_fields(self, start=positive, split=("late", "equal"))
         if self.rewards is not None:
             one_of("rewards", self.rewards, REWARDS)
         if self.rewards == "bounded" and self.sigma < 0.5:
@@ -111,13 +104,12 @@ class SharpElasticBatchRacing:
         """
         return fixed_count_deviation(pulls, self.delta / (n_arms * self.deadline), self.sigma)
 
-    def play(self, n_arms: int, replicates: int = 1, rewards: str | None = None) -> Game:
-        """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms.
-
-        `rewards` is what the problem says of them.
-        """
-        if rewards == "Gaussian" and self.rewards == "bounded":
-            raise ValueError("rewards must not be 'bounded' for Gaussian rewards, which have no bounds")
+    def play(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> Game:
+        """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
+        if self.rewards == "bounded" and rewards not in ("bounded", None):
+            raise ValueError(f"rewards must not be 'bounded' for {rewards} rewards, which have no bounds")
         if rewards == "bounded" and self.rewards == "Gaussian":
             warnings.warn("the rewards are not Gaussian: the algorithm's guarantee is void", stacklevel=2)
         log_terms = self.log_terms(n_arms, rewards)
@@ -161,5 +153,5 @@ class SharpElasticBatchRacing:
         A σ below ½ says more of rewards than that they are bounded.
         """
         if self.rewards is None and told == "bounded" and self.sigma < 0.5:
-            return REWARDS[0]
-        return self.rewards or told or REWARDS[0]
+            return "sub-Gaussian"
+        return self.rewards or told or "sub-Gaussian"

@@ -11,7 +11,8 @@ from typing import NoReturn
 import pandas as pd
 
 from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.algorithms.sharp import REWARDS, SharpElasticBatchRacing
+from ebr.algorithms.game import REWARDS
+from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.live.race import Race
 from ebr.live.rewards import from_file, from_words
 
@@ -143,7 +144,9 @@ def _parser() -> Parser:
         to.add_argument("--epsilon", type=float, required=True, help="how far from the best is good enough")
         to.add_argument("--delta", type=float, default=0.05, help="how likely a failure may be (0.05)")
         to.add_argument("--sigma", type=float, default=0.5, help="rewards are sigma-sub-Gaussian (0.5)")
-        to.add_argument("--rewards", choices=REWARDS, help="what is known of them, for sharp (sub-Gaussian)")
+        to.add_argument(
+            "--rewards", choices=REWARDS, help="what is known of them (bounded, if support says so)"
+        )
 
     starting = command(start)
     # The journal first: behind the arms it would be taken for one of them.

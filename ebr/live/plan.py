@@ -1,7 +1,7 @@
 """Planning an experiment before its first pull: what each round costs and decides, what one more buys."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -20,6 +20,7 @@ import pandas as pd
 __all__ = ["Plan", "plan"]
 
 MORE_ROUNDS = 3  # how far beyond the deadline to look
+KNOWN = "bounded"  # of rewards of which nothing is said, as where they are raced
 RUNS = 200  # simulated experiments behind a typical total
 
 
@@ -123,7 +124,7 @@ def plan(
     epsilon, delta
         The recommended arm is within ε of the best with probability at least 1 − δ.
     sigma, rewards
-        As in `SharpElasticBatchRacing`. ½ and "bounded" for rewards in [0, 1] (successes, scores).
+        As in `SharpElasticBatchRacing`. By default rewards lie in [0, 1] (successes, scores), as in `Race`.
 
     Notes
     -----
@@ -134,8 +135,8 @@ def plan(
     """
     whole("n_arms", n_arms, 2)
     algorithm = SharpElasticBatchRacing(deadline, epsilon, delta, sigma, rewards)
-    pulls = algorithm.pulls_by_round(n_arms)
-    widths = algorithm.width(pulls, algorithm.log_terms(n_arms))
+    pulls = algorithm.pulls_by_round(n_arms, KNOWN)
+    widths = algorithm.width(pulls, algorithm.log_terms(n_arms, KNOWN))
     rounds = pd.DataFrame(
         {
             "pulls": np.diff(pulls, prepend=0),
@@ -163,7 +164,7 @@ def _problems(n_arms: int, algorithm: SharpElasticBatchRacing) -> dict[str, Prob
         "spread": np.linspace(hard, easy, n_arms - 1),
         "easy": np.full(n_arms - 1, easy),
     }
-    bounded = algorithm.model(None) == "bounded"
+    bounded = algorithm.model(KNOWN) == "bounded"
     means = {name: 0.75 - np.append(0, gap) for name, gap in gaps.items()}
     return {name: Bernoulli(m) if bounded else Gaussian(m, algorithm.sigma) for name, m in means.items()}
 
@@ -172,13 +173,7 @@ def _typical(n_arms: int, algorithm: SharpElasticBatchRacing, deadlines: Iterabl
     """The worst case, and mean totals of simulated experiments, for several deadlines."""
     rows = {}
     for deadline in deadlines:
-        one = SharpElasticBatchRacing(
-            deadline,
-            algorithm.epsilon,
-            algorithm.delta,
-            algorithm.sigma,
-            algorithm.rewards or algorithm.model(None),
-        )
+        one = replace(algorithm, deadline=deadline, rewards=algorithm.model(KNOWN))
         problems = _problems(n_arms, one)
         typical = {name: simulate(one, problem, RUNS).pulls.mean() for name, problem in problems.items()}
         rows[deadline] = {"worst case": float(n_arms * one.pulls_by_round(n_arms).max()), **typical}

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from ebr.algorithms.game import Algorithm
+from ebr.algorithms.game import Algorithm, advance
 from ebr.arrays import FloatArray
 from ebr.live.journal import Event, Journal, JournalError
 from ebr.live.rewards import Support, checked_round
-from ebr.live.rules import algorithm_of, check_same, start
+from ebr.live.rules import algorithm_of, check_same, game_of, start
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,6 +44,9 @@ class Race:
         The file, by custom *.jsonl. It is locked until the race is closed or the process ends.
     support
         The closed interval in which every reward lies, or None for any finite number.
+    rewards
+        What else is known of them: "bounded", "Gaussian" or "sub-Gaussian". By default "bounded" where the
+        support lies in [0, 1], and else "sub-Gaussian".
 
     Attributes
     ----------
@@ -67,8 +70,10 @@ class Race:
         arms: Sequence[str],
         journal: str | os.PathLike[str],
         support: Support = (0.0, 1.0),
+        rewards: str | None = None,
     ) -> None:
-        first = start(algorithm, arms, support)  # refuses what cannot be raced before any file is touched
+        # Before any file is touched: this refuses what cannot be raced.
+        first = start(algorithm, arms, support, rewards)
         self._enter(Journal(journal), algorithm, first)
 
     @classmethod
@@ -107,13 +112,7 @@ class Race:
         self._support: Support = first["support"] and tuple(first["support"])
         self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
         self._rows: list[tuple[int, str, int, float, int, float]] = []  # of the history
-        context = {
-            "bounded": self._support is not None and self._support[0] >= 0 and self._support[1] <= 1,
-            "generator": np.random.default_rng(first.get("seed")),
-            "rewards": None,
-        }
-        needs = {name: context[name] for name in getattr(algorithm, "needs", ())}
-        self._game = algorithm.play(len(self.arms), 1, **needs)
+        self._game = game_of(algorithm, first)
         self._advance(None)
 
     def _fits(self, event: Event) -> bool:
@@ -173,13 +172,11 @@ class Race:
     def _advance(self, sums: FloatArray | None) -> None:
         """Let the coroutine go on to its next round, or to its end."""
         self._asked = False
-        try:
-            pulls = next(self._game) if sums is None else self._game.send(sums)
-        except StopIteration as end:
-            best = int(end.value[0])
+        pulls, arms = advance(self._game, sums)
+        if arms is not None:
             self.finished, self._coming = True, {}
-            self.recommendation: str | None = self.arms[best] if best >= 0 else None
-        else:
+            self.recommendation: str | None = self.arms[arms[0]] if arms[0] >= 0 else None
+        elif pulls is not None:
             self.round += 1
             self.finished, self.recommendation = False, None
             self._coming = {arm: int(n) for arm, n in zip(self.arms, pulls[0], strict=True) if n}
@@ -192,7 +189,7 @@ class Race:
     @property
     def rounds_left(self) -> int | None:
         """How many rounds remain at most, this one included; None if the algorithm has no deadline."""
-        deadline = getattr(self.algorithm, "deadline", None)
+        deadline = self.algorithm.deadline
         return 0 if self.finished else deadline and deadline - self.round + 1
 
     @property
@@ -204,7 +201,7 @@ class Race:
     def history(self) -> pd.DataFrame:
         """A row a round and arm: round, arm, its pulls and their sum; pulls so far (total), mean and bounds.
 
-        The bounds are NaN for an algorithm without a `deviation`.
+        The bounds are NaN for an algorithm without intervals.
         """
         frame = pd.DataFrame(self._rows, columns=["round", "arm", "pulls", "sum", "total", "mean"])
         kinds = {"round": int, "pulls": int, "sum": float, "total": int, "mean": float}
@@ -222,10 +219,8 @@ class Race:
 
     def _bounded(self, frame: pd.DataFrame, pulls: str) -> pd.DataFrame:
         """Add the confidence bounds of means of so many pulls, within the rewards' support."""
-        half_width: Any = np.nan
-        if hasattr(self.algorithm, "deviation"):
-            counts = np.maximum(frame[pulls].to_numpy(), 1)  # an arm without any has no mean, either
-            half_width = self.algorithm.deviation(counts, len(self.arms))
+        counts = np.maximum(frame[pulls].to_numpy(), 1)  # an arm without any has no mean, either
+        half_width = self.algorithm.deviation(counts, len(self.arms))
         low, high = self._support or (None, None)
         lower, upper = frame["mean"] - half_width, frame["mean"] + half_width
         return frame.assign(lower=lower.clip(lower=low), upper=upper.clip(upper=high))

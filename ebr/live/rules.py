@@ -9,18 +9,21 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
-from ebr.algorithms.game import Algorithm
+from ebr.algorithms.game import REWARDS, Algorithm, Game, advance
 from ebr.algorithms.passive import Passive
 from ebr.algorithms.sequential import SequentialRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.live.journal import Event, JournalError
 from ebr.live.rewards import Support
+from ebr.validation import one_of
 
-__all__ = ["algorithm_of", "check_same", "start"]
+__all__ = ["algorithm_of", "check_same", "game_of", "start"]
 
-FORMAT = 1
+FORMAT = 2  # 1 did not say what is known of the rewards
 # Whom a journal may name: nothing else is ever built from a file.
 ALGORITHMS: dict[str, Any] = {
     algorithm.__name__: algorithm
@@ -35,21 +38,49 @@ ALGORITHMS: dict[str, Any] = {
 }
 
 
-def start(algorithm: Algorithm, arms: Sequence[str], support: Support) -> Event:
+def start(algorithm: Algorithm, arms: Sequence[str], support: Support, rewards: str | None) -> Event:
     """Describe a race in a journal's first line; raise ValueError for what cannot be raced."""
-    if not hasattr(algorithm, "play") or not dataclasses.is_dataclass(algorithm):
-        raise ValueError(f"algorithm must be a dataclass with a method play, got {algorithm!r}")
+    if not isinstance(algorithm, Algorithm) or not dataclasses.is_dataclass(algorithm):
+        raise ValueError(
+            f"algorithm must be a dataclass and have all of ebr.algorithms.game.Algorithm, got {algorithm!r}"
+        )
     event: Event = {
         "event": "start",
         "format": FORMAT,
         "algorithm": type(algorithm).__name__,
-        "parameters": {field.name: getattr(algorithm, field.name) for field in dataclasses.fields(algorithm)},
+        "parameters": dataclasses.asdict(algorithm),
         "arms": _checked_arms(arms),
-        "support": _checked_support(support, algorithm),
+        "support": _checked_support(support, algorithm.sigma),
+        "rewards": _known(support, rewards),
+        "seed": secrets.randbits(64),  # so that a replay draws the same lots, if any
     }
-    if "generator" in getattr(algorithm, "needs", ()):
-        event["seed"] = secrets.randbits(64)  # so that a replay draws the same lots
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the race itself will warn
+        advance(game_of(algorithm, event))  # raises what the algorithm has against it
     return event
+
+
+def game_of(algorithm: Algorithm, first: Event) -> Game:
+    """Start the game that a journal's first line describes."""
+    known = first["rewards"] if first["format"] == FORMAT else _known_in_format_1(first)
+    generator = np.random.default_rng(first.get("seed"))
+    return algorithm.play(len(first["arms"]), rewards=known, generator=generator)
+
+
+def _known(support: Support, rewards: str | None) -> str:
+    """What is known of the rewards: what the caller says, else what their support says."""
+    inside = support is not None and _within(support, 0, 1)
+    if rewards is None:
+        return "bounded" if inside else "sub-Gaussian"
+    if one_of("rewards", rewards, REWARDS) == "bounded" and not inside:
+        raise ValueError(f"support must lie in [0, 1] for bounded rewards, got {support!r}")
+    return rewards
+
+
+def _known_in_format_1(first: Event) -> str | None:
+    """What a race of format 1 was told: sequential racing of the support, all others nothing."""
+    sequential = first["algorithm"] == SequentialRacing.__name__
+    return _known(first["support"], None) if sequential else None
 
 
 def _checked_arms(arms: Sequence[str]) -> list[str]:
@@ -63,16 +94,12 @@ def _checked_arms(arms: Sequence[str]) -> list[str]:
     return names
 
 
-def _checked_support(support: Support, algorithm: Algorithm) -> list[float] | None:
-    if getattr(algorithm, "rewards", None) == "bounded" and (support is None or not _within(support, 0, 1)):
-        raise ValueError(f"support must lie in [0, 1] for an algorithm of bounded rewards, got {support!r}")
+def _checked_support(support: Support, sigma: float) -> list[float] | None:
     if support is None:
         return None
     if not _within(support, -math.inf, math.inf):
         raise ValueError(f"support must be a pair of finite numbers (low, high), or None, got {support!r}")
     low, high = map(float, support)
-    # Those without a sigma are stated for rewards in [0, 1], that is for ½.
-    sigma = getattr(algorithm, "sigma", 0.5)
     if sigma < (high - low) / 2:
         warnings.warn(
             f"the algorithm's sigma, {sigma}, is below {(high - low) / 2}, which rewards between {low} and"
@@ -84,8 +111,9 @@ def _checked_support(support: Support, algorithm: Algorithm) -> list[float] | No
 
 def check_same(path: os.PathLike[str], there: Event, here: Event) -> None:
     """Raise JournalError if a journal belongs to another race, naming all that differs."""
-    differing = {key: ("none", value) for key, value in _rules(here).items()}
-    for key, value in _rules(there).items():
+    new = there.get("format") == FORMAT  # an old one does not say what it knows of the rewards
+    differing = {key: ("none", value) for key, value in _rules(here, new).items()}
+    for key, value in _rules(there, new).items():
         differing[key] = (value, differing.get(key, ("", "none"))[1])
     said = [f"{key} is {a!r} there and {b!r} here" for key, (a, b) in differing.items() if a != b]
     if said:
@@ -95,15 +123,16 @@ def check_same(path: os.PathLike[str], there: Event, here: Event) -> None:
         )
 
 
-def _rules(event: Event) -> dict[str, Any]:
+def _rules(event: Event, new: bool) -> dict[str, Any]:
     parameters: dict[str, Any] = event.get("parameters", {})
-    return {key: event.get(key) for key in ("format", "algorithm", "arms", "support")} | parameters
+    compared = ("algorithm", "arms", "support", *(["rewards"] if new else []))
+    return {key: event.get(key) for key in compared} | parameters
 
 
 def algorithm_of(path: os.PathLike[str], first: Event) -> Algorithm:
     """Build the algorithm that a journal's first line describes."""
     name, version = first.get("algorithm"), first.get("format")
-    if first["event"] != "start" or version != FORMAT or name not in ALGORITHMS:
+    if first["event"] != "start" or version not in (1, FORMAT) or name not in ALGORITHMS:
         raise JournalError(
             f"{path} is of a kind unknown here (format {version}, algorithm {name}): an algorithm of your own"
             " is passed to Race itself; a newer format needs a newer ebr"

@@ -2,14 +2,14 @@
 
 import hashlib
 import warnings
-from collections.abc import Generator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
 
 import numpy as np
 import pandas as pd
 
-from ebr.algorithms.game import Algorithm
+from ebr.algorithms.game import Algorithm, drive
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.validation import whole
@@ -73,10 +73,7 @@ def simulate(
     per_arm
         Keep every arm's number of pulls and sum of rewards as well (runs × arms).
     """
-    parts = [
-        _play(algorithm, race, replicates, problem.n_arms if per_arm else 0)
-        for replicates, race in blocks(algorithm, problem, runs, seed)
-    ]
+    parts = [_play(algorithm, problem, *block, per_arm) for block in blocks(algorithm, problem, runs, seed)]
     pulls, rounds, arm, *by_arm = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Simulation(problem, pulls, rounds, arm, *(by_arm if per_arm else ()))
 
@@ -85,24 +82,26 @@ def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> pd.DataFrame
     """Follow one run round by round: a row for each round and arm pulled in it.
 
     Columns: round, total (pulls of all arms so far), arm, its pulls so far and their mean, and the
-    confidence bounds lower and upper of an algorithm that has a `deviation`.
+    confidence bounds lower and upper, NaN for an algorithm without intervals.
     """
     check(algorithm, problem, seed)
     counts = np.zeros(problem.n_arms, dtype=np.int64)
     totals = np.zeros(problem.n_arms)
-    rows = []
-    rounds = _rounds(algorithm, problem, 1, _generator(algorithm, problem, seed, 0))
-    for number, (pulls, sums) in enumerate(rounds, start=1):
+    rows: list[tuple[float, ...]] = []
+    number = 0
+
+    def watch(pulls: IntArray, sums: FloatArray) -> None:
+        nonlocal counts, totals, number
         counts += pulls[0]
         totals += sums[0]
+        number += 1
         for arm in np.flatnonzero(pulls[0]):
-            rows.append((number, counts.sum(), arm, counts[arm], totals[arm] / counts[arm]))
+            rows.append((number, counts.sum(), int(arm), counts[arm], totals[arm] / counts[arm]))
+
+    race(algorithm, problem, 1, _generator(algorithm, problem, seed, 0), watch)
     frame = pd.DataFrame(rows, columns=["round", "total", "arm", "pulls", "mean"])
-    if hasattr(algorithm, "deviation"):
-        half_width = algorithm.deviation(frame["pulls"].to_numpy(), problem.n_arms)
-        frame["lower"] = frame["mean"] - half_width
-        frame["upper"] = frame["mean"] + half_width
-    return frame
+    half_width = algorithm.deviation(frame["pulls"].to_numpy(), problem.n_arms)
+    return frame.assign(lower=frame["mean"] - half_width, upper=frame["mean"] + half_width)
 
 
 Arms = IntArray | slice
@@ -128,26 +127,21 @@ def _(problem: Gaussian, arms: Arms, pulls: IntArray, generator: np.random.Gener
     return pulls * problem.means[arms, None] + problem.sigma * np.sqrt(pulls) * noise
 
 
-Rounds = Generator[tuple[IntArray, FloatArray], None, IntArray]
+Watch = Callable[[IntArray, FloatArray], None]
 
 
-def _rounds(
-    algorithm: Algorithm, problem: Problem, replicates: int, generator: np.random.Generator
-) -> Rounds:
-    """Play replicates side by side; yield each round's pulls and sums, return the recommended arms."""
-    rewards = "bounded" if isinstance(problem, Bernoulli) else "Gaussian"
-    context = {"bounded": rewards == "bounded", "generator": generator, "rewards": rewards}
-    needs = getattr(algorithm, "needs", ())
-    game = algorithm.play(problem.n_arms, replicates, **{name: context[name] for name in needs})
-    try:
-        pulls = next(game)
-        while True:
-            sums = _draw(problem, pulls.T, generator).T
-            yield pulls, sums
-            pulls = game.send(sums)
-    except StopIteration as end:
-        arm: IntArray = end.value
-        return arm
+def race(
+    algorithm: Algorithm, problem: Problem, replicates: int, generator: np.random.Generator, watch: Watch
+) -> IntArray:
+    """Play replicates side by side; `watch` sees each round's pulls and sums. Return the recommended arms."""
+
+    def respond(pulls: IntArray) -> FloatArray:
+        sums = _draw(problem, pulls.T, generator).T
+        watch(pulls, sums)
+        return sums
+
+    game = algorithm.play(problem.n_arms, replicates, rewards=problem.rewards, generator=generator)
+    return drive(game, respond)
 
 
 def _draw(problem: Problem, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
@@ -161,35 +155,33 @@ def _draw(problem: Problem, pulls: IntArray, generator: np.random.Generator) -> 
 
 def blocks(
     algorithm: Algorithm, problem: Problem, runs: int, seed: int
-) -> Generator[tuple[int, Rounds], None, None]:
-    """The races of so many runs, block by block: how many replicates, and their rounds."""
+) -> Iterator[tuple[int, np.random.Generator]]:
+    """So many runs, block by block: how many replicates, and the generator of their draws."""
     check(algorithm, problem, seed)
     size = max(1, CELLS_PER_BLOCK // problem.n_arms)
     for block, start in enumerate(range(0, whole("runs", runs, 1), size)):
-        replicates = min(size, runs - start)
-        yield replicates, _rounds(algorithm, problem, replicates, _generator(algorithm, problem, seed, block))
+        yield min(size, runs - start), _generator(algorithm, problem, seed, block)
 
 
 def _play(
-    algorithm: Algorithm, race: Rounds, replicates: int, counted_arms: int
+    algorithm: Algorithm, problem: Problem, replicates: int, generator: np.random.Generator, per_arm: bool
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray]:
     """Pulls, rounds, arms, and pulls and sums per arm of one block."""
-    total = np.zeros(replicates, dtype=np.int64)
-    rounds = np.zeros(replicates, dtype=np.int64)
+    counted_arms = problem.n_arms if per_arm else 0
+    total, rounds = np.zeros(replicates, dtype=np.int64), np.zeros(replicates, dtype=np.int64)
     arm_pulls = np.zeros((replicates, counted_arms), dtype=np.int64)
     arm_sums = np.zeros((replicates, counted_arms))
-    one_pull_a_round = getattr(algorithm, "one_pull_a_round", False)
-    while True:
-        try:
-            pulls, sums = next(race)
-        except StopIteration as end:
-            return total, rounds, end.value, arm_pulls, arm_sums
+
+    def watch(pulls: IntArray, sums: FloatArray) -> None:
+        nonlocal total, rounds, arm_pulls, arm_sums
         in_round = pulls.sum(axis=1)
         total += in_round
-        rounds += in_round if one_pull_a_round else in_round > 0
-        if counted_arms:
+        rounds += in_round if algorithm.one_pull_a_round else in_round > 0
+        if per_arm:
             arm_pulls += pulls
             arm_sums += sums
+
+    return total, rounds, race(algorithm, problem, replicates, generator, watch), arm_pulls, arm_sums
 
 
 def identity(algorithm: Algorithm, problem: Problem) -> bytes:
@@ -206,14 +198,14 @@ def _generator(algorithm: Algorithm, problem: Problem, seed: int, block: int) ->
 
 def check(algorithm: Algorithm, problem: Problem, seed: int) -> None:
     """Raise ValueError for what cannot be simulated; warn where the algorithm's guarantee is void."""
-    if not hasattr(algorithm, "play"):
-        raise ValueError(f"algorithm must have a method play, got {algorithm!r}")
+    if not isinstance(algorithm, Algorithm):
+        raise ValueError(f"algorithm must have all of ebr.algorithms.game.Algorithm, got {algorithm!r}")
     if draw_sums.dispatch(type(problem)) is draw_sums.dispatch(object):
         raise ValueError(f"problem must be Bernoulli or Gaussian, got {problem!r}")
     whole("seed", seed, 0)
-    sigma = getattr(algorithm, "sigma", np.inf)
-    if sigma < problem.sigma:
+    if algorithm.sigma < problem.sigma:
         warnings.warn(
-            f"the algorithm's sigma, {sigma}, is below the problem's, {problem.sigma}: its guarantee is void",
+            f"the algorithm's sigma, {algorithm.sigma}, is below the problem's, {problem.sigma}:"
+            " its guarantee is void",
             stacklevel=3,
         )

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.validation import in_unit_interval, positive, whole
+from ebr.validation import check_fields, in_unit_interval, whole
 
 __all__ = [
     "Bernoulli",
@@ -32,10 +32,10 @@ class Problem:
 
     means: FloatArray
     sigma: float
+    rewards: ClassVar[str] = "sub-Gaussian"  # what is known of them, for those who ask
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "means", _checked_means(self.means))
-        object.__setattr__(self, "sigma", positive("sigma", self.sigma))
+        check_fields(self, means=_checked_means)
 
     @property
     def n_arms(self) -> int:
@@ -86,11 +86,14 @@ class Bernoulli(Problem):
     """Arms that pay 1 with probability μ_i and else 0; rewards in [0, 1] are ½-sub-Gaussian."""
 
     sigma: float = field(default=0.5, init=False)
+    rewards: ClassVar[str] = "bounded"
 
 
 @dataclass(frozen=True, eq=False)
 class Gaussian(Problem):
     """Arms that pay N(μ_i, σ²)."""
+
+    rewards: ClassVar[str] = "Gaussian"
 
 
 def setup_1(n_arms: int = 100) -> Bernoulli:
@@ -153,13 +156,13 @@ def _checked_index(gamma: Sequence[int], deadline: int) -> IntArray:
     return index
 
 
-def _checked_means(means: Any) -> FloatArray:
+def _checked_means(name: str, means: Any) -> FloatArray:
     checked = np.array(means, dtype=np.float64)
     if checked.ndim != 1 or len(checked) < 2:
-        raise ValueError(f"means must be a list of at least 2 numbers, one an arm, got shape {checked.shape}")
+        raise ValueError(f"{name} must be a list of at least 2 numbers, got shape {checked.shape}")
     outside = ~((checked >= 0) & (checked <= 1))
     if outside.any():
         arm = int(outside.argmax())
-        raise ValueError(f"means must lie in [0, 1], got {checked[arm]} for arm {arm}")
+        raise ValueError(f"{name} must lie in [0, 1], got {checked[arm]} for arm {arm}")
     checked.flags.writeable = False
     return checked

@@ -4,7 +4,6 @@
 so that a statement "on E, …" meets E's corners, which no random race would ever visit.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -12,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.algorithms.game import drive
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.simulation.simulate import Rounds, blocks
+from ebr.simulation.simulate import blocks, race
 from ebr.theory.problems import Problem
 
 __all__ = ["Audit", "Played", "Round", "audit", "corners", "play_inside"]
@@ -45,25 +45,38 @@ def audit(algorithm: ElasticBatchRacing, problem: Problem, runs: int, seed: int 
     arm_pulls: list[IntArray] = []
     covered: list[BoolArray] = []
     arm: list[IntArray] = []
-    for replicates, race in blocks(algorithm, problem, runs, seed):
-        counts = np.zeros((replicates, problem.n_arms), dtype=np.int64)
-        totals = np.zeros((replicates, problem.n_arms))
-        held = np.ones(replicates, dtype=bool)
-        for number, (asked, sums) in enumerate(_kept_result(race, arm)):
-            counts += asked
-            totals += sums
-            miss = np.abs(totals / counts - problem.means) > algorithm.deviation(counts, problem.n_arms)
-            misses[number] += miss.sum(axis=0)
-            held &= ~miss.any(axis=1)
-        misses[number + 1 :] += miss.sum(axis=0)  # rounds that nobody played
-        arm_pulls.append(counts)
-        covered.append(held)
+    for replicates, generator in blocks(algorithm, problem, runs, seed):
+        block = _Watched(algorithm, problem, replicates, len(counted))
+        arm.append(race(algorithm, problem, replicates, generator, block.watch))
+        misses += block.all_misses()
+        arm_pulls.append(block.counts)
+        covered.append(block.held)
     return Audit(np.concatenate(arm_pulls), np.concatenate(arm), np.concatenate(covered), misses[played])
 
 
-def _kept_result(race: Rounds, results: list[IntArray]) -> Iterator[tuple[IntArray, FloatArray]]:
-    """The same rounds; what the race returns after them is added to the list."""
-    results.append((yield from race))
+class _Watched:
+    """The intervals of one block of races, as the rounds pass."""
+
+    def __init__(self, algorithm: ElasticBatchRacing, problem: Problem, replicates: int, rounds: int) -> None:
+        self.algorithm, self.problem = algorithm, problem
+        self.counts = np.zeros((replicates, problem.n_arms), dtype=np.int64)
+        self.totals = np.zeros((replicates, problem.n_arms))
+        self.held = np.ones(replicates, dtype=bool)
+        self.misses: list[IntArray] = []
+        self.rounds = rounds
+
+    def watch(self, asked: IntArray, sums: FloatArray) -> None:
+        self.counts += asked
+        self.totals += sums
+        width = self.algorithm.deviation(self.counts, self.problem.n_arms)
+        miss = np.abs(self.totals / self.counts - self.problem.means) > width
+        self.misses.append(miss.sum(axis=0))
+        self.held &= ~miss.any(axis=1)
+
+    def all_misses(self) -> IntArray:
+        """By round and arm; in rounds that nobody played an arm keeps its last interval."""
+        unplayed = self.rounds - len(self.misses)
+        return np.array(self.misses + [self.misses[-1]] * unplayed)
 
 
 class Round(NamedTuple):
@@ -101,12 +114,12 @@ def play_inside(algorithm: ElasticBatchRacing, problem: Problem, places: FloatAr
         Replicates × rounds × arms; rounds in which the ceiling asks for no new pull are left out.
     """
     n_arms, replicates = problem.n_arms, len(places)
-    game = algorithm.play(n_arms, replicates)
-    asked = next(game)
     counts = np.zeros((replicates, n_arms), dtype=np.int64)
     totals = np.zeros((replicates, n_arms))
     seen: list[tuple[BoolArray, int, FloatArray]] = []
-    while True:
+
+    def respond(asked: IntArray) -> FloatArray:
+        nonlocal counts, totals
         alive = asked > 0
         counts += asked
         pulled = int(counts.max())
@@ -114,11 +127,9 @@ def play_inside(algorithm: ElasticBatchRacing, problem: Problem, places: FloatAr
         sums = np.where(alive, pulled * means - totals, 0.0)
         totals += sums
         seen.append((alive, pulled, means))
-        try:
-            asked = game.send(sums)
-        except StopIteration as end:
-            arm: IntArray = end.value
-            break
+        return sums
+
+    arm = drive(algorithm.play(n_arms, replicates), respond)
     # A race that stops early has one arm left; after the last round nothing shows who would be.
     alone = np.arange(n_arms) == arm[:, None]
     last = seen[-1][0] if seen[-1][1] == algorithm.pulls_by_round(n_arms)[-1] else seen[-1][0] & alone

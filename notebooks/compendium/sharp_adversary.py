@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ebr.algorithms.game import drive
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.divergence import binary_entropy
-from ebr.theory.problems import Bernoulli, Problem
+from ebr.theory.problems import Problem
 
 __all__ = ["Played", "inside"]
 
@@ -27,14 +28,13 @@ def inside(algorithm: SharpElasticBatchRacing, problem: Problem, tables: int, se
     together: the proofs do not use that they do.
     """
     generator = np.random.default_rng(np.random.SeedSequence([seed, 93]))
-    told = "bounded" if isinstance(problem, Bernoulli) else "Gaussian"
+    told, n_arms = problem.rewards, problem.n_arms
     bounded = algorithm.model(told) == "bounded"
-    game = algorithm.play(problem.n_arms, tables, told)
-    schedule = algorithm.pulls_by_round(problem.n_arms, told)
-    log_terms = algorithm.log_terms(problem.n_arms, told)
-    pulls = next(game)
-    arm_pulls, sums = np.zeros(pulls.shape, dtype=np.int64), np.zeros(pulls.shape)
-    while True:
+    schedule, log_terms = algorithm.pulls_by_round(n_arms, told), algorithm.log_terms(n_arms, told)
+    arm_pulls, sums = np.zeros((tables, n_arms), dtype=np.int64), np.zeros((tables, n_arms))
+
+    def respond(pulls: IntArray) -> FloatArray:
+        nonlocal arm_pulls, sums
         arm_pulls += pulls
         pulled = int(arm_pulls.max())
         now = int(np.searchsorted(schedule, pulled))  # the round, from 0: the first with this count
@@ -47,10 +47,9 @@ def inside(algorithm: SharpElasticBatchRacing, problem: Problem, tables: int, se
             means = np.minimum(means, means[:, [problem.best]] + limits)
         new = np.where(pulls > 0, means * pulled - sums, 0)
         sums += new
-        try:
-            pulls = game.send(new)
-        except StopIteration as end:
-            return Played(end.value, arm_pulls)
+        return np.asarray(new)
+
+    return Played(drive(algorithm.play(n_arms, tables, rewards=told), respond), arm_pulls)
 
 
 def _limits(problem: Problem, width: float) -> FloatArray:

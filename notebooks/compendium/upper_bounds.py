@@ -1,7 +1,7 @@
 """Theorems 1 and 2 and what the text says of EBR's pulls, checked on random races and on the adversary's."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import product
 
@@ -14,10 +14,12 @@ from compendium.lemmas import Case
 from compendium.lineup import MakeElastic
 from compendium.problem_sets import Setting, problems_at_the_ends
 from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.algorithms.game import drive
+from ebr.arrays import FloatArray, IntArray
 from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
 from ebr.theory.bounds import iterated_log
-from ebr.theory.problems import Bernoulli, Gaussian, hardest, nonempty_partitions
+from ebr.theory.problems import Bernoulli, Gaussian, Problem, hardest, nonempty_partitions
 
 __all__ = ["c07", "c08", "c09", "c10", "c34", "c35", "c37", "c38", "c47", "printed_races"]
 
@@ -132,18 +134,23 @@ def c35(settings: Iterable[Setting], seed: int, make: MakeElastic = ElasticBatch
     asked = odd = 0
     for _, problem, epsilon, deadline, delta in settings:
         algorithm = make(deadline, epsilon, delta, problem.sigma)
-        allowed = np.diff(np.ceil(bounds.schedule(problem, epsilon, deadline, delta)), prepend=0)
-        game = algorithm.play(problem.n_arms, 50)
+        steps = np.diff(np.ceil(bounds.schedule(problem, epsilon, deadline, delta)), prepend=0)
+        allowed = iter(steps[steps > 0])  # a round without a new pull is not asked for
         generator = np.random.default_rng(np.random.SeedSequence([seed, 35]))
-        pulls = next(game)
-        for amount in allowed[allowed > 0]:
+
+        def respond(
+            pulls: IntArray,
+            problem: Problem = problem,
+            allowed: Iterator[float] = allowed,
+            generator: np.random.Generator = generator,
+        ) -> FloatArray:
+            nonlocal asked, odd
             asked += pulls.size
-            odd += int(((pulls != 0) & (pulls != amount)).sum())
-            try:
-                noise = problem.sigma * np.sqrt(pulls) * generator.standard_normal(pulls.shape)
-                pulls = game.send(pulls * problem.means + noise)
-            except StopIteration:
-                break
+            odd += int(((pulls != 0) & (pulls != next(allowed, 0))).sum())
+            noise = problem.sigma * np.sqrt(pulls) * generator.standard_normal(pulls.shape)
+            return np.asarray(pulls * problem.means + noise)
+
+        drive(algorithm.play(problem.n_arms, 50), respond)
     return Finding("C35", odd == 0, f"{odd} of {asked} requests are neither 0 nor the schedule's")
 
 

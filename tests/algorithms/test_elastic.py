@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from oracles import elastic_batch_racing
 
 import ebr
+from ebr.algorithms.game import drive
 
 
 class Table:
@@ -31,16 +32,15 @@ class Table:
 def play_one(algorithm, table):
     """Drive the coroutine for one replicate on a table; return pulls per arm, arm, rounds."""
     n_arms = len(table.means)
-    game = algorithm.play(n_arms)
-    pulls, rounds = next(game), 0
-    while True:
+    rounds = 0
+
+    def respond(pulls):
+        nonlocal rounds
         rounds += bool(pulls.any())
-        try:
-            pulls = game.send(
-                np.array([[table.pull(arm, count) for arm, count in enumerate(pulls[0])]], dtype=float)
-            )
-        except StopIteration as end:
-            return table.used, int(end.value[0]), rounds
+        return np.array([[table.pull(arm, count) for arm, count in enumerate(pulls[0])]], dtype=float)
+
+    (arm,) = drive(algorithm.play(n_arms), respond)
+    return table.used, int(arm), rounds
 
 
 def test_the_schedule_by_hand():

@@ -1,5 +1,7 @@
 """What every algorithm keeps: the rules of the game, and parameters in their range."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -33,9 +35,8 @@ FAMILY = {
 CONTEXT = {
     "published": lambda: {"generator": np.random.default_rng(2)},
     "released": lambda: {"generator": np.random.default_rng(2)},
-    "ahead": lambda: {"bounded": True},
-    "sweeping": lambda: {"bounded": False},
-    "until alone": lambda: {"bounded": True},
+    "ahead": lambda: {"rewards": "bounded"},
+    "until alone": lambda: {"rewards": "bounded"},
     "sharp, bounded": lambda: {"rewards": "bounded"},
 }
 ROUNDS = {"passive": lambda T: 1, "ahead": None, "sweeping": None, "until alone": None}
@@ -131,7 +132,7 @@ BAD = [
     ({"split": "early"}, r"^split must be one of 'late', 'equal', got 'early'$"),
     ({"start": 0}, r"^start must be a finite number above 0, got 0$"),
     ({"start": "1"}, r"^start must be a finite number above 0, got '1'$"),
-    ({"rewards": "good"}, r"^rewards must be one of 'sub-Gaussian', 'Gaussian', 'bounded', got 'good'$"),
+    ({"rewards": "good"}, r"^rewards must be one of 'bounded', 'Gaussian', 'sub-Gaussian', got 'good'$"),
     (
         {"rewards": "bounded", "sigma": 0.4},
         r"^sigma must be at least 0\.5 for bounded rewards, got 0\.4$",
@@ -145,7 +146,7 @@ BAD = [
         (algorithm, arguments, message)
         for algorithm in GOOD
         for arguments, message in BAD
-        if set(arguments) <= set(algorithm.__dataclass_fields__)
+        if set(arguments) <= {field.name for field in fields(algorithm)}
     ],
 )
 def test_bad_parameters_are_named_with_their_value_and_range(algorithm, arguments, message):

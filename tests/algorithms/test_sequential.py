@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass, field
 from functools import cache
-from typing import ClassVar
 
 import numpy as np
 import pytest
-from oracles import Rewards, play, sequential_race
+from oracles import Bare, Rewards, overheard, play, sequential_race
 
 import ebr
 from ebr.algorithms import sequential
@@ -66,11 +65,11 @@ def races(end):
     return played
 
 
-def disagreements(races, bounded):
+def disagreements(races, known):
     """On how many problems the coroutine pulls some arm more or less often, or recommends another."""
     wrong = 0
     for algorithm, tables, pulls, arms in races:
-        asked, arm = play(algorithm, Rewards(tables), bounded=bounded)
+        asked, arm = play(algorithm, Rewards(tables), rewards=known)
         wrong += np.count_nonzero((sum(asked) != pulls).any(axis=1) | (arm != arms))
     return wrong
 
@@ -82,19 +81,19 @@ both_ends = pytest.mark.parametrize("end", ["certified", "lone survivor"])
 def test_looking_ahead_changes_no_sequential_race(end):
     # An arm's pulls are the sweep at which it fell: equal pulls are equal eliminations, at equal times.
     assert sum(len(tables) for _, tables, _, _ in races(end)) == 2016
-    assert disagreements(races(end), bounded=True) == 0
+    assert disagreements(races(end), known="bounded") == 0
 
 
 @both_ends
 def test_one_sweep_at_a_time_is_the_plain_sequential_race(end):
-    assert disagreements(races(end), bounded=False) == 0
+    assert disagreements(races(end), known=None) == 0
 
 
 @both_ends
 def test_the_plain_loop_catches_a_look_ahead_that_is_a_third_too_long(end, monkeypatch):
     certain = sequential._certain_sweeps
     monkeypatch.setattr(sequential, "_certain_sweeps", lambda *state: 1.3 * certain(*state) + 1)
-    assert disagreements(races(end), bounded=True) >= 100
+    assert disagreements(races(end), known="bounded") >= 100
 
 
 @pytest.mark.parametrize("forgotten", ["a drop", "the end"])
@@ -108,7 +107,7 @@ def test_the_plain_loop_catches_a_look_ahead_that_forgets_one_decision(forgotten
             return np.full(gap.shape, 1e3) if decision == forgotten else certain(sweeps, width, gap, slack)
 
         monkeypatch.setattr(sequential, "_certain_sweeps", forgetful)
-        wrong += disagreements([race], bounded=True)
+        wrong += disagreements([race], known="bounded")
     assert wrong >= 100
 
 
@@ -116,7 +115,7 @@ def test_the_plain_loop_catches_a_look_ahead_that_forgets_one_decision(forgotten
 def test_the_problems_look_far_ahead_and_drop_arms_on_the_way(end):
     asks = sweeps = staggered = 0
     for algorithm, tables, pulls, _ in races(end):
-        asked, _ = play(algorithm, Rewards(tables), bounded=True)
+        asked, _ = play(algorithm, Rewards(tables), rewards="bounded")
         asks += sum(np.count_nonzero(ask.any(axis=1)) for ask in asked)
         sweeps += pulls.max(axis=1).sum()
         staggered += sum(len(set(row)) > 2 for row in pulls.tolist())
@@ -127,7 +126,7 @@ def test_the_problems_look_far_ahead_and_drop_arms_on_the_way(end):
 @both_ends
 def test_a_long_race_is_asked_for_in_few_rounds(end):
     tables = (np.random.default_rng(5).random((4, 3, PERIOD)) < [[[0.5], [0.45], [0.1]]]).astype(int)
-    asked, arm = play(ebr.SequentialRacing(0.05, 0.1, end=end), Rewards(tables), bounded=True)
+    asked, arm = play(ebr.SequentialRacing(0.05, 0.1, end=end), Rewards(tables), rewards="bounded")
     pulls = sum(asked)
     for replicate, table in enumerate(tables):
         expected = sequential_race(table.tolist(), 0.05, 0.1, 0.5, end)
@@ -136,22 +135,15 @@ def test_a_long_race_is_asked_for_in_few_rounds(end):
 
 
 @dataclass(frozen=True)
-class Watched:
+class Watched(Bare):
     """A sequential race that notes the largest number of pulls in each round it asks for."""
 
     algorithm: ebr.SequentialRacing
     asked: list = field(default_factory=list, repr=False)
-    needs: ClassVar = ("bounded",)
 
-    def play(self, n_arms, replicates=1, **context):
-        game = self.algorithm.play(n_arms, replicates, **context)
-        pulls = next(game)
-        while True:
-            self.asked.append(pulls.max())
-            try:
-                pulls = game.send((yield pulls))
-            except StopIteration as end:
-                return end.value
+    def play(self, n_arms, replicates=1, **known):
+        game = self.algorithm.play(n_arms, replicates, **known)
+        return overheard(game, lambda pulls, sums: self.asked.append(pulls.max()))
 
 
 def test_only_bounded_rewards_are_asked_for_ahead():
@@ -177,8 +169,8 @@ def test_replicates_that_have_ended_trouble_nobody():
     tables[1, 0, 1::2] = 1
     tables[1, 2, 3::4] = 1
     algorithm = ebr.SequentialRacing(0.3, 0.5, 0.3, end="lone survivor")
-    for bounded in (False, True):
-        asked, arm = play(algorithm, Rewards(tables), bounded=bounded)
+    for known in (None, "bounded"):
+        asked, arm = play(algorithm, Rewards(tables), rewards=known)
         assert arm.tolist() == [2, 1]
         pulls = sum(asked)
         for replicate, table in enumerate(tables):

@@ -17,7 +17,7 @@ RATES = {
     "15 µg split": (0.967, "Greenberg"),  # 116 of 120
 }
 BEST, BEST_RATE = "15 µg split", 0.967
-ALGORITHM = ebr.SharpElasticBatchRacing(3, 0.1, 0.2)
+ALGORITHM = ebr.SharpElasticBatchRacing(4, 0.03, 0.2)
 
 
 def test_the_candidates_respond_as_often_as_was_published():

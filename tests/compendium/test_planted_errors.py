@@ -33,6 +33,7 @@ from compendium import (
 )
 
 import ebr
+from ebr.algorithms.game import advance
 from ebr.theory import policies
 from ebr.theory.confidence import sequential_deviation
 
@@ -100,22 +101,21 @@ class SignFlipped(ebr.ElasticBatchRacing):
 class Meddling(ebr.ElasticBatchRacing):
     """Asks for one pull more of an arm that did well."""
 
-    def play(self, n_arms, replicates=1):
-        game = super().play(n_arms, replicates)
-        pulls = next(game)
-        while True:
+    def play(self, n_arms, replicates=1, **known):
+        game, more = super().play(n_arms, replicates, **known), 0
+        turn = advance(game)
+        while turn.pulls is not None:
+            pulls = turn.pulls + more * (turn.pulls > 0)
             sums = yield pulls
-            try:
-                pulls = game.send(sums)
-            except StopIteration as end:
-                return end.value
-            pulls = pulls + ((pulls > 0) & (sums > 0.7 * pulls.max()))
+            more = sums > 0.7 * pulls.max()
+            turn = advance(game, sums)
+        return turn.arms
 
 
 class Backwards(ebr.ElasticBatchRacing):
     """Spends the last round's pulls at once on easy problems, whose leader is clear, and few on hard ones."""
 
-    def play(self, n_arms, replicates=1):
+    def play(self, n_arms, replicates=1, **_):
         sums = yield np.full((replicates, n_arms), self.pulls_by_round(n_arms)[0])
         spread = np.ptp(sums, axis=1, keepdims=True) / self.pulls_by_round(n_arms)[0]
         yield np.repeat((spread * 1e6).astype(int) + 1, n_arms, axis=1)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium import problem_sets, sharp_adversary, sharp_racing
-from oracles import evidence, kl, log_term, play, sharp_schedule
+from oracles import evidence, kl, log_term, overheard, play, sharp_schedule
 from scipy.stats import binom, norm
 
 import ebr
@@ -56,16 +56,9 @@ class Watched(ebr.SharpElasticBatchRacing):
 
     seen = []  # noqa: RUF012
 
-    def play(self, n_arms, replicates=1, rewards=None):
-        game, self.seen[:] = super().play(n_arms, replicates, rewards), []
-        pulls = next(game)
-        while True:
-            sums = yield pulls
-            self.seen.append((pulls, sums))
-            try:
-                pulls = game.send(sums)
-            except StopIteration as end:
-                return end.value
+    def play(self, n_arms, replicates=1, **known):
+        game, self.seen[:] = super().play(n_arms, replicates, **known), []
+        return overheard(game, lambda *round_: self.seen.append(round_))
 
 
 def rounds_inside(model, problem, case, tables=400):

@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
 import ebr
+from ebr.algorithms.game import drive
 
 ARMS = tuning.configurations()
 ALGORITHM = ebr.SharpElasticBatchRacing(3, 0.15, 0.4, sigma=0.1)
@@ -100,16 +101,17 @@ def expected():
         name: [tuning.pull(ARMS[name], 1, list(ARMS).index(name), k) for k in range(pulls[-1])]
         for name in FEW
     }
-    game = ALGORITHM.play(3, rewards="bounded")
-    asked, taken, rows = next(game), np.zeros(3, dtype=int), []
-    while True:
+    taken, rows = np.zeros(3, dtype=int), []
+
+    def respond(asked):
+        nonlocal taken
         sums = [sum(rewards[name][a : a + b]) for name, a, b in zip(FEW, taken, asked[0], strict=True)]
         taken += asked[0]
-        rows += [(name, a, b) for name, a, b in zip(FEW, asked[0].tolist(), sums, strict=True) if a]
-        try:
-            asked = game.send(np.array([sums]))
-        except StopIteration as end:
-            return rows, FEW[end.value[0]]
+        rows.extend((name, a, b) for name, a, b in zip(FEW, asked[0].tolist(), sums, strict=True) if a)
+        return np.array([sums])
+
+    (arm,) = drive(ALGORITHM.play(3, rewards="bounded"), respond)
+    return rows, FEW[arm]
 
 
 def outcome(race):

@@ -54,7 +54,7 @@ def test_a_race_from_start_to_end_each_command_a_process_of_its_own(folder):
     assert said.startswith("Round 1 of at most 3\n")
     assert said.endswith("Next: python -m ebr ask trial.jsonl\n")
     status, said, _ = command("ask", "trial.jsonl")
-    pulls = ebr.SharpElasticBatchRacing(3, 0.2, 0.1).pulls_by_round(2)[0]
+    pulls = ebr.SharpElasticBatchRacing(3, 0.2, 0.1).pulls_by_round(2, "bounded")[0]
     assert status == 0
     assert f"\n  A {pulls:>10} {0:>13}\n" in said
     assert f"python -m ebr tell trial.jsonl A=SUM/{pulls} B=SUM/{pulls}\n" in said
@@ -220,7 +220,7 @@ def test_telling_twice_is_refused(run):
 
 
 def test_looking_is_possible_while_another_writes(run):
-    with Race(ebr.Passive(0.3, 0.1), ["A", "B"], "trial.jsonl") as race:
+    with Race(ebr.SequentialRacing(0.3, 0.1), ["A", "B"], "trial.jsonl") as race:
         race.ask()
         status, said = run("ask", "trial.jsonl")
         assert status == 2

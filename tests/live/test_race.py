@@ -17,8 +17,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from oracles import Bare
 
 import ebr
+from ebr.algorithms.game import drive
 from ebr.live.journal import Journal, JournalError
 from ebr.live.race import Race
 
@@ -51,24 +53,23 @@ def play(race, told=None):
     return asked
 
 
-def by_hand(algorithm, arms, **needs):
+def by_hand(algorithm, arms, known="bounded"):
     """The oracle: the same race without Race. What is asked for, and the arm, pulls and sums at the end."""
-    game = algorithm.play(len(arms), 1, **needs)
     pulled, sums, asked = dict.fromkeys(arms, 0), dict.fromkeys(arms, 0.0), []
-    try:
-        pulls = next(game)
-        while True:
-            asked.append({arm: int(n) for arm, n in zip(arms, pulls[0], strict=True) if n})
-            told = {
-                arm: math.fsum(reward(arm, number) for number in range(pulled[arm], pulled[arm] + n))
-                for arm, n in asked[-1].items()
-            }
-            for arm in told:
-                pulled[arm] += asked[-1][arm]
-                sums[arm] += told[arm]
-            pulls = game.send(np.array([[told.get(arm, 0.0) for arm in arms]]))
-    except StopIteration as end:
-        return asked, arms[end.value[0]], pulled, sums
+
+    def respond(pulls):
+        asked.append({arm: int(n) for arm, n in zip(arms, pulls[0], strict=True) if n})
+        told = {
+            arm: math.fsum(reward(arm, number) for number in range(pulled[arm], pulled[arm] + n))
+            for arm, n in asked[-1].items()
+        }
+        for arm in told:
+            pulled[arm] += asked[-1][arm]
+            sums[arm] += told[arm]
+        return np.array([[told.get(arm, 0.0) for arm in arms]])
+
+    (best,) = drive(algorithm.play(len(arms), rewards=known), respond)
+    return asked, arms[best], pulled, sums
 
 
 def agrees(race, asked_now, oracle, asked_before=0):
@@ -86,7 +87,7 @@ def agrees(race, asked_now, oracle, asked_before=0):
 def events(path):
     """What a journal says, but for when it was said."""
     told = Journal(path, readonly=True).events
-    return [{key: event[key] for key in event if key not in ("time", "checksum")} for event in told]
+    return [{key: event[key] for key in event if key not in ("time", "checksum", "seed")} for event in told]
 
 
 @pytest.mark.parametrize(
@@ -102,8 +103,7 @@ def events(path):
     ids=lambda value: type(value).__name__ if not isinstance(value, list) else "",
 )
 def test_every_algorithm_races_as_it_does_by_hand(algorithm, arms, path, unflushed):
-    needs = {name: {"bounded": True, "rewards": None}[name] for name in getattr(algorithm, "needs", ())}
-    oracle = by_hand(algorithm, arms, **needs)
+    oracle = by_hand(algorithm, arms)
     with Race(algorithm, arms, path) as race:
         assert agrees(race, play(race), oracle)
     with Race.open(path) as again:
@@ -125,12 +125,14 @@ def test_lots_are_drawn_once_and_for_all(path, unflushed):
                     break
                 asked.append(race.ask())
                 race.tell({arm: (pulls, pulls * means[arm]) for arm, pulls in asked[-1].items()})
-        game = algorithm.play(600, 1, np.random.default_rng(events(journal)[0]["seed"]))
-        pulls = next(game)
-        for expected in asked[:-1]:
-            assert {arms[arm]: pulls[0, arm] for arm in np.flatnonzero(pulls)} == expected
-            pulls = game.send(pulls * np.array([list(means.values())]))
-        assert {arms[arm]: pulls[0, arm] for arm in np.flatnonzero(pulls)} == asked[-1]
+        lots, again = np.random.default_rng(Journal(journal, readonly=True).events[0]["seed"]), []
+
+        def respond(pulls, again=again):
+            again.append({arms[arm]: pulls[0, arm] for arm in np.flatnonzero(pulls)})
+            return pulls * np.array([list(means.values())])
+
+        drive(algorithm.play(600, generator=lots), respond)
+        assert again == asked
         asides.add(tuple(asked[-1]))
     assert len(asides) > 1  # the first lot alone is one of 23: the same six times with probability 1.6e-7
 
@@ -243,6 +245,7 @@ def test_killed_again_and_again_the_race_ends_as_if_undisturbed(path):
     result = subprocess.run(
         [sys.executable, "-c", "import sys, test_race; test_race.kill_until_finished(sys.argv[1])", path],
         cwd=Path(__file__).parent,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
         capture_output=True,
         text=True,
         check=True,
@@ -492,12 +495,10 @@ def test_a_journal_of_other_decisions_is_refused(path, monkeypatch):
 
 
 @dataclass(frozen=True)
-class Coin:
+class Coin(Bare):
     """An algorithm of one's own."""
 
-    epsilon: float = 0.5
-
-    def play(self, n_arms, replicates=1):
+    def play(self, n_arms, replicates=1, **_):
         yield np.ones((replicates, n_arms), dtype=int)
         return np.full(replicates, -1)
 
@@ -521,7 +522,7 @@ def test_an_algorithm_of_ones_own_races_too(path):
     ("first", "says"),
     [
         ({"event": "ask", "round": 1, "pulls": {}}, "of a kind unknown here"),
-        ({"event": "start", "format": 2, "algorithm": "Passive"}, "format 2, .* needs a newer ebr"),
+        ({"event": "start", "format": 3, "algorithm": "Passive"}, "format 3, .* needs a newer ebr"),
         ({"event": "start", "format": 1, "algorithm": "os.system"}, "algorithm os.system"),
         (
             {"event": "start", "format": 1, "algorithm": "Passive", "parameters": {"luck": 1}},
@@ -534,7 +535,7 @@ def test_an_algorithm_of_ones_own_races_too(path):
                 "algorithm": "Passive",
                 "parameters": {"epsilon": 2, "delta": 0.1},
             },
-            "in",
+            r"another version of ebr \(epsilon must lie in \(0, 1\), got 2\)",
         ),
     ],
 )
@@ -571,7 +572,7 @@ def test_a_journal_without_a_race_is_named(path):
         ),
         ({"support": (0, math.inf)}, "finite"),
         ({"support": (0, 1, 2)}, "pair"),
-        ({"algorithm": "EBR"}, "algorithm must be a dataclass with a method play, got 'EBR'"),
+        ({"algorithm": "EBR"}, "algorithm must be a dataclass and have all of .*, got 'EBR'"),
         (
             {"algorithm": ebr.SharpElasticBatchRacing(2, 0.1, 0.1, rewards="bounded"), "support": (0, 2)},
             "bounded",

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from compendium import failure_probability
 from compendium.failure_probability import Hard
+from oracles import Bare
 from scipy.special import logsumexp
 from scipy.stats import binom, binomtest, norm
 
@@ -77,13 +78,13 @@ def test_two_bernoulli_arms_and_one_round_fail_as_binomial_sums_say(name, delta,
 
 
 @dataclass(frozen=True)
-class Stubborn:
+class Stubborn(Bare):
     """Recommends one arm whatever happens; where it looks good, a second round asks for more pulls of it."""
 
     arm: int
     epsilon: float = 0.1
 
-    def play(self, n_arms, replicates=1):
+    def play(self, n_arms, replicates=1, **_):
         sums = yield np.full((replicates, n_arms), 20)
         again = np.zeros((replicates, n_arms), dtype=int)
         again[:, self.arm] = np.where(sums[:, self.arm] > 10, 30, 0)

@@ -184,7 +184,7 @@ class Unknown:
         ({"seed": -1}, r"seed .* at least 0, got -1"),
         ({"problem": Unknown()}, r"problem must be Bernoulli or Gaussian, got Unknown"),
         ({"problem": "setup_1"}, r"problem must be Bernoulli or Gaussian, got 'setup_1'"),
-        ({"algorithm": "EBR"}, r"algorithm must have a method play, got 'EBR'"),
+        ({"algorithm": "EBR"}, r"algorithm must have all of ebr\.algorithms\.game\.Algorithm, got 'EBR'"),
     ],
 )
 def test_bad_input_is_named_before_anything_runs(arguments, names):
