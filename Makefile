@@ -22,7 +22,9 @@ READY := $(VENV)/ready
 endif
 
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
-MODULE := $(shell find ebr notebooks/compendium -name "*.py" -o -name "*.mplstyle")
+MODULE := $(shell find ebr -name "*.py" -o -name "*.mplstyle")
+# NOTEBOOK:MODULE for every compendium module that a notebook uses.
+NEEDS := $(shell $(PYTHON) tools/needs.py)
 EXECUTE := $(BIN)/python tools/execute.py
 
 # Kernels come from this environment, even where the user's home has one of the same name.
@@ -43,10 +45,14 @@ figures: $(NOTEBOOKS:notebooks/%=build/%) ## Execute every notebook and write fi
 # FORCE, when a file that the notebook wrote is no longer there.
 lost = $(shell cat build/$(1).written 2>/dev/null | while read -r file; do test -e "$$file" || echo FORCE; done)
 
-build/%.ipynb: notebooks/%.ipynb $(MODULE) tools/execute.py $(READY) build/parameters $$(sort $$(call lost,$$*))
+needed = $(patsubst $(1):%,notebooks/compendium/%.py,$(filter $(1):%,$(NEEDS)))
+
+build/%.ipynb: notebooks/%.ipynb $(MODULE) $$(call needed,$$*) tools/execute.py $(READY) build/parameters \
+               $$(sort $$(call lost,$$*))
 	@$(EXECUTE) $< $@ $(PARAMETERS)
 
-build/00-ledger.ipynb: $(wildcard claims.yaml)
+# The ledger joins what the other notebooks found, so it comes last.
+build/00-ledger.ipynb: $(wildcard claims.yaml) $(filter-out build/00-ledger.ipynb,$(NOTEBOOKS:notebooks/%=build/%))
 
 # Changes only when the parameters do, so that the same command twice does nothing.
 build/parameters: FORCE | $(READY)
@@ -68,8 +74,8 @@ notebooks: $(NOTEBOOKS:notebooks/%.ipynb=refresh-%) ## Re-execute the committed 
 refresh-%: $(READY) FORCE
 	@$(EXECUTE) --in-place notebooks/$*.ipynb
 
-ledger: $(READY) ## Copy the notebooks' evidence into claims.yaml and write the README's table
-	@$(BIN)/python -m compendium.ledger
+ledger: $(READY) ## Join claims.yaml with what the notebooks found; write the README's part and notebook 00
+	@$(BIN)/python tools/ledger.py
 	@$(EXECUTE) --in-place notebooks/00-ledger.ipynb
 
 bench: $(READY) ## Measure the simulator's speed against yardsticks in the same run

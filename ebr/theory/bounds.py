@@ -10,7 +10,7 @@ import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.confidence import SELF_NORMALISED, fixed_count_ratio
-from ebr.theory.divergence import bernoulli_kl, binary_entropy
+from ebr.theory.divergence import bernoulli_kl, relative_entropy
 from ebr.theory.problems import Problem, hardest_complexity
 from ebr.validation import in_unit_interval, positive, whole
 
@@ -200,7 +200,7 @@ def hpcm(delta: float) -> float:
 
 def hpcm_at(probability: float, delta: float) -> float:
     """The same proof with p in place of 1/6: c = 2 d(1 − p − δ, δ), for 1 − p − δ > δ."""
-    return 2 * float(binary_entropy(1 - probability - delta, delta)) if 1 - probability > 2 * delta else 0.0
+    return 2 * float(relative_entropy(1 - probability - delta, delta)) if 1 - probability > 2 * delta else 0.0
 
 
 def iterated_log(times: int, value: float, base: float = math.e) -> float:

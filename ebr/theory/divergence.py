@@ -9,7 +9,7 @@ from ebr.theory.problems import Gaussian, Problem
 
 __all__ = [
     "bernoulli_kl",
-    "binary_entropy",
+    "relative_entropy",
     "gaussian_kl",
     "log_likelihood_ratio",
     "pair_divergence",
@@ -19,7 +19,7 @@ __all__ = [
 HALVINGS = 60  # of an interval in [0, 1]: to the last digit
 
 
-def binary_entropy(x: ArrayLike, y: ArrayLike) -> FloatArray:
+def relative_entropy(x: ArrayLike, y: ArrayLike) -> FloatArray:
     """The binary relative entropy d(x, y) = x log(x/y) + (1−x) log((1−x)/(1−y)), with d(0,0) = d(1,1) = 0."""
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     return np.asarray(rel_entr(x, y) + rel_entr(1 - x, 1 - y))
@@ -27,7 +27,7 @@ def binary_entropy(x: ArrayLike, y: ArrayLike) -> FloatArray:
 
 def bernoulli_kl(x: float, y: float) -> float:
     """KL(Bernoulli(x), Bernoulli(y)) = d(x, y)."""
-    return float(binary_entropy(x, y))
+    return float(relative_entropy(x, y))
 
 
 def gaussian_kl(problem: Gaussian, other: Gaussian) -> FloatArray:
@@ -56,7 +56,7 @@ def pair_divergence(leader: ArrayLike, other: ArrayLike, shift: float) -> FloatA
     leader, other = np.broadcast_arrays(np.clip(leader, 0.0, 1.0), np.clip(other, 0.0, 1.0))
     if shift == 0:
         middle = (leader + other) / 2
-        return binary_entropy(leader, middle) + binary_entropy(other, middle)
+        return relative_entropy(leader, middle) + relative_entropy(other, middle)
     low, high = np.maximum(other - shift, 0), np.minimum(leader, 1 - shift)
     for _ in range(HALVINGS):
         p = (low + high) / 2
@@ -72,7 +72,7 @@ def pair_divergence(leader: ArrayLike, other: ArrayLike, shift: float) -> FloatA
         (np.minimum(leader, 1 - shift), np.minimum(leader + shift, 1)),
     )
     return np.asarray(
-        np.min([binary_entropy(leader, p) + binary_entropy(other, q) for p, q in places], axis=0)
+        np.min([relative_entropy(leader, p) + relative_entropy(other, q) for p, q in places], axis=0)
     )
 
 

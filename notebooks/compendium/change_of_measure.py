@@ -10,7 +10,7 @@ from compendium.findings import FALSE_ALARM, Finding
 from ebr.algorithms.game import Algorithm
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.simulation.simulate import simulate
-from ebr.theory.divergence import binary_entropy, gaussian_kl, log_likelihood_ratio
+from ebr.theory.divergence import relative_entropy, gaussian_kl, log_likelihood_ratio
 from ebr.theory.problems import Gaussian
 
 __all__ = ["c16", "close_pair", "identities"]
@@ -60,7 +60,7 @@ def identities(
     slope_p, slope_q = math.log(p * (1 - q) / (q * (1 - p))), (q - p) / (q * (1 - q))
     spread = math.hypot(slope_p * _mean(first)[1], slope_q * _mean(first_there)[1])
     rows.append(
-        ("Σ E[Ñ] KL ≥ d(P, P′)", mean, float(binary_entropy(p, q)), math.hypot(error, spread), "at least")
+        ("Σ E[Ñ] KL ≥ d(P, P′)", mean, float(relative_entropy(p, q)), math.hypot(error, spread), "at least")
     )
     return pd.DataFrame(rows, columns=["statement", "left", "right", "error", "relation"])
 

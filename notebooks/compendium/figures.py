@@ -2,10 +2,10 @@
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,9 +14,10 @@ from matplotlib.figure import Figure
 
 from ebr.live.plots import STYLE
 
-__all__ = ["COLUMN", "PAGE", "folder", "save", "style", "thin"]
+__all__ = ["COLUMN", "PAGE", "Save", "folder", "rounded", "saver", "significant", "style", "thin", "write"]
 
 COLUMN, PAGE = 3.4, 7.0  # inches: a journal's column and its full page
+DIGITS = 9  # significant ones: what a processor or an order of summation decides comes after them
 
 
 def style() -> None:
@@ -25,8 +26,19 @@ def style() -> None:
 
 
 def folder() -> Path:
-    """Where figures go: the folder named by EBR_FIGURES, else `figures` beside the module."""
+    """Where figures go: the folder named by EBR_FIGURES, else `figures` in the project."""
     return Path(os.environ.get("EBR_FIGURES") or Path(__file__).resolve().parents[2] / "figures")
+
+
+def significant(number: float) -> float:
+    """The number with the digits that are saved."""
+    return float(f"{number:.{DIGITS}g}")
+
+
+def rounded(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as it is saved, which is what a figure is to be drawn from."""
+    floats = table.select_dtypes("floating").columns
+    return table.assign(**{str(name): table[name].map(significant) for name in floats})
 
 
 def thin(trace: pd.DataFrame, points: int) -> pd.DataFrame:
@@ -36,48 +48,68 @@ def thin(trace: pd.DataFrame, points: int) -> pd.DataFrame:
     return trace[trace["round"].isin(rounds) | (trace["round"] == last)].reset_index(drop=True)
 
 
-def save(figure: Figure, name: str, data: pd.DataFrame, notebook: str, **parameters: Any) -> None:
-    """Write `name`.png, .svg and .pdf, and the plotted numbers to data/`name`.csv.
+class Save(Protocol):
+    """What `saver` returns."""
 
-    The files say where they come from (notebook, parameters, hash of the data) and nothing of when, so a
-    rerun writes the same bytes. Each appears under its name only when it is complete.
+    def __call__(self, figure: Figure, name: str, data: pd.DataFrame | Mapping[str, pd.DataFrame], /) -> None:
+        """Write `name`.png, .svg and .pdf, and the plotted numbers, one row a point.
 
-    Parameters
-    ----------
-    figure
-        The figure, drawn in the project's style.
-    name
-        The files' name, for instance "fig1".
-    data
-        What is plotted, one row a point.
-    notebook
-        The notebook that draws it.
-    parameters
-        Its parameters, the seed among them.
+        One table goes to data/`name`.csv, several to data/`name`-KEY.csv each. They must be `rounded`: a
+        figure is drawn from what is saved.
+        """
+
+
+def saver(notebook: str, **parameters: Any) -> Save:
+    """How a notebook saves its figures.
+
+    The files say where they come from (the notebook, *all* its parameters, a hash of the data) and nothing of
+    when, so a rerun writes the same bytes. Each appears under its name only when it is complete.
     """
-    table = data.to_csv(index=False, lineterminator="\n", float_format="%.12g").encode()
-    source = f"ebr notebook {notebook}"
-    settings = ", ".join(f"{key}={value}" for key, value in sorted(parameters.items()))
-    description = f"{source}; {settings}; data sha256 {hashlib.sha256(table).hexdigest()}"
-    metadata: dict[str, dict[str, str | None]] = {
-        "png": {"Title": name, "Source": source, "Description": description, "Software": "ebr"},
-        "svg": {"Title": name, "Source": source, "Description": description, "Date": None},
-        "pdf": {"Title": name, "Subject": description, "Keywords": source, "CreationDate": None},
-    }
-    _write(folder() / "data" / f"{name}.csv", lambda path: path.write_bytes(table))
-    for kind, facts in metadata.items():
-        _write(folder() / f"{name}.{kind}", partial(figure.savefig, format=kind, metadata=facts))
+
+    def save(figure: Figure, name: str, data: pd.DataFrame | Mapping[str, pd.DataFrame], /) -> None:
+        several = not isinstance(data, pd.DataFrame)
+        tables = {f"{name}-{key}": table for key, table in data.items()} if several else {name: data}
+        contents = {key: _csv(key, table) for key, table in tables.items()}
+        for key, content in contents.items():
+            write(f"data/{key}.csv", partial(_put, content=content))
+        source = f"ebr notebook {notebook}"
+        settings = ", ".join(f"{key}={value}" for key, value in sorted(parameters.items()))
+        digest = hashlib.sha256(b"".join(contents.values())).hexdigest()
+        description = f"{source}; {settings}; data sha256 {digest}"
+        metadata: dict[str, dict[str, str | None]] = {
+            "png": {"Title": name, "Source": source, "Description": description, "Software": "ebr"},
+            "svg": {"Title": name, "Source": source, "Description": description, "Date": None},
+            "pdf": {"Title": name, "Subject": description, "Keywords": source, "CreationDate": None},
+        }
+        for kind, facts in metadata.items():
+            write(f"{name}.{kind}", partial(figure.savefig, format=kind, metadata=facts))
+
+    return save
 
 
-def _write(path: Path, write: Callable[[Path], object]) -> None:
-    """Write beside the target, then rename: an interrupted run leaves no file that looks finished."""
+def write(name: str, put: Callable[[Path], object]) -> None:
+    """Write a file in the figures' folder: beside the target, then rename.
+
+    An interrupted run leaves no file that looks finished.
+    """
+    path = folder() / name
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        write(unfinished)
+        put(unfinished)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
     if manifest := os.environ.get("EBR_MANIFEST"):
         with open(manifest, "a", encoding="utf-8") as file:
             file.write(f"{path}\n")
+
+
+def _csv(name: str, table: pd.DataFrame) -> bytes:
+    if not rounded(table).equals(table):
+        raise ValueError(f"data of {name} must be rounded before it is drawn: use figures.rounded")
+    return table.to_csv(index=False, lineterminator="\n", float_format=f"%.{DIGITS}g").encode()
+
+
+def _put(path: Path, content: bytes) -> None:
+    path.write_bytes(content)

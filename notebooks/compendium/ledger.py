@@ -1,154 +1,121 @@
-"""The ledger, claims.yaml: every claim of the paper and what became of it.
+"""The ledger: every claim of the paper, and what became of it.
 
-A notebook records what its checks found; `make ledger` copies the evidence from the executed notebooks into
-the ledger and writes the README's table. The verdicts are written by hand: where a
-notebook's differs, that is an error.
+claims.yaml is written by hand alone: what is claimed, the verdict, and which check it rests on. The notebooks
+write what their checks found to figures/data/findings/. Here the two are joined.
 """
 
 import json
-import re
-import sys
 from collections import Counter
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import yaml
 
 from compendium.findings import VERDICTS
 
-__all__ = ["Claim", "dump", "ledger", "markdown", "recorded", "tally", "updated"]
+__all__ = ["DECIDED", "LEDGER", "ROOT", "Claim", "Entry", "claims", "found", "join", "markdown", "tally"]
 
 ROOT = Path(__file__).resolve().parents[2]
 LEDGER = ROOT / "claims.yaml"
-HEADER = """\
-# The ledger: what the paper claims, and what became of it. `make ledger` renews the evidence from the
-# notebooks, the README's table and this layout; all else is written by hand. `correction` is the corrected
-# statement, or the counter-example where a claim fails as stated; `false_alarm` the probability that chance
-# alone makes the check give another verdict than the true one.
-"""
-MARKS = ("<!-- ledger, written by `make ledger` -->", "<!-- end of ledger -->")
-DECIDED = VERDICTS[:3]  # those that a notebook can find
-LINE = re.compile(rf"^([CX]\d\d?) ({'|'.join(sorted(DECIDED, key=len, reverse=True))}): (.+)$", re.MULTILINE)
+FINDINGS = ROOT / "figures" / "data" / "findings"
+DECIDED = VERDICTS[:3]  # those that a check can find
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One entry of the ledger."""
+    """One entry of claims.yaml.
+
+    Attributes
+    ----------
+    id, place, statement
+        Its number, where the paper has it, and what it says.
+    hypotheses
+        What it assumes, where that matters.
+    verdict, correction
+        What became of it; the corrected statement, or the counter-example where it fails as stated.
+    basis
+        What the verdict rests on: proof, exact, simulation.
+    notebook, check
+        The notebook that checks it, and the function in `compendium` that does, for instance "lemmas.survival".
+    false_alarm
+        The probability that chance alone makes the check give another verdict than the true one.
+    """
 
     id: str
     place: str
     statement: str
     verdict: str
+    hypotheses: str = ""
     correction: str = ""
+    basis: str = ""
     notebook: str = ""
-    test: str = ""
+    check: str = ""
     false_alarm: str = ""
-    evidence: str = ""
 
 
-def ledger(path: Path = LEDGER) -> list[Claim]:
-    """Read the ledger; raise ValueError for an entry that is not one."""
+class Entry(NamedTuple):
+    """A claim, and what its check found: the finding as its file has it, None if it is not decided."""
+
+    claim: Claim
+    finding: dict[str, Any] | None
+
+
+def claims(path: Path = LEDGER) -> list[Claim]:
+    """Read claims.yaml; raise ValueError for an entry that is not one."""
     known = {field.name for field in fields(Claim)}
-    claims = []
+    read = []
     for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
         if not {"id", "place", "statement", "verdict"} <= set(entry) <= known:
             raise ValueError(f"an entry must have id, place, statement, verdict and of {known}, got {entry}")
         claim = Claim(**entry)
         if claim.verdict not in VERDICTS:
             raise ValueError(f"verdict of {claim.id} must be one of {VERDICTS}, got {claim.verdict!r}")
-        claims.append(claim)
-    twice = [name for name, count in Counter(claim.id for claim in claims).items() if count > 1]
+        read.append(claim)
+    twice = [name for name, count in Counter(claim.id for claim in read).items() if count > 1]
     if twice:
         raise ValueError(f"id must be unique in the ledger, got {', '.join(twice)} twice")
-    return claims
+    return read
 
 
-def recorded(notebook: Path) -> dict[str, tuple[str, str]]:
-    """The verdict and the evidence of each claim that an executed notebook has recorded."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    printed = ["".join(output.get("text", ())) for cell in cells for output in cell.get("outputs", ())]
-    return {claim: (verdict, evidence) for claim, verdict, evidence in LINE.findall("\n".join(printed))}
+def found(folder: Path = FINDINGS) -> dict[str, dict[str, dict[str, Any]]]:
+    """What each notebook's checks found: by notebook, then by claim."""
+    files = sorted(folder.glob("*.json"))
+    return {
+        path.stem: {f["claim"]: f for f in json.loads(path.read_text(encoding="utf-8"))} for path in files
+    }
 
 
-def tally(claims: list[Claim]) -> dict[str, int]:
+def join(entered: list[Claim], findings: dict[str, dict[str, dict[str, Any]]]) -> list[Entry]:
+    """Set each claim beside its finding; raise ValueError where the two differ, or one has no other."""
+    recorded = {(notebook, claim) for notebook, by_claim in findings.items() for claim in by_claim}
+    decided = {(claim.notebook, claim.id) for claim in entered if claim.verdict in DECIDED}
+    for notebook, claim_id in sorted(recorded ^ decided):
+        where = "claims.yaml has no such entry" if (notebook, claim_id) in recorded else "no such finding"
+        raise ValueError(f"{claim_id} of notebook {notebook}: {where}")
+    entries = []
+    for claim in entered:
+        finding = findings[claim.notebook][claim.id] if claim.verdict in DECIDED else None
+        if finding and finding["verdict"] != claim.verdict:
+            raise ValueError(f"{claim.id}: claims.yaml says {claim.verdict}, its check {finding['verdict']}")
+        entries.append(Entry(claim, finding))
+    return entries
+
+
+def tally(entered: list[Claim]) -> dict[str, int]:
     """How many claims have each verdict."""
-    return {verdict: sum(claim.verdict == verdict for claim in claims) for verdict in VERDICTS}
+    return {verdict: sum(claim.verdict == verdict for claim in entered) for verdict in VERDICTS}
 
 
-def markdown(claims: list[Claim]) -> str:
-    """The ledger as a table for people."""
+def markdown(entered: list[Claim], notebooks: str = "") -> str:
+    """Claims as a table for people; `notebooks` is the way to that folder from where it is read."""
     lines = [
         "| claim | where | what the paper says | verdict | what is so | notebook |",
         "|---|---|---|---|---|---|",
     ]
-    for claim in claims:
-        exists = (ROOT / "notebooks" / f"{claim.notebook}.ipynb").exists()
-        link = f"[{claim.notebook[:2]}](notebooks/{claim.notebook}.ipynb)" if exists else claim.notebook[:2]
+    for claim in entered:
+        link = f"[{claim.notebook[:2]}]({notebooks}{claim.notebook}.ipynb)" if claim.notebook else ""
         verdict = claim.verdict if claim.verdict in ("holds", "open") else f"**{claim.verdict}**"
         row = (claim.id, claim.place, claim.statement, verdict, claim.correction, link)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
     return "\n".join(lines)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Long texts folded, short ones on their line."""
-
-
-def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=">" if len(value) > 80 else None)
-
-
-_Dumper.add_representer(str, _text)
-
-
-def dump(claims: list[Claim]) -> str:
-    """The ledger's own text: entries in order, empty fields left out."""
-    entries = [
-        yaml.dump(
-            [{key: value for key, value in asdict(claim).items() if value}],
-            Dumper=_Dumper,
-            allow_unicode=True,
-            sort_keys=False,
-            width=108,
-        )
-        for claim in claims
-    ]
-    return HEADER + "\n" + "\n".join(entries)
-
-
-def updated(claims: list[Claim], notebooks: Path = ROOT / "notebooks") -> list[Claim]:
-    """The claims with the evidence of the notebooks that exist; ValueError where a verdict differs."""
-    renewed = []
-    for claim in claims:
-        path = notebooks / f"{claim.notebook}.ipynb"
-        if claim.verdict in DECIDED and path.exists():
-            verdict, evidence = recorded(path).get(claim.id, ("no verdict", ""))
-            if verdict != claim.verdict:
-                raise ValueError(f"{claim.id}: the ledger says {claim.verdict}, {path.name} {verdict}")
-            claim = Claim(**asdict(claim) | {"evidence": evidence})
-        renewed.append(claim)
-    return renewed
-
-
-def readme(text: str, claims: list[Claim]) -> str:
-    """The README with its table between the marks renewed."""
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in tally(claims).items() if count)
-    before, _, rest = text.partition(MARKS[0])
-    _, _, after = rest.partition(MARKS[1])
-    return f"{before}{MARKS[0]}\n{len(claims)} claims: {counts}.\n\n{markdown(claims)}\n{MARKS[1]}{after}"
-
-
-def main() -> None:
-    """Renew claims.yaml and the README's table."""
-    try:
-        claims = updated(ledger())
-    except ValueError as error:
-        sys.exit(str(error))
-    LEDGER.write_text(dump(claims), encoding="utf-8")
-    page = ROOT / "README.md"
-    page.write_text(readme(page.read_text(encoding="utf-8"), claims), encoding="utf-8")
-    print(", ".join(f"{count} {verdict}" for verdict, count in tally(claims).items()))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,7 @@
 """Who races in the figures: section 5's algorithms and ours, and the points of its sweeps."""
 
 from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,18 @@ from ebr.simulation.sweep import Point
 from ebr.theory.problems import Problem, setup_1, setup_2
 from ebr.validation import in_unit_interval, whole
 
-__all__ = ["ALGORITHMS", "SETUPS", "algorithms", "points", "ratio"]
+__all__ = [
+    "ALGORITHMS",
+    "LOOKS",
+    "SETUPS",
+    "Look",
+    "MakeElastic",
+    "MakeSharp",
+    "Maker",
+    "algorithms",
+    "points",
+    "ratio",
+]
 
 SETUPS: dict[str, Callable[[int], Problem]] = {"Setup 1": setup_1, "Setup 2": setup_2}
 Maker = Callable[[int, float, float], Algorithm]
@@ -30,6 +42,30 @@ ALGORITHMS: dict[str, Maker] = {
     "passive": lambda deadline, epsilon, delta: Passive(epsilon, delta),
 }
 WITHOUT_DEADLINE = ("sequential", "passive")
+
+
+class Look(NamedTuple):
+    """How an algorithm looks in every figure: told apart by marker and dash, too, not by colour alone."""
+
+    color: str
+    marker: str
+    dash: str
+
+    def line(self, **more: Any) -> dict[str, Any]:
+        """As keyword arguments of matplotlib's plot and errorbar."""
+        return {"color": self.color, "marker": self.marker, "ls": self.dash, "ms": 2.5} | more
+
+
+LOOKS: dict[str, Look] = {
+    "EBR": Look("C0", "o", "-"),
+    "kδER": Look("C1", "s", "--"),
+    "AE": Look("C2", "^", "-."),
+    "sequential": Look("C3", "D", ":"),
+    "passive": Look("C4", "v", "-"),
+    "sharp": Look("C5", "P", "-"),
+    "sharp, [0, 1]": Look("black", "X", "--"),
+    "sharp, Gaussian": Look("0.5", "*", "-"),
+}
 
 
 def points(

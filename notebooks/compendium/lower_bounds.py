@@ -15,7 +15,7 @@ from ebr.arrays import FloatArray
 from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
 from ebr.theory.bounds import hpcm, hpcm_at, iterated_log
-from ebr.theory.divergence import binary_entropy
+from ebr.theory.divergence import relative_entropy
 from ebr.theory.problems import hardest, nonempty_partitions
 
 __all__ = ["c12", "c13", "c14", "c15", "c17", "c39", "c40", "c41", "c44", "c48", "costs"]
@@ -107,7 +107,7 @@ def c13(table: pd.DataFrame, factor: float = 4 / 3) -> Finding:
     two = table[table["n_arms"] == 2]
     # In the last bin: against (2σ²/3) log(1/2δ) · 2ε^{−2}.
     deltas = np.geomspace(1e-12, 0.15, 2000)
-    last = 8 * binary_entropy(5 / 12, deltas) / (4 / 3 * np.log(1 / (2 * deltas)))
+    last = 8 * relative_entropy(5 / 12, deltas) / (4 / 3 * np.log(1 / (2 * deltas)))
     by_the_proof = (2 / 3) / 2  # (2σ²/3)/(Δ+ε)², and H = 2/(Δ+ε)²
     evidence = (
         f"the paper's proof gives {by_the_proof:.3g} σ² log(1/2δ) H(ν), shifting both arms {factor:.3g}; in "
@@ -148,9 +148,9 @@ def c39(constant: float = 160) -> Finding:
 def c14(base: float = 2.4, weight: float = 1 / 3, least: float = 1 / 25) -> Finding:
     """Check C14: d(δ,1−δ) ≥ log(1/2.4δ), d(2/3,x) ≥ ⅓ log(1/2x), d(3/32,1/32) ≥ 1/25; on fine grids."""
     x = np.concatenate([np.geomspace(1e-300, 1e-3, 2000), np.linspace(1e-3, 1 - 1e-9, 200001)])
-    first = binary_entropy(x, 1 - x) - np.log(1 / (base * x))
-    second = binary_entropy(2 / 3, x) - weight * np.log(1 / (2 * x))
-    third = float(binary_entropy(3 / 32, 1 / 32))
+    first = relative_entropy(x, 1 - x) - np.log(1 / (base * x))
+    second = relative_entropy(2 / 3, x) - weight * np.log(1 / (2 * x))
+    third = float(relative_entropy(3 / 32, 1 / 32))
     evidence = (
         f"least difference of the first {first.min():.4f} at δ = {x[first.argmin()]:.3f}, of the second "
         f"{second.min():.4f} at x = {x[second.argmin()]:.3f} (exactly ⅓ log(32/27) = "

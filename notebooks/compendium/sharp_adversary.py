@@ -7,7 +7,7 @@ import numpy as np
 from ebr.algorithms.game import drive
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.divergence import binary_entropy
+from ebr.theory.divergence import relative_entropy
 from ebr.theory.problems import Problem
 
 __all__ = ["Played", "inside"]
@@ -88,6 +88,6 @@ def _kl_end(mean: FloatArray | float, level: FloatArray, side: float) -> FloatAr
     inner, outer = np.broadcast_arrays(np.asarray(mean, dtype=np.float64) + 0 * level, side)
     for _ in range(50):
         middle = (inner + outer) / 2
-        allowed = binary_entropy(middle, mean) <= level
+        allowed = relative_entropy(middle, mean) <= level
         inner, outer = np.where(allowed, middle, inner), np.where(allowed, outer, middle)
     return np.asarray(inner)

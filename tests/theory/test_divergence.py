@@ -14,7 +14,7 @@ from scipy.stats import norm
 import ebr
 from ebr.theory.divergence import (
     bernoulli_kl,
-    binary_entropy,
+    relative_entropy,
     gaussian_kl,
     log_likelihood_ratio,
     pair_divergence,
@@ -130,14 +130,14 @@ def test_means_that_rounding_keeps_just_off_an_end_have_a_finite_divergence(shif
 
 
 @pytest.mark.parametrize(("x", "y"), [(0.5, 0.25), (0.1, 0.9), (2 / 3, 1e-9), (3 / 32, 1 / 32)])
-def test_the_binary_entropy_by_hand(x, y):
+def test_the_relative_entropy_by_hand(x, y):
     expected = x * math.log(x / y) + (1 - x) * math.log((1 - x) / (1 - y))
     assert bernoulli_kl(x, y) == pytest.approx(expected, rel=1e-12)
-    assert binary_entropy([x, 0, 1], y) == pytest.approx([expected, -math.log1p(-y), -math.log(y)])
+    assert relative_entropy([x, 0, 1], y) == pytest.approx([expected, -math.log1p(-y), -math.log(y)])
 
 
-def test_the_binary_entropy_at_its_ends():
-    assert binary_entropy([0, 1, 0.3, 0, 1, 0.5], [0, 1, 0.3, 1, 0, 0]).tolist() == [0] * 3 + [math.inf] * 3
+def test_the_relative_entropy_at_its_ends():
+    assert relative_entropy([0, 1, 0.3, 0, 1, 0.5], [0, 1, 0.3, 1, 0, 0]).tolist() == [0] * 3 + [math.inf] * 3
 
 
 def test_the_gaussian_divergence_is_the_integral_over_the_density():

@@ -1,0 +1,91 @@
+"""Algorithms with an error planted in their mathematics: a width, a count, a rule that is wrong."""
+
+import numpy as np
+
+import ebr
+from ebr.algorithms.game import advance
+
+
+class TooNarrow(ebr.ElasticBatchRacing):
+    def deviation(self, pulls, n_arms):
+        return 0.2 * super().deviation(pulls, n_arms)
+
+
+class TooFewPulls(ebr.ElasticBatchRacing):
+    def pulls_by_round(self, n_arms):
+        return np.ceil(super().pulls_by_round(n_arms) / 1000).astype(int)
+
+
+class SharpTooFewPulls(ebr.SharpElasticBatchRacing):
+    def pulls_by_round(self, n_arms, rewards=None):
+        return super().pulls_by_round(n_arms, rewards) // 2 + 1
+
+
+class SharpWithoutUnion(ebr.SharpElasticBatchRacing):
+    def log_terms(self, n_arms, rewards=None):
+        return super().log_terms(2, rewards)
+
+
+class SharpEager(ebr.SharpElasticBatchRacing):
+    def certified(self, leader, runner_up, *place):
+        return super().certified(leader, runner_up - 2 * self.epsilon, *place)
+
+
+class SharpNarrow(ebr.SharpElasticBatchRacing):
+    def reach(self, *place):
+        return super().reach(*place) / 2
+
+
+class SharpRoundedCarelessly(ebr.SharpElasticBatchRacing):
+    def reach(self, leader, *place):
+        # Where nobody is to be dropped, leader − leader may be just above 0: arms without a success go.
+        return np.minimum(super().reach(leader, *place), leader)
+
+
+class SharpWide(ebr.SharpElasticBatchRacing):
+    def reach(self, *place):
+        return super().reach(*place) * 2
+
+
+class TooManyPulls(ebr.ElasticBatchRacing):
+    def pulls_by_round(self, n_arms):
+        return super().pulls_by_round(n_arms) * 6 // 5
+
+
+class LooseRule(ebr.ElasticBatchRacing):
+    def slack(self, n_arms):
+        return 3 * self.epsilon
+
+
+class SignFlipped(ebr.ElasticBatchRacing):
+    def slack(self, n_arms):
+        return -super().slack(n_arms)
+
+
+class Meddling(ebr.ElasticBatchRacing):
+    """Asks for one pull more of an arm that did well."""
+
+    def play(self, n_arms, replicates=1, **known):
+        game, more = super().play(n_arms, replicates, **known), 0
+        turn = advance(game)
+        while turn.pulls is not None:
+            pulls = turn.pulls + more * (turn.pulls > 0)
+            sums = yield pulls
+            more = sums > 0.7 * pulls.max()
+            turn = advance(game, sums)
+        return turn.arms
+
+
+class Backwards(ebr.ElasticBatchRacing):
+    """Spends the last round's pulls at once on easy problems, whose leader is clear, and few on hard ones."""
+
+    def play(self, n_arms, replicates=1, **_):
+        sums = yield np.full((replicates, n_arms), self.pulls_by_round(n_arms)[0])
+        spread = np.ptp(sums, axis=1, keepdims=True) / self.pulls_by_round(n_arms)[0]
+        yield np.repeat((spread * 1e6).astype(int) + 1, n_arms, axis=1)
+        return sums.argmax(axis=1)
+
+
+class OnePull(ebr.ElasticBatchRacing):
+    def pulls_by_round(self, n_arms):
+        return np.ones(self.deadline, dtype=int)
