@@ -8,7 +8,7 @@ from scipy.special import expit, logit, logsumexp
 from scipy.stats import beta, norm
 
 from ebr.algorithms.game import Algorithm
-from ebr.arrays import FloatArray
+from ebr.arrays import FloatArray, twelve_digits
 from ebr.simulation.simulate import simulate
 from ebr.theory.divergence import log_likelihood_ratio
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
@@ -93,7 +93,7 @@ def _tilted(problem: Problem, arm: int, margin: float) -> Problem:
     tilted[arm] = middle + margin * gap / 2
     if isinstance(problem, Gaussian):
         return Gaussian(np.clip(tilted, 0, 1), problem.sigma)
-    return Bernoulli(expit(tilted))
+    return Bernoulli(twelve_digits(expit(tilted)))
 
 
 def _log_weights(algorithm: Algorithm, problem: Problem, arm: int, runs: int, seed: int) -> FloatArray:

@@ -9,11 +9,11 @@ from ebr.theory.problems import Gaussian, Problem
 
 __all__ = [
     "bernoulli_kl",
-    "relative_entropy",
     "gaussian_kl",
     "log_likelihood_ratio",
     "pair_divergence",
     "pair_threshold",
+    "relative_entropy",
 ]
 
 HALVINGS = 60  # of an interval in [0, 1]: to the last digit

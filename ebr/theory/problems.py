@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
 from ebr.validation import check_fields, in_unit_interval, whole
 
 __all__ = [
@@ -136,7 +136,7 @@ def hardest(
     index = _checked_index(gamma, deadline)
     if not 0 <= shrink <= 1:
         raise ValueError(f"shrink must lie in [0, 1], got {shrink}")
-    smallest = in_unit_interval("epsilon", epsilon) ** (index / deadline) * (1 + 1e-9)
+    smallest = twelve_digits(in_unit_interval("epsilon", epsilon) ** (index / deadline) * (1 + 1e-9))
     gaps = smallest * np.where(index == deadline, shrink, 1)
     gaps[index.argmax()] = 0.0  # the best arm: the first of those that share the hardest bin
     if 1 - epsilon - gaps.max() < 0:

@@ -10,7 +10,7 @@ from compendium.findings import FALSE_ALARM, Finding
 from ebr.algorithms.game import Algorithm
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.simulation.simulate import simulate
-from ebr.theory.divergence import relative_entropy, gaussian_kl, log_likelihood_ratio
+from ebr.theory.divergence import gaussian_kl, log_likelihood_ratio, relative_entropy
 from ebr.theory.problems import Gaussian
 
 __all__ = ["c16", "close_pair", "identities"]

@@ -37,7 +37,7 @@ class Claim:
     basis
         What the verdict rests on: proof, exact, simulation.
     notebook, check
-        The notebook that checks it, and the function in `compendium` that does, for instance "lemmas.survival".
+        The notebook that checks it, and the compendium's function that does, such as "lemmas.survival".
     false_alarm
         The probability that chance alone makes the check give another verdict than the true one.
     """

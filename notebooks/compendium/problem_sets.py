@@ -3,46 +3,56 @@
 import math
 from collections.abc import Iterable, Iterator
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
+from ebr.arrays import twelve_digits
 from ebr.theory.problems import Bernoulli, Gaussian, Problem, hardest, nonempty_partitions, setup_1, setup_2
 
-__all__ = ["Setting", "bernoulli", "hardest_problems", "problems_at_the_ends", "random_problems", "setups"]
-
-Setting = tuple[str, Problem, float, int, float]  # kind, ν, ε, T, δ
+__all__ = ["Instance", "bernoulli", "hardest_problems", "problems_at_the_ends", "random_problems", "setups"]
 
 
-def setups(deadlines: Iterable[int], epsilon: float = 0.01, delta: float = 0.01) -> list[Setting]:
+class Instance(NamedTuple):
+    """A problem ν of some kind, with the ε, T and δ that it is raced for."""
+
+    kind: str
+    problem: Problem
+    epsilon: float
+    deadline: int
+    delta: float
+
+
+def setups(deadlines: Iterable[int], epsilon: float = 0.01, delta: float = 0.01) -> list[Instance]:
     """Both setups of section 5 at several deadlines."""
     both = {"Setup 1": setup_1(), "Setup 2": setup_2()}
-    return [(name, problem, epsilon, t, delta) for name, problem in both.items() for t in deadlines]
+    return [Instance(name, problem, epsilon, t, delta) for name, problem in both.items() for t in deadlines]
 
 
 def hardest_problems(
     shapes: Iterable[tuple[int, int]], epsilon: float = 0.05, delta: float = 0.1
-) -> list[Setting]:
+) -> list[Instance]:
     """The hardest problem of every non-empty P_γ for such n and T; gaps of γ_i = T at ε and just below."""
     return [
-        ("hardest of P_γ", hardest(gamma, epsilon, deadline, shrink=shrink), epsilon, deadline, delta)
+        Instance("hardest of P_γ", hardest(gamma, epsilon, deadline, shrink=shrink), epsilon, deadline, delta)
         for n_arms, deadline in shapes
         for gamma in nonempty_partitions(n_arms, deadline)
         for shrink in (1.0, 0.999)
     ]
 
 
-def random_problems(count: int, seed: int) -> list[Setting]:
+def random_problems(count: int, seed: int) -> list[Instance]:
     """Random n, T, ε, δ, rewards and gaps; the gaps log-uniform, from well below ε up."""
     generator = np.random.default_rng(np.random.SeedSequence([seed, 3]))
-    settings: list[Setting] = []
+    instances: list[Instance] = []
     for index in range(count):
         n_arms, deadline = int(generator.integers(2, 41)), int(generator.integers(1, 21))
-        epsilon, delta = math.exp(generator.uniform(-3.9, -1.2)), math.exp(generator.uniform(-4.6, -1.2))
+        epsilon, delta = np.exp(generator.uniform([-3.9, -4.6], -1.2)).round(6)
         gaps = np.exp(generator.uniform(math.log(epsilon / 3), math.log(0.9), n_arms - 1))
-        means = generator.uniform(gaps.max(), 1) - np.append(0, gaps)
+        means = twelve_digits(generator.uniform(gaps.max(), 1) - np.append(0, gaps))
         problem = Bernoulli(means) if index % 2 else Gaussian(means, (0.1, 0.5, 1.0)[index % 3])
-        settings.append(("random", problem, epsilon, deadline, delta))
-    return settings
+        instances.append(Instance("random", problem, float(epsilon), deadline, float(delta)))
+    return instances
 
 
 def problems_at_the_ends() -> Iterator[tuple[Problem, float, int, float]]:
@@ -54,6 +64,6 @@ def problems_at_the_ends() -> Iterator[tuple[Problem, float, int, float]]:
                 yield Gaussian(1 - np.array([0, gap, max(gap, 0.5)]), sigma), epsilon, deadline, delta
 
 
-def bernoulli(settings: Iterable[Setting]) -> list[Setting]:
+def bernoulli(instances: Iterable[Instance]) -> list[Instance]:
     """The same means with Bernoulli rewards."""
-    return [(kind, Bernoulli(problem.means), e, t, d) for kind, problem, e, t, d in settings]
+    return [one._replace(problem=Bernoulli(one.problem.means)) for one in instances]

@@ -7,7 +7,7 @@ import pandas as pd
 
 from compendium.adversary import audit
 from compendium.lineup import MakeElastic
-from compendium.problem_sets import Setting
+from compendium.problem_sets import Instance
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.theory import bounds
 
@@ -15,7 +15,7 @@ __all__ = ["measure"]
 
 
 def measure(
-    settings: Iterable[Setting], runs: int, seed: int, make: MakeElastic = ElasticBatchRacing
+    settings: Iterable[Instance], runs: int, seed: int, make: MakeElastic = ElasticBatchRacing
 ) -> pd.DataFrame:
     """Race on each problem and set its pulls beside every bound.
 

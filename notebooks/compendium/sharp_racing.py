@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 
 from compendium.findings import Finding, refutes
 from compendium.lineup import ALGORITHMS, SETUPS, Maker, MakeSharp, ratio
-from compendium.problem_sets import Setting
+from compendium.problem_sets import Instance
 from compendium.sharp_adversary import inside
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
@@ -78,7 +78,9 @@ def spent(algorithm: SharpElasticBatchRacing, n_arms: int, mean: float = 0.5) ->
     return (n_arms - 1) * total / algorithm.delta
 
 
-def steps(problems: Iterable[Setting], tables: int, seed: int, make: MakeSharp, rewards: str) -> pd.DataFrame:
+def steps(
+    problems: Iterable[Instance], tables: int, seed: int, make: MakeSharp, rewards: str
+) -> pd.DataFrame:
     """The proof's steps on the adversary's tables.
 
     Columns: kind, tables, wrong (the arm is not ε-optimal), late (some arm has more than b_{τ_i} pulls).
@@ -102,7 +104,7 @@ def _late(problem: Problem, algorithm: SharpElasticBatchRacing, arm_pulls: IntAr
     return np.asarray((arm_pulls > allowed).any(axis=1))
 
 
-def races(settings: Iterable[Setting], runs: int, seed: int, make: MakeSharp, rewards: str) -> pd.DataFrame:
+def races(settings: Iterable[Instance], runs: int, seed: int, make: MakeSharp, rewards: str) -> pd.DataFrame:
     """Random races of sharp EBR beside its bounds.
 
     Columns: kind, n_arms, deadline, epsilon, delta, runs, pulls (mean), most; wrong, late (as in `steps`) and

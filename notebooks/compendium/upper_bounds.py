@@ -12,7 +12,7 @@ from scipy.stats import norm
 from compendium.findings import FALSE_ALARM, Finding, refutes
 from compendium.lemmas import Case
 from compendium.lineup import MakeElastic
-from compendium.problem_sets import Setting, problems_at_the_ends
+from compendium.problem_sets import Instance, problems_at_the_ends
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.game import drive
 from ebr.arrays import FloatArray, IntArray
@@ -129,7 +129,7 @@ def _above_theorem_1(
     return Finding(claim, repaired and not broken, evidence, repaired)
 
 
-def c35(settings: Iterable[Setting], seed: int, make: MakeElastic = ElasticBatchRacing) -> Finding:
+def c35(settings: Iterable[Instance], seed: int, make: MakeElastic = ElasticBatchRacing) -> Finding:
     """Check C35: EBR is in the class Ã: N_{i,t} ∈ {0, Q_t}, with Q_t the schedule's."""
     asked = odd = 0
     for _, problem, epsilon, deadline, delta in settings:

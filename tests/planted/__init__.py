@@ -1,1 +1,1 @@
-"""For each claim the check as it is, and the same with errors planted in the mathematics; a module a notebook."""
+"""For each claim the check as it is, and the same with planted errors; a module a notebook."""

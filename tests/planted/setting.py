@@ -8,7 +8,7 @@ import ebr
 
 
 @cache
-def races(deadline=ebr.ElasticBatchRacing(3, 0.05, 0.01)):
+def races(deadline):
     problem = ebr.Bernoulli([0.7, 0.66, 0.3])
     algorithms = (ebr.ElasticBatchRacing(1, 0.05, 0.01), ebr.SequentialRacing(0.05, 0.01), deadline)
     return [ebr.simulate(algorithm, problem, 20, 1, per_arm=True) for algorithm in algorithms]
@@ -16,7 +16,7 @@ def races(deadline=ebr.ElasticBatchRacing(3, 0.05, 0.01)):
 
 PLANTED = {
     "C46": (
-        lambda: setting.easy_arm(*races(), arm=2, rounds=3),
+        lambda: setting.easy_arm(*races(ebr.ElasticBatchRacing(3, 0.05, 0.01)), arm=2, rounds=3),
         lambda: setting.easy_arm(*races(ebr.ElasticBatchRacing(4, 0.05, 0.01)), arm=2, rounds=3),  # late
         lambda: setting.easy_arm(*races(ebr.Passive(0.05, 0.01)), arm=2, rounds=3),  # drops nobody
     )

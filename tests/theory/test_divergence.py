@@ -14,11 +14,11 @@ from scipy.stats import norm
 import ebr
 from ebr.theory.divergence import (
     bernoulli_kl,
-    relative_entropy,
     gaussian_kl,
     log_likelihood_ratio,
     pair_divergence,
     pair_threshold,
+    relative_entropy,
 )
 
 GRID = np.array([0, 1e-9, 0.003, 0.1, 0.25, 0.5, 0.62, 0.9, 0.999, 1])
