@@ -10,7 +10,7 @@ VENV ?= .venv
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 .SUFFIXES:
-.PHONY: help figures test notebooks ledger bench lab env lock clean FORCE
+.PHONY: help figures test quick notebooks ledger bench lab env lock clean FORCE
 
 # An active conda environment made from environment.yml already holds the lock; else make a virtual one.
 ifeq ($(CONDA_DEFAULT_ENV),ebr)
@@ -68,6 +68,12 @@ test: $(READY) ## Lint, type-check, run the tests and re-run every notebook agai
 	EBR_FIGURES=$(CURDIR)/build/check $(BIN)/python -m pytest -q -n 2 --dist loadscope \
 	    --nbval --nbval-current-env --nbval-cell-timeout 600 tests notebooks
 	EBR_FIGURES=$(CURDIR)/build/check $(BIN)/python -m pytest -q -m reproduction tests
+
+quick: $(READY) ## Lint, types and the unit tests that take no notebook and no minute: the inner loop
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -x -n 2 --dist worksteal -m "not slow and not reproduction" tests
 
 notebooks: $(NOTEBOOKS:notebooks/%.ipynb=refresh-%) ## Re-execute the committed notebooks in place
 

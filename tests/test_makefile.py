@@ -20,7 +20,8 @@ FIGURE = """
 import matplotlib.pyplot as plt, pandas as pd
 from compendium import figures
 figure, axis = plt.subplots()
-figures.save(figure, "fig0", pd.DataFrame({"runs": [runs], "seed": [seed]}), "01-first", runs=runs, seed=seed)
+save = figures.saver("01-first", runs=runs, seed=seed)
+save(figure, "fig0", pd.DataFrame({"runs": [runs], "seed": [seed]}))
 """
 
 
@@ -90,7 +91,7 @@ def project(tmp_path):
 
 def test_plain_make_lists_the_targets(project):
     listed = project.make().stdout
-    for target in ("figures", "test", "notebooks", "lab", "env", "lock", "clean"):
+    for target in ("figures", "test", "quick", "notebooks", "lab", "env", "lock", "clean"):
         assert f"make {target} " in listed
 
 
@@ -118,6 +119,18 @@ def test_figures_are_built_once_and_again_only_when_something_changed(project):
     (project.folder / "ebr" / "algorithms" / "elastic.py").touch()
     assert project.make("figures").returncode == 0
     assert all(project.stamps()[name] > before[name] for name in before)
+
+
+def test_a_changed_module_of_the_compendium_rebuilds_the_notebooks_that_use_it_and_no_others(project):
+    project.write("01-first", "from compendium import findings")  # which uses figures
+    project.write("02-second", "import compendium.figures")
+    project.write("03-third", "print(seed)")
+    assert project.make("-j2", "figures").returncode == 0
+    for module, users in (("figures", {"01", "02"}), ("findings", {"01"}), ("tuning", set())):
+        before = project.stamps()
+        (project.folder / "notebooks" / "compendium" / f"{module}.py").touch()
+        assert project.make("-j2", "figures").returncode == 0
+        assert {name[:2] for name, stamp in project.stamps().items() if stamp > before[name]} == users
 
 
 def test_parameters_pass_through_and_misspelt_ones_are_errors(project):

@@ -1,25 +1,42 @@
-"""The committed notebooks are fit to be compared: executed in order, on the right kernel, without errors."""
+"""The committed notebooks are fit to be compared and to be read."""
 
 import ast
 from pathlib import Path
 
 import nbformat
 import pytest
+from compendium import ledger
+from compendium.findings import VERDICTS, said
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+LONGEST_CELL, WIDEST_LINE = 20, 110
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
-def notebook(request):
-    return nbformat.read(request.param, as_version=4)
+def path(request):
+    return request.param
+
+
+@pytest.fixture
+def notebook(path):
+    return nbformat.read(path, as_version=4)
 
 
 def code(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
+def parameters(notebook):
+    (cell,) = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
+    return cell
+
+
+def printed(cell):
+    return "".join(output.get("text", "") for output in cell.outputs)
+
+
 def test_there_are_notebooks():
-    assert NOTEBOOKS
+    assert len(NOTEBOOKS) >= 13
 
 
 def test_every_cell_is_executed_in_order(notebook):
@@ -32,11 +49,25 @@ def test_the_kernel_is_python3(notebook):
 
 
 def test_one_cell_of_parameters_holds_commented_literals_alone(notebook):
-    (parameters,) = (cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", []))
-    for statement in ast.parse(parameters.source).body:
+    cell = parameters(notebook)
+    for statement in ast.parse(cell.source).body:
         assert isinstance(statement, ast.Assign)
         ast.literal_eval(statement.value)
-    assert all("#" in line for line in parameters.source.splitlines() if " = " in line)
+    assert all("#" in line for line in cell.source.splitlines() if " = " in line)
+
+
+def test_figures_are_saved_with_every_parameter(path, notebook):
+    names = {target.id for node in ast.parse(parameters(notebook).source).body for target in node.targets}
+    source = "\n".join(cell.source for cell in code(notebook)).replace("%matplotlib inline", "")
+    savers = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "figures.saver"
+    ]
+    assert len(savers) == ("save(" in source)
+    for call in savers:
+        assert ast.literal_eval(call.args[0]) == path.stem
+        assert {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords} == {n: n for n in names}
 
 
 def test_no_stored_output_is_an_error_or_a_progress_bar(notebook):
@@ -55,7 +86,16 @@ def test_nothing_of_one_run_or_one_machine_is_stored(notebook):
     assert str(Path(__file__).parents[1]) not in text
 
 
-def test_a_notebook_ends_in_a_verdict(notebook):
-    printed = "".join(output.get("text", "") for output in code(notebook)[-1].outputs)
-    assert "verdict: " in printed
-    assert "FAILS" not in printed.replace("FAILS AS STATED", "")
+def test_a_cell_fits_half_a_screen_and_a_line_a_page(notebook):
+    for cell in code(notebook):
+        assert len(cell.source.splitlines()) <= LONGEST_CELL, cell.source
+        assert max(map(len, printed(cell).splitlines()), default=0) <= WIDEST_LINE, printed(cell)
+
+
+def test_a_notebook_ends_in_its_verdict(path, notebook):
+    last = printed(code(notebook)[-1])
+    assert last.count("verdict: ") == 1
+    found = ledger.found().get(path.stem, {})
+    for verdict in VERDICTS:
+        claims = sorted(claim for claim, finding in found.items() if finding["verdict"] == verdict)
+        assert not claims or said(claims, verdict) in last

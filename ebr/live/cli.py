@@ -127,52 +127,66 @@ def _text(table: pd.DataFrame) -> str:
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="python -m ebr", description="Best arm identification under a deadline.", epilog=EXAMPLE
+        prog="python -m ebr",
+        description="Best arm identification under a deadline.",
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     commands = parser.add_subparsers(required=True, metavar="command")
+    for run, add_options in OPTIONS.items():
+        command = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)
+        command.set_defaults(run=run)
+        add_options(command)
+    return parser
 
-    def command(run: Callable[[argparse.Namespace], None], journal: bool = True) -> argparse.ArgumentParser:
-        added = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)
-        added.set_defaults(run=run)
-        if journal:
-            added.add_argument("journal", help="the race's file, for instance trial.jsonl")
-        return added
 
-    def rules(to: argparse.ArgumentParser) -> None:
-        to.add_argument("--deadline", type=int, required=True, help="rounds at most")
-        to.add_argument("--epsilon", type=float, required=True, help="how far from the best is good enough")
-        to.add_argument("--delta", type=float, default=0.05, help="how likely a failure may be (0.05)")
-        to.add_argument("--sigma", type=float, default=0.5, help="rewards are sigma-sub-Gaussian (0.5)")
-        to.add_argument(
-            "--rewards", choices=REWARDS, help="what is known of them (bounded, if support says so)"
-        )
+def _journal(command: argparse.ArgumentParser) -> None:
+    command.add_argument("journal", help="the race's file, for instance trial.jsonl")
 
-    starting = command(start)
+
+def _rules(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--deadline", type=int, required=True, help="rounds at most")
+    add("--epsilon", type=float, required=True, help="how far from the best is good enough")
+    add("--delta", type=float, default=0.05, help="how likely a failure may be (0.05)")
+    add("--sigma", type=float, default=0.5, help="rewards are sigma-sub-Gaussian (0.5)")
+    add("--rewards", choices=REWARDS, help="what is known of them (bounded, if support says so)")
+
+
+def _of_start(command: argparse.ArgumentParser) -> None:
     # The journal first: behind the arms it would be taken for one of them.
-    starting.usage = "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON [option ...]"
-    starting.add_argument("--arms", nargs="+", required=True, metavar="ARM", help="their names")
-    rules(starting)
-    starting.add_argument("--algorithm", choices=("sharp", "ebr"), default="sharp", help="(sharp)")
-    range_ = starting.add_mutually_exclusive_group()
-    range_.add_argument(
-        "--support",
-        nargs=2,
-        type=float,
-        default=(0.0, 1.0),
-        metavar=("LOW", "HIGH"),
-        help="of the rewards (0 1)",
+    command.usage = "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON [option ...]"
+    _journal(command)
+    command.add_argument("--arms", nargs="+", required=True, metavar="ARM", help="their names")
+    _rules(command)
+    command.add_argument("--algorithm", choices=("sharp", "ebr"), default="sharp", help="(sharp)")
+    within = command.add_mutually_exclusive_group()
+    ends = ("LOW", "HIGH")
+    within.add_argument(
+        "--support", nargs=2, type=float, default=(0.0, 1.0), metavar=ends, help="of the rewards (0 1)"
     )
-    range_.add_argument("--unbounded", action="store_true", help="any finite reward is possible")
-    command(ask)
-    telling = command(tell)
-    telling.add_argument("rewards", nargs="*", metavar="ARM=SUM/COUNT", help="for instance A=67/120")
-    telling.add_argument("--file", metavar="CSV", help="columns arm,reward (a row a pull) or arm,count,sum")
-    command(status)
-    planning = command(plan, journal=False)
-    planning.add_argument("--arms", dest="n_arms", type=int, required=True, metavar="N", help="how many")
-    rules(planning)
-    planning.add_argument(
+    within.add_argument("--unbounded", action="store_true", help="any finite reward is possible")
+
+
+def _of_tell(command: argparse.ArgumentParser) -> None:
+    _journal(command)
+    command.add_argument("rewards", nargs="*", metavar="ARM=SUM/COUNT", help="for instance A=67/120")
+    command.add_argument("--file", metavar="CSV", help="columns arm,reward (a row a pull) or arm,count,sum")
+
+
+def _of_plan(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--arms", dest="n_arms", type=int, required=True, metavar="N", help="how many")
+    _rules(command)
+    command.add_argument(
         "--picture", metavar="FILE", help="draw there what one more round buys (png, svg, pdf)"
     )
-    return parser
+
+
+# Every command, and what adds its options to its parser.
+OPTIONS: dict[Callable[[argparse.Namespace], None], Callable[[argparse.ArgumentParser], None]] = {
+    start: _of_start,
+    ask: _journal,
+    tell: _of_tell,
+    status: _journal,
+    plan: _of_plan,
+}

@@ -1,4 +1,4 @@
-"""An append-only file of events, one JSON line each, that outlives a crash at any byte."""
+"""An append-only file of JSON lines that outlives a crash at any byte."""
 
 import errno
 import hashlib
@@ -17,10 +17,10 @@ try:
 except ImportError:  # Windows has no such locks: said when a journal is opened, not when ebr is imported
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Event", "Journal", "JournalError"]
+__all__ = ["Journal", "JournalError", "Line"]
 
-Event = dict[str, Any]
-OPENING = b'{"event": '  # how every line begins
+Line = dict[str, Any]  # what a line says; under "event", of which kind it is
+OPENING = b'{"event": '  # how every line begins on the disk
 CHECKSUM = b', "checksum": "%s"}\n'  # and ends
 CHECKSUM_LENGTH = len(CHECKSUM % (b"0" * 64))
 
@@ -30,7 +30,7 @@ class JournalError(ValueError):
 
 
 class Journal:
-    """A file of events that only ever grows, one process writing at a time.
+    """A file of lines that only ever grows, one process writing at a time.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ class Journal:
 
     Attributes
     ----------
-    events
-        The events so far, oldest first, each with its time (UTC) and checksum.
+    lines
+        What the lines say so far, oldest first, each with its time (UTC) and checksum.
 
     Notes
     -----
@@ -61,14 +61,15 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike[str], create: bool = True, readonly: bool = False) -> None:
         self.path = Path(path)
-        self.events: list[Event] = []
+        self.lines: list[Line] = []
         self._file = self.path.resolve()  # a later change of directory must not lead elsewhere
         self._checksum = b""
         self._readonly = readonly
         self._stamp: tuple[int, ...] = ()
         if fcntl is None and not readonly:
             raise JournalError(f"{self.path} cannot be locked on this system: open it with readonly=True")
-        flags = os.O_RDONLY if readonly else os.O_RDWR | os.O_APPEND | (os.O_CREAT if create else 0)
+        new = create and not readonly
+        flags = os.O_RDONLY if readonly else os.O_RDWR | os.O_APPEND | (os.O_CREAT if new else 0)
         try:
             self._descriptor = os.open(self._file, flags, 0o666)
             # Idempotent, and also done when the journal is dropped without being closed. Never LOCK_UN: in
@@ -77,22 +78,20 @@ class Journal:
             with self.closed_on_error():
                 self._load()
         except FileNotFoundError:
-            new = flags & os.O_CREAT
-            missing = (
-                f"folder {self._file.parent}: make it first" if new else f"journal {self.path}: start a race"
-            )
+            folder = f"folder {self._file.parent}: make it first"
+            missing = folder if new else f"journal {self.path}: start a race"
             raise JournalError(f"there is no {missing}") from None
         except OSError as error:
             raise JournalError(f"{self.path} cannot be opened: {error.strerror}") from error
         if readonly:
             self.close()
 
-    def append(self, event: Event) -> None:
-        """Write an event, which must name itself under "event"; return once it is on the disk."""
+    def append(self, line: Line) -> None:
+        """Write a line, which must name its kind under "event"; return once it is on the disk."""
         self.check_writable()
         moment = datetime.now(UTC).isoformat(timespec="seconds")
-        body = json.dumps({"event": event["event"], **event, "time": moment}, allow_nan=False)[:-1].encode()
-        line = _sealed(body, self._checksum)
+        body = json.dumps({"event": line["event"], **line, "time": moment}, allow_nan=False)[:-1].encode()
+        sealed = _sealed(body, self._checksum)
         try:
             with self.closed_on_error():
                 if _stamp(os.stat(self._file)) != self._stamp:
@@ -100,12 +99,12 @@ class Journal:
                         f"{self.path} was moved, changed or replaced while it was open: see to it that one"
                         " process alone writes it, and open it again"
                     )
-                _write(self._descriptor, line)
+                _write(self._descriptor, sealed)
                 self._stamp = _stamp(os.fstat(self._descriptor))
-                self._accept(line)
+                self._accept(sealed)
         except OSError as error:
             raise JournalError(
-                f"line {len(self.events) + 1} could not be written to {self.path} ({error.strerror}):"
+                f"line {len(self.lines) + 1} could not be written to {self.path} ({error.strerror}):"
                 " put that right, open the journal again, and go on from what it asks for then"
             ) from error
 
@@ -130,34 +129,12 @@ class Journal:
             raise
 
     def _load(self) -> None:
-        """Lock and read the file, check every line, and only then repair what a crash left behind."""
+        """Lock the file, verify every line, and only then repair what a crash left behind."""
         if not self._readonly:
-            try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise JournalError(
-                    f"{self.path} is open for writing elsewhere, in another process or in this one:"
-                    " close it there (or end that process), or read it with readonly=True"
-                ) from None
-        with open(self._descriptor, "rb", closefd=False) as file:
-            *lines, torn = file.read().split(b"\n")
-        for number, line in enumerate(lines, start=1):
-            if line + b"\n" != _sealed(line[: 1 - CHECKSUM_LENGTH], self._checksum):
-                kept = f"cut it back to its first {number - 1} lines and tell what followed again"
-                raise JournalError(
-                    f"line {number} of {self.path} was changed, or lines before it are missing: restore the"
-                    f" file from a copy, or {kept if number > 1 else 'name another one if it is no journal'}"
-                )
-            self._accept(line + b"\n")
-        if torn and not lines and torn[: len(OPENING)] != OPENING[: len(torn)]:
-            raise JournalError(f"{self.path} is no journal: name another file")
+            self._take_lock()
+        torn = self._verify()
         if not self._readonly:
-            if torn:
-                self._set_aside(torn)
-            # What is read here counts: the writer may have been killed before it came to the disk.
-            os.fsync(self._descriptor)
-            _flush_folder(self._file)
-            self._stamp = _stamp(os.fstat(self._descriptor))
+            self._repair(torn)
         if torn:
             does = "is passed over" if self._readonly else f"was moved to {self.path}.torn"
             warnings.warn(
@@ -165,8 +142,43 @@ class Journal:
                 stacklevel=4,
             )
 
+    def _take_lock(self) -> None:
+        """Keep every other writer out, or raise JournalError if one is in already."""
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise JournalError(
+                f"{self.path} is open for writing elsewhere, in another process or in this one:"
+                " close it there (or end that process), or read it with readonly=True"
+            ) from None
+
+    def _verify(self) -> bytes:
+        """Take in the lines, each checked against its checksum; return what is behind the last newline."""
+        with open(self._descriptor, "rb", closefd=False) as file:
+            *whole, torn = file.read().split(b"\n")
+        for number, line in enumerate(whole, start=1):
+            if line + b"\n" != _sealed(line[: 1 - CHECKSUM_LENGTH], self._checksum):
+                kept = f"cut it back to its first {number - 1} lines and tell what followed again"
+                raise JournalError(
+                    f"line {number} of {self.path} was changed, or lines before it are missing: restore the"
+                    f" file from a copy, or {kept if number > 1 else 'name another one if it is no journal'}"
+                )
+            self._accept(line + b"\n")
+        if torn and not whole and torn[: len(OPENING)] != OPENING[: len(torn)]:
+            raise JournalError(f"{self.path} is no journal: name another file")
+        return torn
+
+    def _repair(self, torn: bytes) -> None:
+        """Set a torn line aside, and see to it that what was read is on the disk."""
+        if torn:
+            self._set_aside(torn)
+        # What is read here counts: the writer may have been killed before it came to the disk.
+        os.fsync(self._descriptor)
+        _flush_folder(self._file)
+        self._stamp = _stamp(os.fstat(self._descriptor))
+
     def _set_aside(self, torn: bytes) -> None:
-        """Move a torn last line to a file of its own."""
+        """Move a torn last line to a file of its own: first copied and flushed, only then cut off."""
         aside = os.open(f"{self._file}.torn", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         try:
             _write(aside, torn + b"\n")
@@ -175,10 +187,10 @@ class Journal:
         _flush_folder(self._file)
         os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - len(torn))
 
-    def _accept(self, line: bytes) -> None:
-        event = json.loads(line)
-        self._checksum = event["checksum"].encode()
-        self.events.append(event)
+    def _accept(self, sealed: bytes) -> None:
+        line: Line = json.loads(sealed)
+        self._checksum = line["checksum"].encode()
+        self.lines.append(line)
 
 
 def _sealed(body: bytes, previous: bytes) -> bytes:

@@ -2,26 +2,35 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
 
 from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.live.plots import draw_plan
 from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.validation import whole
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal needs no picture
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-import numpy as np
-import pandas as pd
 
 __all__ = ["Plan", "plan"]
 
 MORE_ROUNDS = 3  # how far beyond the deadline to look
 KNOWN = "bounded"  # of rewards of which nothing is said, as where they are raced
 RUNS = 200  # simulated experiments behind a typical total
+# The tables' columns as they are shown.
+WORDS = {
+    "pulls": "pulls of each survivor",
+    "so_far": "each so far",
+    "worst_case": "all arms so far, none dropped",
+    "gone": "gap surely gone",
+    "at_most": "at most",
+}
 
 
 @dataclass(frozen=True)
@@ -51,60 +60,26 @@ class Plan:
     def __str__(self) -> str:
         a = self.algorithm
         within = f"{a.epsilon:g} of the best with probability {1 - a.delta:g}"
-        head = f"{self.n_arms} arms, at most {a.deadline} rounds, an arm within {within}"
-        parts = [
-            head,
-            "Round by round\n" + _text(self.rounds.rename(columns=ROUND_WORDS)),
-            "All pulls together\n" + _text(self.totals.rename(columns=TOTAL_WORDS)),
-            "What one more round buys: all pulls, typically\n" + _text(self.deadlines),
-        ]
+        parts = [f"{self.n_arms} arms, at most {a.deadline} rounds, an arm within {within}"]
+        for title, table in self._tables().items():
+            parts.append(f"{title}\n{table.reset_index().to_string(index=False)}")
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
-        tables = (
-            self.rounds.rename(columns=ROUND_WORDS),
-            self.totals.rename(columns=TOTAL_WORDS),
-            self.deadlines,
-        )
-        return "".join(table.map(_number).to_html() for table in tables)
+        return "".join(table.to_html() for table in self._tables().values())
+
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        """The three tables in words, by their titles."""
+        tables = {
+            "Round by round": self.rounds,
+            "All pulls together": self.totals,
+            "What one more round buys: all pulls, typically": self.deadlines,
+        }
+        return {title: table.map(_number).rename(columns=WORDS) for title, table in tables.items()}
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
         """What does one more round buy? The typical totals along the number of rounds."""
-        import matplotlib.pyplot as plt
-
-        with plt.style.context(Path(__file__).with_name("ebr.mplstyle")):
-            if axis is None:
-                figure, axis = plt.subplots()
-                plt.close(figure)  # so that Jupyter shows it once, as the value of its cell
-            curves: dict[tuple[float, ...], list[str]] = {}  # those that coincide are drawn once
-            for name, totals in self.deadlines.items():
-                curves.setdefault(tuple(totals), []).append(str(name))
-            for (curve, names), look in zip(curves.items(), ("v--", "o-", "s-", "^-"), strict=False):
-                axis.plot(self.deadlines.index, curve, look, ms=3.5)
-                axis.annotate(
-                    ", ".join(names),
-                    (self.deadlines.index[-1], curve[-1]),
-                    (4, 0),
-                    textcoords="offset points",
-                    va="center",
-                    fontsize="small",
-                )
-            axis.axvline(self.algorithm.deadline, color="0.6", lw=0.8, ls=":")
-            above = axis.get_xaxis_transform()
-            axis.text(self.algorithm.deadline, 1.01, "planned", transform=above, ha="center", color="0.4")
-            axis.set(yscale="log", xlabel="rounds until the deadline", ylabel="pulls of all arms")
-            axis.set_xticks(self.deadlines.index)
-            axis.margins(x=0.05)
-        return cast("Figure", axis.get_figure(root=True))
-
-
-ROUND_WORDS = {
-    "pulls": "pulls of each survivor",
-    "so_far": "each so far",
-    "worst_case": "all arms so far, none dropped",
-    "gone": "gap surely gone",
-}
-TOTAL_WORDS = {"at_most": "at most", "typical": "typical"}
+        return draw_plan(self.deadlines, self.algorithm.deadline, axis)
 
 
 def plan(
@@ -183,8 +158,3 @@ def _typical(n_arms: int, algorithm: SharpElasticBatchRacing, deadlines: Iterabl
 def _number(value: float) -> str:
     """A count with thousands, a gap with three digits."""
     return f"{value:,.0f}" if value >= 10 or float(value).is_integer() else f"{value:.3g}"
-
-
-def _text(table: pd.DataFrame) -> str:
-    """A table as plain text, its index as the first column."""
-    return str(table.map(_number).reset_index().to_string(index=False))

@@ -1,7 +1,106 @@
-"""Pictures of a race and of a plan."""
+"""Pictures of a race and of a plan, drawn from their tables."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
-__all__ = ["STYLE"]
+import pandas as pd
+
+if TYPE_CHECKING:  # matplotlib is slow to import, and a race in a terminal needs no picture
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["STYLE", "draw_plan", "draw_race"]
 
 STYLE = Path(__file__).with_name("ebr.mplstyle")
+CURVES = ("v--", "o-", "s-", "^-")  # of a plan: the worst case, then the kinds of problem
+
+
+def draw_race(
+    history: pd.DataFrame, survives: "pd.Series[bool]", finished: bool, axis: "Axes | None" = None
+) -> "Figure":
+    """Draw each arm's mean and interval, round below round.
+
+    Parameters
+    ----------
+    history
+        As `Race.history`: a row a round and arm.
+    survives
+        Whether each arm survives, by its name, in the order in which they are drawn: a column of
+        `Race.intervals`.
+    finished
+        Whether the race has ended, so that whoever survives is recommended.
+    axis
+        Where to draw; by default on a new figure.
+    """
+    import matplotlib.pyplot as plt
+
+    rounds = 1 if history.empty else int(history["round"].max())
+    labels = {True: "recommended", False: "others"} if finished else {True: "in the race", False: "out"}
+    with plt.style.context(STYLE):
+        height = min(0.9 + len(survives) * max(0.28, 0.07 * rounds), 9)  # inches: a page at most
+        axis = _new_axis(figsize=(3.4, height)) if axis is None else axis
+        for place, (arm, alive) in enumerate(survives.items()):
+            rows = history[history["arm"] == arm]
+            axis.errorbar(
+                rows["mean"],
+                place + 0.7 * ((rows["round"] - 0.5) / rounds - 0.5),
+                xerr=(rows["mean"] - rows["lower"], rows["upper"] - rows["mean"]),
+                label=labels.pop(bool(alive), None),
+                **_look(alive),
+            )
+        axis.set_yticks(range(len(survives)), list(survives.index))
+        axis.set_ylim(len(survives) - 0.5, -0.5)
+        axis.set_xlabel("mean reward")
+        axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    return _figure_of(axis)
+
+
+def draw_plan(deadlines: pd.DataFrame, planned: int, axis: "Axes | None" = None) -> "Figure":
+    """Draw what one more round buys: pulls against rounds.
+
+    Parameters
+    ----------
+    deadlines
+        As `Plan.deadlines`: a row a deadline, a column a kind of problem.
+    planned
+        The deadline that is planned with.
+    axis
+        Where to draw; by default on a new figure.
+    """
+    import matplotlib.pyplot as plt
+
+    curves: dict[tuple[float, ...], list[str]] = {}  # those that coincide are drawn once
+    for name, totals in deadlines.items():
+        curves.setdefault(tuple(totals), []).append(str(name))
+    with plt.style.context(STYLE):
+        axis = _new_axis() if axis is None else axis
+        for (curve, names), look in zip(curves.items(), CURVES, strict=False):
+            axis.plot(deadlines.index, curve, look, ms=3.5)
+            end = (deadlines.index[-1], curve[-1])
+            beside: dict[str, Any] = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
+            axis.annotate(", ".join(names), end, fontsize="small", **beside)
+        axis.axvline(planned, color="0.6", lw=0.8, ls=":")
+        axis.text(planned, 1.01, "planned", transform=axis.get_xaxis_transform(), ha="center", color="0.4")
+        axis.set(yscale="log", xlabel="rounds until the deadline", ylabel="pulls of all arms")
+        axis.set_xticks(deadlines.index)
+        axis.margins(x=0.05)
+    return _figure_of(axis)
+
+
+def _look(alive: bool) -> dict[str, Any]:
+    """How an arm's means look: survivors stand out."""
+    if alive:
+        return {"fmt": "o", "markersize": 4, "color": "C0", "elinewidth": 1.4}
+    return {"fmt": "s", "markersize": 3, "markerfacecolor": "white", "color": "0.45", "elinewidth": 0.7}
+
+
+def _new_axis(**options: Any) -> "Axes":
+    import matplotlib.pyplot as plt
+
+    figure, axis = plt.subplots(**options)
+    plt.close(figure)  # so that Jupyter shows it once, as the value of its cell
+    return cast("Axes", axis)
+
+
+def _figure_of(axis: "Axes") -> "Figure":
+    return cast("Figure", axis.get_figure(root=True))

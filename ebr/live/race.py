@@ -1,23 +1,23 @@
 """A real experiment raced round by round: ask how often to pull each arm, tell what came of it."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast
-
-from ebr.algorithms.game import Algorithm, advance
-from ebr.arrays import FloatArray
-from ebr.live.journal import Event, Journal, JournalError
-from ebr.live.rewards import Support, checked_round
-from ebr.live.rules import algorithm_of, check_same, game_of, start
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 import os
 import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
+
+from ebr.algorithms.game import Algorithm, advance
+from ebr.arrays import FloatArray
+from ebr.live.journal import Journal, JournalError, Line
+from ebr.live.plots import draw_race
+from ebr.live.rewards import Support, checked_round
+from ebr.live.rules import algorithm_of, check_same, first_line, game_of
+
+if TYPE_CHECKING:  # matplotlib is slow to import, and a race in a terminal needs no picture
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["Race"]
 
@@ -73,7 +73,7 @@ class Race:
         rewards: str | None = None,
     ) -> None:
         # Before any file is touched: this refuses what cannot be raced.
-        first = start(algorithm, arms, support, rewards)
+        first = first_line(algorithm, arms, support, rewards)
         self._enter(Journal(journal), algorithm, first)
 
     @classmethod
@@ -83,28 +83,28 @@ class Race:
         race._enter(Journal(journal, create=False, readonly=readonly))
         return race
 
-    def _enter(self, journal: Journal, algorithm: Algorithm | None = None, new: Event | None = None) -> None:
+    def _enter(self, journal: Journal, algorithm: Algorithm | None = None, new: Line | None = None) -> None:
         """Replay the journal through the algorithm's coroutine; write its first line if there is none."""
         self._journal = journal
         self._lock = threading.Lock()
         with journal.closed_on_error():
-            first = journal.events[0] if journal.events else new
+            first = journal.lines[0] if journal.lines else new
             if first is None:
                 raise JournalError(f"{journal.path} is empty: no race was ever started in it")
             if new is not None:
                 check_same(journal.path, first, new)
             self._begin(algorithm or algorithm_of(journal.path, first), first)
-            for number, event in enumerate(journal.events[1:], start=2):
-                if not self._fits(event):
+            for number, line in enumerate(journal.lines[1:], start=2):
+                if not self._fits(line):
                     raise JournalError(
                         f"line {number} of {journal.path} is not what the algorithm does here, so it was"
                         " written by another version of ebr: continue with that one"
                     )
-                self._happen(event)
-            if not journal.events:
+                self._follow(line)
+            if not journal.lines:
                 journal.append(first)
 
-    def _begin(self, algorithm: Algorithm, first: Event) -> None:
+    def _begin(self, algorithm: Algorithm, first: Line) -> None:
         """Start the coroutine, as the first line of the journal describes it."""
         self.algorithm = algorithm
         self.arms: tuple[str, ...] = tuple(first["arms"])
@@ -115,11 +115,11 @@ class Race:
         self._game = game_of(algorithm, first)
         self._advance(None)
 
-    def _fits(self, event: Event) -> bool:
-        """Whether an event can happen now: an ask for what the coroutine wants, or its answer."""
-        pulls = event.get("pulls") or {arm: count for arm, (count, _) in event.get("rewards", {}).items()}
+    def _fits(self, line: Line) -> bool:
+        """Whether a line can come now: an ask for what the coroutine wants, or its answer."""
+        pulls = line.get("pulls") or {arm: count for arm, (count, _) in line.get("rewards", {}).items()}
         expected = "tell" if self._asked else "ask"
-        fits = (event["event"], event.get("round"), pulls) == (expected, self.round, self._coming)
+        fits = (line["event"], line.get("round"), pulls) == (expected, self.round, self._coming)
         return fits and not self.finished
 
     def ask(self) -> dict[str, int]:
@@ -151,18 +151,19 @@ class Race:
         if self.finished:
             raise ValueError(f"the race has ended: it recommends {self.recommendation or 'no arm'}")
 
-    def _record(self, event: Event) -> None:
-        """Let an event happen once it is on the disk; whatever comes between closes the race."""
+    def _record(self, line: Line) -> None:
+        """Follow a line once it is on the disk; whatever comes between closes the race."""
         with self._journal.closed_on_error():
-            self._journal.append(event)
-            self._happen(event)
+            self._journal.append(line)
+            self._follow(line)
 
-    def _happen(self, event: Event) -> None:
-        if event["event"] == "ask":
+    def _follow(self, line: Line) -> None:
+        """Go where a line of the journal leads: its round is asked for, or its rewards are told."""
+        if line["event"] == "ask":
             self._asked = True
             return
         sums = np.zeros((1, len(self.arms)))
-        for arm, (count, total) in event["rewards"].items():
+        for arm, (count, total) in line["rewards"].items():
             sums[0, self.arms.index(arm)] = total
             pulls, so_far = self._so_far[arm][0] + count, self._so_far[arm][1] + total
             self._so_far[arm] = pulls, so_far
@@ -227,36 +228,7 @@ class Race:
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
         """Draw each arm's mean and interval, round below round, on `axis` or on a new figure."""
-        import matplotlib.pyplot as plt
-
-        rounds = max((row[0] for row in self._rows), default=1)
-        with plt.style.context(Path(__file__).with_name("ebr.mplstyle")):
-            if axis is None:
-                height = min(0.9 + len(self.arms) * max(0.28, 0.07 * rounds), 9)  # inches: a page at most
-                figure, axis = plt.subplots(figsize=(3.4, height))
-                plt.close(figure)  # so that Jupyter shows it once, as the value of its cell
-            words = ("recommended", "others") if self.finished else ("in the race", "out")
-            labels = dict(zip((True, False), words, strict=True))
-            history = self.history
-            for place, arm in enumerate(self.arms):
-                rows = history[history["arm"] == arm]
-                alive = arm in self.survivors
-                axis.errorbar(
-                    rows["mean"],
-                    place + 0.7 * ((rows["round"] - 0.5) / rounds - 0.5),
-                    xerr=(rows["mean"] - rows["lower"], rows["upper"] - rows["mean"]),
-                    fmt="o" if alive else "s",
-                    markersize=4 if alive else 3,
-                    markerfacecolor=None if alive else "white",
-                    color="C0" if alive else "0.45",
-                    elinewidth=1.4 if alive else 0.7,
-                    label=labels.pop(alive, None),
-                )
-            axis.set_yticks(range(len(self.arms)), list(self.arms))
-            axis.set_ylim(len(self.arms) - 0.5, -0.5)
-            axis.set_xlabel("mean reward")
-            axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
-        return cast("Figure", axis.get_figure(root=True))
+        return draw_race(self.history, self.intervals["survives"], self.finished, axis)
 
     def close(self) -> None:
         """Let go of the journal; what was told is in it."""

@@ -14,6 +14,8 @@ from ebr.arrays import FloatArray
 __all__ = ["Support", "checked_round", "from_file", "from_words"]
 
 Support = tuple[float, float] | None  # the closed interval of the rewards, or any finite number
+Sums = dict[str, tuple[int, float]]  # of each arm the number of its rewards and their sum
+Singles = dict[str, list[float]]  # of each arm its rewards
 
 
 def checked_round(
@@ -80,25 +82,22 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-Rewards = dict[str, tuple[int, float]] | dict[str, list[float]]
-
-
-def from_words(words: Iterable[str]) -> Rewards:
+def from_words(words: Iterable[str]) -> Sums:
     """Read ARM=SUM/COUNT for each arm."""
-    rewards: dict[str, tuple[int, float]] = {}
+    sums: Sums = {}
     for word in words:
         arm, _, fraction = word.rpartition("=")
         total, _, count = fraction.partition("/")
         if not arm or not total or not count:
             raise ValueError(f"{word!r} must be of the form ARM=SUM/COUNT, for instance A=67/120")
-        _add(rewards, arm, count, total, f"{word!r}")
-    return rewards
+        _add(sums, arm, count, total, repr(word))
+    return sums
 
 
-def from_file(name: str) -> Rewards:
+def from_file(name: str) -> Singles | Sums:
     """Read a table with columns arm and reward, a row a pull, or arm, count and sum, a row an arm."""
-    singles: dict[str, list[float]] = {}
-    sums: dict[str, tuple[int, float]] = {}
+    singles: Singles = {}
+    sums: Sums = {}
     with open(name, newline="", encoding="utf-8-sig") as file:  # spreadsheets like to begin with a mark
         rows = csv.DictReader(file, skipinitialspace=True)
         columns = set(rows.fieldnames or ())
@@ -115,7 +114,8 @@ def from_file(name: str) -> Rewards:
     return singles or sums
 
 
-def _add(sums: dict[str, tuple[int, float]], arm: str, count: str, total: str, where: str) -> None:
+def _add(sums: Sums, arm: str, count: str, total: str, where: str) -> None:
+    """Read the number of an arm's rewards and their sum; errors say `where` they stand."""
     if arm in sums:
         raise ValueError(f"{where}: there are rewards of {arm} before; add them up")
     if not count.strip().isdecimal():

@@ -17,11 +17,11 @@ from ebr.algorithms.game import REWARDS, Algorithm, Game, advance
 from ebr.algorithms.passive import Passive
 from ebr.algorithms.sequential import SequentialRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.live.journal import Event, JournalError
+from ebr.live.journal import JournalError, Line
 from ebr.live.rewards import Support
 from ebr.validation import one_of
 
-__all__ = ["algorithm_of", "check_same", "game_of", "start"]
+__all__ = ["algorithm_of", "check_same", "first_line", "game_of"]
 
 FORMAT = 2  # 1 did not say what is known of the rewards
 # Whom a journal may name: nothing else is ever built from a file.
@@ -38,13 +38,13 @@ ALGORITHMS: dict[str, Any] = {
 }
 
 
-def start(algorithm: Algorithm, arms: Sequence[str], support: Support, rewards: str | None) -> Event:
-    """Describe a race in a journal's first line; raise ValueError for what cannot be raced."""
+def first_line(algorithm: Algorithm, arms: Sequence[str], support: Support, rewards: str | None) -> Line:
+    """Describe a race as its journal's first line does; raise ValueError for what cannot be raced."""
     if not isinstance(algorithm, Algorithm) or not dataclasses.is_dataclass(algorithm):
         raise ValueError(
             f"algorithm must be a dataclass and have all of ebr.algorithms.game.Algorithm, got {algorithm!r}"
         )
-    event: Event = {
+    line: Line = {
         "event": "start",
         "format": FORMAT,
         "algorithm": type(algorithm).__name__,
@@ -56,11 +56,11 @@ def start(algorithm: Algorithm, arms: Sequence[str], support: Support, rewards: 
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the race itself will warn
-        advance(game_of(algorithm, event))  # raises what the algorithm has against it
-    return event
+        advance(game_of(algorithm, line))  # raises what the algorithm has against it
+    return line
 
 
-def game_of(algorithm: Algorithm, first: Event) -> Game:
+def game_of(algorithm: Algorithm, first: Line) -> Game:
     """Start the game that a journal's first line describes."""
     known = first["rewards"] if first["format"] == FORMAT else _known_in_format_1(first)
     generator = np.random.default_rng(first.get("seed"))
@@ -77,7 +77,7 @@ def _known(support: Support, rewards: str | None) -> str:
     return rewards
 
 
-def _known_in_format_1(first: Event) -> str | None:
+def _known_in_format_1(first: Line) -> str | None:
     """What a race of format 1 was told: sequential racing of the support, all others nothing."""
     sequential = first["algorithm"] == SequentialRacing.__name__
     return _known(first["support"], None) if sequential else None
@@ -109,13 +109,17 @@ def _checked_support(support: Support, sigma: float) -> list[float] | None:
     return [low, high]
 
 
-def check_same(path: os.PathLike[str], there: Event, here: Event) -> None:
+def check_same(path: os.PathLike[str], there: Line, here: Line) -> None:
     """Raise JournalError if a journal belongs to another race, naming all that differs."""
-    new = there.get("format") == FORMAT  # an old one does not say what it knows of the rewards
-    differing = {key: ("none", value) for key, value in _rules(here, new).items()}
-    for key, value in _rules(there, new).items():
-        differing[key] = (value, differing.get(key, ("", "none"))[1])
-    said = [f"{key} is {a!r} there and {b!r} here" for key, (a, b) in differing.items() if a != b]
+    theirs, ours = _compared(there), _compared(here)
+    if "rewards" in there:  # format 1 did not say
+        words = "what is known of the rewards"
+        theirs[words], ours[words] = there["rewards"], here["rewards"]
+    said = [
+        f"{key} is {theirs.get(key, 'none')!r} there and {ours.get(key, 'none')!r} here"
+        for key in ours | theirs
+        if theirs.get(key, "none") != ours.get(key, "none")
+    ]
     if said:
         raise JournalError(
             f"{path} is the journal of another race ({'; '.join(said)}): give this race a journal of its own,"
@@ -123,13 +127,13 @@ def check_same(path: os.PathLike[str], there: Event, here: Event) -> None:
         )
 
 
-def _rules(event: Event, new: bool) -> dict[str, Any]:
-    parameters: dict[str, Any] = event.get("parameters", {})
-    compared = ("algorithm", "arms", "support", *(["rewards"] if new else []))
-    return {key: event.get(key) for key in compared} | parameters
+def _compared(first: Line) -> dict[str, Any]:
+    """What makes a race the same one: who races, within which support, by which rules."""
+    parameters: dict[str, Any] = first.get("parameters", {})
+    return {key: first.get(key) for key in ("algorithm", "arms", "support")} | parameters
 
 
-def algorithm_of(path: os.PathLike[str], first: Event) -> Algorithm:
+def algorithm_of(path: os.PathLike[str], first: Line) -> Algorithm:
     """Build the algorithm that a journal's first line describes."""
     name, version = first.get("algorithm"), first.get("format")
     if first["event"] != "start" or version not in (1, FORMAT) or name not in ALGORITHMS:
@@ -146,6 +150,6 @@ def algorithm_of(path: os.PathLike[str], first: Event) -> Algorithm:
 
 def _within(support: Any, lowest: float, highest: float) -> bool:
     """Whether this is an interval of finite ends within another."""
-    if len(support) != 2 or not all(isinstance(end, Real) and math.isfinite(end) for end in support):
+    if np.shape(support) != (2,) or not all(isinstance(end, Real) and math.isfinite(end) for end in support):
         return False
     return bool(lowest <= support[0] < support[1] <= highest)

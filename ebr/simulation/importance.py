@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, logsumexp
-from scipy.stats import beta, norm
+from scipy.stats import beta
 
 from ebr.algorithms.game import Algorithm
 from ebr.arrays import FloatArray, twelve_digits
@@ -16,6 +16,7 @@ from ebr.theory.problems import Bernoulli, Gaussian, Problem
 __all__ = ["Estimate", "failure"]
 
 CONFIDENCE = 0.99
+MARGINS = (-0.5, 0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the wrong arm's lead, in units of its gap
 
 
 class Estimate(NamedTuple):
@@ -23,8 +24,8 @@ class Estimate(NamedTuple):
 
     Attributes
     ----------
-    log10, relative_error
-        Of the importance-sampling estimate; −∞ where no race on a tilted problem failed.
+    log10, relative_error, races
+        Of the importance-sampling estimate, −∞ where no race on a tilted problem failed; and from how many.
     failures, runs
         Failures in plain races, without importance sampling.
     upper
@@ -33,20 +34,10 @@ class Estimate(NamedTuple):
 
     log10: float
     relative_error: float
+    races: int
     failures: int
     runs: int
     upper: float
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The two-sided 99 % interval of the importance-sampling estimate, by the normal approximation.
-
-        (0, 1) where no race on a tilted problem failed.
-        """
-        if self.log10 == -math.inf:
-            return 0.0, 1.0
-        reach = float(norm.isf((1 - CONFIDENCE) / 2)) * self.relative_error
-        return max(1 - reach, 0.0) * 10**self.log10, (1 + reach) * 10**self.log10
 
 
 def failure(algorithm: Algorithm, problem: Problem, runs: int, seed: int, plain: int = 1) -> Estimate:
@@ -59,25 +50,31 @@ def failure(algorithm: Algorithm, problem: Problem, runs: int, seed: int, plain:
     among them, so that no weight exceeds the number of tilts). A way to fail that no tilt makes likely would
     be missed, so there are `plain` races as well.
     """
-    log_means, relative = [], []
+    log_means, relative, races = [], [], 0
     wrong = problem.means[~problem.is_good(np.arange(problem.n_arms), algorithm.epsilon)]
     for level, size in zip(*np.unique(wrong, return_counts=True), strict=True):
         arm = int(np.flatnonzero(problem.means == level)[0])
         weights = _log_weights(algorithm, problem, arm, runs, seed)
-        largest = weights.max()
-        scaled = np.exp(weights - largest) if np.isfinite(largest) else np.zeros(len(weights))
-        log_means.append(math.log(size) + largest + math.log(max(scaled.mean(), 1e-300)))
-        relative.append(scaled.std(ddof=1) / max(scaled.mean(), 1e-300) / math.sqrt(len(scaled)))
+        log_mean, error = _mean(weights)
+        log_means.append(math.log(size) + log_mean)
+        relative.append(error)
+        races += len(weights)
     total = float(logsumexp(log_means))
     parts = np.exp(np.array(log_means) - total) if math.isfinite(total) else np.zeros(len(log_means))
+    relative_error = float(np.linalg.norm(parts * np.array(relative)))
     lost = int((~simulate(algorithm, problem, plain, seed).correct(algorithm.epsilon)).sum())
     upper = 1.0 if lost == plain else float(beta.ppf(CONFIDENCE, lost + 1, plain - lost))
-    return Estimate(
-        total / math.log(10), float(np.linalg.norm(parts * np.array(relative))), lost, plain, upper
-    )
+    return Estimate(total / math.log(10), relative_error, races, lost, plain, upper)
 
 
-MARGINS = (-0.5, 0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the wrong arm's lead, in units of its gap
+def _mean(log_weights: FloatArray) -> tuple[float, float]:
+    """The logarithm of the weights' mean, and its relative standard error; −∞ and 0 where all are zero."""
+    largest = float(log_weights.max())
+    if not math.isfinite(largest):
+        return -math.inf, 0.0
+    scaled = np.exp(log_weights - largest)
+    mean = float(scaled.mean())
+    return largest + math.log(mean), float(scaled.std(ddof=1) / mean / math.sqrt(len(scaled)))
 
 
 def _tilted(problem: Problem, arm: int, margin: float) -> Problem:

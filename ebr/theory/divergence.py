@@ -1,14 +1,17 @@
 """Divergences between reward distributions, and likelihood ratios of what a race has seen."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import rel_entr, xlogy
 
-from ebr.arrays import FloatArray, IntArray
+from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Gaussian, Problem
 
 __all__ = [
     "bernoulli_kl",
+    "bisected",
     "gaussian_kl",
     "log_likelihood_ratio",
     "pair_divergence",
@@ -57,13 +60,13 @@ def pair_divergence(leader: ArrayLike, other: ArrayLike, shift: float) -> FloatA
     if shift == 0:
         middle = (leader + other) / 2
         return relative_entropy(leader, middle) + relative_entropy(other, middle)
-    low, high = np.maximum(other - shift, 0), np.minimum(leader, 1 - shift)
-    for _ in range(HALVINGS):
-        p = (low + high) / 2
+
+    def rising(p: FloatArray) -> BoolArray:
+        """The derivative's sign; the sum of two divergences is convex in p."""
         q = p + shift
-        # The derivative's sign; the sum of two divergences is convex in p.
-        rising = (p - leader) * q * (1 - q) + (q - other) * p * (1 - p) > 0
-        low, high = np.where(rising, low, p), np.where(rising, p, high)
+        return np.asarray((p - leader) * q * (1 - q) + (q - other) * p * (1 - p) > 0)
+
+    low, high = bisected(np.maximum(other - shift, 0), np.minimum(leader, 1 - shift), rising)
     middle = (low + high) / 2
     # Near 0 and 1 rounding can take p or p + s to where a divergence is infinite; then an end is the minimum.
     places = (
@@ -80,11 +83,18 @@ def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
     """The lowest mean that is not told from the leader's: kl(μ̂_1̂, m) + kl(·, m) ≤ level."""
     low, high = np.zeros_like(leader), np.array(leader, dtype=np.float64)
     high = np.where(pair_divergence(leader, low, 0.0) <= level, low, high)  # even 0 is not told from it
+    return bisected(low, high, lambda mean: pair_divergence(leader, mean, 0.0) <= level)[1]
+
+
+def bisected(
+    low: FloatArray, high: FloatArray, turned: Callable[[FloatArray], BoolArray]
+) -> tuple[FloatArray, FloatArray]:
+    """The two neighbouring numbers between which `turned` becomes true on the way from low to high."""
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        told = pair_divergence(leader, middle, 0.0) > level
-        low, high = np.where(told, middle, low), np.where(told, high, middle)
-    return high
+        there = turned(middle)
+        low, high = np.where(there, low, middle), np.where(there, middle, high)
+    return low, high
 
 
 def _same_noise(problem: Problem, other: Problem) -> None:

@@ -7,15 +7,14 @@ costs scale with σ².
 """
 
 import math
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-from scipy.optimize import brentq, linprog, minimize, minimize_scalar
-from scipy.special import ndtr, ndtri
+from scipy.optimize import brentq, linprog, minimize
+from scipy.special import expit, ndtr, ndtri
 
 from ebr.arrays import FloatArray
+from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
 from ebr.validation import in_unit_interval
 
@@ -25,12 +24,13 @@ __all__ = [
     "best_region",
     "complexity",
     "ebr_policy",
-    "horns",
+    "gap_grid",
     "pac_policy",
     "sharp_policy",
     "worst_ratio",
 ]
 
+REGION_POINTS = 600  # of the first difference, in the linear program
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(120)
 
 
@@ -108,7 +108,7 @@ def best_policy(epsilon: float, delta: float, chance: float | None = None) -> tu
     """The PAC policy of the family with the least worst ratio, and that ratio."""
 
     def objective(place: FloatArray) -> float:
-        policy = pac_policy(math.exp(place[0]), _share(place[1]), epsilon, delta)
+        policy = pac_policy(math.exp(place[0]), float(expit(place[1])), epsilon, delta)
         return math.log(worst_ratio(policy, epsilon, chance))
 
     starts = [(math.log(factor / epsilon), share) for factor in (0.3, 2, 10) for share in (-2.0, 1.0)]
@@ -118,20 +118,18 @@ def best_policy(epsilon: float, delta: float, chance: float | None = None) -> tu
         for start in starts
     ]
     best = min(found, key=lambda result: float(result.fun))
-    return pac_policy(math.exp(best.x[0]), _share(best.x[1]), epsilon, delta), math.exp(best.fun)
+    return pac_policy(math.exp(best.x[0]), float(expit(best.x[1])), epsilon, delta), math.exp(best.fun)
 
 
-def best_region(
-    first: float, second: float, epsilon: float, delta: float, points: int = 600
-) -> tuple[float, FloatArray, FloatArray]:
+def best_region(first: float, second: float, epsilon: float, delta: float) -> float:
     """The least worst ratio E[Ñ_2]/H over *every* stopping region, for given n₁ and n₂: a linear program.
 
     After a difference x of the first round's means the second round is played with probability c(x); cost and
-    error are linear in c. Returns the ratio (∞ where no region is PAC), the grid of x, and c.
+    error are linear in c. It is ∞ where no region is PAC.
     """
     spread = math.sqrt(2 / first)
-    x = np.linspace(0, 14 * spread, points + 1)  # beyond, every policy stops
-    x, step = (x[1:] + x[:-1]) / 2, x[1] - x[0]
+    edges = np.linspace(0, 14 * spread, REGION_POINTS + 1)  # beyond, every policy stops
+    x, step = (edges[1:] + edges[:-1]) / 2, edges[1] - edges[0]
 
     def density(gap: FloatArray | float) -> FloatArray:
         return np.asarray(np.exp(-(((x - gap) / spread) ** 2) / 2) * step / (spread * math.sqrt(2 * math.pi)))
@@ -144,18 +142,18 @@ def best_region(
     gaps = gap_grid(epsilon, 300)
     both = density(gaps[:, None]) + density(-gaps[:, None])
     weights = complexity(gaps, epsilon)
+    # Unknown are c and the ratio, which is to be small: E[Ñ_2]/H ≤ ratio for every gap, and error ≤ δ.
     costs = np.column_stack([2 * second * both / weights[:, None], -np.ones(len(gaps))])
     rows = np.vstack([costs, np.append(going_on - wrong, 0.0)])
     limits = np.append(-2 * first / weights, delta - wrong.sum())
-    found: Any = linprog(
-        np.append(np.zeros(points), 1.0), A_ub=rows, b_ub=limits, bounds=[(0, 1)] * points + [(0, None)]
-    )
-    return (float(found.fun), x, found.x[:-1]) if found.success else (math.inf, x, np.ones(points))
+    ranges = [(0, 1)] * len(x) + [(0, None)]
+    found: Any = linprog(np.append(np.zeros(len(x)), 1.0), A_ub=rows, b_ub=limits, bounds=ranges)
+    return float(found.fun) if found.success else math.inf
 
 
 def ebr_policy(epsilon: float, delta: float) -> Policy:
     """Algorithm 1 at n = T = 2, without ceilings: stop where |x| > 2D − ε/2."""
-    counts = [80 * math.log(4 / delta) * epsilon**-t for t in (1, 2)]
+    counts = [SCHEDULE_CONSTANT * math.log(4 / delta) * epsilon**-t for t in (1, 2)]
     width = math.sqrt(SELF_NORMALISED * math.log(4 / delta) / counts[0])
     return Policy(counts[0], counts[1] - counts[0], 2 * width - epsilon / 2)
 
@@ -172,28 +170,3 @@ def sharp_policy(epsilon: float, delta: float, start: float = 1.0, late: bool = 
         for weight, width in zip(weights, widths, strict=True)
     )
     return Policy(first, both - first, widths[0] - epsilon)
-
-
-def horns(firsts: Iterable[float], epsilon: float, delta: float) -> pd.DataFrame:
-    """The dilemma, for each n₁ with its best threshold: what each round over-pulls.
-
-    Columns: first, n₁; easy, the first round's pulls over H on the easiest problem, Δ = ½; middling, the
-    second round's expected pulls over H on the worst problem for it, and that problem's gap.
-    """
-    rows = []
-    gaps = gap_grid(epsilon)
-    for first in firsts:
-
-        def second_round(place: float, first: float = first) -> FloatArray:
-            policy = pac_policy(first, _share(place), epsilon, delta)
-            return np.asarray(2 * policy.second * policy.continues(gaps) / complexity(gaps, epsilon))
-
-        best: Any = minimize_scalar(lambda place: float(second_round(place).max()), bounds=(-8, 6))
-        second = second_round(best.x)
-        easy = 2 * first / float(complexity(0.5, epsilon))
-        rows.append((first, easy, float(second.max()), float(gaps[second.argmax()])))
-    return pd.DataFrame(rows, columns=["first", "easy", "middling", "gap"])
-
-
-def _share(place: float) -> float:
-    return 1 / (1 + math.exp(-place))

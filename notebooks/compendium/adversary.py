@@ -1,22 +1,47 @@
 """The event E that every confidence interval covers its mean: how often it fails, and what E allows.
 
 `audit` watches random races. `play_inside` lets an adversary choose every empirical mean within its interval,
-so that a statement "on E, …" meets E's corners, which no random race would ever visit.
+so that a statement "on E, …" meets E's corners, which no random race would ever visit. `inside` plays all the
+corners of E, or of the smaller event E′ that Hoeffding's narrower intervals μ̂ ± D′ cover at every count of
+the schedule; it, too, has probability at least 1 − δ, since those counts are fixed in advance.
 """
 
+import math
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
+from compendium.lineup import MakeElastic
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.game import drive
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.simulation.simulate import blocks, race
-from ebr.theory.problems import Problem
+from ebr.theory.bounds import SCHEDULE_CONSTANT
+from ebr.theory.confidence import fixed_count_ratio
+from ebr.theory.problems import Gaussian, Problem, hardest, nonempty_partitions
 
-__all__ = ["Audit", "Played", "Round", "audit", "corners", "play_inside"]
+__all__ = [
+    "WITHIN",
+    "Audit",
+    "Case",
+    "Played",
+    "Round",
+    "audit",
+    "brink",
+    "corners",
+    "inside",
+    "play_inside",
+    "staircase",
+    "tables",
+    "wrong_arms",
+]
+
+SHAPES = ((2, 2), (2, 3), (2, 4), (3, 2), (3, 3))  # n and T; the last, with 3⁹ corners, for the first ε only
+DELTA, SIGMA = 0.1, 0.5
+EPSILONS = (0.1, 0.004, 1e-6)  # the small ones have gaps so much larger than η that E1 shows
+WITHIN = 1 - 1e-9  # of an interval's half-width: inside, whatever the rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +125,7 @@ class Played:
 def corners(n_arms: int, rounds: int) -> FloatArray:
     """Every table of places −1, 0 or 1 (low end, middle, top of an interval), by round and arm."""
     places = np.array(list(product((-1.0, 0.0, 1.0), repeat=n_arms * rounds)))
-    return places.reshape(-1, rounds, n_arms) * (1 - 1e-9)  # inside, whatever the rounding
+    return places.reshape(-1, rounds, n_arms) * WITHIN
 
 
 def play_inside(algorithm: ElasticBatchRacing, problem: Problem, places: FloatArray) -> Played:
@@ -139,3 +164,48 @@ def play_inside(algorithm: ElasticBatchRacing, problem: Problem, places: FloatAr
         for (alive, pulled, means), kept in zip(seen, after, strict=True)
     ]
     return Played(rounds, counts, arm)
+
+
+class Case(NamedTuple):
+    """A problem, the algorithm, and what the adversary made of it in every corner."""
+
+    problem: Gaussian
+    algorithm: ElasticBatchRacing
+    played: Played
+
+
+def staircase(epsilon: float, deadline: int) -> Gaussian:
+    """Three arms: the second just less than η = ε/T below the first, the third not ε-optimal (T = 2 or 3)."""
+    return Gaussian(0.8 - epsilon * np.array([0, (1 - 1e-6) / deadline, 1 + 1e-9]), SIGMA)
+
+
+def brink(epsilon: float) -> Gaussian:
+    """Two arms that round 1 of T = 2 leaves with 86σ² log(nT/δ)/Δ² pulls, just short of what E needs."""
+    return Gaussian(np.array([0.5, 0.5 - math.sqrt(epsilon * 86 / SCHEDULE_CONSTANT)]), SIGMA)
+
+
+def inside(narrow: bool = False, make: MakeElastic = ElasticBatchRacing) -> list[Case]:
+    """Every corner of E (or, narrow, of E′) on the hardest problem of each non-empty P_γ and others."""
+    cases = []
+    for epsilon in EPSILONS:
+        for n_arms, deadline in SHAPES[: None if epsilon == EPSILONS[0] else -1]:
+            problems = [hardest(g, epsilon, deadline, SIGMA) for g in nonempty_partitions(n_arms, deadline)]
+            problems += [staircase(epsilon, deadline)] * (n_arms == 3)
+            problems += [brink(epsilon)] * ((n_arms, deadline) == (2, 2))
+            places = corners(n_arms, deadline)
+            places *= fixed_count_ratio(n_arms, deadline, DELTA) if narrow else 1.0
+            algorithm = make(deadline, epsilon, DELTA, SIGMA)
+            cases += [
+                Case(problem, algorithm, play_inside(algorithm, problem, places)) for problem in problems
+            ]
+    return cases
+
+
+def tables(cases: list[Case]) -> int:
+    """How many tables the adversary has played."""
+    return sum(len(case.played.arm) for case in cases)
+
+
+def wrong_arms(cases: list[Case]) -> int:
+    """In how many tables an arm is recommended that is not ε-optimal."""
+    return sum(int((~c.problem.is_good(c.played.arm, c.algorithm.epsilon)).sum()) for c in cases)

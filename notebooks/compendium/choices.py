@@ -1,18 +1,22 @@
 """What the paper leaves open (A1 to A7): the alternatives to the defaults, on Figure 2's points."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from compendium import lineup
+from compendium import figures, lineup, simulations
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
 from ebr.algorithms.passive import Passive
 from ebr.algorithms.sequential import SequentialRacing
 from ebr.simulation.sweep import Point
 
-__all__ = ["ALTERNATIVES", "factor", "points", "replaced", "thinned"]
+__all__ = ["ALTERNATIVES", "VIEWS", "View", "draw", "factor", "hanging", "points", "replaced", "thinned"]
 
 KEYS = ["sweep", "setup", "algorithm", "deadline", "epsilon"]
 # Each alternative, by the curves that it replaces (made from T, ε and δ).
@@ -28,6 +32,29 @@ ALTERNATIVES: dict[str, dict[str, lineup.Maker]] = {
     "A5": {"kδER": lambda t, e, d: DeltaElimination(t, e, d, constants="released")},
     "A6a": {"AE": lambda t, e, d: AggressiveElimination(t, e, d, rounding="down")},
 }
+
+
+class View(NamedTuple):
+    """What a small multiple shows: an algorithm under the choice, the sweep, and a curve to compare with."""
+
+    algorithm: str
+    sweep: str
+    beside: str
+
+
+# Where each choice shows most.
+VIEWS = {
+    "A1a": View("EBR", "ε", "sequential"),
+    "A1b": View("EBR", "ε", "sequential"),
+    "A2": View("EBR", "T", "sequential"),
+    "A3": View("EBR", "T", "AE"),
+    "A4": View("sequential", "ε", "EBR"),
+    "A5": View("kδER", "ε", "EBR"),
+    "A6a": View("AE", "T", "EBR"),
+    "A6b": View("AE", "T", "EBR"),
+    "A7": View("EBR", "T", "AE"),
+}
+PALE = {"Setup 1": 1.0, "Setup 2": 0.45}  # the setups are told apart by how strong a line is
 
 
 def points(
@@ -80,3 +107,49 @@ def factor(default: pd.DataFrame, alternative: pd.DataFrame, algorithm: str) -> 
     both = both[both["algorithm"] == algorithm]
     factors = (both["pulls_other"] / both["pulls"]).groupby(both["setup"]).agg(["min", "max"])
     return {f"{setup} {end}": factors.loc[setup, end] for setup in factors.index for end in ("min", "max")}
+
+
+def hanging(default: pd.DataFrame, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """The verdicts of notebook 07 that hang on a choice: a row each, with the first row of the evidence."""
+    before = {finding.claim: finding for finding in simulations.findings(default)}
+    rows = []
+    for choice, alternative in sorted(tables.items()):
+        for after in simulations.findings(alternative):
+            if after.verdict != before[after.claim].verdict:
+                first = after.evidence[0]
+                changed = (choice, after.claim, before[after.claim].verdict, after.verdict)
+                rows.append((*changed, first.what, first.where, first.value))
+    columns = ["choice", "claim", "by default", "with the choice", "what", "where", "value"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def draw(default: pd.DataFrame, tables: Mapping[str, pd.DataFrame]) -> Figure:
+    """Small multiples of Figure 2: pulls under each choice (dashed) beside the default (solid)."""
+    figure, axes = plt.subplots(3, 3, figsize=(figures.PAGE, 6.4))
+    for axis, (choice, view) in zip(axes.flat, VIEWS.items(), strict=True):
+        _multiple(axis, default, tables[choice], view)
+        axis.set_title(f"{choice}: {view.algorithm} (grey: {view.beside})", fontsize=8)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("pulls")
+    lines = [Line2D([], [], color="black", alpha=alpha) for alpha in PALE.values()]
+    lines += [Line2D([], [], color="black", ls=dash) for dash in ("-", "--")]
+    words = ["Setup 1 (strong)", "Setup 2 (pale)", "default (solid)", "alternative (dashed)"]
+    figure.legend(lines, words, loc="outside lower center", ncols=4)
+    return figure
+
+
+def _multiple(axis: Axes, default: pd.DataFrame, alternative: pd.DataFrame, view: View) -> None:
+    along, own = lineup.ALONG[view.sweep], lineup.LOOKS[view.algorithm].color
+    curves = (
+        (default, view.beside, "0.7", "-"),
+        (default, view.algorithm, own, "-"),
+        (alternative, view.algorithm, own, "--"),
+    )
+    for setup, alpha in PALE.items():
+        for table, name, colour, dash in curves:
+            shown = lineup.part(table, setup, view.sweep).sort_values(along)
+            curve = shown[shown["algorithm"] == name]
+            axis.plot(curve[along], curve["pulls"], color=colour, ls=dash, lw=1.1, alpha=alpha)
+    axis.set(xscale="log", yscale="log", xlabel=view.sweep)
+    axis.set_xticks(lineup.TICKS[view.sweep], [f"{tick:g}" for tick in lineup.TICKS[view.sweep]])
+    axis.set_xticks([], minor=True)

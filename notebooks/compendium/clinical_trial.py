@@ -1,11 +1,16 @@
 """A clinical trial under a deadline: simulated patients of vaccine candidates, two months a round."""
 
 from collections.abc import Mapping
+from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
+from compendium import figures
+from compendium.lineup import LOOKS
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.game import Algorithm
 from ebr.algorithms.passive import Passive
@@ -16,9 +21,28 @@ from ebr.live.race import Race
 from ebr.simulation.simulate import simulate
 from ebr.theory.problems import Bernoulli
 
-__all__ = ["CANDIDATES", "MONTHS_A_ROUND", "compare", "designs", "hardest", "patients", "problem", "round_of"]
+__all__ = [
+    "CANDIDATES",
+    "MONTHS_A_ROUND",
+    "compare",
+    "designs",
+    "draw_designs",
+    "hardest",
+    "patients",
+    "problem",
+    "round_of",
+    "shown",
+]
 
 MONTHS_A_ROUND = 2
+# Whose looks each design has in the figure.
+RACERS = {
+    "fixed design, the paper's": "passive",
+    "fixed design, sharp": "sharp",
+    "Algorithm 1": "EBR",
+    "sharp EBR": "sharp, [0, 1]",
+    "sequential oracle": "sequential",
+}
 # Published seroprotection rates (haemagglutination-inhibition titre of 1:40 or more), three weeks after one
 # dose of a vaccine against the 2009 pandemic influenza A(H1N1). They come from three trials with different
 # people: realistic numbers for imagined candidates, not a comparison of these vaccines.
@@ -86,3 +110,33 @@ def compare(
             "upper": float(interval.high),
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("design")
+
+
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """The table of `compare` in readable numbers."""
+    return pd.DataFrame(
+        {
+            "subjects": table["subjects"].map("{:,.0f}".format),
+            "nine in ten trials need at most": table["nine_in_ten"].map("{:,.0f}".format),
+            "months": table["months"].map("{:,.1f}".format),
+            "the very best chosen": table["best"].map("{:.1%}".format),
+            "errors": table["errors"],
+            "errors, 95 % bound": table["upper"].map("{:.2%}".format),
+        }
+    )
+
+
+def draw_designs(table: pd.DataFrame) -> Figure:
+    """Draw subjects against months, from the table of `compare`."""
+    figure, axis = plt.subplots(figsize=(figures.COLUMN, 2.4))
+    small: dict[str, Any] = {"textcoords": "offset points", "fontsize": 7}
+    paper: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+    for name, row in table.iterrows():
+        place, left = (row["months"], row["subjects"]), name == "sequential oracle"
+        axis.plot(*place, **LOOKS[RACERS[str(name)]].line(ls="", ms=5))
+        side = "right" if left else "left"
+        axis.annotate(str(name), place, (-7 if left else 7, 0), ha=side, va="center", bbox=paper, **small)
+    axis.axvline(12, color="0.6", lw=0.8, ls=":", zorder=0)
+    axis.annotate("a year", (12, 1), (3, -8), xycoords=("data", "axes fraction"), color="0.4", **small)
+    axis.set(xscale="log", yscale="log", xlabel="months", ylabel="subjects", xlim=(1, 2e5), ylim=(5e2, 4e5))
+    return figure

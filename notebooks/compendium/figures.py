@@ -37,7 +37,7 @@ def significant(number: float) -> float:
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
     """The table as it is saved, which is what a figure is to be drawn from."""
-    floats = table.select_dtypes("floating").columns
+    floats = [name for name, kind in table.dtypes.items() if kind == np.float64]
     return table.assign(**{str(name): table[name].map(significant) for name in floats})
 
 
@@ -67,8 +67,10 @@ def saver(notebook: str, **parameters: Any) -> Save:
     """
 
     def save(figure: Figure, name: str, data: pd.DataFrame | Mapping[str, pd.DataFrame], /) -> None:
-        several = not isinstance(data, pd.DataFrame)
-        tables = {f"{name}-{key}": table for key, table in data.items()} if several else {name: data}
+        if isinstance(data, pd.DataFrame):
+            tables = {name: data}
+        else:
+            tables = {f"{name}-{key}": table for key, table in data.items()}
         contents = {key: _csv(key, table) for key, table in tables.items()}
         for key, content in contents.items():
             write(f"data/{key}.csv", partial(_put, content=content))

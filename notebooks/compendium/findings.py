@@ -23,6 +23,7 @@ __all__ = [
     "interval",
     "measured",
     "refutes",
+    "said",
 ]
 
 VERDICTS = ("holds", "holds corrected", "fails as stated", "not checkable here", "open")
@@ -130,12 +131,20 @@ class Recorder:
         display(Markdown("\n\n".join(table(finding.as_data()) for finding in found)))  # type: ignore[no-untyped-call]
 
     def verdict(self) -> str:
-        """The verdicts of this notebook in a line."""
+        """The verdicts of this notebook, a line each."""
         by_verdict: dict[str, list[str]] = {}
         for claim in sorted(self.findings):
             by_verdict.setdefault(self.findings[claim].verdict, []).append(claim)
-        ordered = (word for word in VERDICTS if word in by_verdict)
-        return "verdict: " + "; ".join(f"{', '.join(by_verdict[word])} {word}" for word in ordered)
+        return "verdict: " + ";\n         ".join(
+            said(by_verdict[verdict], verdict) for verdict in VERDICTS if verdict in by_verdict
+        )
+
+
+def said(claims: list[str], verdict: str) -> str:
+    """A verdict on one claim or on several, as a sentence has it."""
+    plural = {"holds": "hold", "fails": "fail"}
+    verb, _, rest = verdict.partition(" ")
+    return " ".join(filter(None, [", ".join(claims), verb if len(claims) == 1 else plural[verb], rest]))
 
 
 def table(finding: dict[str, Any]) -> str:
@@ -146,8 +155,8 @@ def table(finding: dict[str, Any]) -> str:
         "|---|---|---|---|---|",
     ]
     for row in finding["evidence"]:
-        random = f"{number(row['low'])} to {number(row['high'])}" if "low" in row else ""
-        runs = f" ({row['runs']:,} runs)" if "runs" in row else ""
+        random = f"{number(row['low'])} to {number(row['high'])} " if "low" in row else ""
+        runs = f"({row['runs']:,} runs)" if "runs" in row else ""
         cells = (
             row["what"],
             row.get("where", ""),
@@ -189,4 +198,5 @@ def _saved(value: Any) -> Any:
         return value
     if not math.isfinite(value):
         raise ValueError(f"evidence must be finite numbers, got {value}")
-    return int(value) if float(value).is_integer() and abs(value) < 2**53 else figures.significant(value)
+    rounded = value if isinstance(value, int) else figures.significant(value)
+    return int(rounded) if float(rounded).is_integer() and abs(rounded) < 2**53 else rounded

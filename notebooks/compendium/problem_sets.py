@@ -12,6 +12,8 @@ from ebr.theory.problems import Bernoulli, Gaussian, Problem, hardest, nonempty_
 
 __all__ = ["Instance", "bernoulli", "hardest_problems", "problems_at_the_ends", "random_problems", "setups"]
 
+EPSILON, DELTA = 0.05, 0.1  # of the hardest problems
+
 
 class Instance(NamedTuple):
     """A problem ν of some kind, with the ε, T and δ that it is raced for."""
@@ -29,12 +31,10 @@ def setups(deadlines: Iterable[int], epsilon: float = 0.01, delta: float = 0.01)
     return [Instance(name, problem, epsilon, t, delta) for name, problem in both.items() for t in deadlines]
 
 
-def hardest_problems(
-    shapes: Iterable[tuple[int, int]], epsilon: float = 0.05, delta: float = 0.1
-) -> list[Instance]:
+def hardest_problems(shapes: Iterable[tuple[int, int]]) -> list[Instance]:
     """The hardest problem of every non-empty P_γ for such n and T; gaps of γ_i = T at ε and just below."""
     return [
-        Instance("hardest of P_γ", hardest(gamma, epsilon, deadline, shrink=shrink), epsilon, deadline, delta)
+        Instance("hardest of P_γ", hardest(gamma, EPSILON, deadline, shrink=shrink), EPSILON, deadline, DELTA)
         for n_arms, deadline in shapes
         for gamma in nonempty_partitions(n_arms, deadline)
         for shrink in (1.0, 0.999)

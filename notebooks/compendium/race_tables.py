@@ -2,16 +2,19 @@
 
 from collections.abc import Iterable
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
+from compendium import figures
 from compendium.adversary import audit
-from compendium.lineup import MakeElastic
+from compendium.lineup import LOOKS, MakeElastic
 from compendium.problem_sets import Instance
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.theory import bounds
 
-__all__ = ["measure"]
+__all__ = ["draw_bounds", "measure"]
 
 
 def measure(
@@ -57,3 +60,23 @@ def measure(
             }
         )
     return pd.DataFrame(rows)
+
+
+def draw_bounds(table: pd.DataFrame, titles: Iterable[str]) -> Figure:
+    """Mean pulls against the deadline, from `measure`, between Theorems 3 and 1 (band); a panel a kind."""
+    kinds = table.groupby("kind", sort=False)
+    figure, axes = plt.subplots(1, len(kinds), figsize=(figures.PAGE, 2.9), sharey=True)
+    for axis, title, (_, part) in zip(axes, titles, kinds, strict=True):
+        rounds, runs = part["deadline"], part["runs"].iloc[0]
+        axis.fill_between(rounds, part["theorem_3"], part["theorem_1"], color="0.85", lw=0)
+        axis.plot(rounds, part["theorem_2"], "--", color="C3", lw=1, label="Theorem 2 (320, + n)")
+        axis.plot(rounds, part["theorem_1"], "-", color="0.3", lw=1, label="Theorem 1")
+        looks = LOOKS["EBR"].line(ls="", ms=3, label=f"EBR, mean of {runs} runs")
+        axis.plot(rounds, part["pulls"], **looks)
+        axis.plot(rounds, part["theorem_3"], "-.", color="C2", lw=1, label="Theorem 3, lower bound")
+        axis.set(xscale="log", yscale="log", xlabel="rounds T", title=title)
+        axis.set_xticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
+        axis.set_xticks([], minor=True)
+    axes[0].set_ylabel("pulls")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure

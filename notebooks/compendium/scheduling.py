@@ -4,47 +4,42 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy.optimize import Bounds, differential_evolution
 
-from compendium.findings import Finding
+from compendium import figures
+from compendium.findings import Evidence, Finding
+from compendium.lineup import LOOKS
 from ebr.arrays import FloatArray
 from ebr.theory.bounds import hpcm
-from ebr.theory.schedules import GOLDEN, minimax_overpull, minimax_schedule, overpull, printed_bound
+from ebr.theory.schedules import (
+    GOLDEN,
+    minimax_overpull,
+    minimax_schedule,
+    overpull,
+    printed_bound,
+    sawtooth,
+)
 from ebr.validation import positive, whole
 
 __all__ = [
-    "c19",
-    "c20",
-    "c21",
+    "corollary",
+    "draw",
     "ebr_batches",
+    "exact_lemma",
     "least_overpull",
-    "needs",
+    "repaired_constants",
     "schedules",
+    "scheduling_lemma",
     "standings",
-    "x1",
-    "x2",
+    "teeth",
+    "theorem_5",
 ]
 
 Root = Callable[[int, float], float]
-
-
-def schedules(
-    rounds: Iterable[int], bases: Iterable[float], seed: int, root: Root = minimax_overpull
-) -> pd.DataFrame:
-    """The lemma's bound, the exact value and what a global search finds, at N/R = base^T.
-
-    Columns: rounds, base, printed, exact, attained (by the minimax schedule) and found (by the search).
-    """
-    rows = []
-    for count in rounds:
-        for base in bases:
-            ratio = base**count
-            attained = overpull(minimax_schedule(count, ratio).tolist(), 1.0, ratio)
-            found = least_overpull(count, ratio, seed)
-            rows.append((count, base, printed_bound(count, ratio), root(count, ratio), attained, found))
-    return pd.DataFrame(rows, columns=["rounds", "base", "printed", "exact", "attained", "found"])
 
 
 def least_overpull(rounds: int, ratio: float, seed: int) -> float:
@@ -79,86 +74,103 @@ def least_overpull(rounds: int, ratio: float, seed: int) -> float:
     return float(found.fun)
 
 
-def x1(table: pd.DataFrame) -> Finding:
+def schedules(
+    rounds: Iterable[int],
+    bases: Iterable[float],
+    seed: int,
+    root: Root = minimax_overpull,
+    best: Callable[[int, float], FloatArray] = minimax_schedule,
+    search: Callable[[int, float, int], float] = least_overpull,
+) -> pd.DataFrame:
+    """The lemma's bound, the exact value and what a global search finds, at N/R = base^T.
+
+    Columns: rounds, base, printed, exact (the root), attained (by the best schedule), found (by the search).
+    """
+    rows = []
+    for count in rounds:
+        for base in bases:
+            ratio = base**count
+            attained = overpull(best(count, ratio).tolist(), 1.0, ratio)
+            found = search(count, ratio, seed)
+            rows.append((count, base, printed_bound(count, ratio), root(count, ratio), attained, found))
+    return pd.DataFrame(rows, columns=["rounds", "base", "printed", "exact", "attained", "found"])
+
+
+def exact_lemma(table: pd.DataFrame, share: float = 3 / 4) -> Finding:
     """Check X1: the lemma's infimum is the root ρ, reached by the minimax schedule and beaten by no other."""
     attained = float((table["attained"] / table["exact"] - 1).abs().max())
     found = table["found"] / table["exact"] - 1
     inside = table[table["base"] >= 4]
-    share = float((inside["exact"] / inside["base"]).min())
+    least = float((inside["exact"] / inside["base"]).min())
+    where = f"{len(table)} settings, T to {table['rounds'].max()}"
+    # What comes after these digits is the search's and the processor's.
     evidence = (
-        f"over-pull of the schedule over ρ: 1 to within {max(attained, 1e-9):.0e}; of the best schedule that "
-        f"a search finds: to within {max(found.abs().max(), 1e-6):.0e}, at {len(table)} settings, T to "
-        f"{table['rounds'].max()}; "
-        f"ρ is at least {share:.3f} (N/R)^(1/T) where that is 4 or more"
+        Evidence("the schedule's over-pull over ρ, off 1 by", round(attained, 9), where, allowed="< 10⁻⁹"),
+        Evidence("what a search finds over ρ, less 1, at least", round(found.min(), 5), where, allowed="≥ 0"),
+        Evidence("the same, at most", round(found.max(), 5), where, allowed="< 0.001"),
+        Evidence("ρ over (N/R)^(1/T), at least", least, "where that is 4 or more", allowed="≥ 3/4"),
     )
-    holds = attained < 1e-9 and found.min() > -1e-9 and found.max() < 1e-3 and share >= 0.75
-    return Finding("X1", bool(holds), evidence)
+    holds = attained < 1e-9 and found.min() > -1e-9 and found.max() < 1e-3 and least >= share
+    return Finding("X1", bool(holds), evidence, "exact")
 
 
-def c19(table: pd.DataFrame, divisor: float = 8) -> Finding:
+def scheduling_lemma(table: pd.DataFrame, divisor: float = 8) -> Finding:
     """Check C19: the infimum is at least ⅛ (N/R)^{1/T} where (N/R)^{1/T} > 4."""
     inside = table[table["base"] > 4]
     bound = inside["base"] / divisor
-    empty = inside[bound <= 1]
+    over, found = inside["exact"] / bound, inside["found"] / bound
     evidence = (
-        f"exact value over the bound {(inside['exact'] / bound).min():.2f} to "
-        f"{(inside['exact'] / bound).max():.2f}; the bound is at most 1 and says nothing at {len(empty)} of "
-        f"{len(inside)} settings, where (N/R)^(1/T) ≤ 8"
+        Evidence("exact value over the bound, at least", round(over.min(), 5), allowed="≥ 1"),
+        Evidence("the same, at most", round(over.max(), 5)),
+        Evidence("what a search finds over the bound, at least", round(found.min(), 5), allowed="≥ 1"),
+        Evidence(
+            "settings where the bound is at most 1, and empty", int((bound <= 1).sum()), f"of {len(inside)}"
+        ),
     )
-    return Finding(
-        "C19", bool((inside["exact"] >= bound).all() and (inside["found"] >= bound).all()), evidence
-    )
-
-
-def needs(epsilon: float, delta: float, sigma: float = 1.0) -> tuple[float, float]:
-    """R and N of Theorem 5, repaired: pulls that Lemma HPCM asks for at Δ + ε = 1 and at Δ = ε.
-
-    R = ⅔σ² log(1/2δ) and N = R/(4ε²). The gap is at most 1 − ε, since HPCM needs μ_[1] ≤ 1 − ε (E13).
-    """
-    lowest = hpcm(delta) * sigma**2
-    return lowest, lowest / (4 * epsilon**2)
-
-
-def _theorem_5(rounds: int, epsilon: float, root: Root) -> float:
-    """What X1 proves of Ñ_T/H over σ² log(1/2δ) ε^{−2/T}: ρ/3, for P_i = (σ²/3) log(1/2δ) H."""
-    return float(root(rounds, 1 / (4 * epsilon**2)) / 3 * epsilon ** (2 / rounds))
+    return Finding("C19", bool((over >= 1).all() and (found >= 1).all()), evidence, "exact")
 
 
 def _constants(root: Root) -> FloatArray:
-    """Theorem 5's constant at many T and ε ≤ 2^{−T−1}."""
-    return np.array(
-        [_theorem_5(t, 2.0 ** -(t + 1) / k, root) for t in range(1, 31) for k in (1, 1.5, 3, 10, 100, 1e4)]
-    )
+    """Theorem 5's constant, what X1 proves of Ñ_T/H over σ² log(1/2δ) ε^{−2/T}, at many T and ε ≤ 2^{−T−1}.
+
+    Lemma HPCM asks for P_i = ⅔σ² log(1/2δ)/(Δ+ε)² = (σ²/3) log(1/2δ) H pulls, so it is ρ ε^{2/T}/3. From
+    Δ + ε = 1 to Δ = ε they grow by N/R = 1/4ε²: the gap is at most 1 − ε, as HPCM needs μ_[1] ≤ 1 − ε (E13).
+    """
+    places = [(t, 2.0 ** -(t + 1) / k) for t in range(1, 31) for k in (1, 1.5, 3, 10, 100, 1e4)]
+    return np.array([root(t, 1 / (4 * epsilon**2)) / 3 * epsilon ** (2 / t) for t, epsilon in places])
 
 
-def c20(root: Root = minimax_overpull, constant: float = 1 / 192) -> Finding:
+def theorem_5(root: Root = minimax_overpull) -> Finding:
     """Check C20, Theorem 5: Ñ_T/H ≥ (σ²/192) log(1/2δ) ε^{−2/T} with probability 1/6, ε ≤ 2^{−T−1}."""
     proved = _constants(root)
-    lowest = needs(0.01, 1 / 6)[0] / 2 / 1.01**2  # as printed, at σ = 1
+    lowest = hpcm(1 / 6) / 2 / 1.01**2  # as printed: half of HPCM's constant, over (1 + ε)²
     evidence = (
-        f"with the exact lemma and HPCM's full constant it is {proved.min():.4f} = 1/{1 / proved.min():.1f} "
-        f"or more at {len(proved)} settings, T to 30; printed 1/192; the printed R at δ = 1/6, σ = 1 is "
-        f"{lowest:.2f}, below the lemma's assumption R ≥ 1, which its scale-free form does not need"
+        Evidence("constant proved, at least", proved.min(), f"{len(proved)} T ≤ 30 and ε", allowed="≥ 1/192"),
+        Evidence("printed R", lowest, "δ = 1/6, σ = 1, ε = 0.01", allowed="≥ 1 in print; any will do"),
     )
-    return Finding("C20", bool(proved.min() >= constant), evidence)
+    return Finding("C20", bool(proved.min() >= 1 / 192), evidence, "exact")
 
 
-def x2(root: Root = minimax_overpull) -> Finding:
+def repaired_constants(root: Root = minimax_overpull) -> Finding:
     """Check X2: Theorem 5 with σ²/16 and the corollary's (ii) with σ²/96."""
     proved = _constants(root)
-    least = float(proved.min())
-    evidence = f"Theorem 5's constant is at least {least:.4f} ≥ 1/16, in expectation {least / 6:.5f} ≥ 1/96"
-    return Finding("X2", bool(proved.min() >= 1 / 16), evidence)
+    where = f"{len(proved)} T ≤ 30 and ε"
+    evidence = (
+        Evidence("Theorem 5's constant, at least", proved.min(), where, allowed="≥ 1/16"),
+        Evidence("in expectation, at least", proved.min() / 6, where, allowed="≥ 1/96"),
+    )
+    return Finding("X2", bool(proved.min() >= 1 / 16), evidence, "exact")
 
 
-def c21(root: Root = minimax_overpull, chance: float = 1 / 8, printed: float = 1 / 144) -> Finding:
+def corollary(root: Root = minimax_overpull, chance: float = 1 / 8) -> Finding:
     """Check C21: (i) σ²/800 · ε^{−1}, (ii) (σ²/144) log(1/2δ) ε^{−2/T}, in expectation."""
     first, second = chance / 100, float(_constants(root).min()) / 6
     evidence = (
-        f"(i) {chance:g} · 1/100 = 1/{1 / first:.0f}; (ii) the paper's (1/6)(1/192) = 1/1152 is less than "
-        f"the printed 1/144, the repaired theorem gives 1/{1 / second:.1f}"
+        Evidence("(i) from Theorem 4", first, "1/8 · 1/100", allowed="≥ 1/800"),
+        Evidence("(ii) from Theorem 5 as printed", 1 / 6 / 192, "1/6 · 1/192", allowed="≥ 1/144"),
+        Evidence("(ii) from Theorem 5 repaired, at least", second, allowed="≥ 1/144"),
     )
-    return Finding("C21", first >= 1 / 800 and second >= printed, evidence)
+    return Finding("C21", first >= 1 / 800 and second >= 1 / 144, evidence, "exact")
 
 
 def ebr_batches(rounds: int, epsilon: float) -> FloatArray:
@@ -180,3 +192,34 @@ def standings(rounds: Iterable[int], epsilon: float) -> pd.DataFrame:
         own = overpull(ebr_batches(count, epsilon).tolist(), 1.0, ratio)
         rows.append((count, own, least, printed_bound(count, ratio)))
     return pd.DataFrame(rows, columns=["rounds", "ebr", "least", "printed"])
+
+
+def teeth(rounds: int, ratio: float) -> pd.DataFrame:
+    """The minimax schedule's over-pull against what a problem needs; columns: x (over R) and ratio."""
+    x, gets = sawtooth(minimax_schedule(rounds, ratio).tolist(), 1.0, ratio)
+    return pd.DataFrame({"x": x, "ratio": gets})
+
+
+def draw(places: pd.DataFrame, saw: pd.DataFrame, epsilon: float, rounds: int) -> Figure:
+    """The over-pulls of `standings` against T, and the `teeth` of the minimax schedule of so many rounds."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(figures.PAGE, 2.8))
+    left.plot(places["rounds"], places["ebr"], label="EBR's schedule", **LOOKS["EBR"].line(ms=3))
+    left.plot(
+        places["rounds"], places["least"], "s--", ms=5, mfc="none", color="0.1", label="least possible, ρ"
+    )
+    left.plot(places["rounds"], places["printed"], "^:", ms=2.5, color="0.4", label="the lemma's bound")
+    left.axhline(1, color="0.3", lw=0.8)
+    left.set(xscale="log", yscale="log", xlabel="rounds T", ylabel="over-pull")
+    left.set_title(f"N/R = ε⁻², ε = {epsilon:g}")
+    ticks = [1, 2, 3, 5, 10, 15]
+    left.set_xticks(ticks, [str(tick) for tick in ticks])
+    left.set_xticks([], minor=True)
+    left.legend()
+    right.plot(saw["x"], saw["ratio"], "-", color="0.1", lw=0.9)
+    right.axhline(saw["ratio"].max(), color="0.3", ls="--", lw=0.8)
+    right.annotate("ρ", (1.1, 1.03 * saw["ratio"].max()), fontsize=8)
+    right.set(
+        xscale="log", xlabel="pulls that a problem needs, x/R", ylabel="pulls it gets / x", ylim=(0.7, 8)
+    )
+    right.set_title(f"minimax schedule, T = {rounds}")
+    return figure

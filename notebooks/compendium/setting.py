@@ -1,6 +1,7 @@
 """Figure 1: what a deadline does to an easy arm."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,7 +51,7 @@ def draw(table: pd.DataFrame, rounds: int) -> Figure:
 def _column(above: Axes, below: Axes, frame: pd.DataFrame, batches: bool) -> None:
     """Bars after a batch, bands one pull at a time; the last arm is told about."""
     for place, (arm, run) in enumerate(frame.groupby("arm")):
-        looks = {"color": f"C{place}", "marker": MARKERS[place], "label": f"arm {arm}"}
+        looks: dict[str, Any] = {"color": f"C{place}", "marker": MARKERS[place], "label": f"arm {arm}"}
         dodge = 0.12 * (place - 1) if batches else 0.0
         if batches:
             above.plot(run["round"] + dodge, run["pulls"], ls="--", lw=0.7, **looks)

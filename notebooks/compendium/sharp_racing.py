@@ -4,11 +4,14 @@ import math
 from collections.abc import Iterable
 from itertools import product
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy.stats import binom, norm
 
-from compendium.findings import Finding, refutes
+from compendium import figures, lineup
+from compendium.findings import Evidence, Finding, counted, measured, refutes
 from compendium.lineup import ALGORITHMS, SETUPS, Maker, MakeSharp, ratio
 from compendium.problem_sets import Instance
 from compendium.sharp_adversary import inside
@@ -18,13 +21,24 @@ from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
 from ebr.theory.problems import Problem
 
-__all__ = ["CURVES", "VARIANTS", "compared", "races", "spent", "steps", "x3", "x4", "x5"]
+__all__ = [
+    "AGAINST",
+    "CURVES",
+    "VARIANTS",
+    "bounded_guarantee",
+    "compared",
+    "draw_ratios",
+    "guarantee",
+    "races",
+    "savings",
+    "spent",
+    "steps",
+]
 
 ROUNDING = 1e-9
-
-
-def _sub_gaussian(deadline: int, epsilon: float, delta: float) -> SharpElasticBatchRacing:
-    return SharpElasticBatchRacing(deadline, epsilon, delta, rewards="sub-Gaussian")
+LEAST_SAVINGS = {"Setup 1": 12, "Setup 2": 11}  # X5's, at ε = 0.01 and T = 15
+# What pulls are compared with, and its name on the axis.
+AGAINST = {"EBR": "Algorithm 1's", "sequential": "sequential's", "bound": "the lower bound"}
 
 
 class _Uncertified(SharpElasticBatchRacing):
@@ -36,8 +50,11 @@ class _Uncertified(SharpElasticBatchRacing):
         return np.asarray(leader - runner_up > self.reach(leader, pulled, log_term, told))
 
 
-# Figure 3: section 5's algorithms and the sharp ones.
-CURVES: dict[str, Maker] = {**ALGORITHMS, "sharp": _sub_gaussian, "sharp, [0, 1]": SharpElasticBatchRacing}
+SHARP: dict[str, Maker] = {
+    "sharp": lineup.sharp("sub-Gaussian"),
+    "sharp, [0, 1]": SharpElasticBatchRacing,  # which takes from the problem what is known of its rewards
+}
+CURVES: dict[str, Maker] = {**ALGORITHMS, **SHARP}  # of Figure 3
 # What each improvement saves.
 VARIANTS: dict[str, Maker] = {
     "no certificate, w₀ = 1, δ split equally": lambda t, e, d: _Uncertified(
@@ -47,8 +64,8 @@ VARIANTS: dict[str, Maker] = {
         t, e, d, rewards="sub-Gaussian", start=1, split="equal"
     ),
     "+ w₀ = ½": lambda t, e, d: SharpElasticBatchRacing(t, e, d, rewards="sub-Gaussian", split="equal"),
-    "+ δ split by 1/w": _sub_gaussian,
-    "+ likelihood ratio": SharpElasticBatchRacing,
+    "+ δ split by 1/w": SHARP["sharp"],
+    "+ likelihood ratio": SHARP["sharp, [0, 1]"],
 }
 
 
@@ -119,54 +136,60 @@ def races(settings: Iterable[Instance], runs: int, seed: int, make: MakeSharp, r
         schedule = theory.pulls_by_round(problem.n_arms)
         longest = float(theory.log_terms(problem.n_arms).max())
         bound = bounds.sharp_problem_bound(problem, epsilon, deadline, longest)
-        rows.append(
-            {
-                "kind": kind,
-                "n_arms": problem.n_arms,
-                "deadline": deadline,
-                "epsilon": epsilon,
-                "delta": delta,
-                "runs": runs,
-                "pulls": race.pulls.mean(),
-                "most": race.pulls.max(),
-                "wrong": int((~race.correct(epsilon)).sum()),
-                "late": int(_late(problem, algorithm, arm_pulls).sum()),
-                "over": int((race.pulls > bound).sum()),
-                "bound": bounds.sharp_upper_bound(problem, epsilon, theory.widths(), schedule),
-                "problem_bound": bound,
-            }
-        )
+        setting = {"kind": kind, "n_arms": problem.n_arms, "deadline": deadline, "epsilon": epsilon}
+        events = {
+            "wrong": int((~race.correct(epsilon)).sum()),
+            "late": int(_late(problem, algorithm, arm_pulls).sum()),
+            "over": int((race.pulls > bound).sum()),
+        }
+        pulls = {"delta": delta, "runs": runs, "pulls": race.pulls.mean(), "most": race.pulls.max()}
+        promised = bounds.sharp_upper_bound(problem, epsilon, theory.widths(), schedule)
+        rows.append(setting | pulls | events | {"bound": promised, "problem_bound": bound})
     return pd.DataFrame(rows)
 
 
-def x3(adversary: pd.DataFrame, table: pd.DataFrame, make: MakeSharp = SharpElasticBatchRacing) -> Finding:
-    """Check X3: sharp EBR is (ε, δ)-PAC in T rounds and pulls arm i at most b_{τ_i} times, with 1 − δ."""
+def guarantee(
+    adversary: pd.DataFrame, table: pd.DataFrame, make: MakeSharp = SharpElasticBatchRacing
+) -> Finding:
+    """Check X3: sharp EBR is (ε, δ)-PAC in T rounds and pulls arm i at most b_{τ_i} times, with 1 − δ.
+
+    The tables are those of `steps` and `races`.
+    """
     sizes = product((2, 10, 100), (1, 2, 15), (0.3, 0.01), ("sub-Gaussian", "Gaussian"))
     most = max(spent(make(t, epsilon, 0.01, rewards=rewards), n) for n, t, epsilon, rewards in sizes)
-    return _guarantee("X3", most, adversary, table)
+    return _guarantee("X3", most, "n ≤ 100, T ≤ 15, δ = 0.01", adversary, table)
 
 
-def x4(adversary: pd.DataFrame, table: pd.DataFrame, make: MakeSharp = SharpElasticBatchRacing) -> Finding:
+def bounded_guarantee(
+    adversary: pd.DataFrame, table: pd.DataFrame, make: MakeSharp = SharpElasticBatchRacing
+) -> Finding:
     """Check X4: the same for the likelihood ratio of rewards in [0, 1]."""
     sizes = product((2, 10, 100), (1, 2, 6), (0.5, 0.2, 0.05, 0.01))
     most = max(spent(make(t, 0.1, 0.01, rewards="bounded"), n, mean) for n, t, mean in sizes)
-    return _guarantee("X4", most, adversary, table)
+    return _guarantee("X4", most, "n ≤ 100, T ≤ 6, δ = 0.01", adversary, table)
 
 
-def _guarantee(claim: str, spent: float, adversary: pd.DataFrame, table: pd.DataFrame) -> Finding:
-    broken = int(adversary["wrong"].sum()), int(adversary["late"].sum())
+def _guarantee(claim: str, most: float, sizes: str, adversary: pd.DataFrame, table: pd.DataFrame) -> Finding:
+    wrong, late = int(adversary["wrong"].sum()), int(adversary["late"].sum())
     share = float((table["bound"] / table["problem_bound"]).max())
-    runs = int(table["runs"].sum())
-    evidence = (
-        f"the event's union bound spends at most {spent:.3f} δ; inside it {broken[0]} of "
-        f"{int(adversary['tables'].sum())} tables end with a wrong arm and {broken[1]} have an arm above its "
-        f"term; of {runs} random races on {len(table)} problems "
-        f"{int(table['wrong'].sum())} end wrong, {int(table['late'].sum())} have such an arm and "
-        f"{int(table['over'].sum())} are above 36σ²(w₀/ε)^(2/T) L H + n, of which Σ b is at most {share:.3f}"
-    )
-    refuted = any(refutes(table, events) for events in ("wrong", "late", "over"))
-    proved = spent <= 1 + ROUNDING and broken == (0, 0) and share <= 1
-    return Finding(claim, proved and not refuted, evidence)
+    tables, runs = int(adversary["tables"].sum()), int(table["runs"].sum())
+    within, random = f"of {tables:,}, inside the event", f"on {len(table)} problems"
+    evidence = [
+        Evidence("what the union bound spends, over δ, at most", most, sizes, allowed="≤ 1"),
+        Evidence("tables that end with a wrong arm", wrong, within, allowed="0"),
+        Evidence("tables with an arm above its term", late, within, allowed="0"),
+        Evidence("Σ b over 36σ²(w₀/ε)^(2/T) L H + n, at most", share, random, allowed="≤ 1"),
+    ]
+    events = {
+        "wrong": "races that end with a wrong arm",
+        "late": "races with an arm above its term",
+        "over": "races above 36σ²(w₀/ε)^(2/T) L H + n",
+    }
+    for event, what in events.items():
+        evidence.append(counted(what, int(table[event].sum()), runs, random, "≤ δ on each"))
+    refuted = any(refutes(table, event) for event in events)
+    proved = most <= 1 + ROUNDING and wrong == late == 0 and share <= 1
+    return Finding(claim, proved and not refuted, tuple(evidence), "simulation")
 
 
 def compared(table: pd.DataFrame, delta: float, n_arms: int) -> pd.DataFrame:
@@ -183,23 +206,39 @@ def compared(table: pd.DataFrame, delta: float, n_arms: int) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def x5(table: pd.DataFrame, deadline: int = 15, epsilon: float = 0.01) -> Finding:
+def savings(table: pd.DataFrame, deadline: int = 15, epsilon: float = 0.01) -> Finding:
     """Check X5: at ε = 0.01, T = 15 at least 12 and 11 times fewer pulls than Algorithm 1 on Setups 1 and 2.
 
     More with the likelihood ratio, and never more than AE along T; means of the runs.
     """
-    holds, words = True, []
-    for setup, least in (("Setup 1", 12), ("Setup 2", 11)):
-        here = table[table["setup"] == setup]
-        saved = {}
-        for name in ("sharp", "sharp, [0, 1]"):
-            curve = ratio(here, "EBR", name)
-            at = curve[(curve["deadline"] == deadline) & np.isclose(curve["epsilon"], epsilon)].iloc[0]
-            saved[name] = at["ratio"]
-            words.append(f"{setup}, {name}: {at['ratio']:.3g} ± {at['error']:.1g} times fewer pulls than EBR")
-        holds = holds and saved["sharp"] >= least and saved["sharp, [0, 1]"] > saved["sharp"]
-    along = table[table["sweep"] == "T"]
-    dearest = {name: ratio(along, name, "AE")["ratio"].max() for name in ("sharp", "sharp, [0, 1]")}
-    words += [f"{name} at most {value:.2f} of AE's pulls along T" for name, value in dearest.items()]
-    evidence = "; ".join(words) + f" (± 1 s.e. of {table['runs'].max()} runs a point)"
-    return Finding("X5", bool(holds and max(dearest.values()) <= 1), evidence)
+    holds, evidence, runs = True, [], int(table["runs"].max())
+    here = table[(table["deadline"] == deadline) & np.isclose(table["epsilon"], epsilon)]
+    for setup, least in LEAST_SAVINGS.items():
+        one, bounded = (ratio(here[here["setup"] == setup], "EBR", name).iloc[0] for name in SHARP)
+        holds = holds and one["ratio"] >= least and bounded["ratio"] > one["ratio"]
+        limits = (f"≥ {least}", f"> {one['ratio']:.3g}")
+        for name, saved, allowed in zip(SHARP, (one, bounded), limits, strict=True):
+            what, where = f"EBR's pulls over those of {name}", f"{setup}, ε = {epsilon:g}, T = {deadline}"
+            evidence.append(measured(what, saved["ratio"], saved["error"], runs, where, allowed))
+    for name in SHARP:
+        dearest = ratio(table[table["sweep"] == "T"], name, "AE").nlargest(1, "ratio").iloc[0]
+        holds = holds and dearest["ratio"] <= 1
+        where = f"{dearest['setup']}, T = {dearest['deadline']}"
+        what = f"pulls of {name} over AE's, at most"
+        evidence.append(measured(what, dearest["ratio"], dearest["error"], runs, where, "≤ 1"))
+    return Finding("X5", bool(holds), tuple(evidence), "simulation")
+
+
+def draw_ratios(table: pd.DataFrame) -> Figure:
+    """What `compared` found: a row for each yardstick, a column for each panel of Figure 3."""
+    figure, axes = plt.subplots(3, 4, figsize=(figures.PAGE, 6.0), sharex="col", sharey="row")
+    for row, (against, words) in zip(axes, AGAINST.items(), strict=True):
+        for axis, where in zip(row, lineup.PANELS, strict=True):
+            lineup.panel(axis, table[table["against"] == against], "ratio", *where)
+            axis.axhline(1, color="0.3", lw=0.8, zorder=0)
+            axis.set_title(axis.get_title() if row[0] is axes[0, 0] else "", fontsize=8)
+            axis.label_outer()
+        row[0].set_ylabel(f"pulls over {words}")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    return figure

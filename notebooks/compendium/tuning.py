@@ -1,7 +1,7 @@
 """Tuning a real learner under a deadline: arms are configurations, a pull is a held-out accuracy."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
@@ -14,7 +14,17 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.live.race import Race
 from ebr.simulation.sweep import workers
 
-__all__ = ["Halving", "configurations", "evaluate", "exhaustive", "halving", "pull", "run"]
+__all__ = [
+    "Halving",
+    "comparison",
+    "configurations",
+    "evaluate",
+    "exhaustive",
+    "halving",
+    "pull",
+    "run",
+    "sigma_needed",
+]
 
 TRAIN, TEST = 200, 200  # images of the 1797 that a pull trains on and is scored on
 Configuration = Mapping[str, Any]
@@ -79,10 +89,10 @@ def run(race: Race, seed: int) -> None:
             race.tell(evaluate(asked, taken, seed))
 
 
-def exhaustive(each: int, seed: int) -> dict[str, list[float]]:
-    """Pull every configuration equally often, at once."""
+def exhaustive(each: int, seed: int) -> pd.DataFrame:
+    """Pull every configuration equally often, at once: a column each."""
     with workers():
-        return evaluate(dict.fromkeys(configurations(), each), {}, seed)
+        return pd.DataFrame(evaluate(dict.fromkeys(configurations(), each), {}, seed))
 
 
 class Halving(NamedTuple):
@@ -115,3 +125,33 @@ def halving(seed: int) -> Halving:
     fits = folds * int(rounds["candidates"].sum())
     seen = int((rounds["candidates"] * rounds["images"]).sum()) * (folds - 1)
     return Halving(best, len(rounds), fits, seen)
+
+
+def comparison(race: Race, everything: pd.DataFrame, halved: Halving) -> pd.DataFrame:
+    """What the race, exhaustive evaluation and halving chose, what it cost, and how good it is.
+
+    The yardstick is `everything`, as `exhaustive` returns it: the most precise means that there are.
+    """
+    means, fits = everything.mean(), int(race.intervals["pulls"].sum())
+    rows = {
+        "race": (race.recommendation, race.round, fits, fits * TRAIN),
+        "exhaustive": (means.idxmax(), 1, everything.size, everything.size * TRAIN),
+        "HalvingRandomSearchCV": halved,
+    }
+    columns = ["chosen", "rounds", "fits", "images trained on"]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    errors = everything.sem()
+    table["mean accuracy"] = [f"{means[name]:.4f} ± {errors[name]:.4f}" for name in table["chosen"]]
+    table["below the best"] = (means.max() - means[table["chosen"]].to_numpy()).round(4)
+    return table
+
+
+def sigma_needed(rewards: pd.DataFrame, at: Iterable[float]) -> pd.Series:
+    """The least σ for which rewards like these, a column an arm, are σ-sub-Gaussian at some λ.
+
+    That is √(2 log E e^{λ(X − μ)}) / |λ| at each λ, the largest of all arms, with the means seen for E and μ.
+    """
+    deviations = rewards - rewards.mean()
+    return pd.Series(
+        {x: np.sqrt(2 * np.log(np.exp(x * deviations).mean()).max()) / abs(x) for x in at}, name="σ"
+    ).rename_axis("λ")

@@ -1,10 +1,10 @@
-"""Divergences against densities, likelihood ratios against single rewards, the lemma with a wrong sign."""
+"""The identities by hand, the pair that they are checked on, and the lemma with a wrong sign."""
 
 import math
 
 import pandas as pd
 import pytest
-from compendium.change_of_measure import c16, close_pair, identities
+from compendium.change_of_measure import change_of_measure, close_pair, identities, joined
 from oracles import Diary
 from scipy.stats import norm
 
@@ -28,8 +28,12 @@ def test_the_close_pair_is_half_a_nat_apart(race):
 def test_the_identities_hold_and_a_ratio_upside_down_is_refuted():
     pairs = {race: close_pair(race, 3, 0.5, seed=16) for race in (EBR, PASSIVE)}
     for sign in (1, -1):
-        tables = {repr(race): identities(race, *pair, 4000, 17, sign) for race, pair in pairs.items()}
-        assert c16(tables).holds == (sign == 1)  # a true lemma is refuted with probability at most 1e-6
+        table = joined(
+            {(repr(race), 3): identities(race, *pair, 4000, 17, sign=sign) for race, pair in pairs.items()}
+        )
+        finding = change_of_measure(table)
+        # A true lemma is refuted with probability at most 1e-6.
+        assert finding.holds == (sign == 1) == (finding.evidence[0].value == 0)
 
 
 def test_both_sides_of_the_identities_by_hand():
@@ -52,4 +56,6 @@ def test_what_cannot_be_compared_is_an_error_and_never_counts_as_fulfilled():
         identities(ebr.Passive(0.4, 0.2), *apart, 100, 1)
     unknown = pd.DataFrame([("?", 1.0, 1.0, float("nan"), "equal"), ("?", 1.0, 1.0, 0.1, "at least")])
     unknown.columns = ["statement", "left", "right", "error", "relation"]
-    assert not c16({"race": unknown}).holds
+    finding = change_of_measure(joined({("race", 2): unknown.assign(runs=1)}))
+    assert not finding.holds
+    assert finding.evidence[0].value == 1

@@ -2,9 +2,11 @@
 
 import math
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from compendium import clinical_trial
+from compendium.lineup import LOOKS
 from scipy.stats import beta
 
 import ebr
@@ -127,3 +129,32 @@ def test_the_comparison_sees_errors_where_there_are_some():
     table = clinical_trial.compare(clinical_trial.hardest(0.1), 3, 0.1, 0.9, 400, seed=1)
     assert table.loc["sharp EBR", "errors"] > 0
     assert table.loc["sharp EBR", "best"] == 1 - table.loc["sharp EBR", "errors"] / 400
+
+
+def test_the_readable_table_has_every_number(compared):
+    _, table = compared
+    found = clinical_trial.shown(table)
+    assert found.index.tolist() == table.index.tolist()
+    for name, row in table.iterrows():
+        words = found.loc[name].tolist()
+        assert [word.replace(",", "") for word in words[:2]] == [
+            f"{round(row['subjects'])}",
+            f"{round(row['nine_in_ten'])}",
+        ]
+        assert float(words[2].replace(",", "")) == pytest.approx(row["months"], abs=0.05)
+        assert float(words[3].rstrip("%")) == pytest.approx(100 * row["best"], abs=0.05)
+        assert words[4] == row["errors"]
+        assert float(words[5].rstrip("%")) == pytest.approx(100 * row["upper"], abs=0.005)
+
+
+def test_the_figure_has_a_marker_and_a_name_for_every_design(compared):
+    _, table = compared
+    axis = clinical_trial.draw_designs(table).axes[0]
+    plt.close(axis.figure)
+    *markers, year = axis.lines
+    places = [(line.get_xdata()[0], line.get_ydata()[0]) for line in markers]
+    assert places == list(zip(table["months"], table["subjects"], strict=True))
+    assert len({(line.get_color(), line.get_marker()) for line in markers}) == len(table)
+    assert [text.get_text() for text in axis.texts] == [*table.index, "a year"]
+    assert year.get_xdata() == [12, 12]
+    assert markers[2].get_marker() == LOOKS["EBR"].marker

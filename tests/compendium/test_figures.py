@@ -1,23 +1,30 @@
-"""Saved figures: complete, the same bytes every time, and telling where they come from."""
+"""Saved figures: drawn from what is saved, complete, the same bytes every time, telling their origin."""
 
 import hashlib
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 from compendium import figures
 from PIL import Image
 
-DATA = pd.DataFrame({"x": [1, 2, 3], "y": [0.1, 1 / 3, 1e-7]})
+DATA = figures.rounded(pd.DataFrame({"x": [1, 2, 3], "y": [0.1, 1 / 3, 1e-7], "name": ["a", "b", "c"]}))
 
 
-def draw(folder, monkeypatch):
+def draw(folder, monkeypatch, data=DATA):
     monkeypatch.setenv("EBR_FIGURES", str(folder))
     figures.style()
     figure, axis = plt.subplots()
     axis.plot(DATA["x"], DATA["y"])
-    figures.save(figure, "fig0", DATA, "99-nothing", runs=3, seed=1)
-    plt.close(figure)
+    try:
+        figures.saver("99-nothing", runs=3, seed=1)(figure, "fig0", data)
+    finally:
+        plt.close(figure)
+    return files(folder)
+
+
+def files(folder):
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
     }
@@ -30,17 +37,50 @@ def test_a_rerun_writes_the_same_bytes_and_nothing_else(tmp_path, monkeypatch):
 
 
 def test_every_file_tells_notebook_parameters_and_the_datas_hash(tmp_path, monkeypatch):
-    files = draw(tmp_path, monkeypatch)
-    digest = hashlib.sha256(files["data/fig0.csv"]).hexdigest()
+    written = draw(tmp_path, monkeypatch)
+    digest = hashlib.sha256(written["data/fig0.csv"]).hexdigest()
     expected = f"ebr notebook 99-nothing; runs=3, seed=1; data sha256 {digest}"
     assert Image.open(tmp_path / "fig0.png").text["Description"] == expected
-    assert expected in files["fig0.svg"].decode()
-    assert expected.encode() in files["fig0.pdf"]
+    assert expected in written["fig0.svg"].decode()
+    assert expected.encode() in written["fig0.pdf"]
 
 
-def test_the_saved_numbers_are_the_plotted_ones(tmp_path, monkeypatch):
+def test_the_saved_numbers_are_the_plotted_ones_to_the_last_digit(tmp_path, monkeypatch):
     draw(tmp_path, monkeypatch)
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "data" / "fig0.csv"), DATA, rtol=1e-11)
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "data" / "fig0.csv"), DATA, check_exact=True)
+
+
+def test_each_table_has_a_file_of_its_own(tmp_path, monkeypatch):
+    other = pd.DataFrame({"z": [1.5]})
+    written = draw(tmp_path, monkeypatch, {"curve": DATA, "marks": other})
+    assert {name for name in written if name.startswith("data/")} == {
+        "data/fig0-curve.csv",
+        "data/fig0-marks.csv",
+    }
+    assert written["data/fig0-marks.csv"] == b"z\n1.5\n"
+
+
+def test_numbers_with_more_digits_than_are_saved_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match=r"data of fig0 must be rounded before it is drawn"):
+        draw(tmp_path, monkeypatch, DATA.assign(y=1 / 3))
+    assert files(tmp_path) == {}
+
+
+@pytest.mark.parametrize("number", [1 / 3, -2e-300 / 3, 123456789.4321, 0.0, 5e8, np.inf])
+def test_rounding_moves_a_number_by_less_than_a_unit_of_its_ninth_digit_and_then_no_more(number):
+    (once,) = figures.rounded(pd.DataFrame({"x": [number]}))["x"]
+    assert once == pytest.approx(number, rel=1e-8, abs=0)
+    assert once == figures.significant(once) == float(f"{number:.9g}")
+
+
+def test_the_last_bits_of_another_processor_change_nothing():
+    there = DATA.assign(y=[0.1 * (1 + 3e-16), 1 / 3 * (1 - 2e-16), 1e-7 * (1 + 2e-16)])
+    assert figures.rounded(there).equals(DATA)
+
+
+def test_rounding_keeps_gaps_words_and_whole_numbers():
+    table = pd.DataFrame({"a": [1.5, np.nan], "b": ["x", None], "c": [2**60 + 1, 3]})
+    assert figures.rounded(table).equals(table)
 
 
 def test_a_failed_save_leaves_the_old_file_and_no_half_of_a_new_one(tmp_path, monkeypatch):
@@ -48,9 +88,7 @@ def test_a_failed_save_leaves_the_old_file_and_no_half_of_a_new_one(tmp_path, mo
     monkeypatch.setattr(plt.Figure, "savefig", lambda self, path, **_: path.write_bytes(b"half") and 1 / 0)
     with pytest.raises(ZeroDivisionError):
         draw(tmp_path, monkeypatch)
-    assert {
-        p.relative_to(tmp_path).as_posix(): p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()
-    } == before
+    assert files(tmp_path) == before
 
 
 def test_thinning_keeps_the_ends_of_every_arm():

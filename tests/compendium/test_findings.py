@@ -1,11 +1,31 @@
-"""Findings: their words, and the exact test and interval against the binomial and beta distributions."""
+"""Findings: their words, their file, and the exact test and interval against other distributions."""
 
-import re
+import json
 
 import pandas as pd
 import pytest
-from compendium.findings import FALSE_ALARM, VERDICTS, Finding, exceeds, proportion, refutes
+from compendium.findings import (
+    FALSE_ALARM,
+    VERDICTS,
+    Evidence,
+    Finding,
+    Recorder,
+    counted,
+    exceeds,
+    measured,
+    number,
+    refutes,
+    table,
+)
 from scipy.stats import beta, binom
+
+ROW = Evidence("pulls", 1 / 3, "T = 3", allowed="≤ 1")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("EBR_FIGURES", str(tmp_path))
+    return tmp_path / "data" / "findings"
 
 
 @pytest.mark.parametrize(
@@ -18,13 +38,9 @@ from scipy.stats import beta, binom
     ],
 )
 def test_a_verdict_is_the_ledgers_word(holds, repaired, word):
-    finding = Finding("C00", holds, "numbers", repaired)
+    finding = Finding("C00", holds, (ROW,), "exact", repaired)
     assert finding.verdict == word
     assert word in VERDICTS
-
-
-def test_a_claim_that_only_fails_needs_no_word_on_its_repair():
-    assert Finding("C00", False, "numbers").verdict == "fails as stated"
 
 
 def test_too_many_events_by_hand():
@@ -43,20 +59,21 @@ def test_the_first_count_that_exceeds_is_the_first_with_a_tail_below_the_false_a
     assert not exceeds(first - 1, trials, allowed, tests)
 
 
-@pytest.mark.parametrize("confidence", [0.99, 0.9])
 @pytest.mark.parametrize(("events", "trials"), [(0, 20), (3, 20), (20, 20), (12, 10**5)])
-def test_a_proportion_has_the_clopper_pearson_interval(events, trials, confidence):
-    tail = (1 - confidence) / 2
-    low = beta.ppf(tail, events, trials - events + 1) if events else 0.0
-    high = beta.ppf(1 - tail, events + 1, trials - events) if events < trials else 1.0
-    words = proportion(events, trials, confidence)
-    assert words == f"{events} of {trials} ({100 * confidence:.0f} % interval {low:.2g} to {high:.2g})"
+def test_a_frequency_has_the_clopper_pearson_interval(events, trials):
+    low = beta.ppf(0.005, events, trials - events + 1) if events else 0.0
+    high = beta.ppf(0.995, events + 1, trials - events) if events < trials else 1.0
+    row = counted("failures", events, trials)
+    assert (row.value, row.runs) == (events / trials, trials)
+    assert (row.low, row.high) == pytest.approx((low, high))
 
 
-def test_a_proportion_by_hand():
-    # None of 20: (1 − high)^20 = 0.005.
-    numbers = re.findall(r"[\d.]+", proportion(0, 20))
-    assert numbers == ["0", "20", "99", "0", f"{1 - 0.005 ** (1 / 20):.2g}"]
+def test_an_interval_by_hand():
+    # None of 20: (1 − high)^20 = 0.005. And 99 % of a normal law lie within 2.576 standard errors.
+    assert counted("failures", 0, 20).high == pytest.approx(1 - 0.005 ** (1 / 20))
+    row = measured("pulls", 10.0, 2.0, 50, where="T = 1")
+    assert (row.low, row.high) == pytest.approx((10 - 5.152, 10 + 5.152), abs=1e-3)
+    assert (row.value, row.runs, row.where) == (10.0, 50, "T = 1")
 
 
 def test_a_table_refutes_where_one_row_does_at_its_share_of_the_false_alarm():
@@ -65,3 +82,56 @@ def test_a_table_refutes_where_one_row_does_at_its_share_of_the_false_alarm():
     assert not refutes(pd.DataFrame({"late": [8, 0, 0]} | rows), "late")
     assert refutes(pd.DataFrame({"late": [8, 0, 0]} | rows).head(1), "late")
     assert refutes(pd.DataFrame({"late": [0, 9, 0]} | rows), "late")
+
+
+def test_what_is_recorded_is_in_the_file_with_nine_digits_and_without_empty_cells(folder):
+    record = Recorder("99-nothing")
+    record(Finding("C02", False, (ROW, counted("errors", 0, 7)), "simulation", True))
+    record(Finding("C01", True, (ROW,), "exact"))
+    first, second = json.loads((folder / "99-nothing.json").read_text("utf-8"))
+    row = {"what": "pulls", "value": 0.333333333, "where": "T = 3", "allowed": "≤ 1"}
+    assert first == {"claim": "C01", "verdict": "holds", "basis": "exact", "evidence": [row]}
+    assert (second["verdict"], second["basis"]) == ("holds corrected", "simulation")
+    assert second["evidence"][1] == {
+        "what": "errors", "value": 0, "low": 0, "high": float(f"{1 - 0.005 ** (1 / 7):.9g}"), "runs": 7,
+    }  # fmt: skip
+    record(Finding("C03", False, (ROW,), "exact"), Finding("C04", False, (ROW,), "exact"))
+    assert record.verdict().splitlines() == [
+        "verdict: C01 holds;",
+        "         C02 holds corrected;",
+        "         C03, C04 fail as stated",
+    ]
+
+
+def test_recording_again_leaves_nothing_of_the_run_before(folder):
+    Recorder("99-nothing")(Finding("C01", True, (ROW,), "exact"))
+    Recorder("99-nothing")(Finding("C02", True, (ROW,), "exact"))
+    assert [entry["claim"] for entry in json.loads((folder / "99-nothing.json").read_text("utf-8"))] == [
+        "C02"
+    ]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_evidence_without_a_number_is_refused(folder, value):
+    with pytest.raises(ValueError, match="evidence must be finite numbers"):
+        Recorder("99-nothing")(Finding("C01", True, (Evidence("pulls", value),), "exact"))
+    assert not folder.exists()
+
+
+def test_a_finding_is_shown_as_a_table():
+    rows = (ROW, counted("errors |x|", 1, 2, "n = 2"), Evidence("slope", -0.98123))
+    shown = table(Finding("C07", False, rows, "simulation").as_data()).splitlines()
+    assert shown[0] == "**C07 fails as stated** (simulation)"
+    assert shown[4:] == [
+        "| pulls | T = 3 | 0.3333 |  | ≤ 1 |",
+        "| errors \\|x\\| | n = 2 | 0.5 | 0.002503 to 0.9975 (2 runs) |  |",
+        "| slope |  | −0.9812 |  |  |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0, "0"), (355023, "355,023"), (0.125, "0.125"), (4.3e-24, "4.3e−24"), (-1.5, "−1.5"), (1e9, "1e+09")],
+)
+def test_numbers_are_for_people(value, words):
+    assert number(value) == words

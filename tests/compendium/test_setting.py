@@ -9,4 +9,4 @@ import ebr
 def test_figure_1_needs_pulls_per_arm():
     one = ebr.simulate(ebr.ElasticBatchRacing(1, 0.3, 0.1), ebr.Bernoulli([0.9, 0.1]), runs=2)
     with pytest.raises(ValueError, match="per_arm=True"):
-        setting.c46(one, one, one, arm=1, rounds=1)
+        setting.easy_arm(one, one, one, arm=1, rounds=1)

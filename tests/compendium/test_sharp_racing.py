@@ -3,10 +3,11 @@
 import math
 from itertools import product
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from compendium import problem_sets, sharp_adversary, sharp_racing
+from compendium import lineup, problem_sets, sharp_adversary, sharp_racing
 from oracles import evidence, kl, log_term, overheard, play, sharp_schedule
 from scipy.stats import binom, norm
 
@@ -139,8 +140,8 @@ def test_the_steps_count_tables_that_end_wrong_or_late():
 
 def test_bernoulli_keeps_means_and_all_else():
     settings = [
-        ("a", ebr.Gaussian([0.2, 0.9], 1.0), 0.1, 3, 0.2),
-        ("b", ebr.Bernoulli([0.5, 0.1]), 0.2, 1, 0.3),
+        problem_sets.Instance("a", ebr.Gaussian([0.2, 0.9], 1.0), 0.1, 3, 0.2),
+        problem_sets.Instance("b", ebr.Bernoulli([0.5, 0.1]), 0.2, 1, 0.3),
     ]
     made = problem_sets.bernoulli(settings)
     assert [(kind, *rest) for kind, _, *rest in made] == [("a", 0.1, 3, 0.2), ("b", 0.2, 1, 0.3)]
@@ -247,20 +248,34 @@ def figure_3(**changed):
     ],
     ids=str,
 )
-def test_x5_fails_at_its_limits(changed, holds):
-    finding = sharp_racing.x5(figure_3(**changed))
+def test_the_savings_fail_at_their_limits(changed, holds):
+    finding = sharp_racing.savings(figure_3(**changed))
     assert (finding.claim, finding.holds) == ("X5", holds)
 
 
-def test_x5_tells_its_ratios():
-    said = sharp_racing.x5(figure_3()).evidence
-    assert "Setup 1, sharp: 12 ± 0.2 times fewer pulls than EBR" in said
-    assert "Setup 2, sharp, [0, 1]: 18.3 ± 0.3 times" in said
-    assert "sharp at most 1.00 of AE's pulls along T; sharp, [0, 1] at most 0.60" in said
-    assert said.endswith("(± 1 s.e. of 100 runs a point)")
+def test_the_savings_are_told_as_ratios_with_their_limits():
+    told = {
+        (row.what, row.where): (row.value, row.allowed) for row in sharp_racing.savings(figure_3()).evidence
+    }
+    assert told == {
+        ("EBR's pulls over those of sharp", "Setup 1, ε = 0.01, T = 15"): (12, "≥ 12"),
+        ("EBR's pulls over those of sharp, [0, 1]", "Setup 1, ε = 0.01, T = 15"): (20, "> 12"),
+        ("EBR's pulls over those of sharp", "Setup 2, ε = 0.01, T = 15"): (11, "≥ 11"),
+        ("EBR's pulls over those of sharp, [0, 1]", "Setup 2, ε = 0.01, T = 15"): (
+            pytest.approx(18.33, abs=0.01),
+            "> 11",
+        ),
+        ("pulls of sharp over AE's, at most", "Setup 1, T = 3"): (1, "≤ 1"),
+        ("pulls of sharp, [0, 1] over AE's, at most", "Setup 1, T = 3"): (0.6, "≤ 1"),
+    }
+    first = sharp_racing.savings(figure_3()).evidence[0]
+    assert first.high - first.value == pytest.approx(12 * math.sqrt(2) / 100 * 2.5758, rel=1e-4)
+    assert first.runs == 100
 
 
-@pytest.mark.parametrize("claim", ["x3", "x4"])
+@pytest.mark.parametrize(
+    ("claim", "check"), [("X3", sharp_racing.guarantee), ("X4", sharp_racing.bounded_guarantee)]
+)
 @pytest.mark.parametrize(
     ("spent", "adversary", "races", "holds"),
     [
@@ -276,7 +291,9 @@ def test_x5_tells_its_ratios():
     ],
     ids=str,
 )
-def test_x3_and_x4_fail_if_any_of_their_parts_does(monkeypatch, claim, spent, adversary, races, holds):
+def test_a_guarantee_fails_if_any_of_its_parts_does(
+    monkeypatch, claim, check, spent, adversary, races, holds
+):
     monkeypatch.setattr(sharp_racing, "spent", lambda race, *place: spent * (race.deadline == 2))
     tables = pd.DataFrame({"tables": 100, "wrong": [0, 0], "late": [0, 0]}).assign(**adversary)
     row = {
@@ -288,9 +305,35 @@ def test_x3_and_x4_fail_if_any_of_their_parts_does(monkeypatch, claim, spent, ad
         "bound": 900.0,
         "problem_bound": 1000.0,
     }
-    finding = getattr(sharp_racing, claim)(tables, pd.DataFrame([row | races]))
-    assert (finding.claim, finding.holds) == (claim.upper(), holds)
-    assert f"at most {spent:.3f} δ" in finding.evidence
+    row |= races
+    finding = check(tables, pd.DataFrame([row]))
+    assert (finding.claim, finding.holds) == (claim, holds)
+    assert [(part.value, part.runs) for part in finding.evidence] == [
+        (spent, None),
+        (tables["wrong"].sum(), None),
+        (tables["late"].sum(), None),
+        (row["bound"] / 1000, None),
+        (row["wrong"] / 200, 200),
+        (row["late"] / 200, 200),
+        (row["over"] / 200, 200),
+    ]
+    assert "of 200," in finding.evidence[1].where
+
+
+def test_ratios_are_drawn_against_each_yardstick_and_in_each_panel():
+    at = {"EBR": 1200.0, "sequential": 200.0, "sharp": 100.0}
+    table = pd.concat(points(at, sweep, setup) for setup in lineup.SETUPS for sweep in ("T", "ε"))
+    compared = sharp_racing.compared(table, delta=0.01, n_arms=2)
+    figure = sharp_racing.draw_ratios(compared)
+    assert [axis.get_title() for axis in figure.axes[:5]] == [
+        "Setup 1, ε = 0.01", "Setup 2, ε = 0.01", "Setup 1, T = 15", "Setup 2, T = 15", "",
+    ]  # fmt: skip
+    for axis, against in zip(figure.axes[::4], sharp_racing.AGAINST, strict=True):
+        drawn = {container.get_label(): container.lines[0].get_ydata()[0] for container in axis.containers}
+        here = compared[(compared["against"] == against) & (compared["setup"] == "Setup 1")]
+        expected = here[here["sweep"] == "T"].set_index("algorithm")["ratio"].to_dict()
+        assert drawn == expected
+    plt.close("all")
 
 
 class Constant:

@@ -2,12 +2,11 @@
 
 import math
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from compendium import choices, lineup, simulations
-
-import ebr
+from compendium import lineup, simulations
 
 GOOD = {"EBR": 1.0, "kδER": 600.0, "AE": 300.0, "sequential": 0.5, "passive": 200.0}
 ALONG_T = {
@@ -80,11 +79,59 @@ def test_a_planted_error_fails_its_claim_and_no_other(claims, column, value, whe
     assert failing(plant(table(), column, value, **where)) == claims
 
 
-def test_the_evidence_names_the_place():
+def rows(finding):
+    """The evidence as {(what, where): value}."""
+    return {(row.what, row.where): row.value for row in finding.evidence}
+
+
+def test_the_evidence_names_the_place_and_has_an_interval():
     frame = plant(table(), "pulls", 0.9, setup="Setup 1", algorithm="AE", epsilon=0.3)
-    (evidence,) = (finding.evidence for finding in simulations.findings(frame) if finding.claim == "C23")
-    assert "AE costs no more than EBR: Setup 1 ε = 0.3 (0.9 ± 0)" in evidence
-    assert evidence.endswith("(± 1 s.e. of 100 runs a point)")
+    frame = plant(frame, "error", 0.03, setup="Setup 1", algorithm="AE", epsilon=0.3)
+    finding = simulations.beats_baselines(frame)
+    assert rows(finding) == {
+        ("points where kδER needs no more pulls than EBR", "of 10"): 0,
+        ("points where AE needs no more pulls than EBR", "of 10"): 1,
+        ("AE's pulls over EBR's", "Setup 1, ε = 0.3"): 0.9,
+        ("points where passive needs no more pulls than EBR", "of 10"): 0,
+    }
+    place = finding.evidence[2]
+    assert (place.low, place.high) == pytest.approx((0.9 - 2.5758 * 0.03, 0.9 + 2.5758 * 0.03), abs=1e-5)
+    assert (place.runs, place.allowed) == (100, "> 1")
+
+
+def test_the_evidence_has_the_extremes_that_decide():
+    frame = table()
+    assert rows(simulations.more_rounds(frame)) == pytest.approx(
+        {
+            ("orders of magnitude saved by EBR", f"Setup {k}, from T = 1 to 50"): math.log10(300)
+            for k in (1, 2)
+        }
+    )
+    assert rows(simulations.along_epsilon(frame)).popitem() == (
+        ("kδER's pulls over EBR's, at least", "Setup 2, ε = 0.1"), 600,
+    )  # fmt: skip
+    assert set(rows(simulations.aggressive_elimination(frame)).values()) == {0.5}  # from T = 2 to 50
+    assert set(rows(simulations.delta_elimination(frame)).values()) == {1.0}
+    assert [row.value for row in simulations.orders_of_magnitude(frame).evidence] == [600, 300, 200] * 2
+    assert [row.value for row in simulations.between_the_ends(frame).evidence] == pytest.approx(
+        [0, 2, 0, 1 / 200]
+    )
+
+
+def test_at_most_three_lost_points_of_a_rival_are_named():
+    frame = plant(table(), "pulls", 1e-9, algorithm="AE")
+    assert [row.value for row in simulations.beats_baselines(frame).evidence][1] == 10
+    assert len(simulations.beats_baselines(frame).evidence) == 3 + 3
+
+
+def test_a_panel_bears_on_the_claims_of_its_sweep():
+    frame = plant(table(), "failures", 1, setup="Setup 2", algorithm="AE", deadline=50)
+    along_deadline = simulations.met(lineup.part(frame, "Setup 2", "T"))
+    along_epsilon = simulations.met(lineup.part(frame, "Setup 2", "ε"))
+    assert list(along_deadline) == ["C22", "C23", "C24", "C26", "C27", "C32"]
+    assert list(along_epsilon) == ["C22", "C23", "C25", "C31", "C32"]
+    assert along_deadline.iloc[0].tolist() == ["not met"] + ["met"] * 5
+    assert set(along_epsilon.iloc[0]) == {"met"}
 
 
 def test_a_ratio_carries_its_standard_error():
@@ -99,14 +146,14 @@ def test_a_ratio_carries_its_standard_error():
 
 
 def test_repeated_points_of_what_knows_no_deadline_count_once_as_trials():
-    (evidence,) = (finding.evidence for finding in simulations.findings(table()) if finding.claim == "C22")
+    (row,) = simulations.no_failure(table()).evidence
     # By setup: 3 algorithms × 3 deadlines + 2 alone, and 5 algorithms × 2 tolerances.
-    assert evidence.startswith(
-        f"failures at {2 * (11 + 10)} points: 0 of {2 * (11 + 10) * 100} (99 % interval 0"
-    )
+    assert (row.where, row.value, row.low) == (f"{2 * (11 + 10)} points", 0, 0)
+    assert row.runs == 2 * (11 + 10) * 100
+    assert row.high == pytest.approx(1 - 0.005 ** (1 / row.runs))
 
 
-def test_first_rounds_by_hand_and_c28_with_a_planted_growth():
+def test_first_rounds_are_those_of_the_formulas_and_grow_as_claimed():
     opening = simulations.first_rounds([0.1, 0.2], deadline=15, delta=0.01)
     by_hand = {
         "EBR": lambda e: 20 * math.log(100 * 15 / 0.01) * e ** (-2 / 15),
@@ -115,9 +162,13 @@ def test_first_rounds_by_hand_and_c28_with_a_planted_growth():
     }
     for row in opening.itertuples():
         assert row.pulls == math.ceil(by_hand[row.algorithm](row.epsilon))
-    assert simulations.c28(opening.assign(pulls=opening["pulls"] + 0)).holds
+    finding = simulations.first_round(opening)
+    assert finding.holds
+    assert rows(finding)[("the same, over the least", "kδER, ε from 0.1 to 0.2")] == pytest.approx(
+        1, abs=1e-4
+    )
     planted = opening.assign(pulls=opening["pulls"] * opening["epsilon"] ** 0.1)
-    assert not simulations.c28(planted).holds
+    assert not simulations.first_round(planted).holds
 
 
 def test_crossings_are_found_on_the_log_axes():
@@ -152,36 +203,19 @@ def test_a_grid_out_of_range_is_an_error_before_anything_runs(deadlines, epsilon
         lineup.points(deadlines, epsilons)
 
 
-def test_an_alternative_takes_the_place_of_its_own_curve_alone():
-    other = table()
-    other = other[(other["algorithm"] == "EBR") & (other["sweep"] == "T")].assign(pulls=7.0, choice="A2")
-    mixed = choices.replaced(table(), other)
-    assert (mixed.loc[mixed["algorithm"] == "EBR", "pulls"] == 7.0).all()
-    assert set(mixed["sweep"]) == {"T"}
-    assert len(mixed) == 2 * 3 * 5
-    assert choices.factor(table(), mixed, "AE") == dict.fromkeys(
-        ["Setup 1 min", "Setup 1 max", "Setup 2 min", "Setup 2 max"], 1.0
-    )
-
-
-def test_every_alternative_differs_from_the_default_that_it_replaces():
-    default = {tuple(p.labels.values()): p.algorithm for p in lineup.points([2], [0.1])}
-    for point in choices.points([2], [0.1]):
-        labels = {key: value for key, value in point.labels.items() if key != "choice"}
-        assert point.algorithm != default[tuple(labels.values())], point.labels
-    assert {p.labels["choice"] for p in choices.points([2], [0.1])} == {*choices.ALTERNATIVES, "A6b"}
-
-
-def test_thinning_keeps_every_second_value():
-    assert set(choices.thinned(table()).query("sweep == 'T'")["deadline"]) == {1, 50}
-    assert set(choices.thinned(table()).query("sweep == 'ε'")["epsilon"]) == {0.1}
-
-
-def test_ae_with_the_gap_is_told_each_setups_own():
-    told = {
-        p.labels["setup"]: p.algorithm.epsilon
-        for p in choices.points([2], [0.1])
-        if p.labels["choice"] == "A6b"
-    }
-    assert told == pytest.approx({"Setup 1": 0.8 / 99, "Setup 2": 0.25 / 99})
-    assert isinstance(choices.points([2], [0.1])[-1].algorithm, ebr.AggressiveElimination)
+def test_a_panel_draws_each_algorithm_of_the_table_in_its_own_looks():
+    figure = lineup.one_panel(table(), "Setup 1", "ε")
+    (axis,) = figure.axes
+    drawn = [container.get_label() for container in axis.containers]
+    assert drawn == [name for name in lineup.LOOKS if name in lineup.ALGORITHMS]
+    for name, container in zip(drawn, axis.containers, strict=True):
+        line = container.lines[0]
+        assert (line.get_color(), line.get_marker()) == lineup.LOOKS[name][:2]
+        expected = [GOOD[name], GOOD[name]]
+        assert line.get_ydata().tolist() == expected
+        assert line.get_xdata().tolist() == [0.1, 0.3]
+    assert axis.get_title() == "Setup 1, T = 15"
+    assert [axis.get_title() for axis in lineup.four_panels(table()).axes] == [
+        "Setup 1, ε = 0.01", "Setup 2, ε = 0.01", "Setup 1, T = 15", "Setup 2, T = 15",
+    ]  # fmt: skip
+    plt.close("all")

@@ -3,6 +3,7 @@
 from contextlib import nullcontext
 
 import numpy as np
+import pandas as pd
 import pytest
 from clusters import Cluster, wait_for_workers
 from compendium import tuning
@@ -85,7 +86,7 @@ def test_exhaustive_evaluation_pulls_everything_equally_often(monkeypatch):
     found = tuning.exhaustive(2, seed=3)
     assert list(found) == list(ARMS)
     for place, (name, arm) in enumerate(ARMS.items()):
-        assert found[name] == [tuning.pull(arm, 3, place, number) for number in (0, 1)]
+        assert found[name].tolist() == [tuning.pull(arm, 3, place, number) for number in (0, 1)]
 
 
 def new_race(journal):
@@ -175,3 +176,34 @@ def test_halving_fits_five_models_a_candidate_and_chooses_a_configuration():
     found = tuning.halving(1)
     assert found.chosen in ARMS
     assert found[1:] == (2, 5 * (12 + 4), 4 * (12 * 250 + 4 * 750))
+
+
+def test_the_comparison_counts_fits_and_measures_choices_by_the_exhaustive_means(tmp_path, monkeypatch):
+    monkeypatch.setattr(tuning, "workers", nullcontext)
+    everything = pd.DataFrame({FEW[0]: [0.9, 1.0, 0.95], FEW[1]: [0.8, 0.9, 0.91], FEW[2]: [0.1, 0.2, 0.3]})
+    with new_race(tmp_path / "race.jsonl") as race:
+        tuning.run(race, seed=1)
+        found = tuning.comparison(race, everything, tuning.Halving(FEW[1], 2, 80, 24_000))
+        fits = int(race.history["pulls"].sum())
+        assert found.loc["race"].tolist()[:4] == [FEW[0], race.round, fits, 200 * fits]
+    assert found.index.tolist() == ["race", "exhaustive", "HalvingRandomSearchCV"]
+    assert found.loc["exhaustive"].tolist()[:4] == [FEW[0], 1, 9, 1800]
+    assert found.loc["HalvingRandomSearchCV"].tolist()[:4] == [FEW[1], 2, 80, 24_000]
+    assert found["below the best"].tolist() == [0, 0, 0.08]
+    # The standard error of 0.9, 1 and 0.95 is 0.05 / √3.
+    assert found.loc["race", "mean accuracy"] == "0.9500 ± 0.0289"
+
+
+def test_the_sigma_needed_is_that_of_the_moment_generating_function():
+    # Of ±a, each with probability ½, it is cosh(λa); of 3b with probability ¼ and −b with ¾, by hand.
+    a, b, grid = 0.1, 0.05, [-20, -1e-3, 5, 20]
+    coins = pd.DataFrame({"fair": [a, -a, a, -a], "shifted": [0.7 + a, 0.7 - a] * 2})
+    fair = [np.sqrt(2 * np.log(np.cosh(x * a))) / abs(x) for x in grid]
+    assert tuning.sigma_needed(coins, grid).tolist() == pytest.approx(fair)
+    assert tuning.sigma_needed(coins, [1e-3]).item() == pytest.approx(a, rel=1e-6)  # the standard deviation
+    skewed = [np.sqrt(2 * np.log(np.exp(3 * x * b) / 4 + 3 * np.exp(-x * b) / 4)) / abs(x) for x in grid]
+    coins["skewed"] = [3 * b, -b, -b, -b]
+    found = tuning.sigma_needed(coins, grid)
+    assert found.index.tolist() == grid
+    assert found.tolist() == pytest.approx(np.maximum(fair, skewed))
+    assert (np.array(skewed) > fair).tolist() == [False, False, False, True]  # each has its turn

@@ -1,12 +1,17 @@
-"""Notebook 03: the remark, and the problems on which bounds are compared."""
+"""Notebook 03: the remark, problems on which bounds are compared, and races that break printed ones."""
 
 import math
 
-from compendium.problem_sets import problems_at_the_ends
+import pytest
+from compendium import upper_bounds
+from compendium.problem_sets import Instance, problems_at_the_ends
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ebr
 from ebr.theory import bounds
+
+BOUNDS = ["theorem_1", "theorem_1b", "theorem_2"]
 
 
 @given(st.floats(1e-9, 0.999), st.integers(0, 100))
@@ -29,3 +34,24 @@ def test_theorem_2_with_320_is_tight_to_a_few_per_cent_at_the_ends():
         for place in problems_at_the_ends()
     ]
     assert 0.95 < max(ratios) <= 1
+
+
+def test_every_printed_bound_is_broken_in_every_run_of_some_race():
+    races = upper_bounds.printed_races()
+    assert (races[BOUNDS].lt(races["pulls"], axis=0)).sum().tolist() == [4, 4, 2]
+    # nT/δ = 40: each of two arms is pulled 80 log(40)/ε times in round 1, four times as often as with σ².
+    first = 80 * math.log(40) / 0.01
+    assert races["pulls"][1] == 2 * math.ceil(first)
+    assert races["theorem_1"][1] == pytest.approx(2 * first / 4)
+
+
+def test_corrected_neither_bound_nor_rule_breaks():
+    races = upper_bounds.printed_races(corrected=True)
+    assert (races[BOUNDS].ge(races["pulls"], axis=0)).all(axis=None)
+
+
+def test_every_request_is_counted():
+    # Means so far apart that 50 races of two arms end after one round.
+    instance = Instance("far", ebr.Gaussian([1.0, 0.0], 0.1), 0.1, 3, 0.1)
+    (requests,) = upper_bounds.restricted_class([instance], seed=1).evidence
+    assert (requests.value, requests.where) == (0, "of 100")

@@ -65,6 +65,18 @@ def test_a_race_from_start_to_end_each_command_a_process_of_its_own(folder):
     assert said.endswith("It recommends A.\n")
 
 
+def test_a_command_does_not_wait_for_matplotlib():
+    program = (
+        "import sys\n"
+        "from ebr.live.cli import main\n"
+        f"assert main({START!r}) == 0\n"
+        "assert main(['ask', 'trial.jsonl']) == 0\n"
+        "assert main(['plan', '--arms', '2', '--deadline', '1', '--epsilon', '0.3']) == 0\n"
+        "sys.exit('matplotlib' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
 def test_a_refusal_is_the_exit_status(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["ebr", "ask", "trial.jsonl"])
     monkeypatch.delitem(sys.modules, "ebr.__main__", raising=False)  # as a new process would find it
@@ -150,7 +162,7 @@ def test_rewards_come_from_a_table_too(run, folder, write):
         ("arm,count,sum\nA,1,1\nA,1,1\n", "line 3: there are rewards of A before; add them up"),
         ("arm,reward\nZ,1\n", "arm 'Z' is unknown"),
         ("arm,reward\n", "rewards of A, B, the third are missing"),
-        ("arm,reward\n\0,1\n", ""),
+        ("arm,reward\n\0,1\n", "arm '\\x00' is unknown"),
     ],
 )
 def test_a_wrong_table_is_refused_and_nothing_written(run, folder, content, says):
@@ -262,4 +274,5 @@ def test_rules_reach_the_algorithm(run):
     assert run(*words)[0] == 0
     with Race.open("b.jsonl") as race:
         assert race.algorithm == ebr.SharpElasticBatchRacing(3, 0.2, 0.1, sigma=2, rewards="Gaussian")
-        race.tell({arm: (pulls, -1e6) for arm, pulls in race.ask().items()})
+        race.tell({arm: (pulls, -1e6) for arm, pulls in race.ask().items()})  # any finite reward will do
+        assert race.history["sum"].tolist() == [-1e6, -1e6]

@@ -25,6 +25,7 @@ from ebr.live.journal import Journal, JournalError
 from ebr.live.race import Race
 
 ALGORITHM = ebr.ElasticBatchRacing(deadline=3, epsilon=0.4, delta=0.4)
+BOUNDED = ebr.SharpElasticBatchRacing(2, 0.1, 0.1, rewards="bounded")
 ARMS = ["good", "fair", "poor"]
 FIRST = 115  # pulls in the first round
 MEANS = {"good": 0.8, "fair": 0.76, "poor": 0.1, "A": 0.7, "B": 0.4}
@@ -84,10 +85,10 @@ def agrees(race, asked_now, oracle, asked_before=0):
     return True
 
 
-def events(path):
+def lines_of(path):
     """What a journal says, but for when it was said."""
-    told = Journal(path, readonly=True).events
-    return [{key: event[key] for key in event if key not in ("time", "checksum", "seed")} for event in told]
+    lines = Journal(path, readonly=True).lines
+    return [{key: line[key] for key in line if key not in ("time", "checksum", "seed")} for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +126,7 @@ def test_lots_are_drawn_once_and_for_all(path, unflushed):
                     break
                 asked.append(race.ask())
                 race.tell({arm: (pulls, pulls * means[arm]) for arm, pulls in asked[-1].items()})
-        lots, again = np.random.default_rng(Journal(journal, readonly=True).events[0]["seed"]), []
+        lots, again = np.random.default_rng(Journal(journal, readonly=True).lines[0]["seed"]), []
 
         def respond(pulls, again=again):
             again.append({arms[arm]: pulls[0, arm] for arm in np.flatnonzero(pulls)})
@@ -145,7 +146,7 @@ def test_beyond_rewards_in_0_1_sequential_racing_does_not_look_ahead(support, pa
             race.tell({"A": [0.75], "B": [0.5]})
 
 
-def test_reopening_after_every_event_changes_nothing(path, unflushed):
+def test_reopening_after_every_line_changes_nothing(path, unflushed):
     whole = path.with_name("whole.jsonl")
     with Race(ALGORITHM, ARMS, whole) as race:
         play(race)
@@ -159,7 +160,7 @@ def test_reopening_after_every_event_changes_nothing(path, unflushed):
         with Race.open(path) as race:
             assert race.ask() == race.asked == asked  # asked again, and not written again
             race.tell(rewards(race))
-    assert events(path) == events(whole)
+    assert lines_of(path) == lines_of(whole)
     with Race.open(path) as race:
         pd.testing.assert_frame_equal(race.history, history)
         pd.testing.assert_frame_equal(race.intervals, intervals)
@@ -171,11 +172,11 @@ def test_cut_at_every_byte_the_race_goes_on_to_the_same_end(path, unflushed):
     with Race(ALGORITHM, ARMS, path) as race:
         play(race)
         history = race.history
-    content, said = path.read_bytes(), events(path)
+    content, said = path.read_bytes(), lines_of(path)
     told = {
-        event["round"]: {arm: tuple(pair) for arm, pair in event["rewards"].items()}
-        for event in said
-        if event["event"] == "tell"
+        line["round"]: {arm: tuple(pair) for arm, pair in line["rewards"].items()}
+        for line in said
+        if line["event"] == "tell"
     }
     for length in range(len(content)):
         path.write_bytes(content[:length])
@@ -184,12 +185,13 @@ def test_cut_at_every_byte_the_race_goes_on_to_the_same_end(path, unflushed):
             warnings.simplefilter("always")
             race = Race(ALGORITHM, ARMS, path)
         assert len(warned) == (not content[:length].endswith(b"\n") and length > 0)
+        assert all(warning.filename == __file__ for warning in warned)  # where the race was opened
         asked = play(race, told)
         race.close()
         assert asked == oracle[0][rounds:]
         assert race.recommendation == oracle[1]
         assert length % 5 or race.history.equals(history)  # a table takes longer than the race
-        assert events(path) == said
+        assert lines_of(path) == said
     assert agrees(race, asked, oracle, rounds)  # whose pulls and sums all the others have, too
 
 
@@ -255,7 +257,7 @@ def test_killed_again_and_again_the_race_ends_as_if_undisturbed(path):
     undisturbed = path.with_name("undisturbed.jsonl")
     with Race(ALGORITHM, ARMS, undisturbed) as race:
         play(race)
-    assert events(path) == events(undisturbed)
+    assert lines_of(path) == lines_of(undisturbed)
     # A kill hits a line being written more often than not; none of them does with probability below 1e-6.
     assert int(kills) >= 5
     assert path.with_name("trial.jsonl.torn").stat().st_size > 0
@@ -297,7 +299,7 @@ def test_threads_that_tell_at_once_are_counted_once(path, monkeypatch):
             thread.join()
         assert len(refusals) == 7
         assert all("not been asked" in refusal for refusal in refusals)
-    assert [event["event"] for event in events(path)] == ["start", "ask", "tell"]
+    assert [line["event"] for line in lines_of(path)] == ["start", "ask", "tell"]
 
 
 @pytest.mark.parametrize(
@@ -334,6 +336,15 @@ def test_a_journal_of_another_race_is_refused_naming_what_differs(path, algorith
     assert all(re.search(expected, str(error.value)) for expected in says)
     assert path.read_bytes() == content
     Race(ALGORITHM, ARMS, path, support=[0, 1]).close()  # the same one; and the refusal has let go of it
+
+
+@pytest.mark.parametrize("algorithm", [ALGORITHM, ebr.SharpElasticBatchRacing(3, 0.4, 0.4)])
+def test_a_journal_of_other_rewards_is_refused(path, algorithm):
+    Race(algorithm, ARMS, path).close()
+    says = "what is known of the rewards is 'bounded' there and 'sub-Gaussian' here"
+    with pytest.raises(JournalError, match=says):
+        Race(algorithm, ARMS, path, rewards="sub-Gaussian")
+    Race(algorithm, ARMS, path, rewards="bounded").close()
 
 
 WRONG = {
@@ -449,7 +460,8 @@ def test_a_race_whose_line_is_not_on_the_disk_is_not_played_on(step, problem, pa
     told = rewards(race)
     with monkeypatch.context() as patch:
         patch.setattr(os, step, fail)
-        with pytest.raises((JournalError, KeyboardInterrupt), match=r"No space left|^$"):
+        error = JournalError if isinstance(problem, OSError) else KeyboardInterrupt
+        with pytest.raises(error, match=str(problem.args[-1]) if problem.args else "^$"):
             race.tell(told)
     assert race.round == 1
     assert race.history.empty
@@ -466,16 +478,17 @@ def test_an_interrupt_between_the_disk_and_the_coroutine_counts_nothing_twice(pa
     race = Race(ALGORITHM, ARMS, path)
     told = rewards(race)
 
-    def interrupted(event):
+    def interrupted(line):
         raise SystemExit
 
-    monkeypatch.setattr(race, "_happen", interrupted)
+    monkeypatch.setattr(race, "_follow", interrupted)
     with pytest.raises(SystemExit):
         race.tell(told)
-    with pytest.raises(JournalError, match="closed"):
+    with pytest.raises(JournalError, match="closed: open it again"):
         race.tell(told)
     with Race.open(path) as again:
         assert again.round == 2
+        assert again.history["pulls"].tolist() == [FIRST] * 3
 
 
 def test_a_journal_of_other_decisions_is_refused(path, monkeypatch):
@@ -572,15 +585,15 @@ def test_a_journal_without_a_race_is_named(path):
         ),
         ({"support": (0, math.inf)}, "finite"),
         ({"support": (0, 1, 2)}, "pair"),
+        ({"support": 1}, "support must be a pair .* got 1"),
         ({"algorithm": "EBR"}, "algorithm must be a dataclass and have all of .*, got 'EBR'"),
+        ({"algorithm": BOUNDED, "support": (-0.5, 0.5)}, "must not be 'bounded' for sub-Gaussian rewards"),
+        ({"algorithm": BOUNDED, "support": None}, "must not be 'bounded' for sub-Gaussian rewards"),
         (
-            {"algorithm": ebr.SharpElasticBatchRacing(2, 0.1, 0.1, rewards="bounded"), "support": (0, 2)},
-            "bounded",
+            {"rewards": "bounded", "support": (-0.5, 0.5)},
+            r"support must lie in \[0, 1\] for bounded rewards, got \(-0\.5, 0\.5\)",
         ),
-        (
-            {"algorithm": ebr.SharpElasticBatchRacing(2, 0.1, 0.1, rewards="bounded"), "support": None},
-            "bounded",
-        ),
+        ({"rewards": "good"}, "rewards must be one of 'bounded', .*, got 'good'"),
     ],
 )
 def test_what_cannot_be_raced_is_named_and_leaves_no_file(arguments, says, path):
@@ -591,8 +604,11 @@ def test_what_cannot_be_raced_is_named_and_leaves_no_file(arguments, says, path)
 
 
 def test_a_sigma_that_is_too_small_for_the_support_is_warned_of(path):
-    with pytest.warns(UserWarning, match=r"sigma, 0\.5, is below 1\.0, .* guarantee is void unless"):
+    with pytest.warns(
+        UserWarning, match=r"sigma, 0\.5, is below 1\.0, .* guarantee is void unless"
+    ) as warned:
         Race(ALGORITHM, ARMS, path, support=(-1, 1)).close()
+    assert [warning.filename for warning in warned] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Race.open(path).close()  # said once, when it was decided
@@ -646,7 +662,10 @@ def test_the_figure_shows_every_round_and_who_is_out(path, unflushed):
         figure = race.plot()
         drawn = figure.axes[0].containers
         assert [len(bars.lines[0].get_xdata()) for bars in drawn] == [2, 2, 1]
-        assert drawn[0].lines[0].get_xdata().tolist() == race.history.query("arm == 'good'")["mean"].tolist()
+        good = race.history.query("arm == 'good'")
+        assert drawn[0].lines[0].get_xdata().tolist() == good["mean"].tolist()
+        ends = np.array([bar[:, 0] for bar in drawn[0].lines[2][0].get_segments()])
+        np.testing.assert_allclose(ends, good[["lower", "upper"]])
         assert [bars.lines[0].get_marker() for bars in drawn] == ["o", "o", "s"]
         assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["in the race", "out"]
         assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ARMS
@@ -654,5 +673,9 @@ def test_the_figure_shows_every_round_and_who_is_out(path, unflushed):
         own, axis = plt.subplots()
         assert race.plot(axis) is own
         plt.close(own)
+        play(race)
+        axis = race.plot().axes[0]
+        assert [text.get_text() for text in axis.get_legend().get_texts()] == ["recommended", "others"]
+        assert [bars.lines[0].get_marker() for bars in axis.containers] == ["o", "s", "s"]
     assert plt.get_fignums() == figures
     assert dict(plt.rcParams) == settings

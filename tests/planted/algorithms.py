@@ -4,6 +4,7 @@ import numpy as np
 
 import ebr
 from ebr.algorithms.game import advance
+from ebr.theory.bounds import iterated_log
 
 
 class TooNarrow(ebr.ElasticBatchRacing):
@@ -89,3 +90,40 @@ class Backwards(ebr.ElasticBatchRacing):
 class OnePull(ebr.ElasticBatchRacing):
     def pulls_by_round(self, n_arms):
         return np.ones(self.deadline, dtype=int)
+
+
+class TooWide(ebr.ElasticBatchRacing):
+    """Hardly ever drops an arm."""
+
+    def deviation(self, pulls, n_arms):
+        return 10 * super().deviation(pulls, n_arms)
+
+
+class ShortSchedule(ebr.ElasticBatchRacing):
+    def pulls_by_round(self, n_arms):
+        return np.ceil(super().pulls_by_round(n_arms) / 50).astype(int)
+
+
+class RoundsForNothing(ebr.ElasticBatchRacing):
+    """A factor 1/T² too much: the more rounds, the fewer pulls altogether."""
+
+    def pulls_by_round(self, n_arms):
+        return np.ceil(super().pulls_by_round(n_arms) / self.deadline**2).astype(int)
+
+
+class KeepsAll(ebr.AggressiveElimination):
+    """Eliminates nobody before the last round."""
+
+    def play(self, n_arms, replicates=1, **_):
+        for left in range(self.deadline, 0, -1):
+            log_term = np.log(8 * 2 ** (self.deadline - left) / self.delta)
+            pulls = 2 / self.epsilon**2 * (iterated_log(left, n_arms) + log_term)
+            sums = yield np.full((replicates, n_arms), int(np.ceil(pulls)))
+        return sums.argmax(axis=1)
+
+
+class NaturalLogs(ebr.DeltaElimination):
+    """β₁ with natural logarithms, not to the base 1/δ."""
+
+    def _first_factor(self, n_arms):
+        return 1 + iterated_log(self.deadline, n_arms)

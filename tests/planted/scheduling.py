@@ -1,0 +1,62 @@
+"""Notebook 06."""
+
+from functools import cache
+
+import numpy as np
+from compendium import scheduling
+
+from ebr.theory.schedules import printed_bound
+
+
+@cache
+def schedules(**errors):
+    return scheduling.schedules([1, 2, 3], [4.0, 5.0, 100.0], 1, **errors)
+
+
+def without_sums(rounds, ratio):
+    """The root of ρ^T = N/R: as if only the largest batch counted."""
+    return ratio ** (1 / rounds)
+
+
+def geometric(rounds, ratio):
+    """Batches, not their sums, in a geometric progression up to N."""
+    return ratio ** (np.arange(1, rounds + 1) / rounds)
+
+
+def short(rounds, ratio, seed):
+    """A search among schedules that add up to one per cent less than N."""
+    return scheduling.least_overpull(rounds, 0.99 * ratio, seed)
+
+
+def far_too_short(rounds, ratio, seed):
+    """A search among schedules that add up to 1.5 R only."""
+    return scheduling.least_overpull(rounds, 1.5, seed)
+
+
+def unsquared(rounds, ratio):
+    """N/R = 1/2ε in place of 1/4ε²."""
+    return ratio ** (1 / (2 * rounds))
+
+
+PLANTED = {
+    "C19": (
+        lambda: scheduling.scheduling_lemma(schedules()),
+        lambda: scheduling.scheduling_lemma(schedules(), divisor=1),
+        lambda: scheduling.scheduling_lemma(schedules(root=unsquared)),
+        lambda: scheduling.scheduling_lemma(schedules(search=far_too_short)),
+    ),
+    "C20": (scheduling.theorem_5, lambda: scheduling.theorem_5(root=unsquared)),
+    "C21": (
+        scheduling.corollary,
+        lambda: scheduling.corollary(chance=1 / 9),
+        lambda: scheduling.corollary(root=printed_bound),
+    ),
+    "X1": (
+        lambda: scheduling.exact_lemma(schedules()),
+        lambda: scheduling.exact_lemma(schedules(root=without_sums)),
+        lambda: scheduling.exact_lemma(schedules(best=geometric)),
+        lambda: scheduling.exact_lemma(schedules(search=short)),
+        lambda: scheduling.exact_lemma(schedules(), share=7 / 8),
+    ),
+    "X2": (scheduling.repaired_constants, lambda: scheduling.repaired_constants(root=printed_bound)),
+}

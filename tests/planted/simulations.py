@@ -1,0 +1,65 @@
+"""Notebook 07: a small Figure 2, simulated with algorithms that have an error."""
+
+from functools import cache, partial
+
+import numpy as np
+import pandas as pd
+from compendium import lineup, simulations
+
+import ebr
+from planted import algorithms
+
+
+@cache
+def figure_2(name=None, make=None):
+    """Three T and two ε, with `make` in place of one algorithm. The oracle races at ε = 0.3 alone."""
+    racing = lineup.ALGORITHMS | ({name: make} if name else {})
+    rows = []
+    for labels, algorithm, problem in lineup.points([1, 2, 15], [0.001, 0.3], algorithms=racing):
+        if labels["algorithm"] == "sequential" and labels["epsilon"] < 0.3:
+            continue
+        race = ebr.simulate(algorithm, problem, 20, seed=1)
+        failures = int((~race.correct(algorithm.epsilon)).sum())
+        error = race.pulls.std(ddof=1) / np.sqrt(20)
+        rows.append(labels | {"pulls": race.pulls.mean(), "error": error, "failures": failures, "runs": 20})
+    return pd.DataFrame(rows)
+
+
+def planted(check, *errors):
+    return (lambda: check(figure_2()), *(partial(lambda error: check(figure_2(*error)), e) for e in errors))
+
+
+def too_careful(deadline, epsilon, delta):
+    """The passive design with σ = 1, though the rewards lie in [0, 1]."""
+    return ebr.Passive(epsilon, delta, sigma=1.0)
+
+
+def hopeful(deadline, epsilon, delta):
+    """AE that believes in a gap ten times as wide."""
+    return ebr.AggressiveElimination(deadline, min(10 * epsilon, 0.9), delta)
+
+
+def released(deadline, epsilon, delta):
+    """kδER with the constants of the other source."""
+    return ebr.DeltaElimination(deadline, epsilon, delta, constants="released")
+
+
+def opening(**makers):
+    return simulations.first_rounds([0.01, 0.1], 15, 0.01, lineup.ALGORITHMS | makers)
+
+
+PLANTED = {
+    "C22": planted(simulations.no_failure, ("EBR", algorithms.TooFewPulls), ("EBR", algorithms.OnePull)),
+    "C23": planted(simulations.beats_baselines, ("EBR", algorithms.ShortSchedule)),
+    "C24": planted(simulations.more_rounds, ("EBR", algorithms.RoundsForNothing)),
+    "C25": planted(simulations.along_epsilon, ("EBR", algorithms.ShortSchedule)),
+    "C26": planted(simulations.aggressive_elimination, ("AE", algorithms.KeepsAll)),
+    "C27": planted(simulations.delta_elimination, ("kδER", algorithms.NaturalLogs), ("kδER", released)),
+    "C28": (
+        lambda: simulations.first_round(opening()),
+        lambda: simulations.first_round(opening(AE=ebr.ElasticBatchRacing)),
+        lambda: simulations.first_round(opening(kδER=lambda t, e, d: ebr.DeltaElimination(t, e**1.1, d))),
+    ),
+    "C31": planted(simulations.orders_of_magnitude, ("AE", hopeful), ("EBR", algorithms.TooFewPulls)),
+    "C32": planted(simulations.between_the_ends, ("passive", too_careful)),
+}
