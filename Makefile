@@ -22,6 +22,7 @@ READY := $(VENV)/ready
 endif
 
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+LEDGER := notebooks/00-ledger.ipynb# joins what the others found, so it comes last
 MODULE := $(shell find ebr -name "*.py" -o -name "*.mplstyle")
 # NOTEBOOK:MODULE for every compendium module that a notebook uses.
 NEEDS := $(shell $(PYTHON) tools/needs.py)
@@ -51,8 +52,7 @@ build/%.ipynb: notebooks/%.ipynb $(MODULE) $$(call needed,$$*) tools/execute.py 
                $$(sort $$(call lost,$$*))
 	@$(EXECUTE) $< $@ $(PARAMETERS)
 
-# The ledger joins what the other notebooks found, so it comes last.
-build/00-ledger.ipynb: $(wildcard claims.yaml) $(filter-out build/00-ledger.ipynb,$(NOTEBOOKS:notebooks/%=build/%))
+build/00-ledger.ipynb: $(wildcard claims.yaml) $(patsubst notebooks/%,build/%,$(filter-out $(LEDGER),$(NOTEBOOKS)))
 
 # Changes only when the parameters do, so that the same command twice does nothing.
 build/parameters: FORCE | $(READY)
@@ -75,14 +75,15 @@ quick: $(READY) ## Lint, types and the unit tests that take no notebook and no m
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -x -n 2 --dist worksteal -m "not slow and not reproduction" tests
 
-notebooks: $(NOTEBOOKS:notebooks/%.ipynb=refresh-%) ## Re-execute the committed notebooks in place
+notebooks: $(patsubst notebooks/%.ipynb,refresh-%,$(filter-out $(LEDGER),$(NOTEBOOKS))) ## Re-execute the committed notebooks in place
+	@$(if $(wildcard $(LEDGER)),$(EXECUTE) --in-place $(LEDGER))
 
 refresh-%: $(READY) FORCE
 	@$(EXECUTE) --in-place notebooks/$*.ipynb
 
 ledger: $(READY) ## Join claims.yaml with what the notebooks found; write the README's part and notebook 00
 	@$(BIN)/python tools/ledger.py
-	@$(EXECUTE) --in-place notebooks/00-ledger.ipynb
+	@$(EXECUTE) --in-place $(LEDGER)
 
 bench: $(READY) ## Measure the simulator's speed against yardsticks in the same run
 	@$(BIN)/python tools/bench.py

@@ -13,6 +13,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 
 PARAMETERS = "runs = 3  # replicates\nseed = 1  # of every draw"

@@ -7,7 +7,7 @@ import numpy as np
 from ebr.algorithms.game import drive
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.divergence import relative_entropy
+from ebr.theory.divergence import bisected, relative_entropy
 from ebr.theory.problems import Problem
 
 __all__ = ["Played", "inside"]
@@ -86,8 +86,4 @@ def _places(generator: np.random.Generator, shape: tuple[int, ...]) -> FloatArra
 def _kl_end(mean: FloatArray | float, level: FloatArray, side: float) -> FloatArray:
     """The end of {x : kl(x, μ) ≤ level} towards 0 or 1, from inside."""
     inner, outer = np.broadcast_arrays(np.asarray(mean, dtype=np.float64) + 0 * level, side)
-    for _ in range(50):
-        middle = (inner + outer) / 2
-        allowed = relative_entropy(middle, mean) <= level
-        inner, outer = np.where(allowed, middle, inner), np.where(allowed, outer, middle)
-    return np.asarray(inner)
+    return bisected(inner, outer, lambda place: relative_entropy(place, mean) > level)[0]

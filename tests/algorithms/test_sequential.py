@@ -77,6 +77,7 @@ def disagreements(races, known):
 both_ends = pytest.mark.parametrize("end", ["certified", "lone survivor"])
 
 
+@pytest.mark.slow
 @both_ends
 def test_looking_ahead_changes_no_sequential_race(end):
     # An arm's pulls are the sweep at which it fell: equal pulls are equal eliminations, at equal times.
@@ -84,6 +85,7 @@ def test_looking_ahead_changes_no_sequential_race(end):
     assert disagreements(races(end), known="bounded") == 0
 
 
+@pytest.mark.slow
 @both_ends
 def test_one_sweep_at_a_time_is_the_plain_sequential_race(end):
     assert disagreements(races(end), known=None) == 0

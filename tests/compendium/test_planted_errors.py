@@ -12,6 +12,7 @@ import planted
 import pytest
 from compendium import ledger
 
+pytestmark = pytest.mark.slow
 LEDGER = {claim.id: claim for claim in ledger.claims()}
 MODULES = [import_module(f"planted.{module.name}") for module in pkgutil.iter_modules(planted.__path__)]
 PLANTED = {claim: checks for module in MODULES for claim, checks in vars(module).get("PLANTED", {}).items()}

@@ -81,6 +81,7 @@ def test_an_evaluation_is_its_single_pulls_after_those_that_were_taken():
         }
 
 
+@pytest.mark.slow
 def test_exhaustive_evaluation_pulls_everything_equally_often(monkeypatch):
     monkeypatch.setattr(tuning, "workers", nullcontext)
     found = tuning.exhaustive(2, seed=3)
@@ -127,6 +128,7 @@ def test_the_race_has_several_rounds_and_drops_somebody(expected):
     assert len(rows) > 4
 
 
+@pytest.mark.slow
 def test_a_race_on_local_cores_is_the_race_by_hand(tmp_path, monkeypatch, expected):
     monkeypatch.delenv("DASK", raising=False)
     with new_race(tmp_path / "local.jsonl") as race:
@@ -138,6 +140,7 @@ def test_a_race_on_local_cores_is_the_race_by_hand(tmp_path, monkeypatch, expect
         assert outcome(race) == expected
 
 
+@pytest.mark.slow
 def test_a_race_on_a_cluster_is_the_same_even_if_it_is_interrupted(tmp_path, monkeypatch, expected):
     evaluate, rounds = tuning.evaluate, []
 
@@ -170,6 +173,7 @@ def test_another_seed_is_another_race(tmp_path, monkeypatch, expected):
     assert outcome(race)[0] != expected[0]
 
 
+@pytest.mark.slow
 def test_halving_fits_five_models_a_candidate_and_chooses_a_configuration():
     # 200 images to train on are four fifths of 250: 12 candidates on 250 images, then 4 on 750; 2250 there
     # are not.

@@ -41,6 +41,7 @@ def run(capsys):
     return run
 
 
+@pytest.mark.slow
 def test_a_race_from_start_to_end_each_command_a_process_of_its_own(folder):
     def command(*words):
         result = subprocess.run(
@@ -65,6 +66,7 @@ def test_a_race_from_start_to_end_each_command_a_process_of_its_own(folder):
     assert said.endswith("It recommends A.\n")
 
 
+@pytest.mark.slow
 def test_a_command_does_not_wait_for_matplotlib():
     program = (
         "import sys\n"

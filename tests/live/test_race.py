@@ -166,6 +166,7 @@ def test_reopening_after_every_line_changes_nothing(path, unflushed):
         pd.testing.assert_frame_equal(race.intervals, intervals)
 
 
+@pytest.mark.slow
 def test_cut_at_every_byte_the_race_goes_on_to_the_same_end(path, unflushed):
     oracle = by_hand(ALGORITHM, ARMS)
     assert len(oracle[0]) == 3
@@ -242,6 +243,7 @@ def kill_until_finished(path):
             return
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_the_race_ends_as_if_undisturbed(path):
     """They are forked by a process that does nothing else: this one may have threads."""
     result = subprocess.run(

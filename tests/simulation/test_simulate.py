@@ -126,6 +126,7 @@ def test_equal_parameters_of_other_types_are_the_same_experiment():
     assert (ebr.simulate(plain, ebr.setup_1()).pulls == ebr.simulate(numpy, ebr.setup_1()).pulls).all()
 
 
+@pytest.mark.slow
 def test_a_hundred_runs_of_a_hundred_thousand_arms_stay_under_a_gibibyte():
     # On Linux a child's ru_maxrss starts from its parent's; VmHWM is its own.
     program = (

@@ -35,6 +35,7 @@ def same(table, expected):
     return table[expected.columns].equals(expected)
 
 
+@pytest.mark.slow
 def test_local_cores_give_the_same_numbers_as_a_plain_loop(expected, monkeypatch):
     monkeypatch.delenv("DASK", raising=False)
     table = ebr.sweep(POINTS, runs=20, seed=5)
@@ -43,6 +44,7 @@ def test_local_cores_give_the_same_numbers_as_a_plain_loop(expected, monkeypatch
     assert not same(ebr.sweep(POINTS[:1], runs=20, seed=6), expected[:1])
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_bits_even_if_it_loses_a_worker(expected, monkeypatch):
     with Cluster() as cluster:
         monkeypatch.setenv("DASK", cluster.address)
@@ -87,6 +89,7 @@ def test_an_address_that_is_none_is_an_error_that_names_it(monkeypatch):
         ebr.sweep(POINTS[:1], runs=1)
 
 
+@pytest.mark.slow
 def test_the_same_experiment_under_other_labels_is_simulated_once(monkeypatch):
     monkeypatch.delenv("DASK", raising=False)
     (_, algorithm, problem) = POINTS[-1]
