@@ -44,8 +44,11 @@ class ElasticBatchRacing:
 
     Notes
     -----
-    Where 2D < ε/(n∧T) the printed rule drops *every* arm, the leader with them: always in the last round
-    of T = 1, and earlier when σ is so small that a single pull decides. The leader is therefore kept
+    Where 2D < ε/(n∧T) the printed rule drops *every* arm, the leader with them. That is always so in the
+    last round of T = 1. With the printed schedule it also comes in every earlier round t in which
+    2σ√((4 + 2 log 2)/80) (n∧T) < ε^{1−t/T}; for σ = ½ these are rounds near the last if n∧T ≤ 3, and for
+    n = T = 2 the first, whenever ε > 0.27. With σ² in the schedule and n, T ≥ 2 it comes only when the
+    ceilings have brought the last count, ⌈80σ² log(nT/δ) ε^{−2}⌉, already. The leader is therefore kept
     ("last round"); it is the arm that the argmax over S_T returns, so no recommendation changes.
     """
 

@@ -49,6 +49,8 @@ class Plan:
         average in simulated experiments (`typical`).
     deadlines
         The typical totals (and the worst case) if there were 1, 2, … rounds.
+    errors
+        The standard errors of the totals in `deadlines`, as means of simulated experiments.
     """
 
     algorithm: SharpElasticBatchRacing
@@ -56,6 +58,7 @@ class Plan:
     rounds: pd.DataFrame = field(repr=False)
     totals: pd.DataFrame = field(repr=False)
     deadlines: pd.DataFrame = field(repr=False)
+    errors: pd.DataFrame = field(repr=False)
 
     def __str__(self) -> str:
         a = self.algorithm
@@ -78,8 +81,8 @@ class Plan:
         return {title: table.map(_number).rename(columns=WORDS) for title, table in tables.items()}
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
-        """What does one more round buy? The typical totals along the number of rounds."""
-        return draw_plan(self.deadlines, self.algorithm.deadline, axis)
+        """What does one more round buy? Typical totals ± one standard error along the number of rounds."""
+        return draw_plan(self.deadlines, self.algorithm.deadline, axis, self.errors)
 
 
 def plan(
@@ -123,12 +126,12 @@ def plan(
     )
     problems = _problems(n_arms, algorithm)
     most = [bounds.sharp_upper_bound(problem, epsilon, widths, pulls) for problem in problems.values()]
-    longer = _typical(n_arms, algorithm, range(1, deadline + MORE_ROUNDS + 1))
+    longer, errors = _typical(n_arms, algorithm, range(1, deadline + MORE_ROUNDS + 1))
     totals = pd.DataFrame(
         {"at_most": [n_arms * pulls[-1], *most], "typical": longer.loc[deadline].to_numpy()},
         index=pd.Index(["worst case", *problems], name="problem"),
     )
-    return Plan(algorithm, n_arms, rounds, totals, longer)
+    return Plan(algorithm, n_arms, rounds, totals, longer, errors)
 
 
 def _problems(n_arms: int, algorithm: SharpElasticBatchRacing) -> dict[str, Problem]:
@@ -144,15 +147,21 @@ def _problems(n_arms: int, algorithm: SharpElasticBatchRacing) -> dict[str, Prob
     return {name: Bernoulli(m) if bounded else Gaussian(m, algorithm.sigma) for name, m in means.items()}
 
 
-def _typical(n_arms: int, algorithm: SharpElasticBatchRacing, deadlines: Iterable[int]) -> pd.DataFrame:
-    """The worst case, and mean totals of simulated experiments, for several deadlines."""
-    rows = {}
+def _typical(
+    n_arms: int, algorithm: SharpElasticBatchRacing, deadlines: Iterable[int]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The worst case, and mean totals of simulated experiments, for several deadlines; standard errors."""
+    rows, errors = {}, {}
     for deadline in deadlines:
         one = replace(algorithm, deadline=deadline, rewards=algorithm.model(KNOWN))
-        problems = _problems(n_arms, one)
-        typical = {name: simulate(one, problem, RUNS).pulls.mean() for name, problem in problems.items()}
-        rows[deadline] = {"worst case": float(n_arms * one.pulls_by_round(n_arms).max()), **typical}
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("rounds")
+        pulls = {name: simulate(one, each, RUNS).pulls for name, each in _problems(n_arms, one).items()}
+        most = float(n_arms * one.pulls_by_round(n_arms).max())
+        rows[deadline] = {"worst case": most} | {name: each.mean() for name, each in pulls.items()}
+        errors[deadline] = {"worst case": 0.0} | {
+            name: each.std(ddof=1) / np.sqrt(RUNS) for name, each in pulls.items()
+        }
+    means, standard = (pd.DataFrame.from_dict(table, orient="index") for table in (rows, errors))
+    return means.rename_axis("rounds"), standard.rename_axis("rounds")
 
 
 def _number(value: float) -> str:

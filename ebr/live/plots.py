@@ -12,13 +12,22 @@ if TYPE_CHECKING:  # matplotlib is slow to import, and a race in a terminal need
 __all__ = ["STYLE", "draw_plan", "draw_race"]
 
 STYLE = Path(__file__).with_name("ebr.mplstyle")
+OUT = ("others", "out")  # how arms that do not survive are called
+_NUMBER: dict[str, Any] = {  # of a round, left of its interval
+    "xytext": (-2, 0),
+    "textcoords": "offset points",
+    "ha": "right",
+    "va": "center_baseline",
+    "fontsize": 4.5,
+    "color": "0.3",
+}
 CURVES = ("v--", "o-", "s-", "^-")  # of a plan: the worst case, then the kinds of problem
 
 
 def draw_race(
     history: pd.DataFrame, survives: "pd.Series[bool]", finished: bool, axis: "Axes | None" = None
 ) -> "Figure":
-    """Draw each arm's mean and interval, round below round.
+    """Draw each arm's mean and interval, round below round, each with the number of its round.
 
     Parameters
     ----------
@@ -37,25 +46,35 @@ def draw_race(
     rounds = 1 if history.empty else int(history["round"].max())
     labels = {True: "recommended", False: "others"} if finished else {True: "in the race", False: "out"}
     with plt.style.context(STYLE):
-        height = min(0.9 + len(survives) * max(0.28, 0.07 * rounds), 9)  # inches: a page at most
+        height = min(0.9 + len(survives) * max(0.28, 0.085 * rounds), 9)  # inches: a page at most
         axis = _new_axis(figsize=(3.4, height)) if axis is None else axis
         for place, (arm, alive) in enumerate(survives.items()):
             rows = history[history["arm"] == arm]
+            heights = place + 0.7 * ((rows["round"] - 0.5) / rounds - 0.5)
             axis.errorbar(
                 rows["mean"],
-                place + 0.7 * ((rows["round"] - 0.5) / rounds - 0.5),
+                heights,
                 xerr=(rows["mean"] - rows["lower"], rows["upper"] - rows["mean"]),
                 label=labels.pop(bool(alive), None),
                 **_look(alive),
             )
+            left = rows["lower"].fillna(rows["mean"])
+            for number, x, y in zip(rows["round"], left, heights, strict=True):
+                axis.annotate(str(number), (x, y), **_NUMBER)
         axis.set_yticks(range(len(survives)), list(survives.index))
         axis.set_ylim(len(survives) - 0.5, -0.5)
         axis.set_xlabel("mean reward")
-        axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+        # Survivors first, whoever is drawn first.
+        drawn = sorted(zip(*axis.get_legend_handles_labels(), strict=True), key=lambda entry: entry[1] in OUT)
+        handles, names = zip(*drawn, strict=True) if drawn else ((), ())
+        title = "numbers: rounds" if rounds > 1 else None
+        axis.legend(handles, names, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, title=title)
     return _figure_of(axis)
 
 
-def draw_plan(deadlines: pd.DataFrame, planned: int, axis: "Axes | None" = None) -> "Figure":
+def draw_plan(
+    deadlines: pd.DataFrame, planned: int, axis: "Axes | None" = None, errors: pd.DataFrame | None = None
+) -> "Figure":
     """Draw what one more round buys: pulls against rounds.
 
     Parameters
@@ -66,6 +85,8 @@ def draw_plan(deadlines: pd.DataFrame, planned: int, axis: "Axes | None" = None)
         The deadline that is planned with.
     axis
         Where to draw; by default on a new figure.
+    errors
+        As `Plan.errors`: the standard errors of the totals, drawn as bars.
     """
     import matplotlib.pyplot as plt
 
@@ -75,7 +96,8 @@ def draw_plan(deadlines: pd.DataFrame, planned: int, axis: "Axes | None" = None)
     with plt.style.context(STYLE):
         axis = _new_axis() if axis is None else axis
         for (curve, names), look in zip(curves.items(), CURVES, strict=False):
-            axis.plot(deadlines.index, curve, look, ms=3.5)
+            bars = None if errors is None else errors[names[0]]
+            axis.errorbar(deadlines.index, curve, bars, fmt=look, ms=2, lw=0.8, capsize=2.5)
             end = (deadlines.index[-1], curve[-1])
             beside: dict[str, Any] = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
             axis.annotate(", ".join(names), end, fontsize="small", **beside)

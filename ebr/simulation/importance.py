@@ -1,15 +1,17 @@
 """Failure probabilities of races, however small: importance sampling."""
 
 import math
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, logit, logsumexp
 from scipy.stats import beta
 
-from ebr.algorithms.game import Algorithm
-from ebr.arrays import FloatArray, twelve_digits
-from ebr.simulation.simulate import simulate
+from ebr.algorithms.game import Algorithm, Game, drive
+from ebr.arrays import FloatArray, IntArray, twelve_digits
+from ebr.simulation.simulate import blocks, draw_sums, simulate
 from ebr.theory.divergence import log_likelihood_ratio
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
@@ -17,6 +19,11 @@ __all__ = ["Estimate", "failure"]
 
 CONFIDENCE = 0.99
 MARGINS = (-0.5, 0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the wrong arm's lead, in units of its gap
+PROBES = 200  # leads that are tried to find each round's reach, on a log scale
+SMALLEST_LEAD = 0.05  # of them, in units of the gap
+LARGEST_LEAD = {Gaussian: 1.0, Bernoulli: 16.0}  # in means, and in logits
+MOST_REACHES = 16  # for each group of arms
+FEW_REACHES = 6  # the same where every pull is a round: there are thousands
 
 
 class Estimate(NamedTuple):
@@ -40,66 +47,231 @@ class Estimate(NamedTuple):
     upper: float
 
 
+class Tilt(NamedTuple):
+    """A change of the problem under which some way to fail is likely: one of several equal arms leads.
+
+    Attributes
+    ----------
+    base, lead
+        The problem with the best arm lowered, and the leader's mean.
+    group
+        The arms of equal mean that might lead; the first does, and stands for all.
+    until
+        The last round of the change; after it, rewards are the problem's own. 0: there is no last.
+    """
+
+    base: Problem
+    lead: float
+    group: IntArray
+    until: int
+
+    def problem(self) -> Problem:
+        """What is simulated."""
+        means = self.base.means.copy()
+        means[self.group[0]] = self.lead
+        return _like(self.base, means)
+
+
+class Seen(NamedTuple):
+    """What races on a problem saw: each arm's pulls and rewards' sums up to some rounds, and their arms."""
+
+    by_round: dict[int, tuple[IntArray, FloatArray]]
+    arm: IntArray
+
+
 def failure(algorithm: Algorithm, problem: Problem, runs: int, seed: int, plain: int = 1) -> Estimate:
     """Estimate P(the arm is not ε-optimal), however small.
 
-    Arms of equal mean are exchangeable, so P = Σ |group| P(its first arm is returned) over the groups of
-    wrong arms; where arms can tie, ties go to the first, and P is over-estimated by a few per cent. For each
-    there are `runs` races on each of some tilted problems, in which this arm leads all others by a margin;
-    one that returns it counts with its likelihood ratio dν / Σ_k α_k dν_k (the mixture of all tilts, ν itself
-    among them, so that no weight exceeds the number of tilts). A way to fail that no tilt makes likely would
-    be missed, so there are `plain` races as well.
+    There are `runs` races on ν itself and on each of some tilted problems; one that fails counts with its
+    likelihood ratio dν / Σ_k α_k dν_k of what it saw. ν is part of the mixture, so no weight exceeds the
+    number of its parts. The tilts:
+
+    - a wrong arm leads all others by a margin, to the end of the race;
+    - an arm leads the best one until round t, by so much that a race without noise drops the best arm
+      there, for every round in which one can: a long lead in an early round, and then ν again. The arm need
+      not be wrong, as a wrong one may win once the best is gone.
+
+    Arms of equal mean are exchangeable: the mixture has each of them as a leader, and one is simulated.
+    A way to fail that no tilt makes likely would be missed, so there are `plain` races as well.
     """
-    log_means, relative, races = [], [], 0
-    wrong = problem.means[~problem.is_good(np.arange(problem.n_arms), algorithm.epsilon)]
-    for level, size in zip(*np.unique(wrong, return_counts=True), strict=True):
-        arm = int(np.flatnonzero(problem.means == level)[0])
-        weights = _log_weights(algorithm, problem, arm, runs, seed)
-        log_mean, error = _mean(weights)
-        log_means.append(math.log(size) + log_mean)
-        relative.append(error)
-        races += len(weights)
-    total = float(logsumexp(log_means))
-    parts = np.exp(np.array(log_means) - total) if math.isfinite(total) else np.zeros(len(log_means))
-    relative_error = float(np.linalg.norm(parts * np.array(relative)))
+    tilts = [None, *_tilts(algorithm, problem)]
+    weights = np.array([_log_weights(algorithm, problem, tilt, tilts, runs, seed) for tilt in tilts])
+    log_mean, relative_error = _mean(weights)
     lost = int((~simulate(algorithm, problem, plain, seed).correct(algorithm.epsilon)).sum())
     upper = 1.0 if lost == plain else float(beta.ppf(CONFIDENCE, lost + 1, plain - lost))
-    return Estimate(total / math.log(10), relative_error, races, lost, plain, upper)
+    return Estimate(log_mean / math.log(10), relative_error, weights.size, lost, plain, upper)
 
 
 def _mean(log_weights: FloatArray) -> tuple[float, float]:
-    """The logarithm of the weights' mean, and its relative standard error; −∞ and 0 where all are zero."""
+    """The logarithm of the weights' mean (tilts × runs), and its relative standard error; −∞ and 0 for none.
+
+    Every tilt has the same number of races, so what tilts differ in among themselves is no error.
+    """
     largest = float(log_weights.max())
     if not math.isfinite(largest):
         return -math.inf, 0.0
     scaled = np.exp(log_weights - largest)
-    mean = float(scaled.mean())
-    return largest + math.log(mean), float(scaled.std(ddof=1) / mean / math.sqrt(len(scaled)))
+    mean, (tilts, runs) = float(scaled.mean()), scaled.shape
+    error = math.sqrt(scaled.var(axis=1, ddof=1).sum() / runs) / tilts
+    return largest + math.log(mean), error / mean
 
 
-def _tilted(problem: Problem, arm: int, margin: float) -> Problem:
-    """The problem with the arm ahead of all others by a margin.
+def _log_weights(
+    algorithm: Algorithm, problem: Problem, tilt: Tilt | None, tilts: list[Tilt | None], runs: int, seed: int
+) -> FloatArray:
+    """The log weight of each race on a tilted problem, None for ν itself: −∞ unless it fails."""
+    rounds = {other.until for other in tilts if other is not None}
+    parts = []
+    for seen in _races(algorithm, problem, tilt, rounds, runs, seed):
+        against = [
+            np.zeros(len(seen.arm))
+            if other is None
+            else _log_ratio(other, problem, *seen.by_round[other.until])
+            for other in tilts
+        ]
+        weight = math.log(len(tilts)) - logsumexp(against, axis=0)
+        parts.append(np.where(problem.is_good(seen.arm, algorithm.epsilon), -np.inf, weight))
+    return np.concatenate(parts)
+
+
+def _log_ratio(tilt: Tilt, problem: Problem, pulls: IntArray, sums: FloatArray) -> FloatArray:
+    """The log of dν_k/dν of what was seen: the best arm is lowered, some arm of the group leads."""
+    lowered = -log_likelihood_ratio(problem, tilt.base, pulls, sums)
+    # Problems have two arms or more: nobody pulls the second.
+    own, lead = (_like(problem, [mean, 0.5]) for mean in (problem.means[tilt.group[0]], tilt.lead))
+    size = len(pulls) * len(tilt.group)
+    counts, totals = np.zeros((size, 2), dtype=np.int64), np.zeros((size, 2))
+    counts[:, 0], totals[:, 0] = pulls[:, tilt.group].ravel(), sums[:, tilt.group].ravel()
+    raised = -log_likelihood_ratio(own, lead, counts, totals).reshape(len(pulls), len(tilt.group))
+    return np.asarray(lowered + logsumexp(raised, axis=1) - math.log(len(tilt.group)))
+
+
+def _play(
+    game: Game,
+    problem: Problem,
+    draw: Callable[[int, IntArray], FloatArray],
+    rounds: set[int],
+    replicates: int,
+) -> Seen:
+    """Play a game; keep what was seen to the end (0) and up to some rounds."""
+    pulls_so_far = np.zeros((replicates, problem.n_arms), dtype=np.int64)
+    sums_so_far = np.zeros((replicates, problem.n_arms))
+    by_round: dict[int, tuple[IntArray, FloatArray]] = {}
+    number = 0
+
+    def respond(pulls: IntArray) -> FloatArray:
+        nonlocal number, pulls_so_far, sums_so_far
+        number += 1
+        sums = draw(number, pulls)
+        pulls_so_far = pulls_so_far + pulls
+        sums_so_far = sums_so_far + sums
+        if number in rounds:
+            by_round[number] = pulls_so_far, sums_so_far
+        return sums
+
+    arm = drive(game, respond)
+    # Where all races end before a round, what was seen up to it is all that was seen.
+    return Seen({end: by_round.get(end, (pulls_so_far, sums_so_far)) for end in {*rounds, 0}}, arm)
+
+
+def _races(
+    algorithm: Algorithm, problem: Problem, tilt: Tilt | None, rounds: set[int], runs: int, seed: int
+) -> Iterator[Seen]:
+    """Play races on a tilted problem, block by block."""
+    tilted = problem if tilt is None else tilt.problem()
+    for replicates, generator in blocks(algorithm, tilted, runs, seed):
+        game = algorithm.play(problem.n_arms, replicates, rewards=problem.rewards, generator=generator)
+        yield _play(game, problem, _drawing(problem, tilted, tilt, generator), rounds, replicates)
+
+
+def _drawing(
+    problem: Problem, tilted: Problem, tilt: Tilt | None, generator: np.random.Generator
+) -> Callable[[int, IntArray], FloatArray]:
+    """How the sums of a round are drawn: from the tilted problem, and from ν after the tilt's last round."""
+
+    def draw(number: int, pulls: IntArray) -> FloatArray:
+        source = tilted if tilt is None or not tilt.until or number <= tilt.until else problem
+        return np.asarray(draw_sums(source, slice(None), pulls.T, generator).T, dtype=np.float64)
+
+    return draw
+
+
+def _tilts(algorithm: Algorithm, problem: Problem) -> list[Tilt]:
+    """The tilts for every group of arms with equal means below the best."""
+    made = []
+    wrong = ~problem.is_good(np.arange(problem.n_arms), algorithm.epsilon)
+    for level in np.unique(problem.means[problem.means < problem.means.max()]):
+        group = np.flatnonzero(problem.means == level)
+        if wrong[group[0]]:
+            made += [_tilted(problem, group, margin, 0) for margin in MARGINS]
+        # Where every pull is a round a lead goes on to the end, and a good arm's is no way to fail.
+        if wrong[group[0]] or not algorithm.one_pull_a_round:
+            made += _reaching(algorithm, problem, group)
+    return made
+
+
+def _tilted(problem: Problem, group: IntArray, margin: float, until: int) -> Tilt:
+    """An arm of the group is ahead of the best by a margin, in units of its gap.
 
     It is halfway to the best, in means for Gaussian rewards and in logits for Bernoulli ones, that two arms
-    are likeliest to meet.
+    are likeliest to meet; and a lead is likeliest shared alike. Other arms that are better than the leader
+    are lowered with the best, but not below the leader's own mean.
     """
-    gaussian = isinstance(problem, Gaussian)
-    place = problem.means if gaussian else logit(np.clip(problem.means, 1e-12, 1 - 1e-12))
-    middle, gap = (place.max() + place[arm]) / 2, place.max() - place[arm]
-    tilted = np.minimum(place, middle - margin * gap / 2)
-    tilted[arm] = middle + margin * gap / 2
-    if isinstance(problem, Gaussian):
-        return Gaussian(np.clip(tilted, 0, 1), problem.sigma)
-    return Bernoulli(twelve_digits(expit(tilted)))
+    place = _place(problem, problem.means)
+    top, level = place.max(), place[group[0]]
+    middle, half = (top + level) / 2, margin * (top - level) / 2
+    if isinstance(problem, Gaussian):  # means stay in [0, 1]
+        half = min(half, 0.5)
+        middle = min(max(middle, abs(half)), 1 - abs(half))
+    lowered = np.minimum(place, max(middle - half, level))
+    lowered[place == top] = middle - half
+    means = _mean_at(problem, np.append(lowered, middle + half))
+    # Whoever stays where it was keeps its mean to the last bit.
+    base = np.where(lowered == place, problem.means, means[:-1])
+    return Tilt(_like(problem, base), float(means[-1]), group, until)
 
 
-def _log_weights(algorithm: Algorithm, problem: Problem, arm: int, runs: int, seed: int) -> FloatArray:
-    """The log weight of each race on the tilted problems: −∞ if another arm is returned."""
-    tilts = [problem, *(_tilted(problem, arm, margin) for margin in MARGINS)]
-    weights = []
-    for tilted in tilts:
-        race = simulate(algorithm, tilted, runs, seed, per_arm=True)
-        against = [-log_likelihood_ratio(problem, other, *race.by_arm()) for other in tilts]
-        weight = math.log(len(tilts)) - logsumexp(against, axis=0)
-        weights.append(np.where(race.arm == arm, weight, -np.inf))
-    return np.concatenate(weights)
+def _reaching(algorithm: Algorithm, problem: Problem, group: IntArray) -> list[Tilt]:
+    """For each round the tilt of least margin with which a race without noise drops the best arm there."""
+    place = _place(problem, problem.means)
+    gap = place.max() - place[group[0]]
+    leads = np.geomspace(SMALLEST_LEAD * gap, LARGEST_LEAD[type(problem)], PROBES)
+    probes = [_tilted(problem, group, float(lead / gap), 0) for lead in twelve_digits(leads)]
+    last = _rounds_of_the_best(algorithm, problem, np.array([probe.problem().means for probe in probes]))
+    # The least lead first: a longer one drops the best arm no later.
+    rounds, first = np.unique(last, return_index=True)
+    most = FEW_REACHES if algorithm.one_pull_a_round else MOST_REACHES
+    chosen = np.unique(np.linspace(0, len(rounds) - 1, most).astype(int))
+    untils = [0 if algorithm.one_pull_a_round else int(rounds[k]) for k in chosen]
+    return [probes[first[k]]._replace(until=until) for k, until in zip(chosen, untils, strict=True)]
+
+
+def _rounds_of_the_best(algorithm: Algorithm, problem: Problem, means: FloatArray) -> IntArray:
+    """The last round in which the best arm is pulled, if every reward is its mean (races × arms)."""
+    number, last = 0, np.zeros(len(means), dtype=np.int64)
+
+    def respond(pulls: IntArray) -> FloatArray:
+        nonlocal number, last
+        number += 1
+        last = np.where(pulls[:, problem.best] > 0, number, last)
+        return np.asarray(pulls * means)
+
+    generator = np.random.default_rng(0)  # for algorithms that draw lots
+    drive(algorithm.play(problem.n_arms, len(means), rewards=problem.rewards, generator=generator), respond)
+    return last
+
+
+def _place(problem: Problem, means: FloatArray) -> FloatArray:
+    """Where an arm stands on the line along which it is tilted: the mean, or its logit."""
+    return means.copy() if isinstance(problem, Gaussian) else logit(np.clip(means, 1e-12, 1 - 1e-12))
+
+
+def _mean_at(problem: Problem, place: FloatArray) -> FloatArray:
+    """The mean of an arm that stands there."""
+    return twelve_digits(np.clip(place, 0, 1) if isinstance(problem, Gaussian) else expit(place))
+
+
+def _like(problem: Problem, means: ArrayLike) -> Problem:
+    """Arms of the problem's kind with other means."""
+    means = np.asarray(means, dtype=np.float64)
+    return Gaussian(means, problem.sigma) if isinstance(problem, Gaussian) else Bernoulli(means)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.confidence import SELF_NORMALISED, fixed_count_ratio
@@ -22,16 +23,17 @@ __all__ = [
     "hpcm",
     "hpcm_at",
     "iterated_log",
+    "least_reach",
     "partition_lower_bound",
     "partition_upper_bound",
     "passive_pulls",
-    "problem_lower_bound",
     "problem_upper_bound",
     "recommended_gap",
     "runtime",
     "schedule",
     "sharp_problem_bound",
     "sharp_upper_bound",
+    "told_apart",
 ]
 
 SCHEDULE_CONSTANT = 80  # Algorithm 1 and Theorem 1
@@ -119,15 +121,6 @@ def sharp_problem_bound(
     return main + problem.n_arms
 
 
-def problem_lower_bound(problem: Problem, epsilon: float, delta: float) -> float:
-    """2σ² log(1/2.4δ) H(ν), what Theorem 3 and section 5 measure against; for Gaussian rewards.
-
-    Rewards in [0, 1] may have a smaller variance than σ² = ¼, and then need fewer pulls.
-    """
-    log_term = max(math.log(1 / (2.4 * in_unit_interval("delta", delta))), 0.0)
-    return 2 * problem.sigma**2 * log_term * problem.complexity(epsilon)
-
-
 def partition_lower_bound(
     gamma: Sequence[int],
     epsilon: float,
@@ -136,24 +129,52 @@ def partition_lower_bound(
     sigma: float = 0.5,
     printed: bool = False,
 ) -> float:
-    """Theorem 3: on some ν ∈ P_γ an (ε, δ)-PAC algorithm has at least this E[Ñ_T].
+    """Theorem 3: on some ν ∈ P_γ an (ε, δ)-PAC algorithm has at least this E[Ñ_T]; for Gaussian rewards.
 
-    2σ² (L Σ_{γ_i<T} (ε^{γ_i/T} + ε)^{−2} + m ε^{−2} K), with L = log(1/2.4δ), m the number of γ_i = T and
-    K = d(1/m, 1−δ) m/(m−1). Printed with K = L, which makes it 2σ² L sup_{P_γ} H; the proof's gaps are ε in
-    the last bin and reach L/4 (E5). With gaps 0 there, m equally good arms are recommended with 1/m each on
-    average, yet each must be with 1 − δ once it is raised by ε(m−1)/m and the others are lowered by ε/m: that
-    gives K, which is above L for every m ≥ 4.
+    Printed as 2σ² L sup_{P_γ} H with L = log(1/2.4δ), which is false (E5). True is the sum of two terms. The
+    m arms of γ_i = T cost 2σ² m ε^{−2} K, K of `told_apart`; or, if m = 0, the two closest arms cost
+    8σ² L (ε^{γ/T} + ε)^{−2}. Every other arm costs 2σ² L (ε^{γ_i/T} + ε)^{−2} if there is *room* for it to
+    rise ε above the best: if ε^{γ_i/T} + ε ≤ 1 for all γ_i < T. Without room this second term is not there.
     """
     index = np.asarray(gamma)
     supremum = hardest_complexity(gamma, epsilon, deadline)  # checks γ, ε and T
     log_term = max(math.log(1 / (2.4 * in_unit_interval("delta", delta))), 0.0)
-    last = int((index == deadline).sum())
-    if printed or not last:
-        main = log_term * supremum
+    unit = 2 * positive("sigma", sigma) ** 2
+    if printed:
+        return unit * log_term * supremum
+    smallest, last = epsilon ** (index / deadline), int((index == deadline).sum())
+    easy = np.sort(smallest[index < deadline])
+    room = 1 - easy.max() if len(easy) else 1.0
+    if last:
+        hard = last * epsilon**-2 * told_apart(last, delta, min(room / epsilon, 1 - 1 / last))
     else:
-        told_apart = bernoulli_kl(1 / last, 1 - delta) * last / (last - 1) if 1 / last < 1 - delta else 0.0
-        main = log_term * (supremum - last * epsilon**-2) + told_apart * last * epsilon**-2
-    return 2 * positive("sigma", sigma) ** 2 * main
+        hard = log_term * 4 * (easy[0] + epsilon) ** -2
+        easy = easy[2:]
+    rest = log_term * float(((easy + epsilon) ** -2).sum()) if room >= epsilon else 0.0
+    return float(unit * (hard + rest))
+
+
+def told_apart(arms: int, delta: float, raised: float | None = None) -> float:
+    """K of Theorem 3, corrected: m equally good arms cost 2σ² m ε^{−2} K together.
+
+    On average they are recommended with 1/m each, yet each must be with 1 − δ once it is raised by aε and
+    the others are lowered by (1−a)ε: K = d(1/m, 1−δ) / (a² + (m−1)(1−a)²). The best a is (m−1)/m, which
+    makes it d(1/m, 1−δ) m/(m−1); `raised` is a where there is less room.
+    """
+    if not 1 / whole("arms", arms, 2) < 1 - in_unit_interval("delta", delta):
+        return 0.0
+    share = 1 - 1 / arms if raised is None else raised
+    return float(bernoulli_kl(1 / arms, 1 - delta)) / (share**2 + (arms - 1) * (1 - share) ** 2)
+
+
+def least_reach(root: FloatArray | float, delta: FloatArray | float) -> FloatArray:
+    """Lemma HPCM by Neyman and Pearson: P(Ñ_i ≥ c σ²/(Δ_i + ε)²) ≥ 1 − δ − Φ(Φ⁻¹(δ) + √c), from √c.
+
+    No event that is decided by so few pulls of arm i has more than Φ(Φ⁻¹(δ) + √c) under ν if it has at most δ
+    once arm i has moved by Δ_i + ε; and a wrong recommendation has at most δ. Two arms that move by half of
+    it each, past one another, say the same of all pulls: P(Ñ_T ≥ N) with √c = (Δ + ε)√N/2σ.
+    """
+    return np.asarray(1 - delta - ndtr(ndtri(delta) + root))
 
 
 def passive_pulls(n_arms: int, epsilon: float, delta: float, sigma: float = 0.5) -> float:

@@ -1,16 +1,16 @@
-"""Two arms, two rounds: policies evaluated exactly, not sampled.
+"""Two arms, two rounds, one length of the second: policies evaluated exactly, not sampled.
 
 A policy pulls each of two Gaussian arms n₁ times, looks at the difference x of the means, stops where |x| > a
 and else pulls each n₂ times more; it recommends the arm with the larger pooled mean. Errors and costs are
 normal integrals, and n₂ is chosen so that the policy is (ε, δ)-PAC. Counts are real numbers; σ = 1, as all
-costs scale with σ².
+costs scale with σ². Where n₂ depends on x: see `adaptive`.
 """
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq, linprog, minimize
+from scipy.optimize import brentq, minimize
 from scipy.special import expit, ndtr, ndtri
 
 from ebr.arrays import FloatArray
@@ -21,7 +21,6 @@ from ebr.validation import in_unit_interval
 __all__ = [
     "Policy",
     "best_policy",
-    "best_region",
     "complexity",
     "ebr_policy",
     "gap_grid",
@@ -30,7 +29,6 @@ __all__ = [
     "worst_ratio",
 ]
 
-REGION_POINTS = 600  # of the first difference, in the linear program
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(120)
 
 
@@ -119,36 +117,6 @@ def best_policy(epsilon: float, delta: float, chance: float | None = None) -> tu
     ]
     best = min(found, key=lambda result: float(result.fun))
     return pac_policy(math.exp(best.x[0]), float(expit(best.x[1])), epsilon, delta), math.exp(best.fun)
-
-
-def best_region(first: float, second: float, epsilon: float, delta: float) -> float:
-    """The least worst ratio E[Ñ_2]/H over *every* stopping region, for given n₁ and n₂: a linear program.
-
-    After a difference x of the first round's means the second round is played with probability c(x); cost and
-    error are linear in c. It is ∞ where no region is PAC.
-    """
-    spread = math.sqrt(2 / first)
-    edges = np.linspace(0, 14 * spread, REGION_POINTS + 1)  # beyond, every policy stops
-    x, step = (edges[1:] + edges[:-1]) / 2, edges[1] - edges[0]
-
-    def density(gap: FloatArray | float) -> FloatArray:
-        return np.asarray(np.exp(-(((x - gap) / spread) ** 2) / 2) * step / (spread * math.sqrt(2 * math.pi)))
-
-    # By symmetry c(−x) = c(x): each x ≥ 0 stands for both signs; stopping at −x errs, going on may.
-    wrong = density(-epsilon)
-    ahead = ndtr(-(x * first / second + epsilon) * math.sqrt(second / 2))
-    behind = ndtr(-(-x * first / second + epsilon) * math.sqrt(second / 2))
-    going_on = density(epsilon) * ahead + wrong * behind
-    gaps = gap_grid(epsilon, 300)
-    both = density(gaps[:, None]) + density(-gaps[:, None])
-    weights = complexity(gaps, epsilon)
-    # Unknown are c and the ratio, which is to be small: E[Ñ_2]/H ≤ ratio for every gap, and error ≤ δ.
-    costs = np.column_stack([2 * second * both / weights[:, None], -np.ones(len(gaps))])
-    rows = np.vstack([costs, np.append(going_on - wrong, 0.0)])
-    limits = np.append(-2 * first / weights, delta - wrong.sum())
-    ranges = [(0, 1)] * len(x) + [(0, None)]
-    found: Any = linprog(np.append(np.zeros(len(x)), 1.0), A_ub=rows, b_ub=limits, bounds=ranges)
-    return float(found.fun) if found.success else math.inf
 
 
 def ebr_policy(epsilon: float, delta: float) -> Policy:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -55,8 +56,8 @@ def exact_misses(
     """An arm's chance to be missed in any of its T intervals: the exact ones at each count, added up.
 
     The counts of the schedule are fixed in advance and an arm that is dropped keeps its interval, so the
-    sum bounds the chance for the interval of every round, however the race goes. Columns: problem, deadline,
-    delta, miss (the worst arm's) and allowed, δ/(nT).
+    sum bounds the chance for the interval of every round, however the race goes. Columns: problem, epsilon,
+    deadline, delta, miss (the worst arm's) and allowed, δ/(nT).
     """
     rows = []
     for name, problem in problems.items():
@@ -66,8 +67,8 @@ def exact_misses(
                 counts = np.unique(algorithm.pulls_by_round(problem.n_arms))
                 width = algorithm.deviation(counts, problem.n_arms)
                 miss = miss_probability(problem, counts, width).sum(axis=0).max()
-                rows.append((name, deadline, delta, miss, delta / (problem.n_arms * deadline)))
-    return pd.DataFrame(rows, columns=["problem", "deadline", "delta", "miss", "allowed"])
+                rows.append((name, epsilon, deadline, delta, miss, delta / (problem.n_arms * deadline)))
+    return pd.DataFrame(rows, columns=["problem", "epsilon", "deadline", "delta", "miss", "allowed"])
 
 
 def measured_misses(
@@ -199,17 +200,18 @@ def sequential_width(
     return Finding("C36", holds, evidence, "exact", wider)
 
 
-def draw(tables: Mapping[str, pd.DataFrame], title: str) -> Figure:
+def draw(tables: Mapping[str, pd.DataFrame], titles: tuple[str, str]) -> Figure:
     """The lemma for a random A, the intervals' misses, and narrower bounds over D.
 
-    The tables are of `stopped`, `exact_misses`, `measured_misses` and `widths`, under the names stopped,
-    exact, measured and widths; the title says which n, T and δ the widths are for.
+    The tables are of `stopped`, `exact_misses`, `measured_misses` (both for the same T and ε) and `widths`,
+    under the names stopped, exact, measured and widths; the titles say what misses and widths are for.
     """
     figure, axes = plt.subplots(1, 3, figsize=(figures.PAGE, 2.6))
     _draw_stopped(axes[0], tables["stopped"])
     _draw_misses(axes[1], tables["exact"], tables["measured"])
     _draw_widths(axes[2], tables["widths"])
-    axes[2].set_title(title)
+    axes[1].set_title(titles[0])
+    axes[2].set_title(titles[1])
     return figure
 
 
@@ -222,22 +224,22 @@ def _draw_stopped(axis: Axes, table: pd.DataFrame) -> None:
 
 
 def _draw_misses(axis: Axes, exact: pd.DataFrame, measured: pd.DataFrame) -> None:
-    """Exact bounds for T = 2 as lines, the interval that missed most often as marks."""
+    """Exact bounds as lines, the interval that missed most often as marks; both for the same races."""
     single = measured[measured["interval"] != "joint"].sort_values("misses").groupby("problem", sort=False)
     for place, worst in enumerate(single.tail(1).iloc[::-1].to_dict("records")):
-        total = exact[(exact["problem"] == worst["problem"]) & (exact["deadline"] == 2)]
-        total = total.sort_values("allowed")
+        total = exact[exact["problem"] == worst["problem"]].sort_values("allowed")
         axis.plot(total["allowed"], total["miss"], "-", lw=0.8, color=f"C{place}")
-        x, y = worst["allowed"] * 0.8**place, worst["frequency"]  # side by side
+        x, y = worst["allowed"] * (1 if worst["misses"] else 0.8), worst["frequency"]  # a limit stands aside
         bars = [[y - worst["low"]], [worst["high"] - y]]
-        axis.errorbar(x, y, bars, fmt="osD^"[place], color=f"C{place}", ms=3, label=worst["problem"])
+        looks: dict[str, Any] = {"fmt": "osD^"[place], "color": f"C{place}", "mfc": "none", "ms": 6 - place}
+        axis.errorbar(x, y, bars, label=worst["problem"], **looks)
         if not worst["misses"]:
             axis.plot(x, worst["high"], "v", ms=3, color=f"C{place}")
     edge = [2e-3, 0.4]
     axis.plot(edge, edge, color="0.3", ls="--", lw=0.8)
     axis.annotate("allowed", (2.5e-3, 2e-2), fontsize=7)
     axis.set(xscale="log", yscale="log", xlim=(2e-3, 0.5), ylim=(2e-8, 500), xlabel="allowed, δ/(nT)")
-    axis.set(ylabel="P(an interval misses)", title="n = T = 2", yticks=[1e-7, 1e-5, 1e-3, 1e-1])
+    axis.set(ylabel="P(an interval misses)", yticks=[1e-7, 1e-5, 1e-3, 1e-1])
     axis.legend(fontsize=6, loc="upper left", ncols=2, handletextpad=0, columnspacing=0.5)
 
 

@@ -14,7 +14,21 @@ import yaml
 
 from compendium.findings import VERDICTS
 
-__all__ = ["DECIDED", "LEDGER", "ROOT", "Claim", "Entry", "claims", "found", "join", "markdown", "tally"]
+__all__ = [
+    "DECIDED",
+    "LEDGER",
+    "ROOT",
+    "Claim",
+    "Entry",
+    "cell",
+    "claims",
+    "found",
+    "join",
+    "markdown",
+    "paper_map",
+    "paper_order",
+    "tally",
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 LEDGER = ROOT / "claims.yaml"
@@ -100,6 +114,61 @@ def join(entered: list[Claim], findings: dict[str, dict[str, dict[str, Any]]]) -
             raise ValueError(f"{claim.id}: claims.yaml says {claim.verdict}, its check {finding['verdict']}")
         entries.append(Entry(claim, finding))
     return entries
+
+
+# The paper from its first page to its last: how the place of a claim begins.
+PAPER = (
+    "abstract", "section 1", "Figure 1", "section 2", "Definition 1", "Theorems 1", "Theorem 1", "Theorem 2",
+    "Remark after Theorem 2", "section 3", "sections 3", "Theorem 3", "section 4", "Theorem 4", "Theorem 5",
+    "Corollary", "section 5", 'Lemma "confidence"', 'Lemma "concentration"', 'Lemma "survival"',
+    'Lemma "alg survival"', "Remark in appendix A.2", 'Lemma "runtime"', "appendix B", "Lemma HPCM",
+    "Remark after Lemma HPCM", "scheduling lemma", "Lemma of Tsybakov", "Remark after Theorem 4",
+    "change of measure", "ours",
+)  # fmt: skip
+
+
+def paper_order(claim: Claim) -> int:
+    """Where in the paper a claim stands; raise ValueError if its place is none of the paper's."""
+    fitting = [place for place in PAPER if claim.place.startswith(place)]
+    if not fitting:
+        raise ValueError(f"place of {claim.id} must begin with one of {PAPER}, got {claim.place!r}")
+    return PAPER.index(max(fitting, key=len))
+
+
+def cell(claim: Claim) -> tuple[int, str]:
+    """The cell of its notebook that checks a claim: its number, and the heading under which it stands.
+
+    The first that names the check or, where a check is applied with others, the first that records.
+    """
+    path = ROOT / "notebooks" / f"{claim.notebook}.ipynb"
+    heading, number, named, recording = "", 0, None, None
+    for one in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(one["source"])
+        if one["cell_type"] == "markdown":
+            headings = [line.lstrip("# ") for line in source.splitlines() if line.startswith("#")]
+            heading = headings[-1] if headings else heading
+            continue
+        number += 1
+        if f"{claim.check}(" in source:
+            named = named or (number, heading)
+        elif "record(" in source:
+            recording = recording or (number, heading)
+    found_in = named or recording
+    if found_in is None:
+        raise ValueError(f"{claim.notebook} must record {claim.id}, and no cell does")
+    return found_in
+
+
+def paper_map(entered: list[Claim]) -> str:
+    """The paper, from its first page to its last: claims, verdicts, and the cells that check them."""
+    lines = ["| the paper | claim | verdict | rests on | checked in |", "|---|---|---|---|---|"]
+    for claim in sorted(entered, key=paper_order):
+        where = ""
+        if claim.verdict in DECIDED:
+            number, heading = cell(claim)
+            where = f"[{claim.notebook[:2]}]({claim.notebook}.ipynb), cell {number}: {heading}"
+        lines.append(f"| {claim.place} | {claim.id} | {claim.verdict} | {claim.basis} | {where} |")
+    return "\n".join(lines)
 
 
 def tally(entered: list[Claim]) -> dict[str, int]:

@@ -1,130 +1,120 @@
-"""Theorem 3, Lemma HPCM and what section 4 says of them: on the costs of `partition_races`, and exactly."""
+"""Theorem 3 in expectation, the facts under it, and what section 4 says of it; all exactly."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest, norm
+from scipy.stats import norm
 
-from compendium.findings import FALSE_ALARM, Evidence, Finding, counted, measured
+from compendium import figures, near_optimal, room
+from compendium.findings import Evidence, Finding
+from compendium.room import LowerBound
 from ebr.arrays import FloatArray
 from ebr.theory import bounds
-from ebr.theory.bounds import hpcm_at, iterated_log
+from ebr.theory.bounds import iterated_log, told_apart
 from ebr.theory.divergence import relative_entropy
-from ebr.theory.problems import hardest, nonempty_partitions
 
 __all__ = [
-    "best_arm",
     "entropies",
     "iterated_logarithms",
-    "larger_probability",
-    "matches_theorem_1",
+    "last_bin",
     "one_round",
-    "other_arms",
+    "policies",
     "theorem_3",
-    "theorem_3_two_arms",
     "tsybakov",
 ]
 
-
-def theorem_3(table: pd.DataFrame) -> Finding:
-    """Check C12, Theorem 3: the expected cost of every algorithm on the hard problems of every P_γ."""
-    limit = float(norm.isf(FALSE_ALARM / len(table)))
-    below = int((table["pulls"] + limit * table["error"] < table["lower"]).sum())
-    above = int(((table["algorithm"] == "EBR") & (table["pulls"] > table["upper"])).sum())
-    gap = table["printed"] / table["lower"]
-    widest = _shape(table.iloc[int(gap.argmax())])
-    evidence = [
-        Evidence("printed bound over what is proved, at most", gap.max(), widest, allowed="≤ 1"),
-        Evidence("costs below the corrected bound", below, f"of {len(table)}", allowed="0"),
-        Evidence("costs of EBR above Theorem 1", above, allowed="0"),
-    ]
-    for name, part in table.groupby("algorithm", sort=False):
-        row = part.iloc[int((part["pulls"] / part["lower"]).argmin())]
-        over, error = row["pulls"] / row["lower"], row["error"] / row["lower"]
-        what, where = "cost over the corrected bound, at least", f"{name}, {_shape(row)}"
-        evidence.append(measured(what, over, error, int(row["runs"]), where, "≥ 1"))
-    return Finding("C12", below == 0 and bool(gap.max() <= 1), tuple(evidence), "simulation", below == 0)
+EPSILON, SIGMA = 0.01, 0.5  # of the policies for two and three arms
+Design = Callable[..., near_optimal.LookTest]
+GAPS = [(x, y) for x in (0, 0.5, 0.999, 1, 1.5) for y in (1, 1.5)]  # in ε, of the second and third arm
+THREE = {0.15: (2.278259, 4.143813, 1.298150), 0.1: (3.182401, 5.592040, 1.561065)}  # found as DESIGNS were
 
 
-def theorem_3_two_arms(table: pd.DataFrame, shift: float = 1 / 2) -> Finding:
-    """Check C13: n = 2, Ñ_T ≥ (2σ²/3) log(1/2δ) sup H with probability 1/6.
+def policies(
+    proved: LowerBound = bounds.partition_lower_bound, design: Design = near_optimal.design
+) -> pd.DataFrame:
+    """Policies that nearly reach Theorem 3, one a row: cost (the worst over P_γ), and the bounds.
 
-    The paper's proof, which shifts one arm by Δ + ε, gives σ²/3. Shifting *both* by (Δ + ε)/2, past one
-    another, gives (4σ²/3) log(1/2δ) H(ν), and in the last bin, with equal arms, 8σ² d(5/12, δ)/ε²: enough for
-    the statement as printed. In units of Δ + ε, a pull tells `shift`²/2σ² of the difference.
+    Two arms in the last bin and below, and three in the last. Columns: policy, n_arms,
+    deadline, delta, last (whether γ_i = T), pac, cost, lower (as `proved`), printed, and second (the printed
+    second inequality).
     """
-    two = table[table["n_arms"] == 2]
-    # In the last bin: against (2σ²/3) log(1/2δ) · 2ε^{−2}.
-    deltas = np.geomspace(1e-12, 0.15, 2000)
-    last = 2 / shift**2 * relative_entropy(5 / 12, deltas) / (4 / 3 * np.log(1 / (2 * deltas)))
-    factor = 1 / (3 * shift**2)
-    unit, printed = "in σ² log(1/2δ) H", "≥ 2/3"
-    evidence = (
-        Evidence("what the paper's proof gives", 1 / 3, unit, allowed=printed),
-        Evidence("what shifting both arms gives", factor, unit, allowed=printed),
-        Evidence("proved over printed, at least", float(last.min()), "last bin, δ ≤ 0.15", allowed="≥ 1"),
-        _least(two, "total", "races where Ñ_T reaches the larger count"),
+    rows = []
+    fixed = [(delta, 1, 0.0) for delta in sorted({key[0] for key in near_optimal.DESIGNS})]
+    for delta, deadline, gap in sorted([*fixed, *near_optimal.DESIGNS]):
+        test = design(delta, deadline, gap, EPSILON, SIGMA)
+        index = deadline if gap == 0 else round(deadline * (1 - math.log(gap) / -math.log(EPSILON)))
+        place = [index] * 2, EPSILON, deadline, delta
+        facts = (test.at(1.0).wrong <= delta, test.cost(gap and EPSILON ** (index / deadline - 1)))
+        rows.append(_beside(f"T = {deadline}, γ = {index}{index}, δ = {delta:g}", place, facts, proved))
+    for delta, looks in THREE.items():
+        race = near_optimal.RaceOfThree(*looks)
+        wrong = max(race.play((0, -x, -y))[0][2] + (x >= 1) * race.play((0, -x, -y))[0][1] for x, y in GAPS)
+        cost = max(race.play((0, -x, -y))[1] for x, y in [(0, 0), *GAPS]) * (SIGMA / EPSILON) ** 2
+        place = [2] * 3, EPSILON, 2, delta
+        rows.append(_beside(f"T = 2, γ = 222, δ = {delta:g}", place, (wrong <= delta, cost), proved))
+    return figures.rounded(pd.DataFrame(rows))
+
+
+def _beside(
+    name: str, place: tuple[list[int], float, int, float], facts: tuple[bool, float], proved: LowerBound
+) -> dict[str, float | str | bool]:
+    gamma, epsilon, deadline, delta = place
+    powers = sum(epsilon ** (-2 * k / deadline) for k in gamma)
+    return {
+        "policy": name,
+        "n_arms": len(gamma),
+        "deadline": deadline,
+        "delta": delta,
+        "last": gamma[0] == deadline,
+        "pac": facts[0],
+        "cost": facts[1],
+        "lower": proved(*place, SIGMA),
+        "printed": bounds.partition_lower_bound(*place, SIGMA, printed=True),
+        "second": SIGMA**2 / 2 * math.log(1 / (2.4 * delta)) * powers,
+    }
+
+
+def theorem_3(table: pd.DataFrame, proved: LowerBound = bounds.partition_lower_bound) -> Finding:
+    """Check C12, Theorem 3: both bounds, printed and corrected, against `policies` and one without room."""
+    roomless = room.without_room(*room.PLACES[0], proved)
+    rows: list[Mapping[Any, Any]] = [*table.to_dict("records"), roomless]
+    sound = all(row["pac"] for row in rows)
+    below = {kind: sum(row["cost"] < row[kind] for row in rows) for kind in ("printed", "second", "lower")}
+    of = f"of {len(rows)} policies"
+    evidence = [
+        Evidence("policies that are not (ε, δ)-PAC", sum(not row["pac"] for row in rows), of, allowed="0"),
+        Evidence("costs below the printed bound", below["printed"], of, allowed="0"),
+        Evidence("costs below the printed second inequality", below["second"], of, allowed="0"),
+        Evidence("costs below the corrected bound", below["lower"], of, allowed="0"),
+        Evidence("cost, any rewards, at most", roomless["cost"], roomless["policy"]),
+        Evidence("cost, Gaussian rewards", roomless["gaussian"], "the same"),
+        Evidence("its cost over the printed bound", roomless["cost"] / roomless["printed"], allowed="≥ 1"),
+        Evidence("its cost over the second inequality", roomless["cost"] / roomless["second"], allowed="≥ 1"),
+    ]
+    two = table[table["last"] & (table["n_arms"] == 2)]
+    for row in two[(two["cost"] < two["printed"])].to_dict("records")[:8]:
+        over = row["cost"] / row["printed"]
+        evidence.append(Evidence("cost over the printed bound", over, row["policy"], allowed="≥ 1"))
+    for _, part in table.groupby(["n_arms", "last", "deadline"], sort=False):
+        ratio = part["cost"] / part["lower"]
+        name = part["policy"].iloc[int(ratio.argmin())]
+        evidence.append(Evidence("cost over the corrected bound, at least", ratio.min(), name, allowed="≥ 1"))
+    holds = sound and below["printed"] == below["second"] == 0
+    return Finding("C12", holds, tuple(evidence), "exact", sound and below["lower"] == 0)
+
+
+def last_bin(deltas: Iterable[float], arms: Iterable[int]) -> pd.DataFrame:
+    """K over the printed log(1/2.4δ): what is proved of the last bin, over what is printed; a column an m."""
+    return pd.DataFrame(
+        [
+            {"delta": delta} | {f"m = {m}": told_apart(m, delta) / math.log(1 / (2.4 * delta)) for m in arms}
+            for delta in deltas
+        ]
     )
-    holds = factor >= 2 / 3 and bool(last.min() >= 1) and not _rare(two, "total")
-    return Finding("C13", holds, evidence, "simulation")
-
-
-def other_arms(table: pd.DataFrame) -> Finding:
-    """Check C15, Lemma HPCM: every arm but the best reaches its count with probability at least 1/6."""
-    evidence = (_least(table, "others", "races where Ñ_i reaches HPCM's count, i not the best"),)
-    return Finding("C15", not _rare(table, "others"), evidence, "simulation")
-
-
-def best_arm(table: pd.DataFrame) -> Finding:
-    """Check C41: and so does the best arm, where it alone is ε-optimal and μ_[2] ≥ ε."""
-    evidence = (_least(table, "best", "races where Ñ_[1] reaches HPCM's count"),)
-    return Finding("C41", not _rare(table, "best"), evidence, "simulation")
-
-
-def _rare(table: pd.DataFrame, events: str) -> bool:
-    """Whether some row refutes "with probability at least 1/6"."""
-    counts = table[[events, "runs"]].itertuples(index=False, name=None)
-    return any(
-        binomtest(int(k), int(n), 1 / 6, alternative="less").pvalue < FALSE_ALARM / len(table)
-        for k, n in counts
-    )
-
-
-def _least(table: pd.DataFrame, events: str, what: str) -> Evidence:
-    row = table.iloc[int(table[events].argmin())]
-    where = f"least often of {len(table)} kinds of races"
-    return counted(what, int(row[events]), int(row["runs"]), where, "≥ 1/6")
-
-
-def _shape(row: "pd.Series[Any]") -> str:
-    return f"n = {row['n_arms']}, T = {row['deadline']}, γ = {row['gamma']}"
-
-
-def matches_theorem_1(constant: float = 160) -> Finding:
-    """Check C39: Theorem 1's bound over Theorem 3's is a constant times log(nT/δ)/log(1/2.4δ)."""
-    worst, where = 0.0, ""
-    for n_arms, deadline in ((2, 2), (2, 6), (3, 3), (4, 3)):
-        for gamma, epsilon, delta in product(
-            nonempty_partitions(n_arms, deadline), (0.2, 0.05, 0.001), (0.1, 0.01, 1e-6)
-        ):
-            problem = hardest(gamma, epsilon, deadline)
-            upper = bounds.partition_upper_bound(problem, epsilon, deadline, delta, printed=True)
-            lower = bounds.partition_lower_bound(gamma, epsilon, deadline, delta, problem.sigma)
-            logs = math.log(n_arms * deadline / delta) / math.log(1 / (2.4 * delta))
-            if upper / lower / logs > worst:
-                worst, where = (
-                    upper / lower / logs,
-                    f"T = {deadline}, γ = {gamma}, ε = {epsilon:g}, δ = {delta:g}",
-                )
-    # Theorem 1 has 80 where Theorem 3 has 2, and (ε^{γ_i/T} + ε)^{−2} is at least ¼ ε^{−2γ_i/T}.
-    row = Evidence(
-        "upper over lower bound, in log(nT/δ)/log(1/2.4δ)", worst, where, allowed="≤ 4 · 80/2 = 160"
-    )
-    return Finding("C39", worst <= constant, (row,), "exact")
 
 
 def entropies(base: float = 2.4, weight: float = 1 / 3, least: float = 1 / 25) -> Finding:
@@ -171,27 +161,6 @@ def tsybakov(errors: Callable[[FloatArray, FloatArray, FloatArray], FloatArray] 
         Evidence("as meant, at least", round(normal, 9), "normal pairs, the best test", allowed="≥ 0"),
     )
     return Finding("C17", as_printed >= 0, evidence, "exact", as_meant >= 0 and normal >= 0)
-
-
-def larger_probability(constant: Callable[[float, float], float] = hpcm_at, idle: float = 0.5) -> Finding:
-    """Check C40: the probability 1/6 can be close to ½ with the logarithm, and close to 1 without it.
-
-    An algorithm may give up before its first pull with a share `idle` of δ and else be (ε, δ/2)-PAC: if the
-    two together err with δ at most it is (ε, δ)-PAC, and no probability above 1 − idle·δ can be had.
-    """
-    half = {d: constant(0.5, d) / math.log(1 / d) for d in (0.1, 0.01, 1e-4, 1e-8)}
-    delta = 0.01
-    error = idle * delta + (1 - idle * delta) * delta / 2
-    ceiling = 1 - idle * delta if error <= delta else 1.0
-    at = f"gives up with probability {idle * delta:g}, δ = {delta:g}"
-    evidence = [
-        Evidence("constant at probability ½, over log(1/δ)", value, f"δ = {d:g}", allowed="> 0")
-        for d, value in half.items()
-    ]
-    evidence.append(Evidence("error of an algorithm that may do nothing", error, at, allowed=f"≤ {delta:g}"))
-    evidence.append(Evidence("probability that it makes any pull", ceiling, at, allowed="1"))
-    positive = min(half.values()) > 0
-    return Finding("C40", positive and ceiling == 1, tuple(evidence), "exact", positive)
 
 
 def iterated_logarithms(power: int = 4) -> Finding:

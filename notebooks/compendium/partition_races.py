@@ -11,17 +11,14 @@ from matplotlib.figure import Figure
 from compendium import figures
 from compendium.lineup import LOOKS, algorithms
 from ebr.algorithms.game import Algorithm
-from ebr.arrays import FloatArray
 from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
-from ebr.theory.bounds import hpcm
 from ebr.theory.problems import Problem, hardest, nonempty_partitions
 
 __all__ = ["costs", "draw"]
 
 SIGMA = 0.5  # of the races: kδER and AE are made for it
 Family = Callable[[int, float, float, float], dict[str, Algorithm]]
-LowerBound = Callable[[tuple[int, ...], float, int, float, float], float]
 
 
 def costs(
@@ -31,15 +28,12 @@ def costs(
     runs: int,
     seed: int,
     family: Family = algorithms,
-    proved: LowerBound = bounds.partition_lower_bound,
 ) -> pd.DataFrame:
     """Every algorithm on the hard problems of every non-empty P_γ: Gaussian arms, σ = ½.
 
     Columns: n_arms, deadline, gamma, algorithm, runs; pulls (mean, with its error) on the dearer of two
-    problems, with the gaps of γ_i = T at ε and at 0; the bounds lower (Theorem 3, corrected: as `proved`),
-    printed, and upper (Theorem 1). On the first problem: in how many runs Lemma HPCM's count is reached by
-    the least pulled of the others (others), by the best arm (best), and four times the count by all pulls
-    (total).
+    problems, with the gaps of γ_i = T at ε and at 0; the bounds lower (Theorem 3, corrected), printed, and
+    upper (Theorem 1).
     """
     rows = []
     for n_arms, deadline in shapes:
@@ -48,32 +42,21 @@ def costs(
             apart, equal = (hardest(gamma, epsilon, deadline, SIGMA, shrink) for shrink in (1.0, 0.0))
             described = {"n_arms": n_arms, "deadline": deadline, "gamma": "".join(map(str, gamma))}
             limits = {
-                "lower": proved(*place),
+                "lower": bounds.partition_lower_bound(*place),
                 "printed": bounds.partition_lower_bound(*place, printed=True),
                 "upper": bounds.partition_upper_bound(apart, epsilon, deadline, delta),
             }
-            needed = hpcm(delta) * SIGMA**2 / (apart.gaps + epsilon) ** 2
             for name, algorithm in family(deadline, epsilon, delta, SIGMA).items():
-                raced = _raced(algorithm, apart, equal, needed, runs, seed)
+                raced = _raced(algorithm, apart, equal, runs, seed)
                 rows.append(described | {"algorithm": name, "runs": runs} | raced | limits)
     return figures.rounded(pd.DataFrame(rows))
 
 
-def _raced(
-    algorithm: Algorithm, apart: Problem, equal: Problem, needed: FloatArray, runs: int, seed: int
-) -> dict[str, float]:
-    """What `costs` measures of one algorithm on the two problems of one P_γ."""
-    runs_apart = simulate(algorithm, apart, runs, seed, per_arm=True)
-    each = runs_apart.by_arm()[0] >= needed
-    both = [result.pulls for result in (runs_apart, simulate(algorithm, equal, runs, seed))]
+def _raced(algorithm: Algorithm, apart: Problem, equal: Problem, runs: int, seed: int) -> dict[str, float]:
+    """The pulls of one algorithm on the dearer of the two problems of one P_γ."""
+    both = [simulate(algorithm, problem, runs, seed).pulls for problem in (apart, equal)]
     dearer = max(both, key=lambda pulls: float(pulls.mean()))
-    return {
-        "pulls": float(dearer.mean()),
-        "error": float(dearer.std(ddof=1) / math.sqrt(runs)),
-        "others": int(np.delete(each, apart.best, axis=1).sum(axis=0).min()),
-        "best": int(each[:, apart.best].sum()),
-        "total": int((runs_apart.pulls >= 4 * needed[0]).sum()),
-    }
+    return {"pulls": float(dearer.mean()), "error": float(dearer.std(ddof=1) / math.sqrt(runs))}
 
 
 def draw(table: pd.DataFrame, n_arms: int, deadline: int) -> Figure:

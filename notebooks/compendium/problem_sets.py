@@ -1,7 +1,7 @@
 """Sets of problems that checks run on: the setups, the hardest of each P_γ, random ones, the ends of bins."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -10,7 +10,15 @@ import numpy as np
 from ebr.arrays import twelve_digits
 from ebr.theory.problems import Bernoulli, Gaussian, Problem, hardest, nonempty_partitions, setup_1, setup_2
 
-__all__ = ["Instance", "bernoulli", "hardest_problems", "problems_at_the_ends", "random_problems", "setups"]
+__all__ = [
+    "Instance",
+    "bernoulli",
+    "hardest_problems",
+    "inside_partition",
+    "problems_at_the_ends",
+    "random_problems",
+    "setups",
+]
 
 EPSILON, DELTA = 0.05, 0.1  # of the hardest problems
 
@@ -39,6 +47,19 @@ def hardest_problems(shapes: Iterable[tuple[int, int]]) -> list[Instance]:
         for gamma in nonempty_partitions(n_arms, deadline)
         for shrink in (1.0, 0.999)
     ]
+
+
+def inside_partition(
+    gamma: Sequence[int], epsilon: float, deadline: int, generator: np.random.Generator
+) -> Gaussian:
+    """A random problem of P_γ: every gap log-uniform in its bin, those of γ_i = T from ε² up."""
+    index = np.asarray(gamma)
+    low = np.where(index == deadline, epsilon**2, epsilon ** (index / deadline))
+    high = epsilon ** ((index - 1) / deadline)
+    share = generator.uniform(0.001, 0.999, len(index))
+    gaps = twelve_digits(low ** (1 - share) * high**share)
+    gaps[index.argmax()] = 0.0  # the best arm: the first of those that share the hardest bin
+    return Gaussian(1 - gaps, 0.5)
 
 
 def random_problems(count: int, seed: int) -> list[Instance]:

@@ -1,6 +1,5 @@
-"""Tuning a real learner under a deadline: arms are configurations, a pull is a held-out accuracy."""
+"""Tuning a real learner under a deadline: arms are configurations, a pull is the accuracy on a split."""
 
-import math
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import product
@@ -15,67 +14,90 @@ from ebr.live.race import Race
 from ebr.simulation.sweep import workers
 
 __all__ = [
-    "Halving",
-    "comparison",
+    "SPACE",
+    "TEST",
+    "TRAIN",
+    "Archive",
+    "Bank",
+    "archive",
+    "bank",
     "configurations",
     "evaluate",
-    "exhaustive",
-    "halving",
     "pull",
     "run",
     "sigma_needed",
 ]
 
-TRAIN, TEST = 200, 200  # images of the 1797 that a pull trains on and is scored on
+TRAIN, TEST = 100, 50  # images that a pull trains on, and that it is scored on
 Configuration = Mapping[str, Any]
-# Nearest neighbours: how many vote, all alike or the nearer the more; one neighbour votes alike either way.
-SPACE: list[dict[str, list[Any]]] = [
-    {"n_neighbors": [1, 3, 6, 12, 25, 50, 100], "weights": ["uniform"]},
-    {"n_neighbors": [3, 6, 12, 25, 50], "weights": ["distance"]},
-]
+# A single decision tree: how deep it may grow, and how many pixels each of its nodes may choose from.
+SPACE: dict[str, list[Any]] = {"max_depth": [4, 6, None], "max_features": [2, 8, 24, 64]}
+
+
+class Archive(NamedTuple):
+    """The images that come with scikit-learn: two thirds to choose by, and a third that no search sees."""
+
+    images: FloatArray
+    labels: IntArray
+    pool: IntArray
+    unseen: IntArray
+
+
+class Bank(NamedTuple):
+    """Many splits, every configuration on each: its accuracy on the split, and on the images never seen."""
+
+    scores: FloatArray
+    unseen: FloatArray
 
 
 def configurations() -> dict[str, Configuration]:
-    """Twelve configurations of nearest neighbours, by name."""
+    """Twelve configurations of a decision tree, by name."""
     return {
-        f"k = {k}, {weights}": {"n_neighbors": k, "weights": weights}
-        for part in SPACE
-        for k, weights in product(part["n_neighbors"], part["weights"])
+        f"{'any depth' if depth is None else f'depth {depth}'}, {pixels} pixels": {
+            "max_depth": depth,
+            "max_features": pixels,
+        }
+        for depth, pixels in product(*SPACE.values())
     }
 
 
 @cache
-def _digits() -> tuple[FloatArray, IntArray]:
-    """The images that come with scikit-learn, loaded once in each process."""
+def archive() -> Archive:
+    """The same division in each process, loaded once."""
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)
-    return np.asarray(images), np.asarray(labels)
+    order = np.random.default_rng(0).permutation(len(labels))
+    third = len(labels) // 3
+    return Archive(np.asarray(images), np.asarray(labels), order[third:], order[:third])
 
 
-def pull(configuration: Configuration, seed: int, arm: int, number: int) -> float:
-    """The accuracy on held-out images after training on others, a fresh random split for each `number`."""
-    from sklearn.neighbors import KNeighborsClassifier
+def _scores(configuration: Configuration, seed: int, number: int, *, unseen: bool) -> tuple[float, float]:
+    """The accuracy of one fit on its split and, if asked for, on the images never seen (else NaN)."""
+    from sklearn.tree import DecisionTreeClassifier
 
-    images, labels = _digits()
-    generator = np.random.default_rng(np.random.SeedSequence([seed, arm, number]))
-    chosen = generator.permutation(len(labels))[: TRAIN + TEST]
+    images, labels, pool, others = archive()
+    generator = np.random.default_rng(np.random.SeedSequence([seed, number]))
+    chosen = generator.permutation(pool)[: TRAIN + TEST]
     train, test = chosen[:TRAIN], chosen[TRAIN:]
-    learner = KNeighborsClassifier(**configuration, algorithm="brute").fit(images[train], labels[train])
-    return float(np.mean(learner.predict(images[test]) == labels[test]))
+    tree = DecisionTreeClassifier(random_state=int(generator.integers(2**31)), **configuration)
+    tree.fit(images[train], labels[train])
+    at_test = float(np.mean(tree.predict(images[test]) == labels[test]))
+    return at_test, float(np.mean(tree.predict(images[others]) == labels[others])) if unseen else np.nan
+
+
+def pull(configuration: Configuration, seed: int, number: int) -> float:
+    """The accuracy on held-out images of a random split, the same split for every arm's pull `number`."""
+    return _scores(configuration, seed, number, unseen=False)[0]
 
 
 def evaluate(asked: Mapping[str, int], taken: Mapping[str, int], seed: int) -> dict[str, list[float]]:
     """Pull each arm so many more times, in parallel; which pulls it has taken decides what they bring."""
     arms = configurations()
-    places = [
-        (name, list(arms).index(name), taken.get(name, 0) + k)
-        for name, number in asked.items()
-        for k in range(number)
-    ]
-    tasks = (joblib.delayed(pull)(dict(arms[name]), seed, arm, number) for name, arm, number in places)
+    places = [(name, taken.get(name, 0) + k) for name, number in asked.items() for k in range(number)]
+    tasks = (joblib.delayed(pull)(dict(arms[name]), seed, number) for name, number in places)
     rewards: dict[str, list[float]] = {name: [] for name in asked}
-    for (name, *_), reward in zip(places, joblib.Parallel()(tasks), strict=True):
+    for (name, _), reward in zip(places, joblib.Parallel()(tasks), strict=True):
         rewards[name].append(reward)
     return rewards
 
@@ -89,61 +111,17 @@ def run(race: Race, seed: int) -> None:
             race.tell(evaluate(asked, taken, seed))
 
 
-def exhaustive(each: int, seed: int) -> pd.DataFrame:
-    """Pull every configuration equally often, at once: a column each."""
+def bank(splits: int, seed: int) -> Bank:
+    """Every configuration on so many splits, those of pulls 0, 1, … with this seed."""
     with workers():
-        return pd.DataFrame(evaluate(dict.fromkeys(configurations(), each), {}, seed))
+        rows = joblib.Parallel()(joblib.delayed(_row)(seed, number) for number in range(splits))
+    table = np.array(rows)
+    return Bank(table[:, :, 0], table[:, :, 1])
 
 
-class Halving(NamedTuple):
-    """What scikit-learn's halving search chose, its rounds, the models fitted and the images they saw."""
-
-    chosen: str
-    rounds: int
-    fits: int
-    images: int
-
-
-def halving(seed: int) -> Halving:
-    """HalvingRandomSearchCV over the same configurations: ever more images for ever fewer of them."""
-    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-    from sklearn.model_selection import HalvingRandomSearchCV
-    from sklearn.neighbors import KNeighborsClassifier
-
-    arms, folds = configurations(), 5
-    search = HalvingRandomSearchCV(
-        KNeighborsClassifier(algorithm="brute"),
-        SPACE,
-        n_candidates=len(arms),
-        min_resources=math.ceil(TRAIN * folds / (folds - 1)),  # trains on as many images as a pull, at first
-        cv=folds,
-        random_state=seed,
-        refit=False,
-    ).fit(*_digits())
-    best = next(name for name, arm in arms.items() if dict(arm) == search.best_params_)
-    rounds = pd.DataFrame({"candidates": search.n_candidates_, "images": search.n_resources_})
-    fits = folds * int(rounds["candidates"].sum())
-    seen = int((rounds["candidates"] * rounds["images"]).sum()) * (folds - 1)
-    return Halving(best, len(rounds), fits, seen)
-
-
-def comparison(race: Race, everything: pd.DataFrame, halved: Halving) -> pd.DataFrame:
-    """What the race, exhaustive evaluation and halving chose, what it cost, and how good it is.
-
-    The yardstick is `everything`, as `exhaustive` returns it: the most precise means that there are.
-    """
-    means, fits = everything.mean(), int(race.intervals["pulls"].sum())
-    rows = {
-        "race": (race.recommendation, race.round, fits, fits * TRAIN),
-        "exhaustive": (means.idxmax(), 1, everything.size, everything.size * TRAIN),
-        "HalvingRandomSearchCV": halved,
-    }
-    columns = ["chosen", "rounds", "fits", "images trained on"]
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
-    errors = everything.sem()
-    table["mean accuracy"] = [f"{means[name]:.4f} ± {errors[name]:.4f}" for name in table["chosen"]]
-    table["below the best"] = (means.max() - means[table["chosen"]].to_numpy()).round(4)
-    return table
+def _row(seed: int, number: int) -> list[tuple[float, float]]:
+    """One split of a bank."""
+    return [_scores(arm, seed, number, unseen=True) for arm in configurations().values()]
 
 
 def sigma_needed(rewards: pd.DataFrame, at: Iterable[float]) -> pd.Series:

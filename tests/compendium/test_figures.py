@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium import figures
-from PIL import Image
+from PIL import Image, PngImagePlugin
 
 DATA = figures.rounded(pd.DataFrame({"x": [1, 2, 3], "y": [0.1, 1 / 3, 1e-7], "name": ["a", "b", "c"]}))
 
@@ -89,6 +89,30 @@ def test_a_failed_save_leaves_the_old_file_and_no_half_of_a_new_one(tmp_path, mo
     with pytest.raises(ZeroDivisionError):
         draw(tmp_path, monkeypatch)
     assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_picture_stays_where_no_eye_could_tell_the_new_one_from_it(tmp_path, monkeypatch, kept):
+    draw(tmp_path, monkeypatch)
+    path = tmp_path / "fig0.png"
+    with Image.open(path) as picture:
+        before, facts = np.asarray(picture).astype(int), picture.info
+    changed = before.copy()
+    changed[100:110, 100:110, :3] = np.abs(
+        changed[100:110, 100:110, :3] - (4 if kept else 30)
+    )  # what a marker's edge may lose, or more
+    notes = PngImagePlugin.PngInfo()
+    for key in ("Title", "Source", "Description", "Software"):
+        notes.add_text(key, facts[key])
+    Image.fromarray(changed.astype(np.uint8)).save(path, pnginfo=notes, dpi=facts["dpi"])
+    there = path.read_bytes()
+    draw(tmp_path, monkeypatch)
+    assert (path.read_bytes() == there) == kept
+
+
+def test_a_picture_of_other_numbers_is_written_however_alike_it_looks(tmp_path, monkeypatch):
+    first = draw(tmp_path, monkeypatch)["fig0.png"]
+    assert draw(tmp_path, monkeypatch, DATA.assign(x=[1, 2, 4]))["fig0.png"] != first
 
 
 def test_thinning_keeps_the_ends_of_every_arm():

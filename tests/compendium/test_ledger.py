@@ -5,6 +5,7 @@ from importlib import import_module
 
 import pytest
 from compendium import ledger
+from compendium.findings import BASES
 
 NOTEBOOKS = {path.stem for path in (ledger.ROOT / "notebooks").glob("*.ipynb")}
 CLAIMS = ledger.claims()
@@ -47,6 +48,30 @@ def test_a_claim_that_does_not_hold_says_what_is_so_and_a_random_check_how_it_ma
     for claim in DECIDED:
         assert (claim.verdict == "holds") == (not claim.correction), claim.id
         assert claim.false_alarm, claim.id
+
+
+@pytest.mark.parametrize("claim", DECIDED, ids=lambda claim: claim.id)
+def test_a_decided_claim_says_what_it_rests_on(claim):
+    assert claim.basis in BASES
+    found = FOUND[claim.notebook][claim.id]["basis"]
+    assert claim.basis == "proof" or claim.basis == found, f"the check rests on {found}"
+
+
+@pytest.mark.parametrize("claim", DECIDED, ids=lambda claim: claim.id)
+def test_a_decided_claim_is_checked_in_a_cell_under_a_heading(claim):
+    number, heading = ledger.cell(claim)
+    assert number > 1
+    assert heading
+
+
+def test_the_map_of_the_paper_has_every_claim_once_and_in_the_papers_order():
+    rows = [line.split(" | ") for line in ledger.paper_map(CLAIMS).splitlines()[2:]]
+    assert sorted(row[1] for row in rows) == sorted(claim.id for claim in CLAIMS)
+    order = [row[1] for row in rows]
+    for first, second in (("C46", "C30"), ("C07", "C12"), ("C12", "C18"), ("C18", "C22"), ("C22", "C02")):
+        assert order.index(first) < order.index(second)
+    with pytest.raises(ValueError, match="place of C01 must begin with one of"):
+        ledger.paper_order(replace(CLAIMS[0], place="somewhere"))
 
 
 @pytest.mark.parametrize("claim", DECIDED, ids=lambda claim: claim.id)

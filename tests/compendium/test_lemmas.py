@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from compendium import adversary, lemmas
+from compendium import adversary, lemmas, witness
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,30 +55,29 @@ def test_on_e_the_best_arm_is_never_dropped_without_the_slack(drawn):
     assert problem.is_good(played.arm, algorithm.epsilon).all()
 
 
-def witness():
-    """The staircase's table on E in which the third arm wins."""
-    problem, race = adversary.staircase(0.1, 2), ebr.ElasticBatchRacing(2, 0.1, 0.1)
-    places = np.array([[[-1.0, 1, 1], [0, -1, 1]]]) * adversary.WITHIN
-    return race, problem, adversary.play_inside(race, problem, places)
-
-
 def test_e_alone_does_not_keep_the_guarantee():
-    _, problem, played = witness()
-    assert played.arm[0] == 2
-    assert problem.means[0] - problem.means[2] >= 0.1
+    algorithm, problem, played = witness.on_e()
+    assert played.arm[0] == 3
+    assert problem.means[0] - problem.means[3] >= algorithm.epsilon - 1e-12
+    assert not problem.is_good(played.arm, algorithm.epsilon).any()
 
 
 def test_every_true_mean_of_the_witness_lies_in_its_interval():
-    race, problem, played = witness()
-    table = lemmas.intervals(race, problem, played)
-    assert table[["round", "arm"]].to_numpy().tolist() == [[1, 1], [1, 2], [1, 3], [2, 2], [2, 3]]
+    algorithm, problem, played = witness.on_e()
+    table = witness.intervals(algorithm, problem, played)
+    alive = [(1, 1), (1, 2), (1, 3), (1, 4), (2, 2), (2, 3), (2, 4), (3, 3), (3, 4)]
+    assert list(zip(table["round"], table["arm"], strict=True)) == alive
     assert table["true"].tolist() == problem.means[table["arm"] - 1].tolist()
     assert ((table["lower"] < table["true"]) & (table["true"] < table["upper"])).all()
     assert (table["lower"] + table["upper"]).to_numpy() == pytest.approx(2 * table["mean"])
-    # Arm 1 is dropped in round 1: it alone ends below the best lower bound + η.
-    first = table[table["round"] == 1]
-    dropped = first["upper"] < first["lower"].max() + race.slack(3)
-    assert first["arm"][dropped].tolist() == [1]
+
+
+def test_the_witness_decides_every_round_by_more_than_a_hundredth():
+    table = witness.intervals(*witness.on_e())
+    assert min(witness.margins(table)) > 0.01
+    early = table[table["round"] < 3]
+    dropped = early[early["upper"] < early["threshold"]]
+    assert list(zip(dropped["round"], dropped["arm"], strict=True)) == [(1, 1), (2, 2)]
 
 
 def test_the_brink_is_one_pull_count_short_of_what_e_needs():
@@ -90,8 +89,49 @@ def test_the_brink_is_one_pull_count_short_of_what_e_needs():
 
 
 def test_the_printed_rule_drops_every_arm_and_the_corrected_one_keeps_the_leader():
-    assert lemmas.empty_race() == 100
-    assert lemmas.empty_race(returned_from="last round") == 0
+    assert [race.runs for race in lemmas.emptied_races()] == [200, 200]
+    assert [race.runs for race in lemmas.emptied_races(returned_from="last round")] == [0, 0]
+
+
+def test_with_the_variance_in_the_schedule_f6_keeps_its_arms():
+    first, _ = lemmas.emptied_races(schedule="scaled")
+    assert first.runs == 0
+    assert first.share > 1
+
+
+def test_when_two_deviations_are_below_eta_depends_on_no_reward():
+    # As printed, D = σ √((4 + 2 log 2)/80) ε^{t/T}: n = T = 2, t = 1, σ = ½.
+    share = 2 * 0.5 * math.sqrt((4 + 2 * math.log(2)) / 80) * math.sqrt(0.3) / 0.15
+    assert lemmas.emptied_races()[0].share == pytest.approx(share, rel=1e-3)  # the ceiling
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(2, 30), st.integers(2, 30), st.floats(0.01, 0.95), st.floats(0.01, 0.95), st.floats(0.0005, 2)
+)
+def test_with_the_variance_in_the_schedule_two_deviations_below_eta_mean_the_last_count(n, t, e, d, sigma):
+    algorithm = ebr.ElasticBatchRacing(t, e, d, sigma)
+    counts = algorithm.pulls_by_round(n)
+    narrow = 2 * algorithm.deviation(counts, n) < algorithm.slack(n)
+    assert (counts[narrow] == counts[-1]).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(tables_inside())
+def test_with_the_leader_kept_the_printed_schedule_keeps_the_guarantee_up_to_sigma_1(drawn):
+    problem, algorithm, places = drawn
+    race = ebr.ElasticBatchRacing(
+        algorithm.deadline, algorithm.epsilon, algorithm.delta, algorithm.sigma, schedule="printed"
+    )
+    ratio = fixed_count_ratio(problem.n_arms, race.deadline, race.delta)
+    played = adversary.play_inside(race, problem, places * ratio)
+    assert problem.is_good(played.arm, race.epsilon).all()
+
+
+def test_without_the_variance_a_large_sigma_breaks_the_guarantee():
+    # 80 log 20/0.09 pulls: Φ(−√(40 log 20)/20), for every ε.
+    assert lemmas.printed_error() == pytest.approx(0.292, abs=0.001)
+    assert lemmas.printed_error(schedule="scaled") < 1e-20
 
 
 def test_the_term_saves_nothing_where_every_race_ends_in_the_first_round():

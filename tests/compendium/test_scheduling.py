@@ -68,7 +68,23 @@ def test_the_teeth_reach_the_least_overpull_once_a_round():
     assert (saw["ratio"] > rho * (1 - 1e-9)).sum() == 3
 
 
-def test_what_is_proved_of_theorem_5_is_a_twelfth():
-    # At T = 1 the root is N/R = 1/4ε², so that ρ ε²/3 = 1/12, and more for every other T.
+def test_what_is_proved_of_theorem_5_is_a_twelfth_and_an_eighth_from_two_rounds_on():
+    # At T = 1 the root is N/R = 1/4ε², so that ρ ε²/3 = 1/12. At T = 2, ε = 1/8: ρ(1+ρ) = 16, over 3 · 8.
     assert scheduling.theorem_5().evidence[0].value == pytest.approx(1 / 12)
-    assert scheduling.repaired_constants().evidence[1].value == pytest.approx(1 / 72)
+    least, later, over, expected = (row.value for row in scheduling.repaired_constants().evidence)
+    assert [least, over, expected] == pytest.approx([1 / 12, 1, 1 / 72])
+    assert later == pytest.approx((math.sqrt(65) - 1) / 2 / 24)
+
+
+def test_part_2_of_the_lemmas_proof_does_not_follow_from_part_1():
+    batches, printed = scheduling.part_two()
+    first, second, third = batches
+    assert first < 2 * 1
+    assert second < 2 * first
+    assert third < 2 * (first + second)
+    assert printed == pytest.approx(first + 2 * second)
+    assert third > printed
+    # What part 2 is to prove is so all the same: Q⁽³⁾ < β²(β + 1) R.
+    assert third < 2**2 * (2 + 1)
+    with pytest.raises(ValueError, match="must obey part 1"):
+        scheduling.part_two(("1.9", "3.7", "11.3"))

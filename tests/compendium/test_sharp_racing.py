@@ -203,17 +203,16 @@ def points(pulls, sweep="ε", setup="Setup 1", deadline=15, epsilon=0.01):
 
 def test_pulls_are_compared_as_ratios_with_their_errors():
     table = points({"EBR": 1200.0, "sequential": 200.0, "sharp": 100.0}, epsilon=0.25)
-    ratios = sharp_racing.compared(table, delta=math.exp(-1) / 2.4, n_arms=2).set_index(
-        ["algorithm", "against"]
-    )
-    # Means 0.9 and 0.1, gap 0.8: H = 2 · 1.05⁻², and the bound 2σ² log(1/2.4δ) H = H/2.
-    bound = 1.05**-2
+    ratios = sharp_racing.compared(table, delta=0.01, n_arms=2).set_index(["algorithm", "against"])
+    # Means symmetric about ½: half the pulls each, and λ = ½ ± ε/2; kl(0.01, 0.99) = 0.98 log 99.
+    nearest = 0.9 * math.log(0.9 / 0.375) + 0.1 * math.log(0.1 / 0.625)
+    floor = 0.98 * math.log(99) / nearest
     expected = {"EBR": 1200, "sequential": 200, "sharp": 100}
     for name, number in expected.items():
         assert ratios.loc[(name, "EBR"), "ratio"] == pytest.approx(number / 1200)
         assert ratios.loc[(name, "sequential"), "ratio"] == pytest.approx(number / 200)
-        assert ratios.loc[(name, "bound"), "ratio"] == pytest.approx(number / bound)
-        assert ratios.loc[(name, "bound"), "error"] == pytest.approx(number / bound / 100)
+        assert ratios.loc[(name, "floor"), "ratio"] == pytest.approx(number / floor)
+        assert ratios.loc[(name, "floor"), "error"] == pytest.approx(number / floor / 100)
     assert ratios.loc[("sharp", "EBR"), "error"] == pytest.approx(100 / 1200 * math.sqrt(2) / 100)
     assert len(ratios) == 9
 

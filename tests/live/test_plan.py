@@ -127,6 +127,22 @@ def test_the_deadlines_go_three_rounds_further_and_each_is_a_plan_of_its_own(mod
         assert ebr.plan(4, deadline, 0.1, rewards=model).totals["typical"].tolist() == row.tolist()
 
 
+def test_the_standard_errors_are_those_of_200_experiments(example):
+    assert example.errors.index.tolist() == example.deadlines.index.tolist()
+    assert example.errors.columns.tolist() == example.deadlines.columns.tolist()
+    assert (example.errors["worst case"] == 0).all()
+    for name in PROBLEMS:
+        pulls = ebr.simulate(
+            ebr.SharpElasticBatchRacing(4, 0.05, 0.05, rewards="bounded"),
+            problem(name, 3, 0.05, 0.5, "bounded"),
+            200,
+        ).pulls.tolist()
+        mean = sum(pulls) / 200
+        assert example.deadlines.loc[4, name] == pytest.approx(mean)
+        spread = sum((x - mean) ** 2 for x in pulls) / 199
+        assert example.errors.loc[4, name] == pytest.approx(math.sqrt(spread / 200))
+
+
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
@@ -215,8 +231,12 @@ def test_the_plot_is_labelled_and_its_labels_are_seen_whole(example, use):
 def test_the_plot_shows_the_totals_on_an_axis_of_ones_own_too(example):
     figure, axis = plt.subplots()
     assert example.plot(axis) is figure
-    curves = {tuple(line.get_ydata()) for line in axis.lines if len(line.get_ydata()) == 9}
+    curves = {tuple(drawn.lines[0].get_ydata()) for drawn in axis.containers}
     assert curves == {tuple(example.deadlines[name]) for name in example.deadlines}
+    for drawn, name in zip(axis.containers, example.deadlines, strict=True):
+        (bars,) = drawn.lines[2]
+        lengths = [segment[1, 1] - segment[0, 1] for segment in bars.get_segments()]
+        assert lengths == pytest.approx((2 * example.errors[name]).tolist())
     assert [line.get_xdata() for line in axis.lines if len(line.get_xdata()) == 2] == [[6, 6]]
     plt.close(figure)
 

@@ -1,32 +1,46 @@
 """Notebook 04."""
 
-from functools import cache, partial
+from functools import partial
 
-from compendium import change_of_measure, lineup, lower_bounds, partition_races
+from compendium import change_of_measure, least_probability, lower_bounds, near_optimal, room
 
 import ebr
 from ebr.theory import bounds, divergence
-from planted.algorithms import OnePull
 
 
-def idle(deadline, epsilon, delta, sigma):
-    """Nothing like PAC."""
-    return {"EBR": OnePull(deadline, epsilon, delta, sigma)}
+def theorem_3(proved=bounds.partition_lower_bound, design=near_optimal.design):
+    return lower_bounds.theorem_3(lower_bounds.policies(proved, design), proved)
 
 
-@cache
-def costs(family=lineup.algorithms, epsilon=0.3, **errors):
-    return partition_races.costs([(2, 2), (3, 2)], epsilon, 0.1, 150, 1, family, **errors)
-
-
-@cache
-def lazy_costs():
-    return costs(idle, epsilon=0.1)
-
-
-def last_bin_as_printed(*place):
+def last_bin_as_printed(gamma, epsilon, deadline, *rest):
     """Theorem 3 as if the last bin's arms could be told apart like the others."""
-    return bounds.partition_lower_bound(*place, printed=True)
+    return bounds.partition_lower_bound(gamma, epsilon, deadline, *rest, printed=max(gamma) == deadline)
+
+
+def room_for_all(gamma, epsilon, deadline, *rest):
+    """Theorem 3 as if every arm could rise above 1."""
+    return bounds.partition_lower_bound(gamma, epsilon, deadline, *rest, printed=max(gamma) < deadline)
+
+
+def a_quarter_more(*place):
+    """KL(N(0, σ²), N(x, σ²)) = x²/2.5σ²."""
+    return 1.25 * bounds.partition_lower_bound(*place)
+
+
+def too_eager(test, delta):
+    """Thresholds a fifth too low: the test errs with more than δ."""
+    fair = near_optimal.calibrated(test, delta)
+    return fair._replace(thresholds=tuple(0.8 * a for a in fair.thresholds))
+
+
+def eager_design(*place):
+    test = near_optimal.design(*place)
+    return test._replace(thresholds=tuple(0.8 * a for a in test.thresholds))
+
+
+def three_times_hpcm(delta):
+    """d(2/3, δ) taken for log(1/2δ), not for a third of it."""
+    return 3 * bounds.hpcm(delta)
 
 
 def changed_measure(**errors):
@@ -44,14 +58,17 @@ def both_sides(tests, p, q):
 
 PLANTED = {
     "C12": (
-        lambda: lower_bounds.theorem_3(costs()),
-        lambda: lower_bounds.theorem_3(lazy_costs()),
-        lambda: lower_bounds.theorem_3(costs(proved=last_bin_as_printed)),
+        theorem_3,
+        partial(theorem_3, proved=last_bin_as_printed),
+        partial(theorem_3, proved=room_for_all),
+        partial(theorem_3, proved=a_quarter_more),
+        partial(theorem_3, design=eager_design),  # not PAC
     ),
     "C13": (
-        lambda: lower_bounds.theorem_3_two_arms(costs()),
-        lambda: lower_bounds.theorem_3_two_arms(lazy_costs()),
-        lambda: lower_bounds.theorem_3_two_arms(costs(), shift=1.0),  # of one arm, as in the paper's proof
+        least_probability.theorem_3_two_arms,
+        lambda: least_probability.theorem_3_two_arms(shift=1.0),  # of one arm, as in the paper's proof
+        lambda: least_probability.theorem_3_two_arms(constant=4 / 3),
+        lambda: least_probability.theorem_3_two_arms(calibrate=too_eager),
     ),
     "C14": (
         lower_bounds.entropies,
@@ -59,22 +76,43 @@ PLANTED = {
         lambda: lower_bounds.entropies(weight=0.7),
         lambda: lower_bounds.entropies(least=1 / 23),
     ),
-    "C15": (lambda: lower_bounds.other_arms(costs()), lambda: lower_bounds.other_arms(lazy_costs())),
+    "C15": (
+        least_probability.other_arms,
+        lambda: least_probability.other_arms(count=three_times_hpcm),
+        lambda: least_probability.other_arms(deltas=(1 / 3, 0.1)),  # δ ≤ 1/6 not asked for
+        lambda: least_probability.other_arms(calibrate=too_eager),
+    ),
     "C16": (
         changed_measure,
         partial(changed_measure, sign=-1.0),
         partial(changed_measure, entropy=lambda p, q: 10 * divergence.bernoulli_kl(p, q)),
     ),
     "C17": (lower_bounds.tsybakov, lambda: lower_bounds.tsybakov(errors=both_sides)),
-    "C39": (lower_bounds.matches_theorem_1, lambda: lower_bounds.matches_theorem_1(constant=100)),
-    "C40": (
-        lower_bounds.larger_probability,
-        # The event's probability taken twice: then nothing is left to tell the two problems apart.
-        lambda: lower_bounds.larger_probability(constant=lambda p, delta: bounds.hpcm_at(2 * p, delta)),
-        lambda: lower_bounds.larger_probability(idle=1.5),  # no longer PAC
-        lambda: lower_bounds.larger_probability(idle=0.0),  # never gives up
+    "C39": (
+        room.matches_theorem_1,
+        lambda: room.matches_theorem_1(constant=100),  # as if (ε^{γ/T} + ε)² were at most 2.5 ε^{2γ/T}
+        lambda: room.matches_theorem_1(room=lambda *_: True),  # none asked for
     ),
-    "C41": (lambda: lower_bounds.best_arm(costs()), lambda: lower_bounds.best_arm(lazy_costs())),
+    "C40": (
+        least_probability.larger_probability,
+        # The event's probability taken twice: then nothing is left to tell the two problems apart.
+        lambda: least_probability.larger_probability(constant=lambda p, delta: bounds.hpcm_at(2 * p, delta)),
+        lambda: least_probability.larger_probability(says_first=1.0),  # one error for two problems
+        lambda: least_probability.larger_probability(excess=1.5),  # no longer PAC
+        lambda: least_probability.larger_probability(excess=0.0),  # never idle
+    ),
+    "C41": (
+        least_probability.best_arm,
+        lambda: least_probability.best_arm(count=three_times_hpcm),
+        lambda: least_probability.best_arm(deltas=(1 / 3, 0.1)),
+        lambda: least_probability.best_arm(calibrate=too_eager),
+    ),
     "C44": (lower_bounds.iterated_logarithms, lambda: lower_bounds.iterated_logarithms(power=1)),
     "C48": (lower_bounds.one_round, lambda: lower_bounds.one_round(constant=1.6)),
+    "C49": (
+        least_probability.second_inequality,
+        lambda: least_probability.second_inequality(constant=1 / 2),  # more than the first inequality gives
+        lambda: least_probability.second_inequality(constant=2),
+        lambda: least_probability.second_inequality(calibrate=too_eager),
+    ),
 }

@@ -33,6 +33,11 @@ def far_too_short(rounds, ratio, seed):
     return scheduling.least_overpull(rounds, 1.5, seed)
 
 
+def three_quarters(rounds, ratio):
+    """¾ (N/R)^(1/T) for every T: at T = 1 the root is N/R itself."""
+    return 0.75 * ratio ** (1 / rounds)
+
+
 def unsquared(rounds, ratio):
     """N/R = 1/2ε in place of 1/4ε²."""
     return ratio ** (1 / (2 * rounds))
@@ -44,6 +49,10 @@ PLANTED = {
         lambda: scheduling.scheduling_lemma(schedules(), divisor=1),
         lambda: scheduling.scheduling_lemma(schedules(root=unsquared)),
         lambda: scheduling.scheduling_lemma(schedules(search=far_too_short)),
+        # β = (N/R)^(1/T), without its quarter: what part 1 leaves then exceeds N.
+        lambda: scheduling.scheduling_lemma(
+            schedules(), growth=lambda beta, t: 4 * beta * (1 + 4 * beta) ** (t - 1)
+        ),
     ),
     "C20": (scheduling.theorem_5, lambda: scheduling.theorem_5(root=unsquared)),
     "C21": (
@@ -58,5 +67,12 @@ PLANTED = {
         lambda: scheduling.exact_lemma(schedules(search=short)),
         lambda: scheduling.exact_lemma(schedules(), share=7 / 8),
     ),
-    "X2": (scheduling.repaired_constants, lambda: scheduling.repaired_constants(root=printed_bound)),
+    "X2": (
+        scheduling.repaired_constants,
+        lambda: scheduling.repaired_constants(root=printed_bound),
+        lambda: scheduling.repaired_constants(root=three_quarters),
+        lambda: scheduling.repaired_constants(closed=lambda rounds: 1 / 4),
+        lambda: scheduling.repaired_constants(closed=lambda rounds: 3 ** (-1 / rounds) / 3.5),
+        lambda: scheduling.repaired_constants(chance=1 / 7),
+    ),
 }

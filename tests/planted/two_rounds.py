@@ -1,12 +1,13 @@
 """Notebook 05."""
 
 import math
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
-from compendium import two_rounds
+from compendium import randomised_rounds, two_rounds
 from scipy.stats import norm
 
+from ebr.theory.adaptive import best_adaptive, best_prior, floor
 from ebr.theory.divergence import bernoulli_kl
 from ebr.theory.policies import Policy, best_policy, pac_policy, worst_ratio
 
@@ -17,21 +18,67 @@ def hasty(epsilon, delta, chance):
     return policy, worst_ratio(policy, epsilon, chance)
 
 
-def all_at_once(epsilon, delta, chance):
-    """PAC, and no two-round policy: all of it in the first."""
-    policy = pac_policy(2.02 * (norm.isf(delta) / epsilon) ** 2, 0.5, epsilon, delta)
-    return policy, worst_ratio(policy, epsilon, chance)
-
-
 def forgetful(first, spent, epsilon, delta):
     """Goes on for a thousandth of the pulls that would make it PAC."""
     policy = pac_policy(first, spent, epsilon, delta)
     return policy._replace(second=policy.second / 1000)
 
 
+def all_at_once(lowest, highest, epsilon, delta, widest):
+    """PAC, and no two-round policy: all of it in the first, the second round's sizes are never used."""
+    enough = 2.02 * (norm.isf(delta) / epsilon) ** 2
+    return best_adaptive(enough, 1.01 * enough, epsilon, delta, widest, step=3.0)
+
+
+def careless(lowest, highest, epsilon, delta, widest):
+    """Errs with δ at twice the gap, not at ε."""
+    return best_adaptive(lowest / 2, highest, 2 * epsilon, delta, widest)
+
+
+def one_size(lowest, highest, epsilon, delta, widest):
+    """Hardly any choice of n₂: each size is 6 times the last."""
+    return best_adaptive(lowest, highest, epsilon, delta, widest, step=6.0)
+
+
+def free_first_round(prior, epsilon, delta, start):
+    """Forgets what the first round costs on the widest gap."""
+    chances = prior.chances * (prior.gaps < prior.gaps.max())
+    return floor(prior._replace(chances=chances), epsilon, delta, start)
+
+
+def cheap_errors(prior, epsilon, delta, start):
+    """Charges half of the price for errors, and refunds it in full."""
+    refund = prior.price * delta / 2
+    return floor(prior._replace(price=prior.price / 2), epsilon, delta, start) - refund
+
+
+def twice_the_errors(prior, epsilon, delta, start):
+    """Counts an error at +ε and at −ε, where each has probability ½: the price is twice the refund's."""
+    return floor(prior._replace(price=2 * prior.price), epsilon, delta, start) + prior.price * delta
+
+
+def always_wide(prior, epsilon, delta, start):
+    """All probability on the widest gap: no bound on a policy that pulls little."""
+    return floor(prior._replace(chances=1.0 * (prior.gaps == prior.gaps.max())), epsilon, delta, start)
+
+
+FAMILY, SEARCH, PRIOR = cache(best_policy), cache(best_adaptive), cache(best_prior)
+
+
 @cache
-def scaling(search=best_policy):
-    return two_rounds.scaling([0.03, 0.003], 0.01, search=search)
+def scaling(search=SEARCH, below=floor):
+    outcome = partial(two_rounds.certified, search=search, prior=PRIOR, below=below)
+    return two_rounds.scaling([0.03, 0.003], 0.01, search=FAMILY, outcome=outcome)
+
+
+def unknown(epsilon, delta, ceiling):
+    """Where a check does not read what policies by outcome do."""
+    return {"outcome": ceiling * epsilon, "least": ceiling * epsilon, "outcome_error": delta}
+
+
+@cache
+def quick(search=FAMILY):
+    return two_rounds.scaling([0.03, 0.003], 0.01, search=search, outcome=unknown)
 
 
 @cache
@@ -39,8 +86,17 @@ def horns(make=pac_policy):
     return two_rounds.horns(np.geomspace(100, 1e5, 12), 0.01, 0.01, make=make)
 
 
-def theorem_4(search=best_policy, **errors):
-    return two_rounds.theorem_4(two_rounds.proof_steps([0.05, 0.001], **errors), scaling(search))
+def theorem_4(search=FAMILY, **errors):
+    return two_rounds.theorem_4(two_rounds.proof_steps([0.05, 0.001], **errors), quick(search))
+
+
+def dilemma(make=pac_policy, **errors):
+    return two_rounds.dilemma(horns(make), 0.01, scaling(**errors), 0.01)
+
+
+def corollary(idle=0.5, **errors):
+    steps = randomised_rounds.randomised_steps([0.05, 0.001], **errors)
+    return randomised_rounds.corollary_by_expectation(steps, scaling(), 0.01, 0.01, idle=idle)
 
 
 PLANTED = {
@@ -53,15 +109,30 @@ PLANTED = {
         lambda: theorem_4(search=hasty),
     ),
     "C30": (
-        lambda: two_rounds.dilemma(horns(), 0.01, scaling()),
-        lambda: two_rounds.dilemma(horns(forgetful), 0.01, scaling()),
-        lambda: two_rounds.dilemma(horns(), 0.01, scaling(all_at_once)),
+        dilemma,
+        lambda: dilemma(forgetful),
+        lambda: dilemma(search=all_at_once),
+        lambda: dilemma(search=careless),
+        lambda: dilemma(search=one_size),
+        lambda: dilemma(below=free_first_round),
+        lambda: dilemma(below=cheap_errors),
+        lambda: dilemma(below=twice_the_errors),
+        lambda: dilemma(below=always_wide),
     ),
     "C42": (
-        lambda: two_rounds.randomised_first_round(0.01, 0.01),
-        lambda: two_rounds.randomised_first_round(0.01, 0.01, idle=0.0),  # no cheap realisation
-        lambda: two_rounds.randomised_first_round(0.01, 0.01, idle=1.5),  # no longer PAC
+        lambda: randomised_rounds.every_realisation(0.01, 0.01),
+        lambda: randomised_rounds.every_realisation(0.01, 0.01, idle=0.0),  # no cheap realisation
+        lambda: randomised_rounds.every_realisation(0.01, 0.01, idle=1.5),  # no longer PAC
     ),
     # A gap that does not shrink with the pulls is seen in the end.
     "C45": (two_rounds.one_round, lambda: two_rounds.one_round(gap=lambda pulls: 0.01)),
+    "C53": (
+        corollary,
+        lambda: corollary(cut=math.log(2), first_round=2 * math.log(2)),  # the printed cut
+        lambda: corollary(first_round=2 * math.log(2)),  # the printed first round
+        lambda: corollary(rare=1 / 4),
+        lambda: corollary(rare=1 / 10),
+        lambda: corollary(doubt=3 / 16),
+        lambda: corollary(idle=0.0),
+    ),
 }

@@ -4,9 +4,19 @@ import math
 from functools import cache
 
 import numpy as np
-from compendium import adversary, lemmas, partition, problem_sets, race_tables, upper_bounds
+from compendium import (
+    adversary,
+    complexity,
+    lemmas,
+    partial_order,
+    partition,
+    problem_sets,
+    race_tables,
+    upper_bounds,
+)
 
 import ebr
+from ebr.theory import bounds
 from planted.algorithms import (
     Backwards,
     LooseRule,
@@ -21,6 +31,7 @@ SHAPES = [(2, 3), (3, 3)]
 
 cases = cache(adversary.inside)
 witnesses = cache(upper_bounds.printed_races)
+SEQUENTIAL = complexity.raced([0.2])
 
 
 @cache
@@ -35,7 +46,7 @@ def savings(make=ebr.ElasticBatchRacing):
 
 
 def guarantee(narrow=ebr.ElasticBatchRacing, raced=ebr.ElasticBatchRacing):
-    return lemmas.guarantee(cases(), cases(narrow=True, make=narrow), races(raced), lemmas.empty_race())
+    return lemmas.guarantee(cases(), cases(narrow=True, make=narrow), races(raced), lemmas.emptied_races())
 
 
 def slack_term(make=ebr.ElasticBatchRacing):
@@ -66,14 +77,59 @@ def wide_bins(gamma, epsilon, deadline):
     return sum((epsilon ** (index / deadline - 0.1) + epsilon) ** -2 for index in gamma)
 
 
+class WideSequential(ebr.SequentialRacing):
+    """20σ in place of 4σ."""
+
+    def deviation(self, pulls, n_arms):
+        return 5 * super().deviation(pulls, n_arms)
+
+
+class Unadaptive(ebr.ElasticBatchRacing):
+    """Intervals so wide that nothing is ever dropped: every problem costs the same."""
+
+    def deviation(self, pulls, n_arms):
+        return 1000 * super().deviation(pulls, n_arms)
+
+
+def mirrored_bound(problem, epsilon, deadline, delta):
+    """Theorem 1's bound with T + 1 − γ_i for γ_i."""
+    index = deadline - problem.partition(epsilon, deadline)
+    return np.ceil(bounds.schedule(problem, epsilon, deadline, delta))[index].sum()
+
+
+def easier(**planted):
+    return partial_order.easier_is_cheaper(SHAPES, [0.2, 0.05], 200, 1, **planted)
+
+
+def sequential(**planted):
+    return complexity.sequential_complexity(SEQUENTIAL, 20, 1, **planted)
+
+
+def without_tolerance(problem, epsilon):
+    """H with Δ_i² in place of (Δ_i + ε)², but for ε⁴, lest it be infinite."""
+    return float((1 / (problem.gaps**2 + epsilon**4)).sum())
+
+
+def mean_arm(problem, epsilon):
+    """H with the mean of the N_i* in place of their sum."""
+    return problem.complexity(epsilon) / problem.n_arms
+
+
+def no_price(change):
+    """C51 with an algorithm that is not what it should be."""
+    return complexity.no_price_on_one_problem(
+        [1e-6], make=lambda epsilon, delta: change(complexity.tuned(epsilon, delta))
+    )
+
+
 PLANTED = {
     "C01": (guarantee, lambda: guarantee(raced=TooFewPulls), lambda: guarantee(narrow=LooseRule)),
     "C04": (lambda: lemmas.survival(cases()), lambda: lemmas.survival(cases(make=LooseRule))),
     "C05": (
-        lambda: lemmas.algorithm_survival(cases(), lemmas.empty_race()),
-        lambda: lemmas.algorithm_survival(cases(make=LooseRule), lemmas.empty_race()),
+        lambda: lemmas.algorithm_survival(cases(), lemmas.emptied_races()),
+        lambda: lemmas.algorithm_survival(cases(make=LooseRule), lemmas.emptied_races()),
         # The leader kept where the printed rule drops it.
-        lambda: lemmas.algorithm_survival(cases(), lemmas.empty_race(returned_from="last round")),
+        lambda: lemmas.algorithm_survival(cases(), lemmas.emptied_races(returned_from="last round")),
     ),
     "C06": (
         lambda: lemmas.runtime_lemma(cases(), cases(narrow=True), races()),
@@ -122,13 +178,48 @@ PLANTED = {
         lambda: restricted_class(make=Meddling),
         lambda: restricted_class(make=TooManyPulls),
     ),
-    "C37": (upper_bounds.passive_design, lambda: upper_bounds.passive_design(constant=0.5)),
+    "C37": (
+        upper_bounds.passive_design,
+        lambda: upper_bounds.passive_design(constant=0.5),
+        lambda: upper_bounds.passive_design(constant=3),  # the exact tail is still below δ, the bound is not
+    ),
     "C38": (
         upper_bounds.passive_against_elimination,
-        lambda: upper_bounds.passive_against_elimination(passive=lambda n, d: math.log(1 / d)),
+        # Without a union over the arms, or with one over all pairs.
+        lambda: upper_bounds.passive_against_elimination(passive=lambda n, d, t: math.log(1 / d)),
+        lambda: upper_bounds.passive_against_elimination(
+            passive=lambda n, d, t: 2 * math.log(n) - math.log(d)
+        ),
+        # log n in place of ilog^T(n).
+        lambda: upper_bounds.passive_against_elimination(elimination=upper_bounds.passive_factor),
     ),
     "C47": (
-        lambda: upper_bounds.easier_is_cheaper(SHAPES, 200, 1),
-        lambda: upper_bounds.easier_is_cheaper(SHAPES, 200, 1, make=Backwards),
+        easier,
+        lambda: easier(make=Backwards),
+        lambda: easier(make=TooManyPulls),
+        lambda: easier(make=Unadaptive),
+        lambda: easier(bound=mirrored_bound),
+    ),
+    "C50": (
+        sequential,
+        lambda: sequential(make=WideSequential),
+        lambda: sequential(complexity=without_tolerance),
+        lambda: sequential(complexity=mean_arm),
+    ),
+    "C51": (
+        lambda: complexity.no_price_on_one_problem([1e-5, 1e-6]),
+        lambda: no_price(lambda tuned: tuned._replace(quantile=tuned.quantile / 2)),  # certified too soon
+        lambda: no_price(
+            lambda tuned: tuned._replace(second=tuned.second / 2)
+        ),  # too few pulls to fall back on
+        lambda: no_price(lambda tuned: tuned._replace(first=tuned.second)),  # not tuned to ν
+    ),
+    "C52": (
+        complexity.matches_theorem_2,
+        lambda: complexity.matches_theorem_2(constant=1300),
+        lambda: complexity.matches_theorem_2(fourth=lambda e, t, d: 1 / (100 * e**2)),
+        lambda: complexity.matches_theorem_2(
+            fifth=lambda e, t, d: math.log(1 / (2 * d)) / 192 * e ** (-1 / t)
+        ),
     ),
 }

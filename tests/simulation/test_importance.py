@@ -97,8 +97,9 @@ def test_who_always_returns_a_wrong_arm_fails_with_probability_one_and_a_right_o
     problem = kind([0.5, 0.6, 0.3])
     assert errors_off(importance.failure(Stubborn(2), problem, 5000, seed=1, plain=30), 0.0) < 5
     never = importance.failure(Stubborn(1), problem, 100, seed=1, plain=30)
-    tilts = len(importance.MARGINS) + 1
-    assert never[:4] == (-math.inf, 0, 2 * tilts * 100, 0)  # two wrong arms
+    tilts = 1 + len(importance._tilts(Stubborn(1), problem))  # with ν itself
+    assert tilts > 2 * len(importance.MARGINS)  # two wrong arms
+    assert never[:4] == (-math.inf, 0, tilts * 100, 0)
 
 
 def plain_off(algorithm, problem, runs=2000, plain=20_000):
@@ -115,15 +116,15 @@ def plain_off(algorithm, problem, runs=2000, plain=20_000):
 @pytest.mark.parametrize(
     "hard",
     [
-        Hard(3, 4, 0.6),
-        Hard(3, 4, 0.6, 1, 0.9),
-        Hard(3, 5, 0.6, 1, 0.8, 1, 0.95),
-        Hard(3, 7, 0.6),  # six wrong arms, of which one stands for all
+        Hard(3, 4, 0.2, 0.6),
+        Hard(3, 4, 0.2, 0.6, 1, 0.9),
+        Hard(3, 5, 0.2, 0.6, 1, 0.8, 1, 0.95),
+        Hard(3, 7, 0.2, 0.6),  # six wrong arms, of which one stands for all
     ],
     ids=lambda hard: str(tuple(hard)),
 )
 def test_where_failures_are_common_plain_runs_find_as_many(hard, model):
-    assert plain_off(SHARP(3, 0.2, 0.3, rewards=model), hard.problem(0.2, model == "Gaussian")) < 5
+    assert plain_off(SHARP(3, 0.2, 0.3, rewards=model), hard.problem(model == "Gaussian")) < 5
 
 
 def test_wrong_arms_of_several_means_add_up():
@@ -134,7 +135,7 @@ def test_wrong_arms_of_several_means_add_up():
     ("algorithm", "plain"), [(COMMON, 1000), (Stubborn(1), 50), (Stubborn(0), 50)], ids=str
 )
 def test_the_plain_races_bound_is_clopper_and_pearsons(algorithm, plain):
-    problem = Hard(3, 4, 0.6).problem(algorithm.epsilon)
+    problem = Hard(3, 4, algorithm.epsilon, 0.6).problem()
     estimate = importance.failure(algorithm, problem, 10, seed=2, plain=plain)
     arms = ebr.simulate(algorithm, problem, plain, seed=2).arm
     assert (estimate.failures, estimate.runs) == ((arms > 0).sum(), plain)
@@ -145,11 +146,63 @@ def test_the_plain_races_bound_is_clopper_and_pearsons(algorithm, plain):
 @pytest.mark.parametrize("top", [0.21, 0.6, 0.99])
 @pytest.mark.parametrize("name", ["sharp", "EBR", "kδER", "sequential"])
 def test_no_weight_exceeds_the_number_of_tilts(name, top):
-    problem = Hard(3, 5, top, 1, 0.3).problem(0.2)
-    weights = importance._log_weights(failure_probability.ALGORITHMS[name](3, 0.2, 0.3), problem, 4, 50, 1)
+    problem = Hard(3, 5, 0.2, top, 1, 0.3).problem()
+    algorithm = failure_probability.ALGORITHMS[name](3, 0.2, 0.3)
+    tilts = [None, *importance._tilts(algorithm, problem)]
+    weights = [importance._log_weights(algorithm, problem, tilt, tilts, 50, 1) for tilt in tilts]
     assert np.isfinite(weights).any()
-    assert weights.max() <= math.log(len(weights) / 50) + 1e-9  # 50 races on each tilt
-    assert len(weights) / 50 <= 8
+    assert np.max(weights) <= math.log(len(tilts)) + 1e-9
+    assert len(tilts) <= 1 + len(importance.MARGINS) + 2 * importance.MOST_REACHES
+
+
+@pytest.mark.parametrize("name", ["EBR", "sharp", "sharp, Gaussian"])
+@pytest.mark.parametrize("n_arms", [2, 5])
+def test_each_round_has_a_tilt_whose_lead_just_reaches_its_width(name, n_arms):
+    algorithm = failure_probability.ALGORITHMS[name](4, 0.001, 0.01)
+    problem = Hard(4, n_arms, 0.001, 0.5).centred().problem(gaussian=True)
+    tilts = importance._reaching(algorithm, problem, np.arange(1, n_arms))
+    assert [tilt.until for tilt in tilts] == [1, 2, 3, 4]
+    pulls = algorithm.pulls_by_round(n_arms, *(["Gaussian"] if name != "EBR" else []))
+    for tilt, count, t in zip(tilts[:3], pulls, range(3), strict=False):
+        if name == "EBR":
+            reach = 2 * algorithm.deviation(count, n_arms) - algorithm.slack(n_arms)
+        else:  # two arms: the race ends as the leader is certified
+            reach = algorithm.width(count, algorithm.log_terms(n_arms, "Gaussian")[t])
+            reach -= algorithm.epsilon if n_arms == 2 else 0
+        lead = tilt.lead - tilt.base.means[0]
+        assert reach < lead < 1.05 * reach + 2e-4
+        # The others stay where they were, as good as the leader before it was raised.
+        assert tilt.base.means[1:].tolist() == problem.means[1:].tolist()
+
+
+@pytest.mark.parametrize("top", [0.05, 0.5, 0.9999])
+def test_gaussian_tilts_keep_their_lead_at_the_edge(top):
+    problem = ebr.Gaussian([top, top - 0.04], 0.5)
+    for margin in (-0.5, 1.0, 10.0, 25.0):
+        tilt = importance._tilted(problem, np.array([1]), margin, 0)
+        assert tilt.lead - tilt.base.means[0] == pytest.approx(margin * 0.04, rel=1e-9)
+
+
+def test_after_a_tilts_last_round_rewards_are_the_problems_own():
+    algorithm, problem = COMMON, ebr.Gaussian([0.5, 0.3], 0.5)
+    (early, *_) = importance._reaching(algorithm, problem, np.array([1]))
+    assert early.until == 1
+    draw = importance._drawing(problem, early.problem(), early, np.random.default_rng(1))
+    first, second = (draw(number, np.full((1, 2), 10**10)) / 10**10 for number in (1, 2))
+    assert first == pytest.approx(early.problem().means[None], abs=1e-4)
+    assert second == pytest.approx(problem.means[None], abs=1e-4)
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("hard", [Hard(2, 3, 0.01, 0.505), Hard(2, 4, 0.01, 0.505, 2, 0.9)], ids=str)
+def test_a_best_arm_dropped_early_by_whomever_is_a_failure_seen(hard, gaussian):
+    # EBR with intervals so narrow that it fails often, and always in its first round.
+    class Hasty(ebr.ElasticBatchRacing):
+        def deviation(self, pulls, n_arms):
+            return 0.25 * super().deviation(pulls, n_arms)
+
+    algorithm = Hasty(2, 0.01, 0.3)
+    assert plain_off(algorithm, hard.problem(gaussian), runs=2000, plain=100_000) < 5
 
 
 right_ratio = importance.log_likelihood_ratio
@@ -170,6 +223,10 @@ def without_first(rows, axis=None):
 )
 def test_an_error_in_the_weights_would_be_seen(monkeypatch, name, planted, seen):
     monkeypatch.setattr(importance, name, planted)
-    estimate = importance.failure(Stubborn(0), ebr.Gaussian([0.5, 0.6, 0.4], 0.5), 10_000, seed=1)
-    off = errors_off(estimate._replace(relative_error=0.01), 0.0)
+    always = importance.failure(Stubborn(0), ebr.Gaussian([0.5, 0.6, 0.4], 0.5), 10_000, seed=1)
+    algorithm, means = SHARP(1, 0.1, 0.01, rewards="Gaussian"), (0.6, 0.499)
+    estimate = importance.failure(algorithm, ebr.Gaussian(means, 0.5), 10_000, seed=1)
+    exact = gaussian_failure(algorithm, means)
+    pairs = ((always, 0.0), (estimate, exact))
+    off = max(errors_off(found._replace(relative_error=0.01), truth) for found, truth in pairs)
     assert (off > 5) == seen

@@ -69,8 +69,10 @@ def test_theorem_3_by_hand():
     told_apart = math.log(3 / (4 * delta)) + math.log(1 / (4 * (1 - delta))) / 3
     found = bounds.partition_lower_bound((2, 2, 1, 2, 2), EPSILON, DEADLINE, delta, sigma=1)
     assert found == pytest.approx(2 * (16 / 9 + 4 * 16 * told_apart))
-    # No arm in the last bin: as printed, 2 (½ + ¼)^-2. And where 1/m ≥ 1−δ nothing is told apart.
-    assert bounds.partition_lower_bound((1, 1), *arguments[1:], sigma=1) == pytest.approx(2 * 32 / 9)
+    # No arm in the last bin: the two closest count double, 2 · 4 (½ + ¼)^-2, and the third as printed.
+    assert bounds.partition_lower_bound((1, 1), *arguments[1:], sigma=1) == pytest.approx(2 * 64 / 9)
+    assert bounds.partition_lower_bound((1, 1, 1), *arguments[1:], sigma=1) == pytest.approx(2 * 80 / 9)
+    # Where 1/m ≥ 1−δ nothing is told apart.
     assert bounds.partition_lower_bound((2, 2), EPSILON, DEADLINE, 0.5) == 0
 
 
@@ -78,18 +80,40 @@ def test_theorem_3_by_hand():
 @given(
     st.lists(st.integers(1, 5), max_size=4), st.integers(2, 40), st.floats(0.01, 0.6), st.floats(1e-12, 0.15)
 )
-def test_theorem_3_as_printed_is_proved_where_four_arms_or_none_share_the_last_bin(
+def test_theorem_3_as_printed_is_proved_with_room_where_four_arms_or_none_share_the_last_bin(
     easy, last, epsilon, delta
 ):
     def both(gamma):
         return [bounds.partition_lower_bound(gamma, epsilon, 6, delta, printed=p) for p in (True, False)]
 
+    room = all(epsilon ** (k / 6) + epsilon <= 1 for k in easy)
     printed, corrected = both([*easy, *[6] * last])
-    assert printed / 4 <= corrected * (1 + 1e-12)  # for the proof's own gaps
-    assert last < 4 or printed <= corrected * (1 + 1e-12)
+    assert not room or printed / 4 <= corrected * (1 + 1e-12)  # for the proof's own gaps
+    assert not room or last < 4 or printed <= corrected * (1 + 1e-12)
     assert last > 2 or printed > corrected  # planted: two arms do not reach it
     printed, corrected = both([*easy, *[5] * last])
-    assert printed == corrected
+    assert corrected <= 2 * printed * (1 + 1e-12)
+    assert not (room and epsilon ** (5 / 6) + epsilon <= 1) or printed <= corrected * (1 + 1e-12)
+
+
+def test_without_room_only_the_closest_arms_count():
+    # ε = ½, T = 3: ε^{1/3} + ε > 1. Any number of arms costs what two do; log(1/2.4δ) = 1, σ = 1.
+    delta, gap = math.exp(-1) / 2.4, 0.5 ** (1 / 3)
+    for n_arms in (2, 3, 1000):
+        found = bounds.partition_lower_bound([1] * n_arms, 0.5, 3, delta, sigma=1)
+        assert found == pytest.approx(8 / (gap + 0.5) ** 2)
+    # Two arms in the last bin rise by 1 − ε^{1/3} = 0.206 only, and fall by the rest of ε.
+    found = bounds.partition_lower_bound([3, 3, 1], 0.5, 3, delta, sigma=1)
+    half = 0.5 * math.log(1 / (4 * delta * (1 - delta)))  # d(½, 1−δ)
+    assert found == pytest.approx(2 * 2 * half / ((1 - gap) ** 2 + (0.5 - (1 - gap)) ** 2))
+    assert bounds.told_apart(2, delta, 0.4) < bounds.told_apart(2, delta) == pytest.approx(2 * half)
+
+
+def test_the_least_probability_of_a_count_by_hand():
+    # δ = Φ(−1): √c = 0 leaves 1 − 2δ, √c = 1 leaves ½ − δ.
+    delta = 0.15865525393145707
+    assert bounds.least_reach(0.0, delta) == pytest.approx(1 - 2 * delta)
+    assert bounds.least_reach(1.0, delta) == pytest.approx(0.5 - delta)
 
 
 @settings(max_examples=300)
@@ -176,7 +200,7 @@ def test_when_arms_are_gone_from_a_sharp_race_by_hand():
     ]
 
 
-def test_the_sharp_bound_in_h_and_the_lower_bound_by_hand():
+def test_the_sharp_bound_in_h_by_hand():
     # H = 88/9 as for Theorem 2; (w_0/ε)^{2/T} = 2 for w_0 = ½ and 4 for 1.
     assert bounds.sharp_problem_bound(PLACE[0], 0.25, 2, 3.0) == pytest.approx(36 / 4 * 2 * 3 * 88 / 9 + 3)
     assert bounds.sharp_problem_bound(PLACE[0], 0.25, 2, 3.0, start=1) == pytest.approx(
@@ -186,8 +210,6 @@ def test_the_sharp_bound_in_h_and_the_lower_bound_by_hand():
     assert bounds.sharp_problem_bound(ebr.Bernoulli([1, 0]), 0.6, 2, 3.0) == pytest.approx(
         27 * 2 / 1.6**2 + 2
     )
-    assert bounds.problem_lower_bound(PLACE[0], 0.25, math.exp(-1) / 2.4) == pytest.approx(2 / 4 * 88 / 9)
-    assert bounds.problem_lower_bound(PLACE[0], 0.25, 0.5) == 0
     with pytest.raises(ValueError, match=r"start must be at least 0\.5, half the largest gap, got 0\.4"):
         bounds.sharp_problem_bound(PLACE[0], 0.25, 2, 3.0, start=0.4)
 

@@ -1,0 +1,280 @@
+"""Two arms, two rounds, the second as long as the first suggests: best policies, and bounds that they meet.
+
+A policy pulls each of two Gaussian arms n₁ times, sees the difference x of the means, draws the number n₂ of
+further pulls of each from a law P(n₂ | x), and recommends the arm with the larger pooled mean. Cost and error
+are linear in P, so the least worst ratio E[Ñ_2]/H over the gaps, for given n₁, is a linear program. Its dual
+is a prior over gaps with a price for errors: by weak duality the Bayes value of any such pair bounds the
+worst ratio of *every* two-round policy from below. σ = 1; counts are real numbers.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog, minimize_scalar
+from scipy.special import ndtr
+
+from ebr.arrays import FloatArray
+from ebr.theory.policies import complexity
+
+__all__ = [
+    "Adaptive",
+    "Prior",
+    "Program",
+    "bayes_value",
+    "best_adaptive",
+    "best_prior",
+    "floor",
+    "second_sizes",
+    "solve",
+]
+
+REACH = 6.0  # standard deviations of x: beyond, the program's policies stop
+SAFETY = 1e-6  # of δ: the program's own tolerance must not break the guarantee
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(4)  # in each cell of x
+
+
+class Adaptive(NamedTuple):
+    """n₁, the edges of cells of |x| beyond which it stops, the sizes of n₂, and P(n₂ | cell), a row each."""
+
+    first: float
+    edges: FloatArray
+    sizes: FloatArray
+    chances: FloatArray
+
+    def second(self) -> FloatArray:
+        """E[n₂ | cell]."""
+        return np.asarray(self.chances @ self.sizes)
+
+    def cost(self, gap: FloatArray | float) -> FloatArray:
+        """E[Ñ_2] = 2n₁ + 2 Σ P_Δ(cell) E[n₂ | cell]."""
+        return 2 * self.first + 2 * _masses(self.edges, self.first, np.atleast_1d(gap)) @ self.second()
+
+    def error(self, gap: float) -> float:
+        """P(the worse arm is recommended), by quadrature in each cell; it falls as the gap grows."""
+        errors = _errors(self.edges, self.first, self.sizes, gap)
+        beyond = float(ndtr(-(self.edges[-1] + gap) * math.sqrt(self.first / 2)))
+        return float((self.chances * errors).sum()) + beyond
+
+    def worst_ratio(self, epsilon: float, widest: float = 0.5, fineness: int = 1000) -> float:
+        """An upper bound on E[Ñ_2]/H over *all* Δ in [0, widest], the closer the finer the grid of gaps.
+
+        For x ~ N(Δ, s²) and 0 ≤ g ≤ G, |d²/dΔ² E[g(x)]| ≤ 2φ(1) G/s²: between two gaps at distance h the cost
+        exceeds the larger of the two there by at most h²/8 times that. Eight s beyond the last cell the cost
+        falls with Δ, and H is least at the widest gap.
+        """
+        spread = math.sqrt(2 / self.first)
+        last = min(float(self.edges[-1]) + 8 * spread, widest)
+        gaps = np.union1d(np.arange(0, last, spread / fineness), [epsilon, last])
+        costs = np.concatenate([self.cost(part) for part in np.array_split(gaps, 20)])
+        bend = 4 * math.exp(-0.5) / math.sqrt(2 * math.pi) * float(self.second().max()) / spread**2
+        between = np.maximum(costs[1:], costs[:-1]) + bend * np.diff(gaps) ** 2 / 8
+        hard = gaps[1:] <= epsilon  # H = 2/ε² below ε; at ε it is less, and the next interval has that
+        ratios = between / np.where(hard, 2 / epsilon**2, 2 / (gaps[1:] + epsilon) ** 2)
+        return max(float(ratios.max()), float(costs[-1] / complexity(widest, epsilon)))
+
+
+class Prior(NamedTuple):
+    """Gaps with their probabilities, either arm the better one with ½, and the price of an error at gap ε."""
+
+    gaps: FloatArray
+    chances: FloatArray
+    price: float
+
+
+class Program(NamedTuple):
+    """The linear program's solution: the ratio, the policy for each n₁ and its share, and the dual."""
+
+    ratio: float
+    policies: tuple[Adaptive, ...]
+    shares: FloatArray
+    prior: Prior
+
+
+def _masses(edges: FloatArray, first: float, gaps: FloatArray) -> FloatArray:
+    """P_Δ(|x| in each cell) for x ~ N(Δ, 2/n₁), a row a gap."""
+    scale = math.sqrt(first / 2)
+    ahead, behind = (ndtr((edges + sign * gaps[:, None]) * scale) for sign in (-1, 1))
+    return np.asarray(np.diff(ahead, axis=1) + np.diff(behind, axis=1))
+
+
+def _quadrature(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Nodes in each cell and their weights, cells × nodes."""
+    half = np.diff(edges)[:, None] / 2
+    return edges[:-1, None] + half * (1 + NODES), half * WEIGHTS
+
+
+def _density(x: FloatArray, first: float, gap: FloatArray | float) -> FloatArray:
+    scale = math.sqrt(first / 2)
+    return np.asarray(np.exp(-(((x - gap) * scale) ** 2) / 2) * scale / math.sqrt(2 * math.pi))
+
+
+def _wrong(x: FloatArray, first: float, sizes: FloatArray, gap: float) -> FloatArray:
+    """Density at ±x (x ≥ 0) times the chance that n₂ more pulls leave the worse arm ahead, x's shape × sizes.
+
+    The second round's difference is N(Δ, 2/n₂), and the pooled one is below 0 if it is below −x n₁/n₂.
+    """
+    more = sizes[sizes > 0]
+    lead, scale = x[..., None] * first / more, np.sqrt(more / 2)
+    ahead, behind = _density(x, first, gap)[..., None], _density(-x, first, gap)[..., None]
+    going_on = ahead * ndtr(-(gap + lead) * scale) + behind * ndtr(-(gap - lead) * scale)
+    return np.concatenate([behind, going_on], axis=-1) if len(more) < len(sizes) else going_on
+
+
+def _errors(edges: FloatArray, first: float, sizes: FloatArray, gap: float) -> FloatArray:
+    """P_Δ(|x| in the cell and the worse arm is recommended) if n₂ pulls follow, cells × sizes."""
+    x, weights = _quadrature(edges)
+    return np.asarray(np.einsum("ckn,ck->cn", _wrong(x, first, sizes, gap), weights))
+
+
+def second_sizes(epsilon: float, delta: float, step: float) -> FloatArray:
+    """0, and a geometric grid of n₂ with this step, to beyond what a single round would need."""
+    top = 5 * math.log(1 / delta) / epsilon**2
+    return np.append(0.0, top * np.exp(-np.arange(0, math.log(400), math.log(step))[::-1]))
+
+
+def solve(
+    firsts: Sequence[float],
+    epsilon: float,
+    delta: float,
+    sizes: FloatArray,
+    widest: float = 0.5,
+    cells: int = 100,
+    gaps: int = 100,
+) -> Program:
+    """The least worst ratio over a grid of gaps up to `widest`, error ≤ δ, n₁ drawn among the `firsts`.
+
+    Unknown are the share of each n₁, its joint law with n₂ (one of the `sizes`) in each cell of |x|, and the
+    ratio, which is to be small. By symmetry x and −x share their law. It is an error if nothing is PAC.
+    """
+    grid = np.concatenate([[0.0, np.nextafter(epsilon, 0)], np.geomspace(epsilon, widest, gaps)])
+    grid[-1] = widest
+    blocks = [_rows(first, grid, epsilon, delta, sizes, cells) for first in firsts]
+    rows = np.column_stack([*blocks, np.append(-np.ones(len(grid)), 0.0)])
+    own = np.column_stack([np.kron(np.eye(cells), np.ones(len(sizes))), -np.ones(cells)])  # Σ chances = share
+    total = np.tile(np.eye(1, own.shape[1], own.shape[1] - 1), len(firsts))
+    equal = np.vstack([np.kron(np.eye(len(firsts)), own), total])
+    found: Any = linprog(
+        np.eye(1, rows.shape[1], rows.shape[1] - 1)[0],
+        A_ub=rows,
+        b_ub=np.append(np.zeros(len(grid)), 1 - SAFETY),
+        A_eq=np.column_stack([equal, np.zeros(len(equal))]),
+        b_eq=np.eye(1, len(equal), len(equal) - 1)[0],
+    )
+    if not found.success:
+        raise ValueError(f"no policy with first rounds of {firsts} pulls and these sizes is PAC")
+    parts = found.x[:-1].reshape(len(firsts), -1)
+    policies = tuple(_policy(*pair, sizes, cells) for pair in zip(firsts, parts, strict=True))
+    dual = np.maximum(-found.ineqlin.marginals, 0)
+    prior = Prior(grid, dual[:-1] / dual[:-1].sum(), float(dual[-1] / (delta * epsilon)))
+    return Program(float(found.fun) / epsilon, policies, parts[:, -1], prior)
+
+
+def _rows(
+    first: float, grid: FloatArray, epsilon: float, delta: float, sizes: FloatArray, cells: int
+) -> FloatArray:
+    """Cost/H at each gap, in units of 1/ε, and error/δ, of each cell and size; last of the first round."""
+    edges = _edges(first, cells)
+    weights = complexity(grid, epsilon) / epsilon
+    costs = 2 * _masses(edges, first, grid)[:, :, None] * (sizes / weights[:, None, None])
+    rows = np.vstack([costs.reshape(len(grid), -1), _errors(edges, first, sizes, epsilon).ravel() / delta])
+    beyond = float(ndtr(-(edges[-1] + epsilon) * math.sqrt(first / 2))) / delta
+    return np.column_stack([rows, np.append(2 * first / weights, beyond)])
+
+
+def _edges(first: float, cells: int) -> FloatArray:
+    return np.linspace(0, REACH * math.sqrt(2 / first), cells + 1)
+
+
+def _policy(first: float, part: FloatArray, sizes: FloatArray, cells: int) -> Adaptive:
+    """The policy of one n₁; where the program gives it no share it stops at once."""
+    chances = np.maximum(part[:-1].reshape(cells, len(sizes)), 0)
+    chances[chances.sum(axis=1) == 0, 0] = 1.0
+    return Adaptive(first, _edges(first, cells), sizes, chances / chances.sum(axis=1, keepdims=True))
+
+
+def best_adaptive(
+    lowest: float, highest: float, epsilon: float, delta: float, widest: float = 0.5, step: float = 1.15
+) -> tuple[float, Adaptive]:
+    """The best n₁ between two bounds, by a scalar search: the program's ratio and its policy."""
+    sizes = second_sizes(epsilon, delta, step)
+
+    def ratio(log_first: float) -> float:
+        return solve([math.exp(log_first)], epsilon, delta, sizes, widest).ratio
+
+    best: Any = minimize_scalar(ratio, bounds=(math.log(lowest), math.log(highest)), options={"xatol": 4e-3})
+    program = solve([math.exp(best.x)], epsilon, delta, sizes, widest)
+    return program.ratio, program.policies[0]
+
+
+def best_prior(first: float, epsilon: float, delta: float, widest: float = 0.5) -> Prior:
+    """A prior whose Bayes value is large for every n₁: the dual of a coarse program that may draw n₁.
+
+    `first` is the best n₁; much smaller ones are among the rest, as a prior on few gaps may be told by them.
+    The program's grids being coarse, the share of the widest gap is then chosen anew.
+    """
+    firsts = (first * np.array([0.01, 0.1, 0.3, 0.6, 0.9, 1.0, 1.1, 1.5])).tolist()
+    sizes = second_sizes(epsilon, delta, 1.3)
+    coarse = solve(firsts, epsilon, delta, sizes, widest, cells=40, gaps=80).prior
+    if coarse.chances[-1] in (0, 1):
+        return coarse
+
+    def mixed(share: float) -> Prior:
+        others = np.append(coarse.chances[:-1], 0.0)
+        rest = (1 - share) / others.sum()
+        return Prior(coarse.gaps, rest * others + share * (coarse.gaps == widest), rest * coarse.price)
+
+    def loss(share: float) -> float:
+        return -min(bayes_value(mixed(share), n, epsilon, delta, step=1.03) for n in firsts)
+
+    best: Any = minimize_scalar(loss, bounds=(0, 0.95), options={"xatol": 2e-3})
+    return mixed(float(best.x))
+
+
+def bayes_value(
+    prior: Prior, first: float, epsilon: float, delta: float, step: float = 1.004, panels: int = 40
+) -> float:
+    """A lower bound, for this n₁, on Σ π(Δ) E[Ñ_2]/H + λ (error − δ) over every law of n₂, 0 to ∞.
+
+    The sum is least where n₂ is, for each x, the best number for that x. More pulls never raise the error, so
+    between two sizes the cost is at least the lower one's, the error at least the upper one's.
+    """
+    weights = prior.chances / complexity(prior.gaps, epsilon)
+    x, volumes = _quadrature(np.linspace(0, REACH * math.sqrt(2 / first), panels + 1))
+    x, volumes = x.ravel(), volumes.ravel()
+    used, gaps = weights > 0, prior.gaps[weights > 0, None]
+    pull = 2 * weights[used] @ (_density(x, first, gaps) + _density(-x, first, gaps))
+    sizes = second_sizes(epsilon, delta, step)
+    blame = prior.price * _wrong(x, first, sizes, epsilon)
+    lower = np.append(0.0, sizes[:-1])  # the first interval is n₂ = 0 alone, the last is open
+    least = np.minimum((pull[:, None] * lower + blame).min(axis=1), pull * sizes[-1])
+    return float(2 * first * weights.sum() + volumes @ least - prior.price * delta)
+
+
+def floor(prior: Prior, epsilon: float, delta: float, start: float, tolerance: float = 2e-3) -> float:
+    """A lower bound on the worst ratio of *every* two-round policy, n₁ fixed or drawn: inf over n₁ > 0.
+
+    Whoever has n pulls of each arm may ignore some, so V(m) ≥ V(n) − 2(n − m) Σ π/H for m ≤ n: that bounds
+    what lies between two values of n₁, and where it does not do, the interval is halved. Beyond the last
+    n₁, the first round alone costs more than V(start).
+    """
+    slope = 2 * float((prior.chances / complexity(prior.gaps, epsilon)).sum())
+    here = bayes_value(prior, start, epsilon, delta)
+    last = (here + prior.price * delta) / slope
+    edges = list(np.geomspace(start / 8, max(last, start), 9))
+    values = [bayes_value(prior, edge, epsilon, delta) for edge in edges]
+    parts = list(zip([0.0, *edges[:-1]], edges, values, strict=True))
+    least = min(here, *values)
+    bound, allowed = least, tolerance * abs(here)
+    while parts:
+        low, high, value = parts.pop()
+        between = value - slope * (high - low)
+        if between >= least - allowed:
+            bound = min(bound, between)
+            continue
+        middle = (low + high) / 2
+        inner = bayes_value(prior, middle, epsilon, delta)
+        least = min(least, inner)
+        parts += [(low, middle, inner), (middle, high, value)]
+    return bound

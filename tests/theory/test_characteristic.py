@@ -1,0 +1,131 @@
+"""The characteristic time: closed forms at n = 2, brute force at n = 3, and what it bounds."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+import ebr
+from ebr.theory.characteristic import characteristic, characteristic_lower_bound
+
+
+def kl(kind, sigma, x, y):
+    if kind == "Gaussian":
+        return (x - y) ** 2 / (2 * sigma**2)
+    terms = [p * math.log(p / q) for p, q in ((x, y), (1 - x, 1 - y)) if p > 0]
+    return sum(terms)
+
+
+def ruled_out(kind, sigma, weights, means, arm, other, epsilon):
+    """inf over x of w_a KL(μ_a, x) + w_b KL(μ_b, x + ε), by a search on a fine grid and around its best."""
+    low, high = means[other] - epsilon, means[arm]
+    if kind == "Bernoulli":
+        low, high = max(low, 1e-12), min(high, 1 - epsilon - 1e-12)
+
+    def cost(x):
+        return weights[arm] * kl(kind, sigma, means[arm], x) + weights[other] * kl(
+            kind, sigma, means[other], x + epsilon
+        )
+
+    return minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-12}).fun
+
+
+def brute_force(problem, epsilon, points=120):
+    """The best of all answers and of a grid of proportions."""
+    kind, sigma, means = type(problem).__name__, problem.sigma, problem.means
+    best = 0.0
+    for arm in np.flatnonzero(problem.is_good(range(3), epsilon)):
+        for i in range(1, points):
+            for j in range(1, points - i):
+                weights = np.array([i, j, points - i - j]) / points
+                rivals = [b for b in range(3) if b != arm]
+                level = min(ruled_out(kind, sigma, weights, means, arm, b, epsilon) for b in rivals)
+                best = max(best, level)
+    return 1 / best
+
+
+@pytest.mark.parametrize("sigma", [0.5, 2.0])
+@pytest.mark.parametrize(("gap", "epsilon"), [(0.0, 0.1), (0.05, 0.1), (0.3, 0.01), (0.9, 0.05)])
+def test_two_gaussian_arms_share_the_pulls_and_need_eight_variances_over_the_gap_squared(gap, epsilon, sigma):
+    found = characteristic(ebr.Gaussian([0.95 - gap, 0.95], sigma), epsilon)
+    assert found.time == pytest.approx(8 * sigma**2 / (gap + epsilon) ** 2, rel=1e-9)
+    assert found.proportions == pytest.approx([0.5, 0.5], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("means", "epsilon"), [((0.6, 0.4), 0.1), ((0.95, 0.9), 0.02), ((0.3, 0.02), 0.1), ((0.9, 0.88), 0.05)]
+)
+def test_two_bernoulli_arms_are_a_search_over_one_proportion(means, epsilon):
+    def level(share, arm):
+        weights = np.array([share, 1 - share]) if arm == 0 else np.array([1 - share, share])
+        return ruled_out("Bernoulli", 0.5, weights, means, arm, 1 - arm, epsilon)
+
+    good = [arm for arm in (0, 1) if means[arm] > max(means) - epsilon]
+    best = max(
+        -minimize_scalar(lambda s, a=a: -level(s, a), bounds=(1e-6, 1 - 1e-6), method="bounded").fun
+        for a in good
+    )
+    assert characteristic(ebr.Bernoulli(means), epsilon).time == pytest.approx(1 / best, rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("problem", "epsilon"),
+    [
+        (ebr.Gaussian([0.7, 0.6, 0.3], 0.5), 0.05),
+        (ebr.Gaussian([0.5, 0.5, 0.45], 1.0), 0.1),
+        (ebr.Bernoulli([0.7, 0.6, 0.3]), 0.05),
+        (ebr.Bernoulli([0.95, 0.93, 0.8]), 0.04),
+        (ebr.Bernoulli([0.05, 0.03, 0.01]), 0.03),
+    ],
+)
+def test_three_arms_are_a_grid_of_proportions(problem, epsilon):
+    found = characteristic(problem, epsilon)
+    coarse = brute_force(problem, epsilon)
+    assert found.time <= coarse * (1 + 1e-9)
+    assert found.time == pytest.approx(coarse, rel=1e-2)  # a grid of 1/120 in a minimum of two
+    # Planted: an ε forgotten on the way would be seen.
+    assert characteristic(problem, epsilon * 0.9).time > 1.01 * coarse
+
+
+def test_at_the_optimum_every_rival_that_is_pulled_is_ruled_out_equally_well():
+    problem, epsilon = ebr.setup_1(20), 0.02
+    found = characteristic(problem, epsilon)
+    levels = [
+        ruled_out("Bernoulli", 0.5, found.proportions, problem.means, problem.best, b, epsilon)
+        for b in range(20)
+        if b != problem.best
+    ]
+    assert levels == pytest.approx([1 / found.time] * 19, rel=1e-6)
+    assert found.proportions.sum() == pytest.approx(1)
+
+
+def test_the_setups_floor():
+    # READING's numbers, from another program.
+    times = [characteristic(setup, 0.01).time for setup in (ebr.setup_1(), ebr.setup_2())]
+    assert times == pytest.approx([3498, 10557], abs=1)
+    floor = characteristic_lower_bound(ebr.setup_1(), 0.01, 0.01)
+    assert floor == pytest.approx(times[0] * (0.98 * math.log(99)), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "means", [(1.0, 0.5), (0.0, 0.0), (1.0, 1.0), (0.005, 0.0), (1.0, 0.995, 0.0), (0.5, 0.0, 0.0)]
+)
+def test_means_at_the_ends_have_a_finite_time(means):
+    found = characteristic(ebr.Bernoulli(means), 0.01)
+    assert 0 < found.time < 1e6
+    assert np.isfinite(found.proportions).all()
+    inside = characteristic(ebr.Bernoulli(np.clip(means, 1e-5, 1 - 1e-5)), 0.01)
+    assert found.time == pytest.approx(inside.time, rel=2e-2)
+
+
+def test_a_complexity_times_the_noise_is_no_lower_bound_on_each_problem():
+    """2σ² log(1/2.4δ) H(ν) says 373 where sharp EBR, which is PAC, needs some 320 pulls."""
+    problem, epsilon, delta = ebr.Gaussian([0.6, 0.501], 0.5), 0.1, 0.01
+    pulls = ebr.simulate(ebr.SharpElasticBatchRacing(50, epsilon, delta), problem, runs=2000, seed=1).pulls
+    above = pulls.mean() + 5 * pulls.std() / math.sqrt(2000)
+    supposed = 2 * 0.25 * math.log(1 / (2.4 * delta)) * problem.complexity(epsilon)
+    assert supposed == pytest.approx(373, abs=1)
+    assert above < supposed
+    assert characteristic_lower_bound(problem, epsilon, delta) < pulls.mean()
