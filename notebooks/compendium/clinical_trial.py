@@ -200,7 +200,7 @@ def with_a_second(algorithm: Algorithm, best: float, epsilon: float, trials: int
     """How often a design errs if one candidate lies between the best and the others, which are ε worse."""
     columns = {}
     for share in (0, 0.25, 0.5, 0.75, 1):
-        means = one_better(best, epsilon * (1 + 1e-6)).means
+        means = one_better(best, epsilon * (1 + 1e-6)).means.copy()
         means[0] = best - share * epsilon * (1 + 1e-6)
         found = compare({(HARD, best): Bernoulli(means)}, algorithm, epsilon, trials, seed).iloc[0]
         columns[f"{share:g} ε"] = f"{found['errors']:.1%} ({found['lower']:.1%} to {found['upper']:.1%})"

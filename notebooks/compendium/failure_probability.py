@@ -266,7 +266,7 @@ def draw(table: pd.DataFrame) -> Figure:
         axis.plot(curve["delta"], curve["log10"], **lineup.LOOKS[name].line(ms=3, label=name))
     asked = np.geomspace(table["delta"].min() / 1.5, 1, 50)
     axis.fill_between(asked, np.log10(asked), 1, color="0.9", zorder=0)
-    axis.plot(asked, np.log10(asked), color="C3", lw=0.6, zorder=5, label="δ itself")
+    axis.plot(asked, np.log10(asked), color="tab:red", lw=0.7, zorder=5, label="δ itself")
     axis.annotate("more than δ", (0.002, -1.3), fontsize=7, color="0.3")
     axis.set_xscale("log")
     axis.set_yscale("symlog", linthresh=10, linscale=1.2)

@@ -161,7 +161,10 @@ def scheduling_lemma(
             "settings where the bound is at most 1, and empty", int((bound <= 1).sum()), f"of {len(inside)}"
         ),
         Evidence(
-            "part 2, Q⁽³⁾ of a schedule that obeys part 1", batches[2], "β = 2", allowed=f"< {printed:g}"
+            "part 2, Q⁽³⁾ of a schedule that obeys part 1",
+            batches[2],
+            "β = 2",
+            allowed=f"< {printed:g} in print",
         ),
         Evidence("part 2 mended: ΣQ over N, at most", max(sums), "T ≤ 20, β from 1 to 10⁴", allowed="< 1"),
     )

@@ -1,12 +1,15 @@
 """The simulated clinical trial: its numbers, its rounds after a kill, and its table of designs."""
 
 import math
+from contextlib import nullcontext
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from compendium import clinical_trial
+from compendium import clinical_trial, trial_figures
+from compendium.exact_selection import ExactFixedDesign
 from compendium.lineup import LOOKS
+from compendium.trial_designs import DropTheLosers, StagedIntervals
 from scipy.stats import beta
 
 import ebr
@@ -75,86 +78,144 @@ def test_the_rounds_of_a_trial_are_different_patients(tmp_path):
     assert share[1] != share[2]
 
 
-@pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.5])
-def test_in_the_hardest_case_all_but_the_best_candidate_are_wrong(epsilon):
-    hard = clinical_trial.hardest(epsilon)
-    assert hard.n_arms == 5
-    assert hard.means.max() == BEST_RATE
-    assert hard.is_good(range(5), epsilon).sum() == 1
-    assert np.sort(hard.means)[:4] == pytest.approx(BEST_RATE - epsilon, rel=1e-5)
-    assert hard.best == 4  # ties go to the others
+HARD = clinical_trial.HARD
+RATES_OF_THE_BEST = (0.5, 0.9)
+EPSILON, DELTA = 0.1, 0.3
 
 
-@pytest.fixture(scope="module", params=["published", "hardest"])
-def compared(request):
-    candidates = clinical_trial.problem() if request.param == "published" else clinical_trial.hardest(0.1)
-    return candidates, clinical_trial.compare(candidates, 3, 0.1, 0.3, 400, seed=1)
+@pytest.fixture(scope="module")
+def grid():
+    return clinical_trial.truths(EPSILON, RATES_OF_THE_BEST)
 
 
-def test_the_table_of_designs_is_what_plain_counts_of_the_same_trials_say(compared):
-    candidates, table = compared
-    designs = {
-        "fixed design, the paper's": ebr.Passive(0.1, 0.3),
-        "fixed design, sharp": ebr.SharpElasticBatchRacing(1, 0.1, 0.3),
+@pytest.fixture(scope="module")
+def table(grid):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clinical_trial, "workers", nullcontext)
+        ways = clinical_trial.designs(3, EPSILON, DELTA, 0.9)
+        return clinical_trial.over_truths(grid, ways, EPSILON, 300, seed=1)
+
+
+def test_the_truths_are_three_kinds_and_the_published_rates(grid):
+    assert list(grid) == [
+        *((kind, rate) for kind in (HARD, "all others 0.3 worse", "all alike") for rate in RATES_OF_THE_BEST),
+        ("as published", BEST_RATE),
+    ]
+    for (kind, rate), candidates in grid.items():
+        assert candidates.n_arms == 5
+        assert candidates.means.max() == rate
+        right = candidates.is_good(range(5), EPSILON).sum()
+        assert right == {HARD: 1, "all others 0.3 worse": 1, "all alike": 5, "as published": 3}[kind]
+    assert grid[HARD, 0.9].means[:4] == pytest.approx([0.8] * 4, rel=1e-5)
+    assert grid[HARD, 0.9].best == 4  # ties go to the others
+    assert grid["all others 0.3 worse", 0.5].means[:4] == pytest.approx([0.2] * 4)
+
+
+def test_the_table_of_designs_is_what_plain_counts_of_the_same_trials_say(grid, table):
+    ways = {
         "Algorithm 1": ebr.ElasticBatchRacing(3, 0.1, 0.3),
+        "fixed, the paper's": ebr.Passive(0.1, 0.3),
+        "fixed, exact": ExactFixedDesign(0.1, 0.3),
         "sharp EBR": ebr.SharpElasticBatchRacing(3, 0.1, 0.3),
-        "sequential oracle": ebr.SequentialRacing(0.1, 0.3),
+        "sharp EBR, loosened": ebr.SharpElasticBatchRacing(3, 0.1, 0.9),
+        "stages, O'Brien–Fleming": StagedIntervals(3, 0.1, 0.3, 1e-9),
+        "stages, Pocock": StagedIntervals(3, 0.1, 0.3, 0.5),
+        "drop the losers": DropTheLosers(0.1, 0.3),
     }
-    assert table.index.tolist() == list(designs)
-    for name, algorithm in designs.items():
-        row, result = table.loc[name], ebr.simulate(algorithm, candidates, 400, seed=1)
-        arms, pulls = result.arm.tolist(), sorted(result.pulls.tolist())
-        errors = sum(max(candidates.means) - candidates.means[arm] >= 0.1 for arm in arms)
-        assert row["subjects"] == pytest.approx(sum(pulls) / 400)
-        assert pulls[358] <= row["nine_in_ten"] <= pulls[360]
-        assert row["months"] == pytest.approx(2 * sum(result.rounds.tolist()) / 400)
-        assert row["best"] == arms.count(candidates.means.tolist().index(BEST_RATE)) / 400
-        assert row["errors"] == errors
-        assert row["upper"] == pytest.approx(beta.ppf(0.95, errors + 1, 400 - errors))
+    assert table["design"].unique().tolist() == list(ways) == list(clinical_trial.GUARANTEES)
+    assert len(table) == len(ways) * len(grid)
+    for (kind, rate), candidates in list(grid.items())[::3]:
+        for name, algorithm in ways.items():
+            found = table[(table["truth"] == kind) & (table["best_rate"] == rate) & (table["design"] == name)]
+            (row,) = found.to_dict("records")
+            result = ebr.simulate(algorithm, candidates, 300, seed=1)
+            arms, pulls = result.arm.tolist(), sorted(result.pulls.tolist())
+            errors = sum(max(candidates.means) - candidates.means[arm] >= 0.1 for arm in arms)
+            assert row["subjects"] == pytest.approx(sum(pulls) / 300)
+            spread = sum((x - row["subjects"]) ** 2 for x in pulls) / 299
+            assert row["standard_error"] == pytest.approx(math.sqrt(spread / 300))
+            assert pulls[268] <= row["nine_in_ten"] <= pulls[270]
+            assert row["months"] == pytest.approx(2 * sum(result.rounds.tolist()) / 300)
+            assert row["best"] == arms.count(candidates.means.tolist().index(rate)) / 300
+            assert row["errors"] == errors / 300
+            assert row["upper"] == pytest.approx(beta.ppf(0.9995, errors + 1, 300 - errors))
+            assert row["trials"] == 300
 
 
-def test_fixed_designs_take_one_round_of_two_months_and_the_oracle_two_months_a_subject(compared):
-    _, table = compared
-    fixed = table.loc["fixed design, the paper's"]
-    # 80 σ² log(n/δ) / ε² = 20 log(5/0.3) / 0.01 subjects of each; the sharp one, log(4/δ) / ε².
-    assert fixed["subjects"] == fixed["nine_in_ten"] == 5 * math.ceil(2000 * math.log(5 / 0.3))
-    assert table.loc["fixed design, sharp", "subjects"] == 5 * (math.floor(100 * math.log(4 / 0.3)) + 1)
-    assert table["months"].iloc[:2].tolist() == [2, 2]
-    assert table["months"].iloc[2:4].between(2, 6).all()
-    oracle = table.loc["sequential oracle"]
-    assert oracle["months"] == pytest.approx(2 * oracle["subjects"])
+def test_the_comparison_sees_errors_where_there_are_some(table):
+    hard = table[(table["truth"] == HARD) & (table["best_rate"] == 0.5)].set_index("design")
+    assert hard["best"].tolist() == pytest.approx((1 - hard["errors"]).tolist())
+    assert hard.loc["fixed, exact", "errors"] > 0.15  # calibrated to 0.3
+    assert (table.loc[table["truth"] == "all alike", "errors"] == 0).all()
+    assert (table["lower"] <= DELTA).all()
 
 
-def test_the_comparison_sees_errors_where_there_are_some():
-    table = clinical_trial.compare(clinical_trial.hardest(0.1), 3, 0.1, 0.9, 400, seed=1)
-    assert table.loc["sharp EBR", "errors"] > 0
-    assert table.loc["sharp EBR", "best"] == 1 - table.loc["sharp EBR", "errors"] / 400
+def test_fixed_designs_take_one_round_of_two_months(table):
+    by_name = table.groupby("design")
+    # 80 σ² log(n/δ) / ε² = 20 log(5/0.3) / 0.01 subjects of each.
+    paper = by_name.get_group("fixed, the paper's")
+    assert (paper["subjects"] == 5 * math.ceil(2000 * math.log(5 / 0.3))).all()
+    for name in ("fixed, the paper's", "fixed, exact"):
+        assert (by_name.get_group(name)["months"] == 2).all()
+    assert (by_name.get_group("drop the losers")["months"] == 8).all()
+    assert table.loc[table["design"].str.startswith(("sharp", "stages")), "months"].between(2, 6).all()
 
 
-def test_the_readable_table_has_every_number(compared):
-    _, table = compared
-    found = clinical_trial.shown(table)
-    assert found.index.tolist() == table.index.tolist()
-    for name, row in table.iterrows():
+def test_the_readable_table_has_every_number(table):
+    found = clinical_trial.shown(table, HARD, 0.9)
+    rows = table[(table["truth"] == HARD) & (table["best_rate"] == 0.9)].set_index("design")
+    assert found.index.tolist() == rows.index.tolist()
+    for name, row in rows.iterrows():
         words = found.loc[name].tolist()
-        assert [word.replace(",", "") for word in words[:2]] == [
-            f"{round(row['subjects'])}",
-            f"{round(row['nine_in_ten'])}",
-        ]
-        assert float(words[2].replace(",", "")) == pytest.approx(row["months"], abs=0.05)
-        assert float(words[3].rstrip("%")) == pytest.approx(100 * row["best"], abs=0.05)
-        assert words[4] == row["errors"]
-        assert float(words[5].rstrip("%")) == pytest.approx(100 * row["upper"], abs=0.005)
+        numbers = [float(word.replace(",", "").rstrip("%")) for word in words[:5]]
+        assert numbers[:2] == [round(row["subjects"]), round(row["nine_in_ten"])]
+        assert numbers[2] == pytest.approx(row["months"], abs=0.051)
+        assert numbers[3:] == pytest.approx([100 * row["best"], 100 * row["errors"]], abs=0.051)
+        assert words[5] == f"{row['lower']:.1%} to {row['upper']:.1%}"
+        assert words[6] == clinical_trial.GUARANTEES[name]
 
 
-def test_the_figure_has_a_marker_and_a_name_for_every_design(compared):
-    _, table = compared
-    axis = clinical_trial.draw_designs(table).axes[0]
-    plt.close(axis.figure)
-    *markers, year = axis.lines
-    places = [(line.get_xdata()[0], line.get_ydata()[0]) for line in markers]
-    assert places == list(zip(table["months"], table["subjects"], strict=True))
-    assert len({(line.get_color(), line.get_marker()) for line in markers}) == len(table)
-    assert [text.get_text() for text in axis.texts] == [*table.index, "a year"]
-    assert year.get_xdata() == [12, 12]
-    assert markers[2].get_marker() == LOOKS["EBR"].marker
+def test_the_cheapest_are_found_with_and_without_a_proof(table):
+    found = clinical_trial.cheapest(table)
+    assert len(found) == 7
+    part = table[(table["truth"] == HARD) & (table["best_rate"] == 0.5)]
+    subjects = dict(zip(part["design"], part["subjects"], strict=True))
+    del subjects["sharp EBR, loosened"]
+    best = min(subjects, key=subjects.get)
+    assert found.loc[(HARD, "0.5"), "fewest subjects"] == f"{best}: {subjects[best]:,.0f}"
+    proved = {k: subjects[k] for k in ("Algorithm 1", "fixed, the paper's", "fixed, exact", "sharp EBR")}
+    best = min(proved, key=proved.get)
+    assert found.loc[(HARD, "0.5"), "fewest with a proof"] == f"{best}: {proved[best]:,.0f}"
+
+
+def test_the_endings_add_up_to_the_mean_number_of_subjects_of_trials_that_drop_nobody():
+    algorithm = ebr.SharpElasticBatchRacing(3, 0.1, 0.1)
+    alike = clinical_trial.one_better(0.5, 0)
+    found = clinical_trial.endings(algorithm, alike, (1, 2), 200)
+    assert found.index.tolist() == [1, 2]
+    assert found.loc[1, "round 2"] == ""
+    looks = ebr.SharpElasticBatchRacing(1, 0.1, 0.1).pulls_by_round(5, "bounded")
+    assert found.loc[1].tolist()[:2] == [f"{5 * looks[0]:,} ± 0", f"100% at {looks[0]:,}"]
+
+
+def test_a_second_candidate_is_between_the_best_and_the_others():
+    found = clinical_trial.with_a_second(DropTheLosers(0.2, 0.2), 0.6, 0.2, 2000, seed=1)
+    shares = [float(text.split("%")[0]) for text in found.loc["errors"]]
+    assert found.columns.tolist() == ["0 ε", "0.25 ε", "0.5 ε", "0.75 ε", "1 ε"]
+    assert shares[0] < shares[-1]
+    assert shares[-1] == pytest.approx(20, abs=6)
+
+
+def test_the_figure_has_a_curve_for_every_design_and_a_panel_for_every_kind(table):
+    figure = trial_figures.draw_designs(table)
+    plt.close(figure)
+    assert [axis.get_title() for axis in figure.axes] == [HARD, "all others 0.3 worse", "all alike"]
+    for axis in figure.axes:
+        for drawn, name in zip(axis.containers, clinical_trial.GUARANTEES, strict=True):
+            rows = table[(table["truth"] == axis.get_title()) & (table["design"] == name)]
+            assert drawn.lines[0].get_ydata().tolist() == rows["subjects"].tolist()
+            assert drawn.get_label() == name
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(clinical_trial.GUARANTEES)
+    looks = trial_figures.DESIGN_LOOKS.values()
+    assert len({(look.color, look.marker) for look in looks}) == 8
+    assert trial_figures.DESIGN_LOOKS["Algorithm 1"] == LOOKS["EBR"]

@@ -8,86 +8,100 @@ import pytest
 from clusters import Cluster, wait_for_workers
 from compendium import tuning
 from sklearn.datasets import load_digits
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 import ebr
 from ebr.algorithms.game import drive
 
 ARMS = tuning.configurations()
 ALGORITHM = ebr.SharpElasticBatchRacing(3, 0.15, 0.4, sigma=0.1)
-FEW = ["k = 1, uniform", "k = 12, distance", "k = 100, uniform"]  # the last is dropped at once
+FEW = ["any depth, 64 pixels", "depth 6, 64 pixels", "depth 4, 2 pixels"]  # the last is dropped early
 
 
-def split(seed, arm, number):
-    """200 images to train on and 200 others."""
-    order = np.random.default_rng(np.random.SeedSequence([seed, arm, number])).permutation(1797)
-    return order[:200], order[200:400]
+def split(seed, number):
+    """100 images of the archive to train on, 50 others, and the tree's seed."""
+    generator = np.random.default_rng(np.random.SeedSequence([seed, number]))
+    order = generator.permutation(tuning.archive().pool)
+    return order[:100], order[100:150], int(generator.integers(2**31))
 
 
 def test_there_are_twelve_configurations():
     assert len(ARMS) == 12
-    assert ARMS["k = 25, distance"] == {"n_neighbors": 25, "weights": "distance"}
-    pairs = {tuple(arm.values()) for arm in ARMS.values()}
-    assert len(pairs) == 12
-    assert {k for k, _ in pairs} == {1, 3, 6, 12, 25, 50, 100}
+    assert ARMS["depth 6, 8 pixels"] == {"max_depth": 6, "max_features": 8}
+    assert ARMS["any depth, 64 pixels"] == {"max_depth": None, "max_features": 64}
+    assert len({tuple(arm.values()) for arm in ARMS.values()}) == 12
 
 
-@pytest.mark.parametrize("name", ["k = 1, uniform", "k = 6, distance", "k = 100, uniform"])
-def test_a_pull_is_the_score_of_the_classifier_on_its_split(name):
+def test_a_third_of_the_images_is_set_aside():
+    archive = tuning.archive()
+    assert len(archive.unseen) == 1797 // 3
+    assert sorted([*archive.pool, *archive.unseen]) == list(range(1797))
+    # All ten digits are in both parts, about as often: five standard deviations.
+    for part in (archive.pool, archive.unseen):
+        counts = np.bincount(archive.labels[part], minlength=10)
+        assert np.abs(counts - len(part) / 10).max() < 5 * np.sqrt(len(part) * 0.09)
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_a_pull_is_the_score_of_the_tree_on_its_split(name):
     images, labels = load_digits(return_X_y=True)
-    for place in ((1, 0, 0), (2, 5, 17)):
-        train, test = split(*place)
-        learner = KNeighborsClassifier(**ARMS[name], algorithm="brute").fit(images[train], labels[train])
-        assert tuning.pull(ARMS[name], *place) == learner.score(images[test], labels[test])
+    for place in ((1, 0), (2, 17)):
+        train, test, seed = split(*place)
+        tree = DecisionTreeClassifier(**ARMS[name], random_state=seed).fit(images[train], labels[train])
+        assert tuning.pull(ARMS[name], *place) == tree.score(images[test], labels[test])
 
 
-def test_one_neighbour_is_the_nearest_image():
-    images, labels = load_digits(return_X_y=True)
-    train, test = split(1, 0, 0)
-    distances = ((images[test][:, None] - images[train]) ** 2).sum(axis=2)
-    right = labels[train][distances.argmin(axis=1)] == labels[test]
-    assert tuning.pull(ARMS["k = 1, uniform"], 1, 0, 0) == right.mean() > 0.9
-
-
-def test_a_pull_is_the_same_every_time_and_another_for_another_number_arm_or_seed():
-    arm = ARMS["k = 12, uniform"]
-    table = np.array([tuning.pull(arm, *place) for place in np.ndindex(3, 3, 3)]).reshape(3, 3, 3)
-    assert [tuning.pull(arm, 2, 2, number) for number in range(3)] == table[2, 2].tolist()
-    for axis in range(3):
+def test_a_pull_is_the_same_every_time_and_another_for_another_number_or_seed():
+    arm = ARMS["depth 6, 24 pixels"]
+    table = np.array([tuning.pull(arm, *place) for place in np.ndindex(4, 4)]).reshape(4, 4)
+    assert [tuning.pull(arm, 2, number) for number in range(4)] == table[2].tolist()
+    for axis in range(2):
         assert (np.ptp(table, axis=axis) > 0).mean() > 0.7  # two pulls may agree by chance
 
 
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
-def test_no_image_is_both_learnt_and_scored(monkeypatch):
+def test_no_image_is_both_learnt_and_scored_and_no_pull_sees_what_is_set_aside(monkeypatch):
     # Every image has a label of its own, which nobody can know who has not learnt that very image.
-    images = np.arange(1797.0)[:, None]
-    monkeypatch.setattr(tuning, "_digits", lambda: (images, np.arange(1797)))
-    assert {tuning.pull(ARMS["k = 1, uniform"], 1, 0, number) for number in range(20)} == {0.0}
-    monkeypatch.setattr(tuning, "_digits", lambda: (images, np.zeros(1797, dtype=int)))
-    assert tuning.pull(ARMS["k = 1, uniform"], 1, 0, 0) == 1
+    whole = tuning.archive()
+    images = np.arange(1797.0)[:, None] * np.ones(64)
+    monkeypatch.setattr(tuning, "archive", lambda: whole._replace(images=images, labels=np.arange(1797)))
+    arm = ARMS["any depth, 64 pixels"]
+    assert {tuning.pull(arm, 1, number) for number in range(10)} == {0.0}
+    assert {tuning._scores(arm, 1, number, unseen=True) for number in range(10)} == {(0.0, 0.0)}
+    monkeypatch.setattr(
+        tuning, "archive", lambda: whole._replace(images=images, labels=np.zeros(1797, dtype=int))
+    )
+    assert tuning.pull(arm, 1, 0) == 1
+    # Without the archive's third a pull is the same: it does not even look at it.
+    blank = np.where(np.isin(np.arange(1797), whole.unseen)[:, None], np.nan, whole.images)
+    monkeypatch.setattr(tuning, "archive", lambda: whole._replace(images=blank))
+    found = tuning.pull(arm, 3, 4)
+    monkeypatch.setattr(tuning, "archive", lambda: whole)
+    assert tuning.pull(arm, 3, 4) == found
 
 
 def test_an_evaluation_is_its_single_pulls_after_those_that_were_taken():
-    taken = {"k = 3, distance": 5}
-    found = tuning.evaluate({"k = 3, distance": 3, "k = 1, uniform": 2}, taken, seed=4)
+    one, other = FEW[1], FEW[0]
+    found = tuning.evaluate({one: 3, other: 2}, {one: 5}, seed=4)
     assert found == {
-        "k = 3, distance": [tuning.pull(ARMS["k = 3, distance"], 4, 7, number) for number in (5, 6, 7)],
-        "k = 1, uniform": [tuning.pull(ARMS["k = 1, uniform"], 4, 0, number) for number in (0, 1)],
+        one: [tuning.pull(ARMS[one], 4, number) for number in (5, 6, 7)],
+        other: [tuning.pull(ARMS[other], 4, number) for number in (0, 1)],
     }
-    assert list(found) == ["k = 3, distance", "k = 1, uniform"]
-    for number, reward in zip((5, 6, 7), found["k = 3, distance"], strict=True):
-        assert tuning.evaluate({"k = 3, distance": 1}, {"k = 3, distance": number}, 4) == {
-            "k = 3, distance": [reward]
-        }
+    assert list(found) == [one, other]
+    for number, reward in zip((5, 6, 7), found[one], strict=True):
+        assert tuning.evaluate({one: 1}, {one: number}, 4) == {one: [reward]}
 
 
-@pytest.mark.slow
-def test_exhaustive_evaluation_pulls_everything_equally_often(monkeypatch):
+def test_a_bank_has_every_configuration_on_the_splits_of_the_pulls(monkeypatch):
     monkeypatch.setattr(tuning, "workers", nullcontext)
-    found = tuning.exhaustive(2, seed=3)
-    assert list(found) == list(ARMS)
-    for place, (name, arm) in enumerate(ARMS.items()):
-        assert found[name].tolist() == [tuning.pull(arm, 3, place, number) for number in (0, 1)]
+    found = tuning.bank(3, seed=5)
+    assert found.scores.shape == found.unseen.shape == (3, 12)
+    expected = [[tuning.pull(arm, 5, number) for arm in ARMS.values()] for number in range(3)]
+    assert found.scores.tolist() == expected
+    images, labels, _, unseen = tuning.archive()
+    train, _, seed = split(5, 2)
+    tree = DecisionTreeClassifier(**ARMS[FEW[1]], random_state=seed).fit(images[train], labels[train])
+    assert found.unseen[2, list(ARMS).index(FEW[1])] == tree.score(images[unseen], labels[unseen])
 
 
 def new_race(journal):
@@ -99,10 +113,7 @@ def new_race(journal):
 def expected():
     """The race by hand: each round's pulls, one after the other."""
     pulls = ALGORITHM.pulls_by_round(3)
-    rewards = {
-        name: [tuning.pull(ARMS[name], 1, list(ARMS).index(name), k) for k in range(pulls[-1])]
-        for name in FEW
-    }
+    rewards = {name: [tuning.pull(ARMS[name], 1, k) for k in range(pulls[-1])] for name in FEW}
     taken, rows = np.zeros(3, dtype=int), []
 
     def respond(asked):
@@ -171,31 +182,6 @@ def test_another_seed_is_another_race(tmp_path, monkeypatch, expected):
     with new_race(tmp_path / "other.jsonl") as race:
         tuning.run(race, seed=2)
     assert outcome(race)[0] != expected[0]
-
-
-@pytest.mark.slow
-def test_halving_fits_five_models_a_candidate_and_chooses_a_configuration():
-    # 200 images to train on are four fifths of 250: 12 candidates on 250 images, then 4 on 750; 2250 there
-    # are not.
-    found = tuning.halving(1)
-    assert found.chosen in ARMS
-    assert found[1:] == (2, 5 * (12 + 4), 4 * (12 * 250 + 4 * 750))
-
-
-def test_the_comparison_counts_fits_and_measures_choices_by_the_exhaustive_means(tmp_path, monkeypatch):
-    monkeypatch.setattr(tuning, "workers", nullcontext)
-    everything = pd.DataFrame({FEW[0]: [0.9, 1.0, 0.95], FEW[1]: [0.8, 0.9, 0.91], FEW[2]: [0.1, 0.2, 0.3]})
-    with new_race(tmp_path / "race.jsonl") as race:
-        tuning.run(race, seed=1)
-        found = tuning.comparison(race, everything, tuning.Halving(FEW[1], 2, 80, 24_000))
-        fits = int(race.history["pulls"].sum())
-        assert found.loc["race"].tolist()[:4] == [FEW[0], race.round, fits, 200 * fits]
-    assert found.index.tolist() == ["race", "exhaustive", "HalvingRandomSearchCV"]
-    assert found.loc["exhaustive"].tolist()[:4] == [FEW[0], 1, 9, 1800]
-    assert found.loc["HalvingRandomSearchCV"].tolist()[:4] == [FEW[1], 2, 80, 24_000]
-    assert found["below the best"].tolist() == [0, 0, 0.08]
-    # The standard error of 0.9, 1 and 0.95 is 0.05 / √3.
-    assert found.loc["race", "mean accuracy"] == "0.9500 ± 0.0289"
 
 
 def test_the_sigma_needed_is_that_of_the_moment_generating_function():

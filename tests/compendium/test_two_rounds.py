@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from compendium import two_rounds
+from compendium import randomised_rounds, two_rounds
 
-from ebr.theory.policies import Policy, pac_policy, worst_ratio
+from ebr.theory.policies import Policy, best_policy, pac_policy, worst_ratio
 
 EPSILON, DELTA = 0.1, 0.05
 
@@ -50,17 +50,40 @@ def test_a_power_law_has_its_exponent():
 def test_scaling_tells_of_the_policy_that_the_search_finds():
     policy = Policy(50.0, 600.0, 0.3)
     table = two_rounds.scaling(
-        [EPSILON], DELTA, lambda e, d, chance: (policy, worst_ratio(policy, e, chance))
+        [EPSILON],
+        DELTA,
+        search=lambda e, d, chance: (policy, worst_ratio(policy, e, chance)),
+        outcome=lambda e, d, ceiling: {"outcome": ceiling},
     )
     (row,) = table.to_dict("records")
     assert (row["first"], row["second"]) == (50, 600)
     assert row["best"] == pytest.approx(EPSILON * worst_ratio(policy, EPSILON), rel=1e-4)
     assert row["best_chance"] == pytest.approx(EPSILON * worst_ratio(policy, EPSILON, 1 / 8), rel=1e-4)
     assert row["error"] == pytest.approx(policy.error(EPSILON), rel=1e-4)
+    assert row["outcome"] == pytest.approx(worst_ratio(policy, EPSILON), rel=1e-4)
 
 
 def test_the_mixture_that_refutes_the_remark_is_pac():
-    error, idle, other = two_rounds.randomised_first_round(EPSILON, DELTA).evidence
+    error, idle, other = randomised_rounds.every_realisation(EPSILON, DELTA).evidence
     # δ/2 + (1 − δ/2) δ/2
     assert error.value == pytest.approx(DELTA - DELTA**2 / 4, rel=1e-4)
     assert idle.value == 0 < 1 / (100 * EPSILON) < other.value
+
+
+def test_policy_and_bound_enclose_the_least_ratio_of_two_rounds():
+    _, ceiling = best_policy(EPSILON, DELTA)
+    found = two_rounds.certified(EPSILON, DELTA, ceiling)
+    assert 0.98 * found["outcome"] < found["least"] < found["outcome"] < ceiling * EPSILON
+    assert found["outcome_error"] <= DELTA
+
+
+def test_the_steps_for_a_randomised_first_round_by_hand():
+    steps = randomised_rounds.randomised_steps([0.01]).set_index("step")
+    assert (steps["margin"] >= 0).all()
+    # (2/7)(7/8) − 1/8, and on the easy problem 200 log(7/4) pulls over H = 2/0.51².
+    assert steps["value"].iloc[1] == pytest.approx(2 / 7 * 7 / 8 - 1 / 8)
+    easy = steps.loc["easy: N_11/H ≥ σ²/100ε on Gᶜ"]
+    assert easy["value"] == pytest.approx(200 * math.log(7 / 4) * 0.51**2 / 2)
+    # With the printed cut, log 2, the middling problem pays with 3/32 only.
+    printed = randomised_rounds.randomised_steps([0.01], first_round=2 * math.log(2), cut=math.log(2))
+    assert printed["value"].iloc[1] == pytest.approx(3 / 32)

@@ -10,7 +10,7 @@ from scipy.stats import binomtest, norm
 
 import ebr
 from ebr.theory import policies
-from ebr.theory.policies import Policy, best_policy, best_region, pac_policy, worst_ratio
+from ebr.theory.policies import Policy, best_policy, pac_policy, worst_ratio
 
 EPSILON, DELTA, cdf = 0.1, 0.05, NormalDist().cdf
 PAIRS = [(40.0, 0.1), (90.0, 0.3), (90.0, 0.9), (250.0, 0.5)]  # n₁ and the share of δ spent on early stops
@@ -98,16 +98,6 @@ def test_no_policy_near_the_best_is_better(best):
             share = 1 / (1 + odds * (1 / spent - 1))
             other = pac_policy(first * policy.first, share, EPSILON, DELTA)
             assert worst_ratio(other, EPSILON) > 0.999 * ratio
-
-
-def test_no_stopping_region_is_better_than_the_best_threshold(best):
-    (n1, n2, _), ratio = best
-    assert 0.995 * ratio < best_region(n1, n2, EPSILON, DELTA) < 1.005 * ratio
-    for factor in (0.8, 1.25):
-        assert best_region(factor * n1, n2, EPSILON, DELTA) > 0.995 * ratio
-        other = pac_policy(factor * n1, 0.5, EPSILON, DELTA)  # the threshold is one of the regions
-        assert best_region(*other[:2], EPSILON, DELTA) < 1.005 * worst_ratio(other, EPSILON)
-    assert best_region(n1, 0.3 * n2, EPSILON, DELTA) == math.inf  # n₁ + n₂ is too few even without a stop
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.1), (0.1, 0.02)])

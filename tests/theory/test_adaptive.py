@@ -1,0 +1,153 @@
+"""Policies whose second round depends on the first: against play, plain sums, and bounds from both sides."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import minimize_scalar
+from scipy.stats import binomtest, norm
+
+from ebr.theory.adaptive import (
+    Adaptive,
+    Prior,
+    bayes_value,
+    best_adaptive,
+    best_prior,
+    floor,
+    second_sizes,
+    solve,
+)
+from ebr.theory.policies import best_policy, complexity, pac_policy, worst_ratio
+
+EPSILON, DELTA = 0.1, 0.05
+SIZES = second_sizes(EPSILON, DELTA, 1.2)
+THREE = Adaptive(  # 40 pulls if close, 10 or 0 by lot if not, 0 beyond
+    12.0, np.array([0.0, 0.2, 0.6]), np.array([0.0, 10.0, 40.0]), np.array([[0.0, 0.0, 1.0], [0.5, 0.5, 0.0]])
+)
+
+
+@pytest.fixture(scope="module")
+def family():
+    return best_policy(EPSILON, DELTA)
+
+
+@pytest.fixture(scope="module")
+def best(family):
+    highest = family[1] * float(complexity(0.5, EPSILON)) / 2
+    return best_adaptive(0.75 * highest, highest, EPSILON, DELTA)
+
+
+@pytest.fixture(scope="module")
+def prior(best):
+    return best_prior(best[1].first, EPSILON, DELTA)
+
+
+@pytest.mark.parametrize("gap", [0.1, 0.5])
+def test_a_policy_costs_and_errs_as_when_it_is_played(gap):
+    # Errors by an exact test, costs by six standard errors: sound sums fail with probability below 1e-6.
+    draw, runs = np.random.default_rng(4), 200_000
+    x = gap + math.sqrt(2 / THREE.first) * draw.standard_normal(runs)
+    far = np.where(draw.random(runs) < 0.5, 0, 10)
+    more = np.where(np.abs(x) < 0.2, 40, np.where(np.abs(x) < 0.6, far, 0))
+    second = gap + np.sqrt(2 / np.maximum(more, 1)) * draw.standard_normal(runs)
+    wrong = int((THREE.first * x + more * second < 0).sum())
+    assert binomtest(wrong, runs, THREE.error(gap)).pvalue > 1e-7
+    assert binomtest(wrong, runs, 1.1 * THREE.error(gap)).pvalue < 1e-6  # planted
+    cost = 2 * THREE.first + 2 * more
+    assert abs(cost.mean() - THREE.cost(gap)[0]) < 6 * cost.std() / math.sqrt(runs)
+
+
+def test_the_worst_ratio_bounds_a_loop_over_gaps_closely():
+    gaps = [k / 5000 for k in range(2501)]
+    needed = [2 / EPSILON**2 if gap < EPSILON else 2 / (gap + EPSILON) ** 2 for gap in gaps]
+    seen = max(float(THREE.cost(gap)[0]) / need for gap, need in zip(gaps, needed, strict=True))
+    assert seen <= THREE.worst_ratio(EPSILON) < 1.002 * seen
+
+
+def test_errors_fall_as_the_gap_grows(best):
+    for policy in (THREE, best[1]):
+        assert (np.diff([policy.error(gap) for gap in np.linspace(0, 0.9, 40)]) < 0).all()
+
+
+def test_with_one_size_the_program_is_the_best_threshold(family):
+    policy, ratio = family
+    program = solve([policy.first], EPSILON, DELTA, np.array([0.0, policy.second]), cells=300)
+    assert 0.995 * ratio < program.ratio < 1.005 * ratio
+    other = pac_policy(0.8 * policy.first, 0.5, EPSILON, DELTA)  # a threshold is one of the laws
+    program = solve([other.first], EPSILON, DELTA, np.array([0.0, other.second]), cells=300)
+    assert program.ratio < 1.005 * worst_ratio(other, EPSILON)
+    with pytest.raises(ValueError, match="no policy with first rounds"):  # too few even without a stop
+        solve([policy.first], EPSILON, DELTA, np.array([0.0, 0.3 * policy.second]))
+
+
+def test_a_draw_of_the_first_round_is_as_good_as_its_best_value_or_better():
+    firsts = [120.0, 150.0]
+    alone = [solve([first], EPSILON, DELTA, SIZES, cells=40, gaps=40).ratio for first in firsts]
+    program = solve(firsts, EPSILON, DELTA, SIZES, cells=40, gaps=40)
+    assert program.ratio <= min(alone) * (1 + 1e-6)
+    assert program.shares.sum() == pytest.approx(1)
+    assert program.prior.chances.sum() == pytest.approx(1)
+
+
+def test_the_best_policy_is_pac_attains_its_ratio_and_beats_every_single_size(family, best):
+    ratio, policy = best
+    assert policy.error(EPSILON) <= DELTA
+    assert ratio * (1 - 1e-6) <= policy.worst_ratio(EPSILON) < 1.005 * ratio
+    assert policy.worst_ratio(EPSILON) < 0.99 * family[1]
+
+
+def test_the_bayes_value_is_a_plain_integral_over_the_best_sizes():
+    prior, first = Prior(np.array([0.2, 0.5]), np.array([0.6, 0.4]), 800.0), 60.0
+    spread = math.sqrt(2 / first)
+
+    def inside(x):
+        pull = sum(
+            2
+            * chance
+            / float(complexity(gap, EPSILON))
+            * (norm.pdf(x, gap, spread) + norm.pdf(-x, gap, spread))
+            for gap, chance in zip(prior.gaps, prior.chances, strict=True)
+        )
+
+        def value(n):
+            ahead, behind = (norm.cdf(-(EPSILON + s * x * first / n) * math.sqrt(n / 2)) for s in (1, -1))
+            wrong = norm.pdf(x, EPSILON, spread) * ahead + norm.pdf(-x, EPSILON, spread) * behind
+            return n * pull + prior.price * wrong
+
+        stop = prior.price * norm.pdf(-x, EPSILON, spread)
+        tries = [minimize_scalar(value, bounds=(low, 4 * low)).fun for low in 4.0 ** np.arange(-1, 6)]
+        return min(stop, *tries)
+
+    x = np.linspace(0, 6 * spread, 241)
+    integral = np.trapezoid([inside(place) for place in x], x)
+    weight = sum(prior.chances / complexity(prior.gaps, EPSILON))
+    expected = 2 * first * weight + integral - prior.price * DELTA
+    assert bayes_value(prior, first, EPSILON, DELTA, step=1.001) == pytest.approx(expected, rel=2e-3)
+    assert (
+        bayes_value(prior, first, EPSILON, DELTA, step=1.05) < expected
+    )  # coarser sizes, a lower bound still
+
+
+def test_no_policy_is_below_the_floor_and_one_is_close(best, prior):
+    least = floor(prior, EPSILON, DELTA, best[1].first)
+    assert 0.98 * best[1].worst_ratio(EPSILON) < least < best[1].worst_ratio(EPSILON)
+    for factor in (0.1, 0.5, 0.9, 1.1, 2.0):  # V(n₁) is above it everywhere
+        assert bayes_value(prior, factor * best[1].first, EPSILON, DELTA) >= least
+    for first, spent in ((40.0, 0.1), (90.0, 0.3), (250.0, 0.5)):  # and every PAC policy
+        assert worst_ratio(pac_policy(first, spent, EPSILON, DELTA), EPSILON) > least
+    assert floor(prior._replace(price=0.0), EPSILON, DELTA, 100.0) < 0.01 * least  # errors for nothing
+
+
+def test_weak_duality_at_a_plain_policy(prior):
+    policy = pac_policy(120.0, 0.4, EPSILON, DELTA)
+    mean = float(prior.chances @ (policy.cost(prior.gaps) / complexity(prior.gaps, EPSILON)))
+    paid = prior.price * (policy.error(EPSILON) - DELTA)
+    assert bayes_value(prior, policy.first, EPSILON, DELTA) <= mean + paid
+
+
+def test_masses_add_up_to_the_normal_ones():
+    edge = float(THREE.edges[-1])
+    inside, _ = quad(lambda x: norm.pdf(x, 0.3, math.sqrt(2 / 12)), -edge, edge)
+    whole = THREE._replace(chances=np.array([[0.0, 1.0, 0.0]] * 2))
+    assert whole.cost(0.3)[0] == pytest.approx(24 + 20 * inside)
