@@ -185,6 +185,7 @@ def markdown(entered: list[Claim], notebooks: str = "") -> str:
     for claim in entered:
         link = f"[{claim.notebook[:2]}]({notebooks}{claim.notebook}.ipynb)" if claim.notebook else ""
         verdict = claim.verdict if claim.verdict in ("holds", "open") else f"**{claim.verdict}**"
-        row = (claim.id, claim.place, claim.statement, verdict, claim.correction, link)
+        assumed = f" *Taken to assume:* {claim.hypotheses}" if claim.hypotheses else ""
+        row = (claim.id, claim.place, claim.statement + assumed, verdict, claim.correction, link)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
     return "\n".join(lines)

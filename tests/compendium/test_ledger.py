@@ -53,6 +53,7 @@ def test_a_claim_that_does_not_hold_says_what_is_so_and_a_random_check_how_it_ma
 @pytest.mark.parametrize("claim", DECIDED, ids=lambda claim: claim.id)
 def test_a_decided_claim_says_what_it_rests_on(claim):
     assert claim.basis in BASES
+    assert claim.hypotheses
     found = FOUND[claim.notebook][claim.id]["basis"]
     assert claim.basis == "proof" or claim.basis == found, f"the check rests on {found}"
 

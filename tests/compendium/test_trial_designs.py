@@ -8,7 +8,7 @@ from compendium.trial_designs import DropTheLosers, StagedIntervals, critical_va
 from scipy.stats import norm
 
 import ebr
-from ebr.algorithms.game import Algorithm
+from ebr.algorithms.game import Algorithm, drive
 
 NEARLY_ZERO = 1e-9
 
@@ -104,16 +104,14 @@ def test_a_trial_is_the_one_by_hand(design, by_hand):
     if isinstance(design, DropTheLosers):  # rewards that cannot tie, and too large for lots to matter
         responses, scale = responses + generator.random(responses.shape) * 1e-4, 1e6
     taken = np.zeros((trials, 4), dtype=int)
-    game = design.play(4, trials, generator=np.random.default_rng(1))
-    asked = next(game)
-    while True:
+
+    def respond(asked):
+        nonlocal taken
         before, taken = taken, taken + asked
         sums = [[responses[r, a, before[r, a] : taken[r, a]].sum() for a in range(4)] for r in range(trials)]
-        try:
-            asked = game.send(scale * np.array(sums))
-        except StopIteration as end:
-            arms = end.value
-            break
+        return scale * np.array(sums)
+
+    arms = drive(design.play(4, trials, generator=np.random.default_rng(1)), respond)
     expected = [by_hand(design, responses[r].tolist()) for r in range(trials)]
     assert arms.tolist() == [arm for arm, _ in expected]
     assert taken.tolist() == [pulls for _, pulls in expected]
