@@ -69,11 +69,11 @@ test: $(READY) ## Lint, type-check, run the tests and re-run every notebook agai
 	    --nbval --nbval-current-env --nbval-cell-timeout 600 tests notebooks
 	EBR_FIGURES=$(CURDIR)/build/check $(BIN)/python -m pytest -q -m reproduction tests
 
-quick: $(READY) ## Lint, types and the unit tests that take no notebook and no minute: the inner loop
+quick: $(READY) ## Lint, types and the unit tests of the package, without the slow ones: the inner loop
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -x -n 2 --dist worksteal -m "not slow and not reproduction" tests
+	$(BIN)/python -m pytest -q -x -n 2 --dist worksteal -m "not slow and not reproduction" --ignore tests/compendium tests
 
 notebooks: $(patsubst notebooks/%.ipynb,refresh-%,$(filter-out $(LEDGER),$(NOTEBOOKS))) ## Re-execute the committed notebooks in place
 	@$(if $(wildcard $(LEDGER)),$(EXECUTE) --in-place $(LEDGER))
