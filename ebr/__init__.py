@@ -7,9 +7,12 @@
 True
 """
 
+from ebr.algorithms.budgeted import BudgetedElimination, SequentialHalving, SuccessiveRejects
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
+from ebr.algorithms.pair import ElasticPair
 from ebr.algorithms.passive import Passive
+from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sequential import SequentialRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.live.journal import JournalError
@@ -23,15 +26,20 @@ from ebr.theory.schedules import minimax_overpull, minimax_schedule, overpull
 __all__ = [
     "AggressiveElimination",
     "Bernoulli",
+    "BudgetedElimination",
     "DeltaElimination",
     "ElasticBatchRacing",
+    "ElasticPair",
     "Gaussian",
     "JournalError",
     "Passive",
+    "PausingElasticBatchRacing",
     "Point",
     "Race",
+    "SequentialHalving",
     "SequentialRacing",
     "SharpElasticBatchRacing",
+    "SuccessiveRejects",
     "minimax_overpull",
     "minimax_schedule",
     "overpull",

@@ -1,64 +1,59 @@
 """Measure the simulator's speed against yardsticks that are timed beside it, for the Makefile.
 
 The yardsticks: sequential racing as a plain Python loop, one pull at a time; the same loop compiled; and the
-bare binomial draws that `simulate` asks numpy for, without anything around them. A machine's clock wanders,
-so absolute times say little: yardstick and subject take turns, and what counts is the ratio of neighbours.
-All is done by one thread and timed in CPU seconds, which leave out what the machine does besides.
+bare draws that `simulate` asks numpy for, without anything around them. A machine's clock wanders, so
+absolute times say little: yardstick and subject take turns, and what counts is the ratio of neighbours. All
+is done by one thread and timed in CPU seconds, which leave out what the machine does besides.
+
+An algorithm that keeps what it has computed for its next race is timed *warm*, and once *cold*.
 
 Prints a table and whether each target is met (a missed one is reported, it is no error), and writes
 build/bench/bench.csv, bench.png and bench.svg.
 """
 
 import ast
+import dataclasses
 import functools
-import math
 import operator
-import random
-import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import matplotlib.pyplot as plt
-import numba
 import numpy as np
 import pandas as pd
 import papermill
+from bench_cases import (
+    DELTA,
+    EPSILON,
+    MEMORY,
+    RIVALS,
+    ROUND_BASED,
+    ROUND_BASED_RUNS,
+    SEQUENTIAL_RUNS,
+    SETUPS,
+)
+from bench_yardsticks import (
+    alternate,
+    bare_draws,
+    compiled_loop,
+    number_of_pulls,
+    peak_memory,
+    plain_loop,
+    recorded_draws,
+    timed,
+)
 from compendium import figures
 from matplotlib.axes import Axes
 
 import ebr
-from ebr.algorithms.game import Algorithm
-from ebr.arrays import FloatArray, IntArray
-from ebr.simulation import simulate
 from ebr.theory.problems import Problem
 
 FOLDER = Path("build/bench")
-EPSILON = DELTA = 0.01
 NOTEBOOK = papermill.inspect_notebook("notebooks/07-simulations.ipynb")
 GRID = sorted(ast.literal_eval(NOTEBOOK["epsilons"]["default"]), reverse=True)  # Figure 2's ε
-SEQUENTIAL_RUNS, ROUND_BASED_RUNS = 100, 1000
-SETUPS: dict[str, Problem] = {"Setup 1": ebr.setup_1(), "Setup 2": ebr.setup_2()}
-ROUND_BASED: dict[str, Algorithm] = {
-    "EBR, T = 1": ebr.ElasticBatchRacing(1, EPSILON, DELTA),
-    "EBR, T = 15": ebr.ElasticBatchRacing(15, EPSILON, DELTA),
-    "EBR, T = 50": ebr.ElasticBatchRacing(50, EPSILON, DELTA),
-    "kδER, T = 15": ebr.DeltaElimination(15, EPSILON, DELTA),
-    "AE, T = 15": ebr.AggressiveElimination(15, EPSILON, DELTA),
-    "Passive": ebr.Passive(EPSILON, DELTA),
-}
-MEMORY = [
-    ("Sequential", "Setup 2, ε = 0.001", "ebr.SequentialRacing(0.001, 0.01), ebr.setup_2(), 100"),
-    ("EBR, T = 15", "Setup 1, ε = 0.01", "ebr.ElasticBatchRacing(15, 0.01, 0.01), ebr.setup_1(), 1000"),
-    (
-        "EBR, T = 15",
-        "Setup 1, ε = 0.01, n = 100,000",
-        "ebr.ElasticBatchRacing(15, 0.01, 0.01), ebr.setup_1(100_000), 100",
-    ),
-]
 SUMS = [  # of the sequential points: the label, the setups and the largest ε
     ("Setup 1, all ε", ["Setup 1"], 1.0),
     ("Setup 1, ε ≤ 0.1", ["Setup 1"], 0.1),
@@ -68,15 +63,16 @@ SUMS = [  # of the sequential points: the label, the setups and the largest ε
 ]
 
 RATE, PLAIN, COMPILED = "pulls/s", "× plain loop", "× compiled loop"
-BARE, EXPONENT, PEAK = "time / bare draws", "growth exponent", "peak MiB"
+BARE, COLD, EXPONENT, PEAK = "time / bare draws", "cold", "growth exponent", "peak MiB"
 CASE = ["algorithm", "problem", "runs"]
-COLUMNS = [*CASE, RATE, PLAIN, COMPILED, BARE, EXPONENT, PEAK]
+COLUMNS = [*CASE, RATE, PLAIN, COMPILED, BARE, COLD, EXPONENT, PEAK]
 FORMATS: dict[str, Callable[[float], str]] = {
     "runs": "{:.0f}".format,
     RATE: "{:.2e}".format,
     PLAIN: "{:.2f}".format,
     COMPILED: "{:.2f}".format,
     BARE: "{:.2f}".format,
+    COLD: "{:.1f}".format,
     EXPONENT: "{:.2f}".format,
     PEAK: "{:.0f}".format,
 }
@@ -91,12 +87,13 @@ MEMORY_LIMIT = 1024  # MiB
 def main() -> None:
     """Measure, print, draw."""
     started = time.perf_counter()
-    memory = [peak_memory(*case) for case in MEMORY]
+    memory = [memory_row(*case) for case in MEMORY]
     warm_up()
     round_based = pd.DataFrame([round_based_row(label, name) for label in ROUND_BASED for name in SETUPS])
+    rivals = pd.DataFrame([rival_row(label, name) for label in RIVALS for name in SETUPS])
     points = pd.DataFrame([sequential_point(name, epsilon) for name in SETUPS for epsilon in GRID])
     sums = pd.DataFrame([sum_of_points(points, *choice) for choice in SUMS])
-    table = pd.concat([yardsticks(sums), points, sums, round_based, pd.DataFrame(memory)])
+    table = pd.concat([yardsticks(sums), points, sums, round_based, rivals, pd.DataFrame(memory)])
     table = table.groupby(CASE, sort=False, dropna=False, as_index=False).first()[COLUMNS]
     print(table.to_string(index=False, formatters=FORMATS, na_rep=""))
     targets = verdicts(points, sums, round_based, memory)
@@ -108,109 +105,10 @@ def main() -> None:
     progress(f"Written: {FOLDER}/bench.csv, .png and .svg, in {time.perf_counter() - started:.0f} s.")
 
 
-def race(means: Any, sums: Any, epsilon: float, delta: float, seed: int) -> int:
-    """Race sequentially, one pull at a time, and count the pulls: `SequentialRacing` as one would write it.
-
-    Plain with lists, compiled with arrays: the first k entries are the survivors'. `sums` starts at zero;
-    both are overwritten. As `math` is cheaper than numpy for single numbers, the deviation is spelt out.
-    """
-    random.seed(seed)
-    n = k = len(means)
-    omega = math.sqrt(delta / (6 * n))
-    pulls = sweep = 0
-    while True:
-        sweep += 1
-        pulls += k
-        first = second = -1.0
-        for i in range(k):
-            if random.random() < means[i]:
-                sums[i] += 1.0
-            if sums[i] > first:
-                second = first
-                first = sums[i]
-            elif sums[i] > second:
-                second = sums[i]
-        width = 4 * math.sqrt(sweep * math.log(math.log2(2 * sweep) / omega))  # 2τD(τ) with σ = ½
-        least = first - max(width - epsilon / n * sweep, 0.0)
-        kept = 0
-        for i in range(k):
-            if sums[i] >= least:
-                means[kept] = means[i]
-                sums[kept] = sums[i]
-                kept += 1
-        k = kept
-        if k == 1 or first - second >= width - epsilon * sweep:
-            return pulls
-
-
-compiled_race = numba.njit(race)
-
-
-def plain_loop() -> int:
-    """Pulls of the plain loop, which is slow: a few runs of the easiest point of the grid."""
-    means = SETUPS["Setup 1"].means.tolist()
-    return sum(race(means.copy(), [0.0] * len(means), GRID[0], DELTA, seed) for seed in range(10))
-
-
-def compiled_loop(problem: Problem, epsilon: float, runs: int) -> int:
-    """Pulls of the compiled loop."""
-    zeros = np.zeros(problem.n_arms)
-    loops = (compiled_race(problem.means.copy(), zeros.copy(), epsilon, DELTA, seed) for seed in range(runs))
-    return sum(loops)
-
-
-Draws = list[tuple[IntArray, FloatArray]]
-
-
-def recorded_draws(algorithm: Algorithm, problem: Problem, runs: int) -> Draws:
-    """The pulls and means of every draw that one `simulate` makes, in the memory order that it makes them."""
-    draws: Draws = []
-    original = simulate.draw_sums
-
-    @functools.wraps(original)  # its attributes as well: simulate asks for the dispatch
-    def spy(problem: Problem, arms: Any, pulls: IntArray, generator: np.random.Generator) -> Any:
-        draws.append((pulls.copy(order="K"), problem.means[arms, None]))
-        return original(problem, arms, pulls, generator)
-
-    with mock.patch.object(simulate, "draw_sums", spy):
-        ebr.simulate(algorithm, problem, runs)
-    return draws
-
-
-def number_of_pulls(draws: Draws) -> int:
-    """All pulls that were asked for."""
-    return sum(int(pulls.sum()) for pulls, _ in draws)
-
-
-def bare_draws(draws: Draws, generator: np.random.Generator) -> None:
-    """Nothing but the draws."""
-    for pulls, means in draws:
-        generator.binomial(pulls, means)
-
-
-def alternate(
-    actions: list[Callable[[], Any]], least: int, most: int, seconds: float
-) -> tuple[FloatArray, list[Any]]:
-    """Do things in turn, over and over: the seconds that each takes in each turn, and the last results."""
-    turns: list[tuple[float, ...]] = []
-    started = time.process_time()
-    while len(turns) < least or (len(turns) < most and time.process_time() - started < seconds):
-        times, results = zip(*(timed(action) for action in actions), strict=True)
-        turns.append(times)
-    return np.transpose(turns), list(results)
-
-
-def timed(action: Callable[[], Any]) -> tuple[float, Any]:
-    """How many seconds something takes, and what it returns."""
-    started = time.process_time()
-    result = action()
-    return time.process_time() - started, result
-
-
 def warm_up() -> None:
     """Compile the loop, and let numpy load what it loads at first use."""
     progress("compiling the loop")
-    compiled_loop(SETUPS["Setup 1"], GRID[0], 1)
+    compiled_loop(SETUPS["Setup 1"], GRID[0], DELTA, 1)
     ebr.simulate(ebr.SequentialRacing(GRID[0], DELTA), SETUPS["Setup 1"], 10)
 
 
@@ -221,12 +119,13 @@ def sequential_point(name: str, epsilon: float) -> dict[str, Any]:
     draws = recorded_draws(algorithm, problem, runs)
     pulls = number_of_pulls(draws)
     loops = min(max(1, round(2e7 * runs / pulls)), runs)  # a third of a second
-    compiled = functools.partial(compiled_loop, problem, epsilon, loops)
+    compiled = functools.partial(compiled_loop, problem, epsilon, DELTA, loops)
+    plain = functools.partial(plain_loop, SETUPS["Setup 1"], GRID[0], DELTA, 10)  # slow: the easiest point
     simulate = functools.partial(ebr.simulate, algorithm, problem, runs)
-    bare = functools.partial(bare_draws, draws, np.random.default_rng(0))
+    bare = functools.partial(bare_draws, problem, draws, np.random.default_rng(0))
     least = 2 if (name, epsilon) == ("Setup 2", 0.001) else 1  # that one has a target of its own
-    times, results = alternate([compiled, simulate, compiled, plain_loop, bare], least, 9, seconds=1.5)
-    before, seconds, after, plain, bare_seconds = times
+    times, results = alternate([compiled, simulate, compiled, plain, bare], least, 9, seconds=1.5)
+    before, seconds, after, plain_seconds, bare_seconds = times
     return {
         "algorithm": "Sequential",
         "problem": f"{name}, ε = {epsilon}",
@@ -235,7 +134,7 @@ def sequential_point(name: str, epsilon: float) -> dict[str, Any]:
         "runs": runs,
         "pulls": pulls,
         RATE: pulls / np.median(seconds),
-        PLAIN: np.median(plain / seconds) * pulls / results[3],
+        PLAIN: np.median(plain_seconds / seconds) * pulls / results[3],
         COMPILED: np.median((before + after) / seconds) * pulls / (2 * results[0]),
         BARE: np.median(seconds / bare_seconds),
     }
@@ -276,10 +175,10 @@ def yardsticks(sums: pd.DataFrame) -> pd.DataFrame:
 def round_based_row(label: str, name: str) -> dict[str, Any]:
     """Time a round-based algorithm, in turn with its bare draws."""
     progress(f"{label}, {name}")
-    algorithm, problem = ROUND_BASED[label], SETUPS[name]
-    draws = recorded_draws(algorithm, problem, ROUND_BASED_RUNS)
-    simulate = functools.partial(ebr.simulate, algorithm, problem, ROUND_BASED_RUNS)
-    bare = functools.partial(bare_draws, draws, np.random.default_rng(0))
+    case, problem = ROUND_BASED[label], ROUND_BASED[label].problems[name]
+    draws = recorded_draws(case.algorithm, problem, ROUND_BASED_RUNS)
+    simulate = functools.partial(ebr.simulate, case.algorithm, problem, ROUND_BASED_RUNS)
+    bare = functools.partial(bare_draws, problem, draws, np.random.default_rng(0))
     (seconds, bare_seconds), _ = alternate([simulate, bare], 5, 101, seconds=1.5)
     return {
         "algorithm": label,
@@ -288,23 +187,40 @@ def round_based_row(label: str, name: str) -> dict[str, Any]:
         "runs": ROUND_BASED_RUNS,
         RATE: number_of_pulls(draws) / np.median(seconds),
         BARE: np.median(seconds / bare_seconds),
+        COLD: cold_seconds(case.algorithm, problem) / np.median(bare_seconds) if case.remembers else np.nan,
     }
 
 
-def peak_memory(label: str, problem: str, arguments: str) -> dict[str, Any]:
-    """The most memory that a process which simulates this case has held, in MiB."""
+def cold_seconds(algorithm: Any, problem: Problem) -> float:
+    """The time of a first race, of an algorithm like this one that has not raced yet: δ is a hair smaller."""
+    alike = (dataclasses.replace(algorithm, delta=DELTA * (1 - 1e-9 * number)) for number in (1, 2, 3))
+    races = (functools.partial(ebr.simulate, one, problem, ROUND_BASED_RUNS) for one in alike)
+    return float(np.median([timed(race)[0] for race in races]))
+
+
+def rival_row(label: str, name: str) -> dict[str, Any]:
+    """Time a rival, in turn with the compiled loop on the Bernoulli problem of the same means."""
+    progress(f"{label}, {name}")
+    problems, runs, rival = RIVALS[label]
+    race = functools.partial(rival, problems[name], runs)
+    race()  # compiles what it compiles
+    compiled = functools.partial(compiled_loop, SETUPS[name], EPSILON, DELTA, 1)
+    (before, seconds), (loop_pulls, table) = alternate([compiled, race], 2, 25, seconds=1.0)
+    pulls = table["pulls"].sum()
+    return {
+        "algorithm": label,
+        "problem": name,
+        "runs": runs,
+        RATE: pulls / np.median(seconds),
+        COMPILED: np.median(before / seconds) * pulls / loop_pulls,
+    }
+
+
+def memory_row(label: str, problem: str, arguments: str) -> dict[str, Any]:
+    """The most memory that a case needs."""
     progress(f"memory of {label}, {problem}")
-    case = f"import ebr; ebr.simulate({arguments})"
-    # A child starts with its parent's peak on its account, so a bare interpreter stands in between.
-    report = (
-        "import resource, subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True); "
-        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
-    )
-    command = [sys.executable, "-c", report, case]
-    peak = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes there, kilobytes elsewhere
     runs = int(arguments.rpartition(",")[2])
-    return {"algorithm": label, "problem": problem, "runs": runs, PEAK: peak / unit}
+    return {"algorithm": label, "problem": problem, "runs": runs, PEAK: peak_memory(arguments)}
 
 
 def verdicts(
@@ -319,7 +235,8 @@ def verdicts(
     ]
     for problem in ("Setup 1, ε ≤ 0.1", "Setup 2, ε ≤ 0.1"):
         rows.append((f"Sequential, {problem}: {EXPONENT}", "≤", LARGEST_EXPONENT, growth[problem]))
-    for row in round_based.to_dict("records"):
+    with_target = [label for label, case in ROUND_BASED.items() if case.has_target]
+    for row in round_based[round_based["algorithm"].isin(with_target)].to_dict("records"):
         rows.append((f"{row['algorithm']}, {row['setup']}: {BARE}", "≤", OVERHEAD, row[BARE]))
     for case in memory:
         rows.append((f"{case['algorithm']}, {case['problem']}: {PEAK}", "<", MEMORY_LIMIT, case[PEAK]))
@@ -359,18 +276,18 @@ def draw_growth(axes: Axes, points: pd.DataFrame, exponents: "pd.Series[float]")
 
 
 def draw_overhead(axes: Axes, round_based: pd.DataFrame) -> None:
-    """Bars of simulation time over bare draws, against the target."""
+    """Simulation time over bare draws, against the target."""
     table = round_based.pivot_table(index="algorithm", columns="setup", values=BARE).loc[list(ROUND_BASED)]
-    height = 0.38
     for number, name in enumerate(table):
-        places = np.arange(len(table)) + (number - 0.5) * height
-        axes.barh(places, table[name], height, label=name)
+        axes.plot(table[name], np.arange(len(table)), "os"[number], label=name)
     axes.axvline(OVERHEAD, color="black", linewidth=0.8, linestyle="--", label="target")
     axes.set_yticks(range(len(table)), table.index)
     axes.invert_yaxis()
-    axes.grid(visible=False, axis="y")
+    axes.set_xscale("log")
+    axes.set_xticks([1, 1.5, 3, 10, 30], ["1", "1.5", "3", "10", "30"], minor=False)
+    axes.minorticks_off()
     axes.set(xlabel="time / time of the bare draws", title=f"Round-based, {ROUND_BASED_RUNS:,} runs")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3)  # clear of the bars
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=3)  # clear of the marks
 
 
 def progress(text: str) -> None:

@@ -2,16 +2,17 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots
+from ebr.algorithms.game import Game, Known, Lots, check_places, spelled
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import deviation
-from ebr.validation import check_fields, count
+from ebr.validation import check_fields, count, whole
 
 __all__ = ["ElasticBatchRacing"]
 
@@ -41,6 +42,9 @@ class ElasticBatchRacing:
         "last round" recommends the best empirical mean among the arms pulled last, S_T, as printed;
         "after it" among those that also survive the last elimination, S_{T+1}, which is empty at T = 1:
         the arm is then −1, none.
+    k
+        How many arms to find, fewer than there are: the paper's is 1. With k > 1 all that are recommended are
+        within ε of the k-th best. Only the default `lone_survivor` and `returned_from` are defined then.
 
     Notes
     -----
@@ -50,6 +54,11 @@ class ElasticBatchRacing:
     n = T = 2 the first, whenever ε > 0.27. With σ² in the schedule and n, T ≥ 2 it comes only when the
     ceilings have brought the last count, ⌈80σ² log(nT/δ) ε^{−2}⌉, already. The leader is therefore kept
     ("last round"); it is the arm that the argmax over S_T returns, so no recommendation changes.
+
+    *The k best*, of which the paper says that its ideas carry over. With k′ places still open, an arm is
+    dropped if its upper bound lies below the k′-th best lower bound of the undecided arms + ε/(n∧T), accepted
+    if its lower bound lies above the (k′+1)-th best upper bound − ε/(n∧T), and pulled no more in either case.
+    Pull counts and intervals do not depend on k.
     """
 
     deadline: int
@@ -59,7 +68,9 @@ class ElasticBatchRacing:
     schedule: str = "scaled"
     lone_survivor: str = "stops"
     returned_from: str = "last round"
+    k: int = 1
     one_pull_a_round: ClassVar[bool] = False
+    __repr__ = spelled
 
     def __post_init__(self) -> None:
         check_fields(
@@ -67,7 +78,11 @@ class ElasticBatchRacing:
             schedule=("scaled", "printed"),
             lone_survivor=("stops", "pulled again"),
             returned_from=("last round", "after it"),
+            k=partial(whole, at_least=1),
         )
+        for name, default in {"lone_survivor": "stops", "returned_from": "last round"}.items():
+            if self.k > 1 and vars(self)[name] != default:
+                raise ValueError(f"{name} must be {default!r} for k > 1, got {vars(self)[name]!r}")
 
     def pulls_by_round(self, n_arms: int) -> IntArray:
         """⌈80σ² log(nT/δ) ε^{−2t/T}⌉ for t = 1 … T: a survivor's pulls, all told, after each round."""
@@ -90,8 +105,9 @@ class ElasticBatchRacing:
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
+        check_places(self.k, n_arms)
         slack = self.slack(n_arms)
-        survivors = Survivors(n_arms, replicates)  # S_1, which the paper calls S_0
+        survivors = Survivors(n_arms, replicates, self.k)  # S_1, which the paper calls S_0
         pulled = 0
         for target in self.pulls_by_round(n_arms):
             if target > pulled:  # the ceiling may leave a round without a new pull: nothing to ask for
@@ -100,7 +116,10 @@ class ElasticBatchRacing:
             before = survivors.size() if self.lone_survivor == "pulled again" else None
             # R_t: U_i < max L_j + ε/(n∧T), that is, more than 2D − ε/(n∧T) behind the leader.
             reach = pulled * (2 * self.deviation(pulled, n_arms) - slack)
-            survivors.drop(np.maximum(reach, 0) if self.returned_from == "last round" else reach)
+            reach = np.maximum(reach, 0) if self.returned_from == "last round" else reach
+            survivors.drop(reach)
+            if self.k > 1:  # A_t: L_i > U_j − ε/(n∧T) for the (k′+1)-th j; the last that are left go together
+                survivors.accept(reach)
             survivors.end((survivors.size() if before is None else before) <= 1)
             if not survivors.running.any():
                 break

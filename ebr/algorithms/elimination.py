@@ -2,14 +2,15 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots, no_interval
+from ebr.algorithms.game import Game, Known, Lots, check_places, no_interval, spelled
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import iterated_log
-from ebr.validation import check_fields, count
+from ebr.validation import check_fields, count, whole
 
 __all__ = ["AggressiveElimination", "DeltaElimination"]
 
@@ -63,8 +64,8 @@ class AggressiveElimination:
 class Constants(NamedTuple):
     """What the pseudo-code and the released code of kδER differ in, β₁ aside.
 
-    δ_{r+1} = δ/(later · 2^r), log(later · 2^T/δ) in round T, log(again · |S′|/δ) for S′; and whether the race
-    ends at once when one arm alone is left, set aside.
+    δ_{r+1} = δ/(later · 2^r), log(later · k 2^T/δ) in round T, log(again · |S′|/δ) for S′; and whether the
+    race ends at once when nobody is left but k arms, set aside.
     """
 
     later: float
@@ -78,17 +79,18 @@ DELTA_ELIMINATION_CONSTANT = 57  # the paper's appendix: Q = 57/ε² makes kδER
 
 @dataclass(frozen=True)
 class DeltaElimination:
-    """kδER, top-k δ-elimination with limited rounds (Jin, Shi, Xiao and Chen, NeurIPS 2019), for k = 1.
+    """kδER, top-k δ-elimination with limited rounds (Jin, Shi, Xiao and Chen, NeurIPS 2019).
 
-    Q = 57/ε², δ₁ = δ/4, β₁ = 1 + ilog^{(T)}_{1/δ}(n). In round r < T every arm of S_r is pulled
-    β_r Q log(1/δ_r) times, afresh; one arm is drawn by lot from the best ⌈x/2⌉, x = δ_r^{β_r} |S_r|, and set
-    aside in S′; the best ⌈2x⌉ without it are S_{r+1}; β_{r+1} = β_r |S_r|/(2|S_{r+1}|), δ_{r+1} = δ/(2·2^r).
-    In round T the arms of S_T are pulled β_T Q log(2·2^T/δ) times, those of S′ Q log(4|S′|/δ) times, and the
-    best empirical mean among them is returned. When S_{r+1} is empty the last round follows at once.
+    Q = 57/ε², δ₁ = δ/4, β₁ = 1 + ilog^{(T)}_{k/δ}(n). In round r < T every arm of S_r is pulled
+    β_r Q log(k/δ_r) times, afresh; with k′ = k ∧ |S_r| and x = (δ_r/k)^{β_r} |S_r|, k′ arms are drawn by lot
+    from the best ⌈x/2⌉ + k′ − 1 and set aside in S′; the best ⌈2x⌉ + k′ − 1 without them are S_{r+1};
+    β_{r+1} = β_r |S_r|/(2|S_{r+1}|), δ_{r+1} = δ/(2·2^r). In round T the arms of S_T are pulled
+    β_T Q log(2k 2^T/δ) times, those of S′ Q log(4|S′|/δ) times, and the k best empirical means among them are
+    returned. When S_{r+1} is empty the last round follows at once.
 
     `constants` is "published" (the above) or "released", the authors' code:
-    β₁ = 1 + ilog^{(T)}(n)/log(1/δ) if that fraction is at least 1 and else 1, δ_{r+1} = δ/(8·2^r),
-    log(8·2^T/δ), log(2|S′|/δ), and the end at once when S_{r+1} is empty and one arm is set aside.
+    β₁ = 1 + ilog^{(T)}(n)/log(k/δ) if that fraction is at least 1 and else 1, δ_{r+1} = δ/(8·2^r),
+    log(8k 2^T/δ), log(2|S′|/δ), and the end at once when S_{r+1} is empty and k arms are set aside.
 
     ilog to the base b is read as ilog^{(0)}(a) = a, ilog^{(r)}(a) = max(log_b ilog^{(r−1)}(a), 1).
     """
@@ -97,11 +99,13 @@ class DeltaElimination:
     epsilon: float
     delta: float
     constants: str = "published"
+    k: int = 1
     sigma: ClassVar[float] = 0.5  # its source is about rewards in [0, 1]
     one_pull_a_round: ClassVar[bool] = False
+    __repr__ = spelled
 
     def __post_init__(self) -> None:
-        check_fields(self, constants=tuple(CONSTANTS))
+        check_fields(self, constants=tuple(CONSTANTS), k=partial(whole, at_least=1))
 
     def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
         """None: the means are compared without intervals."""
@@ -111,27 +115,30 @@ class DeltaElimination:
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Eliminate; the lots are drawn from the generator. |S_r| does not depend on the rewards."""
+        check_places(self.k, n_arms)
         generator = generator or np.random.default_rng()
         constants = CONSTANTS[self.constants]
         per_arm = DELTA_ELIMINATION_CONSTANT / self.epsilon**2  # Q
         survivors = np.tile(np.arange(n_arms), (replicates, 1))  # S_r
         aside = np.empty((replicates, 0), dtype=np.int64)  # S′
-        beta, delta, log_term = self._first_factor(n_arms), self.delta / 4, math.log(4 / self.delta)
+        beta, delta, log_term = self._first_factor(n_arms), self.delta / 4, math.log(4 * self.k / self.delta)
         for r in range(1, self.deadline):
             sums = yield _pulls_of(survivors, count(beta * per_arm * log_term), n_arms)
             size = survivors.shape[1]
-            share = delta**beta * size  # x
-            best = _best(survivors, sums, max(1, math.ceil(2 * share)))
-            lot = generator.integers(max(1, math.ceil(share / 2)), size=(replicates, 1))
-            aside = np.hstack([aside, np.take_along_axis(best, lot, axis=1)])
-            survivors = best[np.arange(best.shape[1]) != lot].reshape(replicates, -1)
+            share, drawn = (delta / self.k) ** beta * size, min(self.k, size)  # x and k′
+            pool, kept = (min(size, max(1, math.ceil(x)) + drawn - 1) for x in (share / 2, 2 * share))
+            best = _best(survivors, sums, kept)
+            lots = _lots(generator, replicates, pool, drawn)
+            aside = np.hstack([aside, np.take_along_axis(best, lots, axis=1)])
+            left = (np.arange(kept) != lots[:, :, None]).all(axis=1)
+            survivors = best[left].reshape(replicates, -1)
             if survivors.shape[1] == 0:
                 break
             beta *= size / (2 * survivors.shape[1])
             delta = math.ldexp(self.delta / constants.later, -r)
             log_term = self._log_term(constants.later, r)
-        if constants.ends_at_once and survivors.shape[1] == 0 and aside.shape[1] == 1:
-            return aside[:, 0]
+        if constants.ends_at_once and survivors.shape[1] == 0 and aside.shape[1] == self.k:
+            return aside[:, 0] if self.k == 1 else np.sort(aside, axis=1)
         last = self._log_term(constants.later, self.deadline)
         pulls = _pulls_of(survivors, count(beta * per_arm * last), n_arms)
         if aside.shape[1]:
@@ -140,17 +147,19 @@ class DeltaElimination:
         sums = yield pulls
         finalists = np.sort(np.hstack([survivors, aside]), axis=1)
         totals, counts = (np.take_along_axis(table, finalists, axis=1) for table in (sums, pulls))
-        return np.take_along_axis(finalists, (totals / counts).argmax(axis=1)[:, None], axis=1)[:, 0]
+        chosen = np.argsort(-totals / counts, axis=1, kind="stable")[:, : self.k]
+        arms = np.take_along_axis(finalists, np.sort(chosen, axis=1), axis=1)
+        return np.asarray(arms[:, 0] if self.k == 1 else arms)
 
     def _log_term(self, factor: float, halvings: int) -> float:
-        """log(c 2^r/δ), also where 2^r itself is too large for a number."""
-        return math.log(factor / self.delta) + halvings * math.log(2)
+        """log(c k 2^r/δ), also where 2^r itself is too large for a number."""
+        return math.log(factor * self.k / self.delta) + halvings * math.log(2)
 
     def _first_factor(self, n_arms: int) -> float:
         """β₁."""
         if self.constants == "published":
-            return 1 + iterated_log(self.deadline, n_arms, base=1 / self.delta)
-        fraction = iterated_log(self.deadline, n_arms) / math.log(1 / self.delta)
+            return 1 + iterated_log(self.deadline, n_arms, base=self.k / self.delta)
+        fraction = iterated_log(self.deadline, n_arms) / math.log(self.k / self.delta)
         return 1 + fraction if fraction >= 1 else 1.0
 
 
@@ -162,6 +171,13 @@ def _pulls_of(arms: IntArray, pulls: int, n_arms: int) -> IntArray:
     else:
         np.put_along_axis(table, arms, pulls, axis=1)
     return table
+
+
+def _lots(generator: np.random.Generator, replicates: int, pool: int, drawn: int) -> IntArray:
+    """Draw so many different places of the first `pool`, each subset as likely as every other."""
+    if drawn == 1:
+        return np.asarray(generator.integers(pool, size=(replicates, 1)))
+    return np.asarray(generator.random((replicates, pool)).argsort(axis=1)[:, :drawn])
 
 
 def _best(arms: IntArray, sums: FloatArray, kept: int) -> IntArray:

@@ -1,23 +1,43 @@
 """What an algorithm is: a coroutine that asks for pulls, is sent sums of rewards, and returns arms."""
 
+import warnings
 from collections.abc import Callable, Generator
-from typing import NamedTuple, Protocol, runtime_checkable
+from dataclasses import fields
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
+from ebr.validation import whole
 
-__all__ = ["REWARDS", "Algorithm", "Game", "Known", "Lots", "Turn", "advance", "drive", "no_interval"]
+__all__ = [
+    "IN_UNIT",
+    "REWARDS",
+    "Algorithm",
+    "Game",
+    "Known",
+    "Lots",
+    "Turn",
+    "advance",
+    "check_known",
+    "check_places",
+    "drive",
+    "no_interval",
+    "spelled",
+]
 
-# What may be known of the rewards: that they lie in [0, 1], that they are normal with the algorithm's σ, or
-# only that they are σ-sub-Gaussian.
-REWARDS = ("bounded", "Gaussian", "sub-Gaussian")
+# What may be known of the rewards: that they are 0 and 1, that they lie in [0, 1], that they are normal with
+# the algorithm's σ, or only that they are σ-sub-Gaussian.
+REWARDS = ("Bernoulli", "bounded", "Gaussian", "sub-Gaussian")
+IN_UNIT = ("Bernoulli", "bounded")  # those of them that say that rewards lie in [0, 1]
+UNSAID = {"k": 1, "looks": "joint"}  # parameters that algorithms did not have from the first
 Known = str | None  # one of them; None, where nothing is said, is the last
 Lots = np.random.Generator | None
 
 # What an algorithm plays: it yields how often to pull each arm in the coming round (replicates × arms, a
 # row of zeros for a replicate that has ended), is sent the sums of the rewards, and returns the arm that
-# it recommends for each replicate.
+# it recommends for each replicate; or, if it looks for the k > 1 best, k different arms (replicates × k), in
+# the order of their numbers.
 Game = Generator[IntArray, FloatArray, IntArray]
 
 
@@ -87,3 +107,29 @@ def drive(game: Game, respond: Callable[[IntArray], FloatArray]) -> IntArray:
 def no_interval(pulls: IntArray) -> FloatArray:
     """The deviation of an algorithm that compares means and has no confidence intervals."""
     return np.full(np.shape(pulls), np.nan)
+
+
+def check_known(assumed: Known, told: Known) -> None:
+    """Raise ValueError if rewards are not what an algorithm is told to assume; warn where that voids it."""
+    if assumed in IN_UNIT and told not in (*IN_UNIT, None):
+        raise ValueError(f"rewards must not be {assumed!r} for {told} rewards, which have no bounds")
+    if assumed == "Bernoulli" and told == "bounded":
+        raise ValueError("rewards must not be 'Bernoulli' for bounded rewards, which need not be 0 and 1")
+    if assumed == "Gaussian" and told in IN_UNIT:
+        warnings.warn("the rewards are not Gaussian: the algorithm's guarantee is void", stacklevel=3)
+
+
+def check_places(k: int, n_arms: int) -> None:
+    """Raise ValueError unless k of n arms can be told from the others: 1 ≤ k < n."""
+    if not whole("k", k, 1) < n_arms:
+        raise ValueError(f"k must lie in 1 … {n_arms - 1}, below the number of arms, got {k}")
+
+
+def spelled(algorithm: Any) -> str:
+    """The repr of a dataclass that has learned to find the k best, or looks; the defaults go without saying.
+
+    Simulations are seeded by it: what was raced before there was a k is still the same race.
+    """
+    values = {field.name: getattr(algorithm, field.name) for field in fields(algorithm)}
+    said = (f"{name}={value!r}" for name, value in values.items() if (name, value) not in UNSAID.items())
+    return f"{type(algorithm).__qualname__}({', '.join(said)})"

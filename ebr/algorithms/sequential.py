@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots
+from ebr.algorithms.game import IN_UNIT, Game, Known, Lots
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.confidence import sequential_deviation
@@ -78,7 +78,7 @@ class SequentialRacing:
             # A certified leader: L_1 ≥ U_i − ε. As ε > η, this is so too when all the others are dropped.
             ended = lead >= width - self.epsilon * sweeps if self.end == "certified" else lead > reach
             survivors.end(ended)
-            if rewards == "bounded":
+            if rewards in IN_UNIT:
                 undecided = _certain_sweeps(sweeps, width, survivors.first - survivors.last(), slack)
                 if self.end == "certified":
                     until_end = _certain_sweeps(sweeps, width, np.minimum(lead, sweeps), self.epsilon)

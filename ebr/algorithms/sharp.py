@@ -1,19 +1,21 @@
 """Sharp Elastic Batch Racing: Algorithm 1's race, decided by concentration of differences."""
 
 import math
-import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import gammainccinv, ndtri
 
-from ebr.algorithms.game import REWARDS, Game, Known, Lots
+from ebr.algorithms.game import IN_UNIT, REWARDS, Game, Known, Lots, check_known, check_places, spelled
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.theory.boundaries import planned_looks
 from ebr.theory.confidence import fixed_count_deviation
 from ebr.theory.divergence import pair_divergence, pair_threshold
-from ebr.validation import check_fields, count, one_of, positive
+from ebr.theory.selection import bechhofer_distance
+from ebr.validation import check_fields, count, one_of, positive, whole
 
 __all__ = ["SharpElasticBatchRacing"]
 
@@ -36,18 +38,36 @@ class SharpElasticBatchRacing:
     sigma
         The rewards are σ-sub-Gaussian; ½ for rewards in [0, 1].
     rewards
-        "sub-Gaussian": L_t = log((n−1)/δ_t), Chernoff's bound. "Gaussian": N(μ, σ²) rewards, L_t = z²/2
-        with the normal quantile z at (n−1)/δ_t. "bounded": rewards in [0, 1], Bernoulli ones for instance;
-        means are compared by a likelihood ratio, which pays where they are near 0 or 1. `None`: what
+        "sub-Gaussian": L_t = log((n−1)/δ_t), Chernoff's bound. "Gaussian": N(μ, σ²) rewards, L_t = z_t²/2
+        with boundaries z_t from the joint law of rounds and arms. "bounded" or "Bernoulli": rewards in
+        [0, 1]; means are compared by a likelihood ratio, which pays where they are near 0 or 1. `None`: what
         the problem says, and "sub-Gaussian" if it says nothing.
     start
         w_0. The default, ½, is half the largest gap that there can be; 1 gives the paper's ε^{−2t/T}.
     split
         How δ is shared among the rounds: "late", δ_t ∝ 1/w_t, or "equal", δ/T each.
+    k
+        How many arms to find, fewer than there are. With k > 1 all that are recommended are within ε of the
+        k-th best. There are then k(n−k) pairs of arms to tell apart in place of n−1.
+    looks
+        How the rounds of Gaussian rewards are taken together: by their "joint" law, or by a "union" over
+        them and the pairs, L_t = z²/2 with the normal quantile z at (n−1)/δ_t, as journals of before have it.
 
     Notes
     -----
+    *The k best.* With k′ places still open, an arm is dropped if it is more than the width behind the k′-th
+    of the undecided ones, and accepted if it is more than the width ahead of the next, the (k′+1)-th; the
+    race ends when these two are more than the width less ε apart. An accepted arm is pulled no more.
+
     `start=1, split="equal"` has the paper's own schedule but for its constant: b_t ∝ ε^{−2t/T}.
+
+    *Gaussian rewards.* The race is right if no arm i is ever too far ahead of the best arm, 1, for its gap:
+    μ̂_i − μ̂_1 + Δ_i ≤ w̄_t at every look, w̄_t = σ z_t √(2/b_t) the width. The left side is noise, whatever
+    Δ_i is, so one boundary serves all: arm 1 is dropped only if the leader is ahead of it by more than w̄_t,
+    though Δ ≥ 0; an arm with Δ_i ≥ ε is certified only if it is ahead by more than w̄_t − ε; and at the last
+    look, where w̄ ≤ ε, it leads only if the noise exceeds ε. Over the looks the noise is a Brownian motion:
+    what must be paid from δ_t is that some arm's *first* exceeds w̄_t at look t. b_t is the least count at
+    which δ_t pays for the width w_t, or hardly more; with T = 1 it is Bechhofer's.
     """
 
     deadline: int
@@ -57,14 +77,23 @@ class SharpElasticBatchRacing:
     rewards: str | None = None
     start: float = 0.5
     split: str = "late"
+    k: int = 1
+    looks: str = "joint"
     one_pull_a_round: ClassVar[bool] = False
+    __repr__ = spelled
 
     def __post_init__(self) -> None:
-        check_fields(self, start=positive, split=("late", "equal"))
+        check_fields(
+            self,
+            start=positive,
+            split=("late", "equal"),
+            looks=("joint", "union"),
+            k=partial(whole, at_least=1),
+        )
         if self.rewards is not None:
             one_of("rewards", self.rewards, REWARDS)
-        if self.rewards == "bounded" and self.sigma < 0.5:
-            raise ValueError(f"sigma must be at least 0.5 for bounded rewards, got {self.sigma}")
+        if self.rewards in IN_UNIT and self.sigma < 0.5:
+            raise ValueError(f"sigma must be at least 0.5 for {self.rewards} rewards, got {self.sigma}")
 
     def widths(self) -> FloatArray:
         """w_t = w_0 (ε/w_0)^{t/T}, from nearly w_0 down to ε; ε throughout where w_0 is no larger."""
@@ -77,21 +106,62 @@ class SharpElasticBatchRacing:
         return np.asarray(self.delta * weights / weights.sum())
 
     def log_terms(self, n_arms: int, rewards: str | None = None) -> FloatArray:
-        """L_t: a difference of two means exceeds its expectation by w_t with δ_t/(n−1) at most."""
-        miss = self.shares() / (n_arms - 1)
+        """L_t: a difference of two means exceeds its expectation by w_t with δ_t/(n−1) at most.
+
+        For Gaussian rewards: some difference first exceeds its expectation by w_t in round t with δ_t.
+        """
+        miss = self.shares() / (self.k * (n_arms - self.k))
         model = self.model(rewards)
-        if model == "Gaussian":
+        if model == "Gaussian" and self.looks == "union":
             return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
+        if model == "Gaussian":
+            return np.asarray(self._planned(n_arms)[1] ** 2 / 2)
         if model == "bounded":  # (1+x) e^{−x} = δ_t/(n−1); at T the sign of the difference is all that counts
             return np.asarray([*gammainccinv(2, miss[:-1]), -math.log(miss[-1])])
         return -np.log(miss)
 
     def pulls_by_round(self, n_arms: int, rewards: str | None = None) -> IntArray:
-        """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T: a survivor's pulls, all told, after each round."""
+        """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T: a survivor's pulls, all told, after each round.
+
+        For Gaussian rewards z_t depends on b_t: b_t is the least count at which the width is at most w_t.
+        """
+        if self._jointly(rewards):
+            return self._planned(n_arms)[0].copy()
         pulls = np.floor(4 * self.sigma**2 * self.log_terms(n_arms, rewards) / self.widths() ** 2) + 1
         count(pulls.max())
         # As L_t may fall faster than w_t²: b_T pulls are enough to end the race, in whichever round.
         return np.asarray(np.minimum(np.maximum.accumulate(pulls), pulls[-1]), dtype=np.int64)
+
+    def _jointly(self, rewards: str | None) -> bool:
+        return self.model(rewards) == "Gaussian" and self.looks == "joint"
+
+    def _planned(self, n_arms: int) -> tuple[IntArray, FloatArray]:
+        """b_t and z_t for Gaussian rewards; of k(n−k) pairs those that share an arm are taken together."""
+        few, many = sorted((self.k, n_arms - self.k))
+        shares = self.shares() / few
+        count((bechhofer_distance(many + 1, float(shares[-1])) * self.sigma / self.epsilon) ** 2)
+        return planned_looks(tuple(self.widths().tolist()), tuple(shares.tolist()), many + 1, self.sigma)
+
+    def deciding_widths(self, n_arms: int, rewards: str | None = None) -> FloatArray:
+        """What an arm's gap is held against after each round in the cost bound: w_t.
+
+        For Gaussian rewards the width σ z √(2/b) of the last look made, which may be an earlier round's.
+        """
+        if not self._jointly(rewards):
+            return self.widths()
+        return self.width(self.pulls_by_round(n_arms, rewards), self.log_terms(n_arms, rewards))
+
+    def longest(self, n_arms: int, rewards: str | None = None) -> float:
+        """L of the cost bound in H: the largest L_t.
+
+        For Gaussian rewards the least L with b_t ≤ 4σ² L/w² + 1, w what is planned after the look before.
+        """
+        if not self._jointly(rewards):
+            return float(self.log_terms(n_arms, rewards).max())
+        pulls = self.pulls_by_round(n_arms, rewards)
+        looks = np.flatnonzero(np.diff(pulls, prepend=0))
+        planned = self.widths()[np.append(0, looks[:-1] + 1)]
+        return float(((pulls[looks] - 1) * planned**2).max() / (4 * self.sigma**2))
 
     def width(self, pulls: IntArray | int, log_term: FloatArray | float) -> FloatArray:
         """2σ √(L/b): a difference of two means of b rewards exceeds its expectation by more with e^{−L}."""
@@ -108,22 +178,24 @@ class SharpElasticBatchRacing:
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
-        if self.rewards == "bounded" and rewards not in ("bounded", None):
-            raise ValueError(f"rewards must not be 'bounded' for {rewards} rewards, which have no bounds")
-        if rewards == "bounded" and self.rewards == "Gaussian":
-            warnings.warn("the rewards are not Gaussian: the algorithm's guarantee is void", stacklevel=2)
+        check_known(self.rewards, rewards)
+        check_places(self.k, n_arms)
         log_terms = self.log_terms(n_arms, rewards)
-        survivors = Survivors(n_arms, replicates)
+        survivors = Survivors(n_arms, replicates, self.k)
         pulled = 0
         for target, log_term in zip(self.pulls_by_round(n_arms, rewards), log_terms, strict=True):
             if target == pulled:  # nothing to ask for, and no new reward to decide anything
                 continue
             survivors.add((yield survivors.pulls(target - pulled)))
             pulled = int(target)
+            # The k-th of them, and the next.
             leader, runner_up = survivors.first / pulled, survivors.second() / pulled
             # A lone survivor, whose runner-up is −∞ behind, is certified too.
             ended = self.certified(leader, runner_up, pulled, log_term, rewards)
             survivors.drop(pulled * self.reach(leader, pulled, log_term, rewards))
+            if self.k > 1:  # to be ahead of the next is to be behind it in failures
+                failing = np.clip(1 - runner_up, 0, 1)
+                survivors.accept(pulled * self.reach(failing, pulled, log_term, rewards))
             survivors.end(ended)
             if not survivors.running.any():
                 break
@@ -152,6 +224,7 @@ class SharpElasticBatchRacing:
 
         A σ below ½ says more of rewards than that they are bounded.
         """
-        if self.rewards is None and told == "bounded" and self.sigma < 0.5:
-            return "sub-Gaussian"
-        return self.rewards or told or "sub-Gaussian"
+        known = self.rewards or told or "sub-Gaussian"
+        if known in IN_UNIT:
+            return "bounded" if self.sigma >= 0.5 else "sub-Gaussian"
+        return known

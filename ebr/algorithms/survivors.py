@@ -14,25 +14,32 @@ class Survivors:
     Arrays are arms × replicates, as draws are made arm by arm, and hold only the arms that survive in
     some replicate that is still running.
 
+    Where the k best are looked for, the survivors are the undecided arms. An arm that is dropped has the sum
+    −∞, one that is accepted +∞; so the k-th of all sums is that of the last undecided arm for which there is
+    a place, whatever number of places is taken already.
+
     Attributes
     ----------
     running
         Which replicates go on.
     first
-        The largest sum in each replicate, as of the last round that it played: the leader's.
+        The k-th largest sum in each replicate, as of the last round that it played: for k = 1 the leader's.
     leader
-        Whose it is, for replicates that have ended; −1 if nobody was left.
+        Whose are the k largest, for replicates that have ended; −1 if nobody was left. For k > 1 it has k
+        columns, arms in the order of their numbers.
     """
 
-    def __init__(self, n_arms: int, replicates: int) -> None:
+    def __init__(self, n_arms: int, replicates: int, k: int = 1) -> None:
         self.running: BoolArray = np.ones(replicates, dtype=bool)
-        self.leader: IntArray = np.zeros(replicates, dtype=np.int64)
+        self.leader: IntArray = np.zeros(replicates if k == 1 else (replicates, k), dtype=np.int64)
         self.first: FloatArray = np.zeros(replicates)
+        self._second: FloatArray = np.zeros(replicates)  # for k > 1
+        self._k = k
         self._shape = (n_arms, replicates)
         self._replicates = np.arange(replicates)
         self._arms = np.arange(n_arms)
         self._alive = np.ones(self._shape, dtype=bool)
-        self._sums = np.zeros(self._shape)  # −∞ for an arm that is dropped
+        self._sums = np.zeros(self._shape)  # −∞ for an arm that is dropped, ∞ for one that is accepted
 
     def pulls(self, each: IntArray | int) -> IntArray:
         """What to ask for: so many pulls (one number, or one a replicate) of every survivor."""
@@ -46,13 +53,24 @@ class Survivors:
     def add(self, sums: FloatArray) -> None:
         """Take in the rewards' sums of a round."""
         self._sums += sums.T if len(self._arms) == len(sums.T) else sums.T[self._arms]
-        self.first = np.where(self.running, self._sums.max(axis=0), self.first)
+        if self._k == 1:
+            largest = self._sums.max(axis=0)
+        else:
+            places = len(self._arms) - self._k - 1, len(self._arms) - self._k
+            self._second, largest = np.partition(self._sums, places, axis=0)[list(places)]
+        self.first = np.where(self.running, largest, self.first)
 
     def second(self) -> FloatArray:
-        """The largest sum but the leader's; −∞ where the leader is alone."""
+        """The next largest sum: for k = 1 the runner-up's, −∞ where the leader is alone."""
+        if self._k > 1:
+            return self._second
         rivals = self._sums.copy()
         rivals[rivals.argmax(axis=0), self._replicates] = -np.inf
         return np.asarray(rivals.max(axis=0))
+
+    def best(self) -> FloatArray:
+        """The largest sum of a survivor; −∞ where there is none."""
+        return np.asarray(np.where(self._alive, self._sums, -np.inf).max(axis=0))
 
     def last(self) -> FloatArray:
         """The smallest sum of a survivor, which the leader's is where there is no other."""
@@ -60,10 +78,16 @@ class Survivors:
         return np.asarray(np.minimum(lowest, self.first))
 
     def drop(self, reach: FloatArray | float) -> None:
-        """Drop every arm that is more than `reach` behind the leader."""
+        """Drop every arm that is more than `reach` behind the k-th."""
         dropped = (self._sums < self.first - reach) & self.running
         self._alive &= ~dropped
         np.putmask(self._sums, dropped, -np.inf)
+
+    def accept(self, reach: FloatArray | float) -> None:
+        """Accept every arm that is more than `reach` ahead of the (k+1)-th, if k > 1."""
+        accepted = (self._sums > self._second + reach) & self.running
+        self._alive &= ~accepted
+        np.putmask(self._sums, accepted, np.inf)
 
     def size(self) -> IntArray:
         """How many arms survive in each replicate that runs."""
@@ -74,12 +98,21 @@ class Survivors:
         ending = np.flatnonzero(self.running & ended)
         if len(ending):
             sums = self._sums if len(ending) == len(ended) else self._sums[:, ending]
-            leader = sums.argmax(axis=0)
-            nobody = np.isinf(sums[leader, np.arange(len(ending))])
-            self.leader[ending] = np.where(nobody, -1, self._arms[leader])
+            self.leader[ending] = self._leading(sums)
             self.running[ending] = False
         needed = np.asarray((self._alive & self.running).any(axis=1))
+        if self._k > 1:  # an accepted arm still has its place
+            needed |= np.asarray((np.isposinf(self._sums) & self.running).any(axis=1))
         if 0 < np.count_nonzero(needed) < 0.8 * len(needed):  # a few dead rows cost less than a copy
             self._arms = self._arms[needed]
             self._alive = self._alive[needed]
             self._sums = self._sums[needed]
+
+    def _leading(self, sums: FloatArray) -> IntArray:
+        """Whose the k largest sums are."""
+        if self._k > 1:
+            leading = np.argsort(-sums, axis=0, kind="stable")[: self._k]  # of equals, the first ones
+            return np.asarray(np.sort(self._arms[leading], axis=0).T)
+        leader = sums.argmax(axis=0)
+        nobody = np.isinf(sums[leader, np.arange(len(leader))])
+        return np.where(nobody, -1, self._arms[leader])

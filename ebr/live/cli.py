@@ -11,10 +11,12 @@ from typing import NoReturn
 import pandas as pd
 
 from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.algorithms.game import REWARDS
+from ebr.algorithms.game import REWARDS, Algorithm
+from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.live.race import Race
 from ebr.live.rewards import from_file, from_words
+from ebr.live.rules import named, word_for_left_out
 
 EXAMPLE = """\
 an experiment, from its start to its end:
@@ -23,6 +25,13 @@ an experiment, from its start to its end:
   python -m ebr ask trial.jsonl                            how often to try each arm in this round
   python -m ebr tell trial.jsonl A=67/120 B=80/120 C=...   successes (or the sum of rewards) / number
   python -m ebr status trial.jsonl                         where it stands; then ask again"""
+
+
+# The algorithms that are told what is known of the rewards.
+KINDS: dict[str, Callable[..., Algorithm]] = {
+    "sharp": SharpElasticBatchRacing,
+    "pausing": PausingElasticBatchRacing,
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -50,14 +59,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def start(options: argparse.Namespace) -> None:
     """Begin a race, or find that the same one has begun already."""
     rules = {name: getattr(options, name) for name in ("deadline", "epsilon", "delta", "sigma")}
-    if options.rewards and options.algorithm != "sharp":
-        raise ValueError("--rewards is for --algorithm sharp alone")
-    sharp = options.algorithm == "sharp"
-    algorithm = (
-        SharpElasticBatchRacing(**rules, rewards=options.rewards) if sharp else ElasticBatchRacing(**rules)
-    )
+    if options.algorithm != "pausing":
+        rules["k"] = options.k
+    elif options.k != 1:
+        raise ValueError(f"k must be 1 for --algorithm pausing, got {options.k}")
+    if options.algorithm == "ebr":
+        if options.rewards:
+            raise ValueError("--rewards is for --algorithm sharp and pausing alone")
+        algorithm: Algorithm = ElasticBatchRacing(**rules)
+    else:
+        algorithm = KINDS[options.algorithm](**rules, rewards=options.rewards)
     support = None if options.unbounded else tuple(options.support)
-    with Race(algorithm, options.arms, options.journal, support) as race:
+    with Race(algorithm, options.arms, options.journal, support, rounding=options.rounding) as race:
         print(_standing(race, options.journal))
 
 
@@ -87,10 +100,10 @@ def status(options: argparse.Namespace) -> None:
 
 
 def plan(options: argparse.Namespace) -> None:
-    """Say what a race would cost."""
+    """Say what a race would cost, or what a budget buys."""
     from ebr.live.plan import plan as planned
 
-    names = ("n_arms", "deadline", "epsilon", "delta", "sigma", "rewards")
+    names = ("n_arms", "deadline", "epsilon", "delta", "sigma", "rewards", "algorithm", "k", "budget")
     made = planned(**{name: getattr(options, name) for name in names})
     if options.picture:
         made.plot().savefig(options.picture, bbox_inches="tight")
@@ -99,7 +112,9 @@ def plan(options: argparse.Namespace) -> None:
 
 def _standing(race: Race, journal: str) -> str:
     table = race.intervals.reset_index()
-    table["survives"] = table["survives"].map({True: "in", False: "out"})
+    table["survives"] = table["survives"].map(
+        {True: "in", False: "out" if race.finished else word_for_left_out(race.algorithm)}
+    )
     return f"{_heading(race)}\n\n{_text(table.rename(columns={'survives': ''}))}\n\n{_next(race, journal)}"
 
 
@@ -113,7 +128,7 @@ def _heading(race: Race) -> str:
 def _next(race: Race, journal: str) -> str:
     """What to do now."""
     if race.finished:
-        return f"It recommends {race.recommendation or 'no arm'}."
+        return f"It recommends {named(race.recommendation)}."
     if race.asked is None:
         return f"Next: python -m ebr ask {shlex.quote(journal)}"
     words = (f"{arm}=SUM/{pulls}" for arm, pulls in race.asked.items())
@@ -147,10 +162,17 @@ def _journal(command: argparse.ArgumentParser) -> None:
 def _rules(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--deadline", type=int, required=True, help="rounds at most")
-    add("--epsilon", type=float, required=True, help="how far from the best is good enough")
-    add("--delta", type=float, default=0.05, help="how likely a failure may be (0.05)")
     add("--sigma", type=float, default=0.5, help="rewards are sigma-sub-Gaussian (0.5)")
     add("--rewards", choices=REWARDS, help="what is known of them (bounded, if support says so)")
+    add("--k", type=int, default=1, help="how many arms to find, the k best (1)")
+
+
+def _guarantee(command: argparse.ArgumentParser, needed: bool) -> None:
+    """ε and δ; where they are not needed a budget may buy one of them."""
+    add = command.add_argument
+    add("--epsilon", type=float, required=needed, help="how far from the best is good enough")
+    default = 0.05 if needed else None
+    add("--delta", type=float, default=default, help="how likely a failure may be (0.05)")
 
 
 def _of_start(command: argparse.ArgumentParser) -> None:
@@ -158,8 +180,11 @@ def _of_start(command: argparse.ArgumentParser) -> None:
     command.usage = "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON [option ...]"
     _journal(command)
     command.add_argument("--arms", nargs="+", required=True, metavar="ARM", help="their names")
+    _guarantee(command, needed=True)
     _rules(command)
-    command.add_argument("--algorithm", choices=("sharp", "ebr"), default="sharp", help="(sharp)")
+    command.add_argument("--algorithm", choices=(*KINDS, "ebr"), default="sharp", help="(sharp)")
+    rounds = "take rewards in [0, 1] as Bernoulli ones: each becomes 0 or 1, by lot"
+    command.add_argument("--rounding", action="store_true", help=rounds)
     within = command.add_mutually_exclusive_group()
     ends = ("LOW", "HIGH")
     within.add_argument(
@@ -176,7 +201,11 @@ def _of_tell(command: argparse.ArgumentParser) -> None:
 
 def _of_plan(command: argparse.ArgumentParser) -> None:
     command.add_argument("--arms", dest="n_arms", type=int, required=True, metavar="N", help="how many")
+    _guarantee(command, needed=False)
+    buys = "pulls of all arms at most: find the epsilon that they buy, or with --epsilon alone the delta"
+    command.add_argument("--budget", type=int, metavar="B", help=buys)
     _rules(command)
+    command.add_argument("--algorithm", choices=tuple(KINDS), default="sharp", help="(sharp)")
     command.add_argument(
         "--picture", metavar="FILE", help="draw there what one more round buys (png, svg, pdf)"
     )

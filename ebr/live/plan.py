@@ -1,5 +1,6 @@
 """Planning an experiment before its first pull: what each round costs and decides, what one more buys."""
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -7,12 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from ebr.algorithms.game import IN_UNIT, check_places
+from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.arrays import IntArray
 from ebr.live.plots import draw_plan
 from ebr.simulation.simulate import simulate
-from ebr.theory import bounds
+from ebr.theory import top_k
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
-from ebr.validation import whole
+from ebr.validation import one_of, whole
 
 if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal needs no picture
     from matplotlib.axes import Axes
@@ -23,12 +27,27 @@ __all__ = ["Plan", "plan"]
 MORE_ROUNDS = 3  # how far beyond the deadline to look
 KNOWN = "bounded"  # of rewards of which nothing is said, as where they are raced
 RUNS = 200  # simulated experiments behind a typical total
+DELTA = 0.05  # where it is neither given nor sought
+LARGEST = 0.999  # ε or δ that a budget may buy
+DECADES = 9  # of ε or δ below 1 among which is sought what a budget buys
+MOST_BUDGET = 10**12  # all counts that a search comes to are exact
+Planned = SharpElasticBatchRacing | PausingElasticBatchRacing
+ALGORITHMS: dict[str, type[Planned]] = {
+    "sharp": SharpElasticBatchRacing,
+    "pausing": PausingElasticBatchRacing,
+}
 # The tables' columns as they are shown.
 WORDS = {
     "pulls": "pulls of each survivor",
     "so_far": "each so far",
     "worst_case": "all arms so far, none dropped",
     "gone": "gap surely gone",
+    "at_most": "at most",
+}
+PAUSING_WORDS = {
+    "pulls": "pulls of the leader",
+    "so_far": "leader so far",
+    "worst_case": "all arms so far, at most",
     "at_most": "at most",
 }
 
@@ -40,36 +59,57 @@ class Plan:
     Attributes
     ----------
     algorithm, n_arms
-        Sharp EBR with these parameters; `Race(plan.algorithm, arms, journal)` runs it.
+        The algorithm with its parameters; `Race(plan.algorithm, arms, journal)` runs it.
     rounds
         One row a round: the pulls of each survivor in it (`pulls`) and all told (`so_far`), of all arms all
         told if none is dropped (`worst_case`), and the gap from which on arms are gone after it (`gone`).
+        Where arms pause: the leader's pulls, which no arm exceeds, and no gap.
     totals
-        One row a kind of problem: all pulls together at most, with probability 1 − δ (`at_most`), and on
-        average in simulated experiments (`typical`).
+        One row a kind of problem: all pulls together at most (`at_most`), with probability 1 − δ, or always
+        where arms pause, and on average in simulated experiments (`typical`).
     deadlines
         The typical totals (and the worst case) if there were 1, 2, … rounds.
     errors
         The standard errors of the totals in `deadlines`, as means of simulated experiments.
+    budget, bought
+        The budget, if one was given, and which of "epsilon" and "delta" was sought for it, if any.
     """
 
-    algorithm: SharpElasticBatchRacing
+    algorithm: Planned
     n_arms: int
     rounds: pd.DataFrame = field(repr=False)
     totals: pd.DataFrame = field(repr=False)
     deadlines: pd.DataFrame = field(repr=False)
     errors: pd.DataFrame = field(repr=False)
+    budget: int | None = None
+    bought: str | None = None
 
     def __str__(self) -> str:
-        a = self.algorithm
-        within = f"{a.epsilon:g} of the best with probability {1 - a.delta:g}"
-        parts = [f"{self.n_arms} arms, at most {a.deadline} rounds, an arm within {within}"]
+        a, k = self.algorithm, _places(self.algorithm)
+        found, best = ("an arm", "the best") if k == 1 else (f"{k} arms", "the k-th best")
+        surely = f"1 - {a.delta:g}" if self.bought == "delta" else f"{1 - a.delta:g}"
+        within = f"{a.epsilon:g} of {best} with probability {surely}"
+        parts = [f"{self.n_arms} arms, at most {a.deadline} rounds, {found} within {within}"]
+        if self.budget is not None:
+            parts[0] += f"\n{self._verdict()}"
         for title, table in self._tables().items():
             parts.append(f"{title}\n{table.reset_index().to_string(index=False)}")
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
-        return "".join(table.to_html() for table in self._tables().values())
+        verdict = "" if self.budget is None else f"<p>{self._verdict()}</p>"
+        return verdict + "".join(table.to_html() for table in self._tables().values())
+
+    def _verdict(self) -> str:
+        """What the budget buys, or whether it is enough."""
+        most, given = int(self.rounds["worst_case"].iloc[-1]), f"{self.budget:,} pulls"
+        if self.bought is not None:
+            held = "delta" if self.bought == "epsilon" else "epsilon"
+            value, fixed = (getattr(self.algorithm, name) for name in (self.bought, held))
+            return f"{given} buy {self.bought} = {value:g} at {held} = {fixed:g}: never more than {most:,}"
+        if self.budget is not None and most <= self.budget:
+            return f"{given} are enough: never more than {most:,}"
+        return f"{given} may not be enough: at most {most:,}"
 
     def _tables(self) -> dict[str, pd.DataFrame]:
         """The three tables in words, by their titles."""
@@ -78,7 +118,8 @@ class Plan:
             "All pulls together": self.totals,
             "What one more round buys: all pulls, typically": self.deadlines,
         }
-        return {title: table.map(_number).rename(columns=WORDS) for title, table in tables.items()}
+        words = WORDS if "gone" in self.rounds else PAUSING_WORDS
+        return {title: table.map(_number).rename(columns=words) for title, table in tables.items()}
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
         """What does one more round buy? Typical totals ± one standard error along the number of rounds."""
@@ -88,74 +129,163 @@ class Plan:
 def plan(
     n_arms: int,
     deadline: int,
-    epsilon: float,
-    delta: float = 0.05,
+    epsilon: float | None = None,
+    delta: float | None = None,
     sigma: float = 0.5,
     rewards: str | None = None,
+    algorithm: str = "sharp",
+    k: int = 1,
+    budget: int | None = None,
 ) -> Plan:
-    """Plan an experiment with sharp EBR.
+    """Plan an experiment with sharp EBR, or with the pausing race; or find what a budget buys.
 
     Parameters
     ----------
     n_arms, deadline
         How many arms, and rounds at most.
     epsilon, delta
-        The recommended arm is within ε of the best with probability at least 1 − δ.
+        The recommended arm is within ε of the best with probability at least 1 − δ. Without a budget ε is
+        needed, and δ is 0.05 if left out.
     sigma, rewards
-        As in `SharpElasticBatchRacing`. By default rewards lie in [0, 1] (successes, scores), as in `Race`.
+        As in the algorithm. By default rewards lie in [0, 1] (successes, scores), as in `Race`.
+    algorithm
+        "sharp", `SharpElasticBatchRacing`; or "pausing", `PausingElasticBatchRacing`.
+    k
+        How many arms to find, fewer than there are; more than one by sharp EBR alone. The others are then
+        worse than all of the k best, which tie, by as much as is said below.
+    budget
+        How many pulls of all arms together there may be. If ε is left out, the plan is of the ε that so many
+        buy (with δ = 0.05 if that is left out too); if δ alone is left out, of the δ. If both are given, it
+        says whether the budget is enough.
 
     Notes
     -----
-    "Surely" and "at most" hold together with probability 1 − δ, by sharp EBR's theorem. Typical totals are
-    means of 200 simulated experiments on three kinds of problem: all others worse by ½ ("easy"), by 2ε but no
-    more than ½ ("hard"), or spread evenly from the one to the other. In the worst case all arms tie, and
-    nobody is dropped.
+    Of sharp EBR "surely" and "at most" hold together with probability 1 − δ, by its theorem. Of the pausing
+    race they say less, and that always: no arm is ever pulled more often than the leader may be. Typical
+    totals are means of 200 simulated experiments on three kinds of problem: all others worse by ½ ("easy"),
+    by 2ε but no more than ½ ("hard"), or spread evenly from the one to the other. The worst case is the most
+    that there can be, not simulated: sharp EBR comes to it where all arms tie and nobody is dropped.
+
+    *A budget B.* No arm is ever pulled more than b_T times, so a race with n b_T ≤ B costs B at most, always.
+    What is bought is an ε (or δ) of three digits which keeps to this, while the next smaller one does not;
+    at the least it is 10⁻⁹.
     """
-    whole("n_arms", n_arms, 2)
-    algorithm = SharpElasticBatchRacing(deadline, epsilon, delta, sigma, rewards)
-    pulls = algorithm.pulls_by_round(n_arms, KNOWN)
-    widths = algorithm.width(pulls, algorithm.log_terms(n_arms, KNOWN))
+    check_places(k, whole("n_arms", n_arms, 2))
+    if budget is None and epsilon is None:
+        raise ValueError("epsilon must lie in (0, 1), or a budget be given, got None")
+    bought = None if budget is None else "epsilon" if epsilon is None else "delta" if delta is None else None
+    race = ALGORITHMS[one_of("algorithm", algorithm, tuple(ALGORITHMS))](
+        deadline,
+        LARGEST if epsilon is None else epsilon,
+        LARGEST if bought == "delta" else DELTA if delta is None else delta,
+        sigma,
+        rewards,
+    )
+    if isinstance(race, SharpElasticBatchRacing):
+        race = replace(race, k=k)
+    elif k > 1:
+        raise ValueError(f"k must be 1 for algorithm {algorithm!r}, got {k}")
+    if budget is not None:
+        _check_budget(budget, n_arms, race.deadline)
+    if budget is not None and bought is not None:
+        race = _affordable(race, bought, n_arms, budget)
+    return replace(_made(race, n_arms), budget=budget, bought=bought)
+
+
+def _check_budget(budget: int, n_arms: int, deadline: int) -> None:
+    """Raise ValueError unless the budget is a number of pulls that can feed every arm in every round."""
+    if not whole("budget", budget, 1) <= MOST_BUDGET:
+        raise ValueError(f"budget must be at most {MOST_BUDGET}, got {budget}")
+    if budget < n_arms * deadline:
+        rounds = f"{deadline} rounds" if deadline > 1 else "one round"
+        raise ValueError(
+            f"budget must be at least {n_arms * deadline} for {rounds} on {n_arms} arms, got {budget}"
+        )
+
+
+def _affordable(race: Planned, bought: str, n_arms: int, budget: int) -> Planned:
+    """The race with the smallest ε (or δ) of three digits that costs no more than the budget.
+
+    What is returned was seen to fit, and the next smaller value not to, be the cost monotone or not.
+    """
+
+    def at(value: float) -> Planned:
+        return replace(race, epsilon=value) if bought == "epsilon" else replace(race, delta=value)
+
+    def most(value: float) -> int:
+        return n_arms * int(_pulls_so_far(at(value), n_arms)[-1])
+
+    def fits(value: float) -> bool:
+        return most(value) <= budget
+
+    if (least := most(LARGEST)) > budget:
+        raise ValueError(f"budget must be at least {least} for {bought} = {LARGEST}, got {budget}")
+    decade = 1
+    while decade < DECADES and fits(float(f"1e-{decade}")):
+        decade += 1
+    # The last is the decade before's first, which fits; or 1, for which LARGEST before it fits.
+    values = [float(f"{digits}e-{decade + 2}") for digits in range(100, 1001)]
+    return at(values[bisect_left(values, True, key=fits)])
+
+
+def _made(race: Planned, n_arms: int) -> Plan:
+    """The plan of a race, with its tables."""
+    deadline, epsilon, k = race.deadline, race.epsilon, _places(race)
+    so_far = _pulls_so_far(race, n_arms)
     rounds = pd.DataFrame(
-        {
-            "pulls": np.diff(pulls, prepend=0),
-            "so_far": pulls,
-            "worst_case": n_arms * pulls,
-            "gone": 2 * widths,
-        },
+        {"pulls": np.diff(so_far, prepend=0), "so_far": so_far, "worst_case": n_arms * so_far},
         index=pd.RangeIndex(1, deadline + 1, name="round"),
     )
-    problems = _problems(n_arms, algorithm)
-    most = [bounds.sharp_upper_bound(problem, epsilon, widths, pulls) for problem in problems.values()]
-    longer, errors = _typical(n_arms, algorithm, range(1, deadline + MORE_ROUNDS + 1))
+    problems = _problems(n_arms, race)
+    most: list[float] = [n_arms * float(so_far[-1])] * len(problems)
+    if isinstance(race, SharpElasticBatchRacing):
+        widths = race.width(so_far, race.log_terms(n_arms, KNOWN))
+        rounds["gone"] = 2 * widths
+        most = [top_k.sharp_upper_bound(problem, epsilon, widths, so_far, k) for problem in problems.values()]
+    longer, errors = _typical(n_arms, race, range(1, deadline + MORE_ROUNDS + 1))
     totals = pd.DataFrame(
-        {"at_most": [n_arms * pulls[-1], *most], "typical": longer.loc[deadline].to_numpy()},
+        {"at_most": [n_arms * so_far[-1], *most], "typical": longer.loc[deadline].to_numpy()},
         index=pd.Index(["worst case", *problems], name="problem"),
     )
-    return Plan(algorithm, n_arms, rounds, totals, longer, errors)
+    return Plan(race, n_arms, rounds, totals, longer, errors)
 
 
-def _problems(n_arms: int, algorithm: SharpElasticBatchRacing) -> dict[str, Problem]:
+def _pulls_so_far(algorithm: Planned, n_arms: int) -> IntArray:
+    """How often an arm may have been pulled after each round: a survivor, or the leader where arms pause."""
+    if isinstance(algorithm, SharpElasticBatchRacing):
+        return algorithm.pulls_by_round(n_arms, KNOWN)
+    grid = np.unique(algorithm.pulls_by_stage(n_arms, KNOWN))
+    stages = np.arange(1, algorithm.deadline + 1) + algorithm.ahead
+    stages[0], stages[-1] = 1, len(grid)  # of a single round, the last
+    return np.asarray(grid[np.minimum(stages, len(grid)) - 1])
+
+
+def _places(algorithm: Planned) -> int:
+    """How many arms are looked for, k."""
+    return algorithm.k if isinstance(algorithm, SharpElasticBatchRacing) else 1
+
+
+def _problems(n_arms: int, algorithm: Planned) -> dict[str, Problem]:
     """The kinds of problem that a plan looks at."""
     hard, easy = min(2 * algorithm.epsilon, 0.5), 0.5
+    k = _places(algorithm)
     gaps = {
-        "hard": np.full(n_arms - 1, hard),
-        "spread": np.linspace(hard, easy, n_arms - 1),
-        "easy": np.full(n_arms - 1, easy),
+        "hard": np.full(n_arms - k, hard),
+        "spread": np.linspace(hard, easy, n_arms - k),
+        "easy": np.full(n_arms - k, easy),
     }
-    bounded = algorithm.model(KNOWN) == "bounded"
-    means = {name: 0.75 - np.append(0, gap) for name, gap in gaps.items()}
+    bounded = algorithm.model(KNOWN) in IN_UNIT
+    means = {name: 0.75 - np.append(np.zeros(k), gap) for name, gap in gaps.items()}
     return {name: Bernoulli(m) if bounded else Gaussian(m, algorithm.sigma) for name, m in means.items()}
 
 
-def _typical(
-    n_arms: int, algorithm: SharpElasticBatchRacing, deadlines: Iterable[int]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _typical(n_arms: int, algorithm: Planned, deadlines: Iterable[int]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The worst case, and mean totals of simulated experiments, for several deadlines; standard errors."""
     rows, errors = {}, {}
     for deadline in deadlines:
         one = replace(algorithm, deadline=deadline, rewards=algorithm.model(KNOWN))
         pulls = {name: simulate(one, each, RUNS).pulls for name, each in _problems(n_arms, one).items()}
-        most = float(n_arms * one.pulls_by_round(n_arms).max())
+        most = float(n_arms * _pulls_so_far(one, n_arms)[-1])
         rows[deadline] = {"worst case": most} | {name: each.mean() for name, each in pulls.items()}
         errors[deadline] = {"worst case": 0.0} | {
             name: each.std(ddof=1) / np.sqrt(RUNS) for name, each in pulls.items()

@@ -12,7 +12,6 @@ if TYPE_CHECKING:  # matplotlib is slow to import, and a race in a terminal need
 __all__ = ["STYLE", "draw_plan", "draw_race"]
 
 STYLE = Path(__file__).with_name("ebr.mplstyle")
-OUT = ("others", "out")  # how arms that do not survive are called
 _NUMBER: dict[str, Any] = {  # of a round, left of its interval
     "xytext": (-2, 0),
     "textcoords": "offset points",
@@ -25,7 +24,11 @@ CURVES = ("v--", "o-", "s-", "^-")  # of a plan: the worst case, then the kinds 
 
 
 def draw_race(
-    history: pd.DataFrame, survives: "pd.Series[bool]", finished: bool, axis: "Axes | None" = None
+    history: pd.DataFrame,
+    survives: "pd.Series[bool]",
+    finished: bool,
+    axis: "Axes | None" = None,
+    left_out: str = "out",
 ) -> "Figure":
     """Draw each arm's mean and interval, round below round, each with the number of its round.
 
@@ -40,11 +43,14 @@ def draw_race(
         Whether the race has ended, so that whoever survives is recommended.
     axis
         Where to draw; by default on a new figure.
+    left_out
+        What to call those that do not survive while the race goes on.
     """
     import matplotlib.pyplot as plt
 
     rounds = 1 if history.empty else int(history["round"].max())
-    labels = {True: "recommended", False: "others"} if finished else {True: "in the race", False: "out"}
+    labels = {True: "recommended", False: "others"} if finished else {True: "in the race", False: left_out}
+    last = labels[False]
     with plt.style.context(STYLE):
         height = min(0.9 + len(survives) * max(0.28, 0.085 * rounds), 9)  # inches: a page at most
         axis = _new_axis(figsize=(3.4, height)) if axis is None else axis
@@ -65,7 +71,9 @@ def draw_race(
         axis.set_ylim(len(survives) - 0.5, -0.5)
         axis.set_xlabel("mean reward")
         # Survivors first, whoever is drawn first.
-        drawn = sorted(zip(*axis.get_legend_handles_labels(), strict=True), key=lambda entry: entry[1] in OUT)
+        drawn = sorted(
+            zip(*axis.get_legend_handles_labels(), strict=True), key=lambda entry: entry[1] == last
+        )
         handles, names = zip(*drawn, strict=True) if drawn else ((), ())
         title = "numbers: rounds" if rounds > 1 else None
         axis.legend(handles, names, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, title=title)

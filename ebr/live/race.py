@@ -12,8 +12,8 @@ from ebr.algorithms.game import Algorithm, advance
 from ebr.arrays import FloatArray
 from ebr.live.journal import Journal, JournalError, Line
 from ebr.live.plots import draw_race
-from ebr.live.rewards import Support, checked_round
-from ebr.live.rules import algorithm_of, check_same, first_line, game_of
+from ebr.live.rewards import Support, checked_round, counted_ones, lots_of_round
+from ebr.live.rules import algorithm_of, check_same, first_line, game_of, named, word_for_left_out
 
 if TYPE_CHECKING:  # matplotlib is slow to import, and a race in a terminal needs no picture
     from matplotlib.axes import Axes
@@ -45,8 +45,11 @@ class Race:
     support
         The closed interval in which every reward lies, or None for any finite number.
     rewards
-        What else is known of them: "bounded", "Gaussian" or "sub-Gaussian". By default "bounded" where the
-        support lies in [0, 1], and else "sub-Gaussian".
+        What else is known of them: "Bernoulli" (each is 0 or 1, and nothing else is accepted), "bounded",
+        "Gaussian" or "sub-Gaussian". By default "Bernoulli" where the algorithm assumes it, "bounded" where
+        the support lies in [0, 1], and else "sub-Gaussian".
+    rounding
+        Take Bernoulli rewards that lie in [0, 1] without being 0 or 1, by randomised rounding; see below.
 
     Attributes
     ----------
@@ -55,13 +58,22 @@ class Race:
     round
         The number of the current round, from 1; of the last one, once the race has ended.
     finished, recommendation
-        Whether the race has ended, and the arm that it then recommends (None before).
+        Whether the race has ended, and the arm that it then recommends (None before); of an algorithm that
+        looks for the k > 1 best, the tuple of them.
 
     Notes
     -----
     *Neither fewer nor more rewards than asked are accepted.* The guarantee is for numbers of pulls that are
     fixed before the rewards are seen. Whoever may add some can do so until an arm looks good, and the mean
     is then biased. If there are more, pass the first ones, in the order in which they were observed.
+
+    *Randomised rounding* counts a reward y as 1 with probability y and else as 0: its mean stays, and tests
+    that are made for rewards 0 and 1 hold. Use it with `PausingElasticBatchRacing`, which on beta and uniform
+    rewards took a sixth to nearly half fewer pulls than with "bounded", for all its noise; an algorithm
+    that treats both alike gets nothing but the noise. Lots are a function of the journal's seed, of round and
+    the arm: rewards that are told again, after a crash, are rounded as before. The journal has the sums as
+    reported and as counted. Single rewards are needed, but where a sum is a whole number: it is then taken
+    to be that of zeros and ones.
     """
 
     def __init__(
@@ -71,9 +83,10 @@ class Race:
         journal: str | os.PathLike[str],
         support: Support = (0.0, 1.0),
         rewards: str | None = None,
+        rounding: bool = False,
     ) -> None:
         # Before any file is touched: this refuses what cannot be raced.
-        first = first_line(algorithm, arms, support, rewards)
+        first = first_line(algorithm, arms, support, rewards, rounding)
         self._enter(Journal(journal), algorithm, first)
 
     @classmethod
@@ -110,8 +123,10 @@ class Race:
         self.arms: tuple[str, ...] = tuple(first["arms"])
         self.round = 0
         self._support: Support = first["support"] and tuple(first["support"])
+        self._zeros_and_ones = first.get("rewards") == "Bernoulli"
+        self._seed: int | None = first["seed"] if first.get("rounding") else None  # of the lots for rounding
         self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
-        self._rows: list[tuple[int, str, int, float, int, float]] = []  # of the history
+        self._rows: list[tuple[int, str, int, float, float, int, float]] = []  # of the history
         self._game = game_of(algorithm, first)
         self._advance(None)
 
@@ -120,7 +135,15 @@ class Race:
         pulls = line.get("pulls") or {arm: count for arm, (count, _) in line.get("rewards", {}).items()}
         expected = "tell" if self._asked else "ask"
         fits = (line["event"], line.get("round"), pulls) == (expected, self.round, self._coming)
-        return fits and not self.finished
+        return fits and not self.finished and self._counts(line)
+
+    def _counts(self, line: Line) -> bool:
+        """Whether a line says what is counted of rewards that are rounded, and of no others."""
+        rounded = self._coming if self._asked and self._seed is not None else {}
+        counted: dict[str, int] = line.get("counted", {})
+        return counted.keys() == rounded.keys() and all(
+            counted[arm] in range(rounded[arm] + 1) for arm in rounded
+        )
 
     def ask(self) -> dict[str, int]:
         """How often to pull each arm in this round, those left out not at all; asking again changes nothing.
@@ -144,12 +167,17 @@ class Race:
             if not self._asked:
                 raise ValueError(f"round {self.round} has not been asked for yet: ask first, then tell")
             told = checked_round(rewards, self._coming, self.arms, self._support)
-            self._record({"event": "tell", "round": self.round, "rewards": told})
+            line: Line = {"event": "tell", "round": self.round, "rewards": told}
+            if self._zeros_and_ones:
+                lots = None if self._seed is None else lots_of_round(self._seed, self.round, self.arms)
+                counted = counted_ones(rewards, told, lots)
+                line |= {"counted": counted} if lots else {}
+            self._record(line)
 
     def _check_going_on(self) -> None:
         self._journal.check_writable()
         if self.finished:
-            raise ValueError(f"the race has ended: it recommends {self.recommendation or 'no arm'}")
+            raise ValueError(f"the race has ended: it recommends {named(self.recommendation)}")
 
     def _record(self, line: Line) -> None:
         """Follow a line once it is on the disk; whatever comes between closes the race."""
@@ -163,11 +191,12 @@ class Race:
             self._asked = True
             return
         sums = np.zeros((1, len(self.arms)))
-        for arm, (count, total) in line["rewards"].items():
+        for arm, (count, reported) in line["rewards"].items():
+            total = float(line.get("counted", {}).get(arm, reported))
             sums[0, self.arms.index(arm)] = total
             pulls, so_far = self._so_far[arm][0] + count, self._so_far[arm][1] + total
             self._so_far[arm] = pulls, so_far
-            self._rows.append((self.round, arm, count, total, pulls, so_far / pulls))
+            self._rows.append((self.round, arm, count, reported, total, pulls, so_far / pulls))
         self._advance(sums)
 
     def _advance(self, sums: FloatArray | None) -> None:
@@ -176,7 +205,10 @@ class Race:
         pulls, arms = advance(self._game, sums)
         if arms is not None:
             self.finished, self._coming = True, {}
-            self.recommendation: str | None = self.arms[arms[0]] if arms[0] >= 0 else None
+            chosen = tuple(self.arms[arm] for arm in np.atleast_1d(arms[0]) if arm >= 0)
+            self.recommendation: str | tuple[str, ...] | None = chosen
+            if arms.ndim == 1:
+                self.recommendation = chosen[0] if chosen else None
         elif pulls is not None:
             self.round += 1
             self.finished, self.recommendation = False, None
@@ -195,18 +227,25 @@ class Race:
 
     @property
     def survivors(self) -> list[str]:
-        """The arms of the coming round; once the race has ended, the recommended arm alone."""
-        return [arm for arm in self.arms if arm in self._coming or arm == self.recommendation]
+        """The arms of the coming round; once the race has ended, what is recommended alone.
+
+        Of `PausingElasticBatchRacing` those left out may come back; where the k > 1 best are looked for, they
+        may have been accepted.
+        """
+        end = self.recommendation if isinstance(self.recommendation, tuple) else (self.recommendation,)
+        return [arm for arm in self.arms if arm in self._coming or arm in end]
 
     @property
     def history(self) -> pd.DataFrame:
         """A row a round and arm: round, arm, its pulls and their sum; pulls so far (total), mean and bounds.
 
-        The bounds are NaN for an algorithm without intervals.
+        The bounds are NaN for an algorithm without intervals. Where rewards are rounded, sum and mean are of
+        what is counted, and a column more has the sum as it was reported.
         """
-        frame = pd.DataFrame(self._rows, columns=["round", "arm", "pulls", "sum", "total", "mean"])
-        kinds = {"round": int, "pulls": int, "sum": float, "total": int, "mean": float}
-        return self._bounded(frame.astype(kinds), "total")  # kinds of their own, also where there are no rows
+        kinds = {"pulls": int, "reported": float, "sum": float, "total": int, "mean": float}
+        frame = pd.DataFrame(self._rows, columns=["round", "arm", *kinds])
+        frame = frame.astype({"round": int, **kinds})  # kinds of their own, also where there are no rows
+        return self._bounded(frame if self._seed is not None else frame.drop(columns="reported"), "total")
 
     @property
     def intervals(self) -> pd.DataFrame:
@@ -228,7 +267,8 @@ class Race:
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
         """Draw each arm's mean and interval, round below round, on `axis` or on a new figure."""
-        return draw_race(self.history, self.intervals["survives"], self.finished, axis)
+        left_out = word_for_left_out(self.algorithm)
+        return draw_race(self.history, self.intervals["survives"], self.finished, axis, left_out)
 
     def close(self) -> None:
         """Let go of the journal; what was told is in it."""

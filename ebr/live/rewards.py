@@ -11,7 +11,7 @@ import numpy as np
 
 from ebr.arrays import FloatArray
 
-__all__ = ["Support", "checked_round", "from_file", "from_words"]
+__all__ = ["Support", "checked_round", "counted_ones", "from_file", "from_words", "lots_of_round"]
 
 Support = tuple[float, float] | None  # the closed interval of the rewards, or any finite number
 Sums = dict[str, tuple[int, float]]  # of each arm the number of its rewards and their sum
@@ -55,6 +55,50 @@ def _count_and_sum(arm: str, rewards: Any, asked: int, support: Support) -> list
     if not (math.isfinite(total) and count * low <= total <= count * high):
         raise ValueError(f"rewards of {arm!r} must {must} got {count} with the sum {total}")
     return [count, total]
+
+
+def counted_ones(
+    rewards: Mapping[str, Any],
+    told: Mapping[str, list[float]],
+    lots: Mapping[str, np.random.Generator] | None,
+) -> dict[str, int]:
+    """Return how many rewards of each arm count as 1, all others as 0; raise ValueError if one is neither.
+
+    Parameters
+    ----------
+    rewards, told
+        What `checked_round` was passed, and what it returned.
+    lots
+        Of each arm, for *randomised rounding*: a reward y counts as 1 with probability y, so that its
+        expectation stays what it is. None: every reward must be 0 or 1.
+    """
+    return {
+        arm: _ones(arm, rewards[arm], total, lots[arm] if lots else None) for arm, (_, total) in told.items()
+    }
+
+
+def lots_of_round(seed: int, number: int, arms: Sequence[str]) -> dict[str, np.random.Generator]:
+    """Of each arm the lots that round its rewards in the round of this number, always the same."""
+    return {arm: np.random.default_rng([seed, number, place]) for place, arm in enumerate(arms)}
+
+
+def _ones(arm: str, rewards: Any, total: float, lots: np.random.Generator | None) -> int:
+    """Count or draw the ones among an arm's rewards."""
+    if isinstance(rewards, tuple):
+        if not float(total).is_integer():
+            advice = "pass the single rewards to have them rounded" if lots else "each of them is 0 or 1"
+            raise ValueError(
+                f"the sum of the rewards of {arm!r} must be a whole number, got {total}: {advice}"
+            )
+        return int(total)
+    values = _values(arm, rewards)
+    if lots is not None:
+        return int(np.count_nonzero(lots.random(len(values)) < values))
+    neither = values[(values != 0) & (values != 1)]
+    if len(neither):
+        advice = "start the race with rounding=True for others in [0, 1]"
+        raise ValueError(f"Bernoulli rewards of {arm!r} must be 0 or 1, got {neither[0]}: {advice}")
+    return int(np.count_nonzero(values))
 
 
 def _values(arm: str, rewards: Any) -> FloatArray:

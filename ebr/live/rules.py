@@ -13,17 +13,19 @@ import numpy as np
 
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
-from ebr.algorithms.game import REWARDS, Algorithm, Game, advance
+from ebr.algorithms.game import IN_UNIT, REWARDS, Algorithm, Game, advance
+from ebr.algorithms.pair import ElasticPair
 from ebr.algorithms.passive import Passive
+from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sequential import SequentialRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.live.journal import JournalError, Line
 from ebr.live.rewards import Support
 from ebr.validation import one_of
 
-__all__ = ["algorithm_of", "check_same", "first_line", "game_of"]
+__all__ = ["algorithm_of", "check_same", "first_line", "game_of", "named", "word_for_left_out"]
 
-FORMAT = 2  # 1 did not say what is known of the rewards
+FORMAT = 3  # 1 did not say what is known of the rewards, and 2 knew neither Bernoulli ones nor rounding
 # Whom a journal may name: nothing else is ever built from a file.
 ALGORITHMS: dict[str, Any] = {
     algorithm.__name__: algorithm
@@ -31,27 +33,35 @@ ALGORITHMS: dict[str, Any] = {
         AggressiveElimination,
         DeltaElimination,
         ElasticBatchRacing,
+        ElasticPair,
         Passive,
+        PausingElasticBatchRacing,
         SequentialRacing,
         SharpElasticBatchRacing,
     )
 }
 
 
-def first_line(algorithm: Algorithm, arms: Sequence[str], support: Support, rewards: str | None) -> Line:
+def first_line(
+    algorithm: Algorithm, arms: Sequence[str], support: Support, rewards: str | None, rounding: bool = False
+) -> Line:
     """Describe a race as its journal's first line does; raise ValueError for what cannot be raced."""
     if not isinstance(algorithm, Algorithm) or not dataclasses.is_dataclass(algorithm):
         raise ValueError(
             f"algorithm must be a dataclass and have all of ebr.algorithms.game.Algorithm, got {algorithm!r}"
         )
+    parameters = dataclasses.asdict(algorithm)
+    if rewards is None and parameters.get("rewards") == "Bernoulli":
+        rewards = "Bernoulli"  # as the algorithm takes them to be: whatever else is told is refused
     line: Line = {
         "event": "start",
         "format": FORMAT,
         "algorithm": type(algorithm).__name__,
-        "parameters": dataclasses.asdict(algorithm),
+        "parameters": parameters,
         "arms": _checked_arms(arms),
         "support": _checked_support(support, algorithm.sigma),
-        "rewards": _known(support, rewards),
+        "rewards": (known := _known(support, rewards)),
+        "rounding": _checked_rounding(rounding, known),
         "seed": secrets.randbits(64),  # so that a replay draws the same lots, if any
     }
     with warnings.catch_warnings():
@@ -62,7 +72,9 @@ def first_line(algorithm: Algorithm, arms: Sequence[str], support: Support, rewa
 
 def game_of(algorithm: Algorithm, first: Line) -> Game:
     """Start the game that a journal's first line describes."""
-    known = first["rewards"] if first["format"] == FORMAT else _known_in_format_1(first)
+    known = _known_in_format_1(first) if first["format"] == 1 else first["rewards"]
+    if first["format"] < FORMAT and isinstance(algorithm, SharpElasticBatchRacing):
+        algorithm = dataclasses.replace(algorithm, looks="union")  # it knew no other way then
     generator = np.random.default_rng(first.get("seed"))
     return algorithm.play(len(first["arms"]), rewards=known, generator=generator)
 
@@ -72,9 +84,17 @@ def _known(support: Support, rewards: str | None) -> str:
     inside = support is not None and _within(support, 0, 1)
     if rewards is None:
         return "bounded" if inside else "sub-Gaussian"
-    if one_of("rewards", rewards, REWARDS) == "bounded" and not inside:
-        raise ValueError(f"support must lie in [0, 1] for bounded rewards, got {support!r}")
+    if one_of("rewards", rewards, REWARDS) in IN_UNIT and not inside:
+        raise ValueError(f"support must lie in [0, 1] for {rewards} rewards, got {support!r}")
     return rewards
+
+
+def _checked_rounding(rounding: bool, known: str) -> bool:
+    if not isinstance(rounding, bool):
+        raise ValueError(f"rounding must be True or False, got {rounding!r}")
+    if rounding and known != "Bernoulli":
+        raise ValueError(f"rewards must be 'Bernoulli' for rounding=True, which makes them so, got {known!r}")
+    return rounding
 
 
 def _known_in_format_1(first: Line) -> str | None:
@@ -128,15 +148,19 @@ def check_same(path: os.PathLike[str], there: Line, here: Line) -> None:
 
 
 def _compared(first: Line) -> dict[str, Any]:
-    """What makes a race the same one: who races, within which support, by which rules."""
+    """What makes a race the same one: who races, within which support, rounded or not, by which rules."""
+    known = dataclasses.fields(ALGORITHMS[first["algorithm"]]) if first.get("algorithm") in ALGORITHMS else ()
+    # What a journal of before does not say of an algorithm that has learned more since, and of rounding.
+    unsaid = {field.name: field.default for field in known if field.default is not dataclasses.MISSING}
+    said: dict[str, Any] = {key: first.get(key) for key in ("algorithm", "arms", "support")}
     parameters: dict[str, Any] = first.get("parameters", {})
-    return {key: first.get(key) for key in ("algorithm", "arms", "support")} | parameters
+    return said | {"rounding": first.get("rounding", False)} | unsaid | parameters
 
 
 def algorithm_of(path: os.PathLike[str], first: Line) -> Algorithm:
     """Build the algorithm that a journal's first line describes."""
     name, version = first.get("algorithm"), first.get("format")
-    if first["event"] != "start" or version not in (1, FORMAT) or name not in ALGORITHMS:
+    if first["event"] != "start" or version not in range(1, FORMAT + 1) or name not in ALGORITHMS:
         raise JournalError(
             f"{path} is of a kind unknown here (format {version}, algorithm {name}): an algorithm of your own"
             " is passed to Race itself; a newer format needs a newer ebr"
@@ -146,6 +170,22 @@ def algorithm_of(path: os.PathLike[str], first: Line) -> Algorithm:
     except (TypeError, ValueError) as error:
         raise JournalError(f"{path} was written by another version of ebr ({error}): use that one") from None
     return built
+
+
+def named(recommendation: str | tuple[str, ...] | None) -> str:
+    """What a race recommends, in words."""
+    names = (recommendation,) if isinstance(recommendation, str) else recommendation or ()
+    return ", ".join(names) or "no arm"
+
+
+def word_for_left_out(algorithm: Algorithm) -> str:
+    """What to call an arm that the coming round leaves out: only if arms pause may it come back.
+
+    Where the k > 1 best are looked for it may have been accepted as well as dropped.
+    """
+    if isinstance(algorithm, ElasticBatchRacing | SharpElasticBatchRacing) and algorithm.k > 1:
+        return "decided"
+    return "paused or out" if isinstance(algorithm, PausingElasticBatchRacing) else "out"
 
 
 def _within(support: Any, lowest: float, highest: float) -> bool:

@@ -28,7 +28,8 @@ class Simulation:
     Attributes
     ----------
     pulls, rounds, arm
-        The total number of pulls, the rounds used, the recommended arm.
+        The total number of pulls, the rounds used, the recommended arm; of an algorithm that looks for the
+        k > 1 best, the k arms (runs × k).
     arm_pulls, arm_sums
         The pulls of each arm and the sum of its rewards (runs × arms), if they were asked for.
     """
@@ -41,8 +42,12 @@ class Simulation:
     arm_sums: FloatArray | None = None
 
     def correct(self, epsilon: float) -> BoolArray:
-        """Whether each run's recommendation is ε-optimal."""
-        return self.problem.is_good(self.arm, epsilon)
+        """Whether each run's recommendation is ε-optimal: k different arms, all within ε of the k-th best."""
+        if self.arm.ndim == 1:
+            return self.problem.is_good(self.arm, epsilon)
+        different = (np.diff(np.sort(self.arm, axis=1), axis=1) > 0).all(axis=1)
+        good = self.problem.is_good(self.arm, epsilon, k=self.arm.shape[1]).all(axis=1)
+        return np.asarray(different & good)
 
     def by_arm(self) -> tuple[IntArray, FloatArray]:
         """The pulls of each arm and the sums of its rewards."""
@@ -51,8 +56,11 @@ class Simulation:
         return self.arm_pulls, self.arm_sums
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a run, with columns pulls, rounds and arm."""
-        return pd.DataFrame({"pulls": self.pulls, "rounds": self.rounds, "arm": self.arm})
+        """One row a run, with columns pulls, rounds and arm; for the k best, arm_1 … arm_k."""
+        frame = pd.DataFrame({"pulls": self.pulls, "rounds": self.rounds})
+        if self.arm.ndim == 1:
+            return frame.assign(arm=self.arm)
+        return frame.assign(**{f"arm_{place}": arm for place, arm in enumerate(self.arm.T, start=1)})
 
 
 def simulate(

@@ -71,12 +71,14 @@ class Problem:
         index: IntArray = 1 + np.count_nonzero(self.gaps[:, None] < edges, axis=1)
         return index
 
-    def is_good(self, arm: ArrayLike, epsilon: float) -> BoolArray:
+    def is_good(self, arm: ArrayLike, epsilon: float, k: int = 1) -> BoolArray:
         """Whether an arm is ε-optimal, μ_i > μ_[1] − ε; for one arm or an array of them.
 
-        Arm −1 stands for "none" and is never good.
+        Where the k best are looked for, μ_i > μ_[k] − ε. Arm −1 stands for "none" and is never good.
         """
-        threshold = self.means.max() - in_unit_interval("epsilon", epsilon)
+        if not whole("k", k, 1) <= self.n_arms:
+            raise ValueError(f"k must lie in 1 … {self.n_arms}, the number of arms, got {k}")
+        threshold = np.sort(self.means)[-k] - in_unit_interval("epsilon", epsilon)
         arm = np.asarray(arm)
         return np.asarray((arm >= 0) & (self.means[arm] > threshold))
 
@@ -86,7 +88,7 @@ class Bernoulli(Problem):
     """Arms that pay 1 with probability μ_i and else 0; rewards in [0, 1] are ½-sub-Gaussian."""
 
     sigma: float = field(default=0.5, init=False)
-    rewards: ClassVar[str] = "bounded"
+    rewards: ClassVar[str] = "Bernoulli"
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,14 @@ FAMILY = {
         T, epsilon, delta, sigma, "Gaussian", start=1, split="equal"
     ),
     "sharp, bounded": lambda T, epsilon, delta, sigma: ebr.SharpElasticBatchRacing(T, epsilon, delta),
+    "pausing": ebr.PausingElasticBatchRacing,
+    "pausing, Gaussian": lambda T, epsilon, delta, sigma: ebr.PausingElasticBatchRacing(
+        T, epsilon, delta, sigma, "Gaussian", start=1, lead=10
+    ),
+    "pausing, bounded": lambda T, epsilon, delta, sigma: ebr.PausingElasticBatchRacing(T, epsilon, delta),
+    "pausing, Bernoulli": lambda T, epsilon, delta, sigma: ebr.PausingElasticBatchRacing(
+        max(T, 2), epsilon, delta
+    ),  # with one round it draws lots
 }
 CONTEXT = {
     "published": lambda: {"generator": np.random.default_rng(2)},
@@ -38,8 +46,15 @@ CONTEXT = {
     "ahead": lambda: {"rewards": "bounded"},
     "until alone": lambda: {"rewards": "bounded"},
     "sharp, bounded": lambda: {"rewards": "bounded"},
+    "pausing, bounded": lambda: {"rewards": "bounded"},
+    "pausing, Bernoulli": lambda: {"rewards": "Bernoulli"},
 }
-ROUNDS = {"passive": lambda T: 1, "ahead": None, "sweeping": None, "until alone": None}
+ROUNDS = {
+    "passive": lambda T: 1,
+    "pausing, Bernoulli": lambda T: max(T, 2),
+    **dict.fromkeys(("ahead", "sweeping", "until alone")),
+}
+PAUSING = ("pausing", "pausing, Gaussian", "pausing, bounded", "pausing, Bernoulli")
 NOT_RACING = ("passive", "aggressive", "rounding down", "published", "released")
 any_game = given(
     deadline=st.integers(1, 6),
@@ -81,9 +96,11 @@ def test_every_game_keeps_the_rules(name, deadline, epsilon, delta, sigma, n_arm
     assert (played[1:] <= played[:-1]).all()  # once out of the game, never in it again
     assert arm.shape == (replicates,)
     last = played.sum(axis=0) - 1
-    for replicate in range(replicates):
-        assert asked[last[replicate]][replicate, arm[replicate]] > 0
-    if name not in NOT_RACING:  # an arm once dropped stays dropped
+    for replicate in range(replicates):  # the winner is pulled to the end, or as often as ever
+        pulls = np.sum(asked, axis=0)[replicate]
+        still = asked[last[replicate]][replicate, arm[replicate]] > 0
+        assert still or (name in PAUSING and pulls[arm[replicate]] == pulls.max())
+    if name not in (*NOT_RACING, *PAUSING):  # an arm once dropped stays dropped
         pulled = np.array(asked) > 0
         assert (pulled[1:] <= pulled[:-1]).all()
 
@@ -112,6 +129,7 @@ GOOD = {
     ebr.AggressiveElimination: {"deadline": 3, "epsilon": 0.1, "delta": 0.1},
     ebr.DeltaElimination: {"deadline": 3, "epsilon": 0.1, "delta": 0.1},
     ebr.SharpElasticBatchRacing: {"deadline": 3, "epsilon": 0.1, "delta": 0.1},
+    ebr.PausingElasticBatchRacing: {"deadline": 3, "epsilon": 0.1, "delta": 0.1},
 }
 BAD = [
     ({"epsilon": 0}, r"^epsilon must lie in \(0, 1\), got 0$"),
@@ -132,10 +150,18 @@ BAD = [
     ({"split": "early"}, r"^split must be one of 'late', 'equal', got 'early'$"),
     ({"start": 0}, r"^start must be a finite number above 0, got 0$"),
     ({"start": "1"}, r"^start must be a finite number above 0, got '1'$"),
-    ({"rewards": "good"}, r"^rewards must be one of 'bounded', 'Gaussian', 'sub-Gaussian', got 'good'$"),
+    ({"lead": 0}, r"^lead must be a finite number above 0, got 0$"),
+    (
+        {"rewards": "good"},
+        r"^rewards must be one of 'Bernoulli', 'bounded', 'Gaussian', 'sub-Gaussian', got 'good'$",
+    ),
     (
         {"rewards": "bounded", "sigma": 0.4},
         r"^sigma must be at least 0\.5 for bounded rewards, got 0\.4$",
+    ),
+    (
+        {"rewards": "Bernoulli", "sigma": 0.4},
+        r"^sigma must be at least 0\.5 for Bernoulli rewards, got 0\.4$",
     ),
 ]
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import Rewards, evidence, log_term, play, sharp_race
-from scipy.stats import binom, entropy, norm
+from scipy.stats import binom, binomtest, entropy, multivariate_normal, norm
 
 import ebr
 from ebr.algorithms.sharp import REWARDS
@@ -39,17 +39,85 @@ def test_every_replicate_is_the_plain_loop(
     model, means, deadline, epsilon, delta, sigma, start, split, normal, seed
 ):
     # 0/1 rewards tie often; three replicates end at three times.
-    sigma = max(sigma, 0.5) if model == "bounded" else sigma
+    in_unit = model in ("bounded", "Bernoulli")  # which sharp EBR treats alike
+    sigma = max(sigma, 0.5) if in_unit else sigma
     generator, shape = np.random.default_rng(seed), (3, len(means), 97)
-    if normal and model != "bounded":
+    if normal and not in_unit:
         table = generator.normal(np.array(means)[:, None], sigma, shape)
     else:
         table = (generator.random(shape) < np.array(means)[:, None]).astype(int)
-    parameters = (deadline, epsilon, delta, sigma, model, start, split)
-    asked, arm = play(SHARP(*parameters), Rewards(table))
+    algorithm = SHARP(deadline, epsilon, delta, sigma, model, start, split)
+    parameters = (deadline, epsilon, delta, sigma, "bounded" if in_unit else model, start, split)
+    asked, arm = play(algorithm, Rewards(table))
     for replicate, rewards in enumerate(table.tolist()):
         mine = [ask[replicate].tolist() for ask in asked if ask[replicate].any()]
-        assert (mine, arm[replicate]) == sharp_race(rewards, *parameters)
+        expected = (
+            gaussian_race(rewards, algorithm) if model == "Gaussian" else sharp_race(rewards, *parameters)
+        )
+        assert (mine, arm[replicate]) == expected
+
+
+def gaussian_race(rewards, algorithm):
+    """One race, arm by arm, with the counts and boundaries that other tests are about."""
+    n, period, sigma = len(rewards), len(rewards[0]), algorithm.sigma
+    survivors, asked, pulled = list(range(n)), [], 0
+    for target, L in zip(algorithm.pulls_by_round(n).tolist(), algorithm.log_terms(n).tolist(), strict=True):
+        if target == pulled:
+            continue
+        asked.append([(target - pulled) * (i in survivors) for i in range(n)])
+        pulled = target
+        times, rest = divmod(pulled, period)
+        mean = {i: (times * sum(rewards[i]) + sum(rewards[i][:rest])) / pulled for i in survivors}
+        best = max(mean.values())
+        leader = next(i for i in survivors if mean[i] == best)
+        width = 2 * sigma * math.sqrt(L / pulled)
+        survivors = [i for i in survivors if i == leader or not best - mean[i] > width]
+        if all(best - mean[i] > width - algorithm.epsilon for i in survivors if i != leader):
+            break
+    return asked, leader
+
+
+class Union(ebr.SharpElasticBatchRacing):
+    """Gaussian rewards by a union over pairs and rounds: z_t the normal quantile at δ_t/(n−1)."""
+
+    def log_terms(self, n_arms, rewards=None):
+        return np.maximum(norm.isf(self.shares() / (n_arms - 1)), 0) ** 2 / 2
+
+    def pulls_by_round(self, n_arms, rewards=None):
+        pulls = np.floor(4 * self.sigma**2 * self.log_terms(n_arms) / self.widths() ** 2) + 1
+        return np.minimum(np.maximum.accumulate(pulls), pulls[-1]).astype(int)
+
+
+@pytest.mark.parametrize("split", ["late", "equal"])
+@pytest.mark.parametrize("deadline", [1, 2, 3, 15, 60])
+@pytest.mark.parametrize("n_arms", [2, 5, 100])
+def test_gaussian_counts_and_widths_are_never_above_the_unions(n_arms, deadline, split):
+    for epsilon, delta in product((0.01, 0.1, 0.4), (1e-9, 0.01, 0.3)):
+        parameters = (deadline, epsilon, delta, 0.5, "Gaussian", 0.5, split)
+        joint, union = SHARP(*parameters), Union(*parameters)
+        pulls, others = joint.pulls_by_round(n_arms), union.pulls_by_round(n_arms)
+        assert ((pulls <= others) | (pulls == pulls[-1])).all()
+        assert pulls[-1] <= others[-1]
+        if delta >= 0.01 and others[-1] >= 100:  # else a whole pull may be too much to gain
+            assert (pulls[-1] < others[-1]) == (n_arms > 2 or deadline > 1)
+        fresh = (np.diff(pulls, prepend=0) > 0) & (pulls == others)
+        assert (joint.log_terms(n_arms) <= union.log_terms(n_arms) * (1 + 1e-8))[fresh].all()
+        widths = joint.width(pulls, joint.log_terms(n_arms))
+        assert widths[-1] <= epsilon * (1 + 1e-9)
+        assert (widths <= joint.widths() * (1 + 1e-9))[np.diff(pulls, prepend=0) > 0].all()
+
+
+@pytest.mark.parametrize(("deadline", "runs"), [(2, 400), (15, 400)])
+def test_gaussian_races_cost_less_than_with_a_union_and_fail_with_at_most_delta(deadline, runs):
+    # Means differ by 4 standard errors or more here; the seeds are fixed.
+    problem = ebr.Gaussian(ebr.setup_2().means, 0.5)
+    joint = ebr.simulate(SHARP(deadline, 0.01, 0.01), problem, runs, seed=1)
+    union = ebr.simulate(Union(deadline, 0.01, 0.01), problem, runs, seed=2)
+    assert joint.pulls.mean() < union.pulls.mean()
+    slack = ebr.simulate(SHARP(deadline, 0.1, 0.2), ebr.Gaussian([0.5] * 5 + [0.601], 0.5), 10_000, seed=3)
+    failures = int((~slack.correct(0.1)).sum())
+    assert binomtest(failures, 10_000, 0.2, alternative="greater").pvalue > 1e-6 / 2  # two tests
+    assert failures > 500  # of the 2,000 allowed
 
 
 def test_a_last_round_without_a_new_pull_is_not_played_and_the_leader_wins():
@@ -71,8 +139,6 @@ def test_a_last_round_without_a_new_pull_is_not_played_and_the_leader_wins():
         # δ_t = 0.05 · 4.47214/14.47214, 0.05 · 10/14.47214 = 0.0154508, 0.0345492. Halved, for n − 1 = 2:
         # log 129.443, log 57.8885; over w² = 0.05, 0.01 that is 97.265, 405.85.
         ("sub-Gaussian", [4.86324, 4.05852], [98, 406], [390, 1624]),
-        # The normal's upper 0.00772542 and 0.0172746 are at z = 2.42163, 2.11360: 58.643, 223.37.
-        ("Gaussian", [2.93216, 2.23366], [59, 224], [235, 894]),
         # 7.93445 e^{−6.93445} = 0.00772542: 138.69.
         ("bounded", [6.93445, 4.05852], [139, 406], [555, 1624]),
     ],
@@ -112,19 +178,17 @@ def test_shares_add_up_widths_end_at_epsilon_and_pulls_are_just_enough(model, sp
         assert algorithm.shares().sum() == pytest.approx(delta, rel=1e-12)
         assert widths[-1] == pytest.approx(epsilon, rel=1e-12)
         assert np.diff(np.log(widths)) == pytest.approx(min(math.log(epsilon / start) / deadline, 0))
-        needed = 4 * 0.7**2 * log_terms / widths**2
         assert (np.diff(pulls) >= 0).all()
+        if model == "Gaussian":
+            continue  # there L_t depends on b_t: see below
+        needed = 4 * 0.7**2 * log_terms / widths**2
         assert pulls[-1] - 1 <= needed[-1] < pulls[-1]
         before_the_end = pulls < pulls[-1]
         assert (pulls > needed)[before_the_end].all()
         assert (pulls - 1 <= np.maximum.accumulate(needed)).all()
         # At a real-valued count, a difference's noise passes w_t with no more than its share; as it does …
         miss = algorithm.shares() / (n_arms - 1)
-        if model == "Gaussian":  # exactly, unless the sign alone is right often enough
-            real = 4 * 0.7**2 * log_terms / widths**2
-            tail = norm.sf(widths * np.sqrt(real / 2) / 0.7)
-            assert tail == pytest.approx(np.minimum(miss, 0.5), rel=1e-9)
-        elif model == "bounded":  # by X4's Gamma(2), but at T
+        if model in ("bounded", "Bernoulli"):  # by X4's Gamma(2), but at T
             assert (1 + log_terms[:-1]) * np.exp(-log_terms[:-1]) == pytest.approx(miss[:-1], rel=1e-9)
             assert math.exp(-log_terms[-1]) == pytest.approx(miss[-1], rel=1e-9)
         else:  # by Chernoff
@@ -259,7 +323,29 @@ def test_two_rounds_with_a_planted_error_fail_more_often(model, planted):
     assert max(exact_failures(planted(2, 0.05, 0.01, rewards=model, start=1), [0.05])) > 0.01
 
 
+def test_the_gaussian_schedule_by_normal_integrals():
+    # n = 3, T = 2, ε = 0.1, δ = 0.05, σ = ½ as by hand above. The two differences correlate by ½ at one look.
+    # The first look spends δ_1 exactly, the two of them nearly δ: integrals in two and four dimensions.
+    algorithm = SHARP(2, 0.1, 0.05, rewards="Gaussian")
+    pulls, z = algorithm.pulls_by_round(3), np.sqrt(2 * algorithm.log_terms(3))
+    arms = np.array([[1, 0.5], [0.5, 1]])
+    first = 1 - multivariate_normal.cdf([z[0]] * 2, cov=arms)
+    assert first == pytest.approx(algorithm.shares()[0], rel=1e-6)
+    assert pulls[0] == FIRST == math.floor(z[0] ** 2 / 2 / 0.05) + 1
+    kept = math.sqrt(pulls[0] / pulls[1])
+    both = np.kron([[1, kept], [kept, 1]], arms)
+    stay = multivariate_normal.cdf(np.repeat(z, 2), cov=both, abseps=1e-8, maxpts=10**6)
+    assert 0.0485 < 1 - stay <= 0.05 + 1e-6
+    assert z[1] <= 0.1 * math.sqrt(2 * pulls[1]) < z[1] + 0.01  # w̄ just below ε
+    noisy = SHARP(2, 0.1, 0.05, sigma=1, rewards="Gaussian").pulls_by_round(3)
+    assert noisy / 4 == pytest.approx(pulls, abs=1.3)  # 4σ² times as many, but for rounding
+
+
 BERNOULLI, GAUSSIAN = ebr.Bernoulli([0.2, 0.5, 0.9]), ebr.Gaussian([0.2, 0.5, 0.9], 0.5)
+
+
+# The schedule by hand above, for two differences at once: see the schedule by normal integrals.
+FIRST = 58
 
 
 def first_round(algorithm, problem):
@@ -278,7 +364,7 @@ def first_round(algorithm, problem):
     ],
 )
 def test_the_rewards_are_what_the_caller_says_or_else_the_problem(problem, asked, used):
-    by_hand = {"sub-Gaussian": 98, "Gaussian": 59, "bounded": 139}  # see the schedule by hand
+    by_hand = {"sub-Gaussian": 98, "Gaussian": FIRST, "bounded": 139}  # see the schedule by hand
     assert first_round(SHARP(2, 0.1, 0.05, rewards=asked), problem) == by_hand[used]
 
 
@@ -293,7 +379,7 @@ def test_bounded_rewards_are_refused_where_they_are_gaussian():
 
 def test_gaussian_rewards_are_played_with_a_warning_where_they_are_bounded():
     with pytest.warns(UserWarning, match="not Gaussian: the algorithm's guarantee is void"):
-        assert first_round(SHARP(2, 0.1, 0.05, rewards="Gaussian"), BERNOULLI) == 59
+        assert first_round(SHARP(2, 0.1, 0.05, rewards="Gaussian"), BERNOULLI) == FIRST
 
 
 def mean_pulls(algorithm, problem):

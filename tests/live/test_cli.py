@@ -206,7 +206,7 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, folder, content, says
         (["start", "b.jsonl", "--arms", "A", "B", *RULES, "--epsilon", "x"], "invalid float value: 'x'"),
         (["start", "b.jsonl", "--arms", "A", "B", *RULES, "--support", "1", "0"], "support must be a pair"),
         (["start", "b.jsonl", "--arms", "A", "B", *RULES, "--rewards", "good"], "invalid choice: 'good'"),
-        ([*START, "--rewards", "Gaussian"], "--rewards is for --algorithm sharp alone"),
+        ([*START, "--rewards", "Gaussian"], "--rewards is for --algorithm sharp and pausing alone"),
         (["start", "--arms", "A", "B", *RULES], "the following arguments are required: journal"),
         (["plan", "--arms", "three", *RULES], "invalid int value: 'three'"),
         (["dance"], "invalid choice: 'dance'"),

@@ -15,14 +15,24 @@ from oracles import play, sharp_schedule
 from scipy.stats import binomtest
 
 import ebr
-from ebr.algorithms.sharp import REWARDS
+from ebr.algorithms.game import IN_UNIT, REWARDS, drive
 from ebr.live.cli import main
 
 EXAMPLE = (3, 6, 0.05)  # the README's
 CASES = [EXAMPLE, (2, 1, 0.3), (40, 3, 0.02, 0.2), (12, 5, 0.04, 0.05, 1.5)]
 PROBLEMS = ["hard", "spread", "easy"]
 every_model = pytest.mark.parametrize("model", REWARDS)
+ALIKE = {"Bernoulli": "bounded"}  # of which sharp EBR makes no more
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def schedule(case, model):
+    """A survivor's pulls and the widths, by an oracle; Gaussian looks have theirs in tests/theory."""
+    if model != "Gaussian":
+        return sharp_schedule(*case, model=ALIKE.get(model, model))
+    n_arms, deadline, epsilon, delta, sigma = (*case, *(0.05, 0.5)[len(case) - 3 :])
+    race = ebr.SharpElasticBatchRacing(deadline, epsilon, delta, sigma, rewards=model)
+    return race.pulls_by_round(n_arms).tolist(), race.deciding_widths(n_arms).tolist()
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +44,7 @@ def example():
 @every_case
 def test_the_rounds_are_plain_arithmetic(case, model):
     n_arms, deadline, *_ = case
-    pulls, widths = sharp_schedule(*case, model=model)
+    pulls, widths = schedule(case, model)
     plan = ebr.plan(*case, rewards=model)
     assert plan.rounds.index.tolist() == list(range(1, deadline + 1))
     assert plan.rounds["pulls"].tolist() == [
@@ -71,9 +81,9 @@ class Adversary:
 def test_an_arm_beyond_the_gap_is_gone_after_its_round_however_lucky_and_just_below_it_need_not_be(model):
     case = (3, 4, 0.05)
     plan = ebr.plan(*case, rewards=model)
-    pulls, widths = sharp_schedule(*case, model=model)
+    pulls, widths = schedule(case, model)
     assert len(set(pulls[:3])) == 3
-    below = 0.995 if model == "bounded" else 1 - 1e-9  # the reach of a likelihood ratio is a little narrower
+    below = 0.995 if model in IN_UNIT else 1 - 1e-9  # the reach of a likelihood ratio is a little narrower
     for gone, b in zip(plan.rounds["gone"][:3], pulls[:3], strict=True):
         for gap, is_gone in ((gone + 1e-9, True), (gone * below, False)):
             asked, _ = play(plan.algorithm, Adversary(gap, pulls, widths))
@@ -84,7 +94,7 @@ def problem(name, n_arms, epsilon, sigma, model):
     gaps = {"hard": [2 * epsilon] * (n_arms - 1), "easy": [0.5] * (n_arms - 1)}
     gaps["spread"] = np.linspace(2 * epsilon, 0.5, n_arms - 1)
     means = [0.75, *(0.75 - np.array(gaps[name]))]
-    return ebr.Bernoulli(means) if model == "bounded" else ebr.Gaussian(means, sigma)
+    return ebr.Bernoulli(means) if model in IN_UNIT else ebr.Gaussian(means, sigma)
 
 
 @every_model
@@ -155,12 +165,69 @@ def test_the_standard_errors_are_those_of_200_experiments(example):
         ({"delta": "small"}, "delta must lie in (0, 1), got 'small'"),
         ({"sigma": -1}, "sigma must be a finite number above 0, got -1"),
         ({"sigma": 0.1, "rewards": "bounded"}, "sigma must be at least 0.5 for bounded rewards, got 0.1"),
-        ({"rewards": "good"}, "rewards must be one of 'bounded', 'Gaussian', 'sub-Gaussian', got 'good'"),
+        ({"rewards": "good"}, "rewards must be one of 'Bernoulli', 'bounded', 'Gaussian', 'sub-Gaussian'"),
+        ({"algorithm": "ebr"}, "algorithm must be one of 'sharp', 'pausing', got 'ebr'"),
     ],
 )
 def test_bad_arguments_are_named_with_value_and_range(changed, says):
     with pytest.raises(ValueError, match=re.escape(says)):
         ebr.plan(**{"n_arms": 6, "deadline": 6, "epsilon": 0.05} | changed)
+
+
+class Spendthrift:
+    """Rewards that keep every arm in the race as long as can be: all are alike to the last bit."""
+
+    def __init__(self, n_arms):
+        self.counts, self.after = np.zeros(n_arms, dtype=int), []
+
+    def pay(self, pulls):
+        self.counts += pulls[0]
+        self.after.append(self.counts.copy())
+        return np.floor(pulls * 0.5)
+
+
+@every_model
+@pytest.mark.parametrize("case", [(3, 6, 0.05), (5, 4, 0.2), (4, 1, 0.3), (2, 2, 0.1), (3, 30, 0.2)], ids=str)
+def test_no_arm_of_a_pausing_race_is_pulled_more_often_than_its_plan_says_and_the_leader_as_often(
+    case, model
+):
+    n_arms, deadline, *_ = case
+    plan = ebr.plan(*case, rewards=model, algorithm="pausing")
+    assert isinstance(plan.algorithm, ebr.PausingElasticBatchRacing)
+    assert list(plan.rounds) == ["pulls", "so_far", "worst_case"]  # no gap is proved to be gone
+    so_far = plan.rounds["so_far"]
+    assert plan.rounds["pulls"].tolist() == np.diff(so_far, prepend=0).tolist()
+    assert plan.rounds["worst_case"].tolist() == (n_arms * so_far).tolist()
+    assert (plan.totals["at_most"] == n_arms * so_far.iloc[-1]).all()
+    payer = Spendthrift(n_arms)
+    drive(plan.algorithm.play(n_arms, rewards=model), payer.pay)
+    for number, counts in enumerate(payer.after, start=1):
+        assert counts.max() == so_far[number]
+    assert len(payer.after) >= min(deadline, 2)
+    for seed in range(30):
+        arms = problem("hard", n_arms, case[2] / 2, 0.5, model)
+        most = ebr.trace(plan.algorithm, arms, seed).groupby("round")["pulls"].max().cummax()
+        assert (most == so_far[most.index]).all()
+
+
+@every_model
+def test_typical_totals_of_a_pausing_race_are_means_of_200_experiments(model):
+    plan = ebr.plan(4, 3, 0.1, 0.2, 0.5, model, "pausing")
+    assert plan.deadlines.index.tolist() == [1, 2, 3, 4, 5, 6]
+    for name in PROBLEMS:
+        pulls = ebr.simulate(plan.algorithm, problem(name, 4, 0.1, 0.5, model), 200).pulls
+        assert plan.totals.loc[name, "typical"] == plan.deadlines.loc[3, name] == pytest.approx(pulls.mean())
+        assert plan.errors.loc[3, name] == pytest.approx(pulls.std(ddof=1) / math.sqrt(200))
+        assert (pulls <= plan.totals.loc[name, "at_most"]).all()
+
+
+def test_a_printed_plan_of_a_pausing_race_says_no_more_than_is_proved():
+    said = str(ebr.plan(*EXAMPLE, rewards="Bernoulli", algorithm="pausing"))
+    assert max(map(len, said.splitlines())) <= 100
+    assert "surely" not in said
+    assert "dropped" not in said
+    for words in ("pulls of the leader", "leader so far", "all arms so far, at most", "typical"):
+        assert words in said
 
 
 def numbers(table):
@@ -249,6 +316,9 @@ def test_a_terminal_prints_the_same(example, capsys):
     assert capsys.readouterr().out == f"{example}\n"
     assert main([*WORDS, "--delta", "0.2", "--rewards", "bounded"]) == 0
     assert capsys.readouterr().out == f"{ebr.plan(*EXAMPLE, delta=0.2, rewards='bounded')}\n"
+    assert main([*WORDS, "--algorithm", "pausing", "--rewards", "Bernoulli"]) == 0
+    pausing = ebr.plan(*EXAMPLE, rewards="Bernoulli", algorithm="pausing")
+    assert capsys.readouterr().out == f"{pausing}\n"
 
 
 def test_a_terminal_draws_the_same(tmp_path, capsys):

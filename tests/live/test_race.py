@@ -97,6 +97,8 @@ def lines_of(path):
         (ALGORITHM, ARMS),
         (ebr.SharpElasticBatchRacing(4, 0.1, 0.1), ARMS),
         (ebr.SharpElasticBatchRacing(4, 0.1, 0.1, rewards="bounded"), ARMS),
+        (ebr.PausingElasticBatchRacing(4, 0.1, 0.1), ARMS),
+        (ebr.PausingElasticBatchRacing(4, 0.1, 0.1, rewards="sub-Gaussian"), ARMS),
         (ebr.AggressiveElimination(2, 0.3, 0.1), ARMS),
         (ebr.Passive(0.3, 0.1), ARMS),
         (ebr.SequentialRacing(0.5, 0.5), ["A", "B"]),
@@ -537,7 +539,7 @@ def test_an_algorithm_of_ones_own_races_too(path):
     ("first", "says"),
     [
         ({"event": "ask", "round": 1, "pulls": {}}, "of a kind unknown here"),
-        ({"event": "start", "format": 3, "algorithm": "Passive"}, "format 3, .* needs a newer ebr"),
+        ({"event": "start", "format": 4, "algorithm": "Passive"}, "format 4, .* needs a newer ebr"),
         ({"event": "start", "format": 1, "algorithm": "os.system"}, "algorithm os.system"),
         (
             {"event": "start", "format": 1, "algorithm": "Passive", "parameters": {"luck": 1}},
@@ -595,7 +597,7 @@ def test_a_journal_without_a_race_is_named(path):
             {"rewards": "bounded", "support": (-0.5, 0.5)},
             r"support must lie in \[0, 1\] for bounded rewards, got \(-0\.5, 0\.5\)",
         ),
-        ({"rewards": "good"}, "rewards must be one of 'bounded', .*, got 'good'"),
+        ({"rewards": "good"}, "rewards must be one of 'Bernoulli', 'bounded', .*, got 'good'"),
     ],
 )
 def test_what_cannot_be_raced_is_named_and_leaves_no_file(arguments, says, path):

@@ -9,17 +9,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ebr
-from ebr.algorithms.game import REWARDS
+from ebr.algorithms.game import IN_UNIT, REWARDS
 from ebr.live.cli import main
 from ebr.simulation import simulate
 
 OLD = sorted((Path(__file__).parent / "format-1").glob("*.jsonl"))
+FORMAT_2 = sorted((Path(__file__).parent / "format-2").glob("*.jsonl"))
 MEANS = [0.2, 0.55, 0.6]
 ARMS = ["A", "B", "C"]
-SUPPORTS = {"bounded": (0.0, 1.0), "Gaussian": None, "sub-Gaussian": None}
+SUPPORTS = {"Bernoulli": (0.0, 1.0), "bounded": (0.0, 1.0), "Gaussian": None, "sub-Gaussian": None}
 MAKERS = {
     "elastic": ebr.ElasticBatchRacing,
     "sharp": ebr.SharpElasticBatchRacing,
+    "pausing": ebr.PausingElasticBatchRacing,
     "aggressive": ebr.AggressiveElimination,
     "passive": lambda deadline, epsilon, delta: ebr.Passive(epsilon, delta),
     "sequential": lambda deadline, epsilon, delta: ebr.SequentialRacing(epsilon, delta),
@@ -46,7 +48,7 @@ def raced(algorithm, journal, rounds, **known):
     return asked
 
 
-@pytest.mark.parametrize("model", REWARDS[:2])
+@pytest.mark.parametrize("model", ["Bernoulli", "Gaussian"])  # what problems say of themselves
 @pytest.mark.parametrize("name", MAKERS)
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(deadline=st.integers(1, 6), epsilon=st.floats(0.1, 0.6), delta=st.floats(0.02, 0.5))
@@ -54,7 +56,7 @@ def test_a_race_asks_what_a_simulation_asks(
     name, model, deadline, epsilon, delta, tmp_path_factory, unflushed
 ):
     algorithm = MAKERS[name](deadline, epsilon, delta)
-    problem = ebr.Bernoulli(MEANS) if model == "bounded" else ebr.Gaussian(MEANS, 0.5)
+    problem = ebr.Bernoulli(MEANS) if model == "Bernoulli" else ebr.Gaussian(MEANS, 0.5)
     rounds = simulated(algorithm, problem)[:300]
     known = {"support": SUPPORTS[model], "rewards": model}
     journal = tmp_path_factory.mktemp("race") / "trial.jsonl"
@@ -65,17 +67,18 @@ def test_a_race_asks_what_a_simulation_asks(
     assert raced(algorithm, journal, rounds, **known) == [pulls.tolist() for pulls, _ in rounds]
 
 
+@pytest.mark.parametrize("kind", ["sharp", "pausing"])
 @pytest.mark.parametrize("rewards", [None, *REWARDS])
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(deadline=st.integers(1, 6), epsilon=st.floats(0.05, 0.6), delta=st.floats(0.02, 0.5))
 def test_a_plan_and_the_command_line_ask_the_same(
-    rewards, deadline, epsilon, delta, tmp_path_factory, capsys
+    kind, rewards, deadline, epsilon, delta, tmp_path_factory, capsys
 ):
-    planned = ebr.plan(3, deadline, epsilon, delta, rewards=rewards)
+    planned = ebr.plan(3, deadline, epsilon, delta, rewards=rewards, algorithm=kind)
     first = planned.rounds["pulls"].iloc[0]
     folder = tmp_path_factory.mktemp("race")
-    support = [] if rewards in (None, "bounded") else ["--unbounded"]
-    words = ["--deadline", deadline, "--epsilon", epsilon, "--delta", delta]
+    support = [] if rewards in (None, *IN_UNIT) else ["--unbounded"]
+    words = ["--deadline", deadline, "--epsilon", epsilon, "--delta", delta, "--algorithm", kind]
     words += ["--rewards", rewards] if rewards else []
     journal = folder / "line.jsonl"
     assert main(["start", str(journal), "--arms", *ARMS, *map(str, words), *support]) == 0
@@ -84,7 +87,8 @@ def test_a_plan_and_the_command_line_ask_the_same(
     capsys.readouterr()
     with ebr.Race(planned.algorithm, ARMS, folder / "race.jsonl", None if support else (0, 1)) as race:
         assert race.ask() == dict.fromkeys(ARMS, first)
-    if rewards is None:
+    # Of a Bernoulli problem the pausing race knows more than of rewards of which nothing is said.
+    if rewards == "Bernoulli" or (rewards is None and kind == "sharp"):
         (pulls, _), *_ = simulated(planned.algorithm, ebr.Bernoulli(MEANS))
         assert pulls.tolist() == [first] * 3
 
@@ -103,6 +107,34 @@ def test_a_race_of_gaussian_rewards_within_bounds_is_warned_of_as_a_simulation_i
     with pytest.warns(UserWarning, match="not Gaussian: the algorithm's guarantee is void") as told:
         ebr.Race(algorithm, ARMS, tmp_path / "trial.jsonl").close()
     assert len(told) == 1
+
+
+@pytest.mark.parametrize("old", FORMAT_2, ids=lambda path: path.stem)
+def test_a_journal_of_format_2_goes_on_as_it_began(old, tmp_path):
+    journal = tmp_path / old.name
+    journal.write_bytes(old.read_bytes())
+    with ebr.Race.open(journal) as race:
+        asked, algorithm = race.asked, race.algorithm
+        assert asked == race.ask()
+        assert "reported" not in race.history
+    known = {"support": None} if "unbounded" in old.stem else {}
+    known = {"support": None, "rewards": "Gaussian"} if "gaussian" in old.stem else known
+    with pytest.raises(ebr.JournalError, match=r"what is known of the rewards is .* and 'Bernoulli' here"):
+        ebr.Race(algorithm, ARMS, journal, rewards="Bernoulli")
+    with ebr.Race(algorithm, ARMS, journal, **known) as race:
+        assert race.ask() == asked
+        race.tell({arm: (pulls, pulls / 3) for arm, pulls in asked.items()})
+
+
+def test_there_are_journals_of_format_2():
+    assert {path.stem for path in FORMAT_2} >= {
+        "sharp",
+        "sharp-gaussian",
+        "sharp-unbounded",
+        "elastic",
+        "sequential",
+    }
+    assert all('"format": 2' in path.read_text().splitlines()[0] for path in FORMAT_2)
 
 
 @pytest.mark.parametrize("old", OLD, ids=lambda path: path.stem)

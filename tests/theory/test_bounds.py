@@ -216,8 +216,8 @@ def test_the_sharp_bound_in_h_by_hand():
 
 def both_sharp_bounds(problem, epsilon, deadline, delta, constant=36, **how):
     race = ebr.SharpElasticBatchRacing(deadline, epsilon, delta, problem.sigma, **how)
-    pulls, log_term = race.pulls_by_round(problem.n_arms), race.log_terms(problem.n_arms).max()
-    terms = bounds.sharp_upper_bound(problem, epsilon, race.widths(), pulls)
+    pulls, log_term = race.pulls_by_round(problem.n_arms), race.longest(problem.n_arms)
+    terms = bounds.sharp_upper_bound(problem, epsilon, race.deciding_widths(problem.n_arms), pulls)
     return terms, bounds.sharp_problem_bound(problem, epsilon, deadline, log_term, race.start, constant)
 
 

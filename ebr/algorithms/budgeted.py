@@ -1,0 +1,130 @@
+"""Elimination with a budget of pulls: under a deadline, and the two algorithms that it lies between."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ebr.algorithms.game import Game, Known, Lots, no_interval
+from ebr.arrays import FloatArray, IntArray
+from ebr.theory.budgets import Plan, balanced_plan, geometric_plan, halving_plan, rejects_plan
+from ebr.validation import check_fields, whole
+
+__all__ = ["BudgetedElimination", "SequentialHalving", "SuccessiveRejects"]
+
+_budget: Callable[[str, Any], int] = partial(whole, at_least=1)
+
+
+class Planned:
+    """What algorithms that follow a plan have in common.
+
+    They look for the best arm itself with a given number of pulls; there is no δ to keep, and σ is not asked
+    for. In round t every survivor is pulled c_t − c_{t−1} times, and the m_{t+1} of largest sum are kept.
+    Ties are broken by an order of the arms drawn by lot once for each game, without a generator by their
+    numbers.
+    """
+
+    epsilon: ClassVar[float] = 1e-9  # any arm but the best is wrong
+    sigma: ClassVar[float] = np.inf  # whatever the rewards are
+    one_pull_a_round: ClassVar[bool] = False
+
+    def plan(self, n_arms: int) -> Plan:
+        """How the budget is spent on so many arms; ValueError if it is too small."""
+        raise NotImplementedError
+
+    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
+        """None: the means are compared without intervals."""
+        return no_interval(pulls)
+
+    def play(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> Game:
+        """Eliminate; how many arms are kept does not depend on the rewards, only which ones."""
+        plan = self.plan(n_arms)
+        survivors = np.tile(np.arange(n_arms), (replicates, 1))
+        if generator is not None:
+            survivors = generator.permuted(survivors, axis=1)
+        totals = np.zeros((replicates, n_arms))
+        for kept, new in zip(plan.kept, plan.new, strict=True):
+            if new:
+                pulls = np.zeros((replicates, n_arms), dtype=np.int64)
+                np.put_along_axis(pulls, survivors, new, axis=1)
+                sums = yield pulls
+                totals = sums if plan.fresh else totals + sums
+            values = np.take_along_axis(totals, survivors, axis=1)
+            # A stable sort: of equal sums the first in the order of the lots is the better.
+            order = np.argsort(-values, axis=1, kind="stable")[:, :kept]
+            survivors = np.take_along_axis(survivors, np.sort(order, axis=1), axis=1)
+        arm: IntArray = survivors[:, 0]
+        return arm
+
+
+@dataclass(frozen=True)
+class BudgetedElimination(Planned):
+    """The best arm with B pulls in T rounds: eliminate on a plan made in advance.
+
+    Parameters
+    ----------
+    budget
+        B, the number of pulls at most.
+    deadline
+        T, the number of rounds at most; n − 1 of them are enough.
+    sizes
+        "balanced": m_{t+1} + 1 = 2((n+1)/2)^{1−t/T} arms are kept, and c_t ∝ 1/(m_{t+1} + 1), which makes
+        the bound on the error the same in every round. "geometric": ⌈n^{1−t/T}⌉ arms, B/T pulls a round.
+    memory
+        "all": arms are ranked by all their rewards so far; "round": by those of the round.
+
+    Notes
+    -----
+    T = 1 is uniform allocation; balanced with T = n − 1 is successive rejects but for rounding; geometric
+    with memory "round" and n = 2^T is sequential halving.
+    """
+
+    budget: int
+    deadline: int
+    sizes: str = "balanced"
+    memory: str = "all"
+
+    def __post_init__(self) -> None:
+        check_fields(self, budget=_budget, sizes=("balanced", "geometric"), memory=("all", "round"))
+
+    def plan(self, n_arms: int) -> Plan:
+        """How many arms are kept after each round, and how often a survivor has been pulled by then."""
+        make = balanced_plan if self.sizes == "balanced" else geometric_plan
+        return make(self.budget, n_arms, self.deadline)._replace(fresh=self.memory == "round")
+
+
+@dataclass(frozen=True)
+class SequentialHalving(Planned):
+    """Sequential halving (Karnin, Koren and Somekh, ICML 2013): ⌈log₂ n⌉ rounds of equal cost.
+
+    Every survivor is pulled ⌊B/(m ⌈log₂ n⌉)⌋ times, afresh, and the better half of the m arms is kept.
+    """
+
+    budget: int
+    deadline: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        check_fields(self, budget=_budget)
+
+    def plan(self, n_arms: int) -> Plan:
+        """⌈m/2⌉ are kept each time."""
+        return halving_plan(self.budget, n_arms)
+
+
+@dataclass(frozen=True)
+class SuccessiveRejects(Planned):
+    """Successive rejects (Audibert, Bubeck and Munos, COLT 2010): n − 1 rounds, an arm is dropped in each."""
+
+    budget: int
+    deadline: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        check_fields(self, budget=_budget)
+
+    def plan(self, n_arms: int) -> Plan:
+        """⌈(B − n) / (l (n + 1 − k))⌉ pulls of each survivor by round k, l = ½ + Σ_{i=2}^n 1/i."""
+        return rejects_plan(self.budget, n_arms)

@@ -1,0 +1,260 @@
+"""Pausing Elastic Batch Racing: arms stop where they need not go on, and every arm has its own pace."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import gammainccinv, ndtri
+
+from ebr.algorithms.game import IN_UNIT, REWARDS, Game, Known, Lots, check_known
+from ebr.algorithms.paces import Paces
+from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.theory.confidence import fixed_count_deviation
+from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted, normal_refuted, sign_count
+from ebr.theory.selection import bechhofer_count, binomial_count
+from ebr.validation import check_fields, count, one_of, positive
+
+__all__ = ["PausingElasticBatchRacing"]
+
+MOST_EXACT = 1500  # rewards of an arm, for which the exact fixed design is sought
+FALL = 1 / 3  # how fast the shares of δ fall with the lag between two arms
+
+
+@dataclass(frozen=True)
+class PausingElasticBatchRacing:
+    """Sharp EBR that pauses an arm as soon as it is certified not to be better than the leader by ε.
+
+    An arm's count of pulls lies on a grid b_1 < … < b_T, but where on it is decided as the race goes. In
+    round t the leader is pulled up to b_{t+a}, and so is every arm that will be needed as long; an arm that
+    is nearly certified only as far as that takes. A new leader must be certified against all who pause, or
+    they are resumed. Two arms at b_u and b_s are compared by a test of level δ_{u,s}/(n−1), Σ δ_{u,s} ≤ δ.
+
+    Parameters
+    ----------
+    deadline
+        T, the number of rounds at most.
+    epsilon, delta
+        The recommended arm is within ε of the best with probability at least 1 − δ.
+    sigma
+        The rewards are σ-sub-Gaussian; ½ for rewards in [0, 1].
+    rewards
+        "sub-Gaussian": Chernoff's bound. "Gaussian": the normal law. "bounded": a likelihood ratio, for
+        rewards in [0, 1]. "Bernoulli": rewards 0 and 1, compared by a binomial test. `None`: what the
+        problem says, and "sub-Gaussian" if it says nothing.
+    start
+        w_0: the grid resolves gaps from w_0 down to ε, as in sharp EBR.
+    lead
+        How many times further than to the round's own count b_t an arm may be pulled: a is the largest number
+        of stages with b_{t+a} ≤ lead · b_t, about.
+    """
+
+    deadline: int
+    epsilon: float
+    delta: float
+    sigma: float = 0.5
+    rewards: str | None = None
+    start: float = 0.5
+    lead: float = 3.0
+    one_pull_a_round: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_fields(self, start=positive, lead=positive)
+        if self.rewards is not None:
+            one_of("rewards", self.rewards, REWARDS)
+        if self.rewards in IN_UNIT and self.sigma < 0.5:
+            raise ValueError(f"sigma must be at least 0.5 for {self.rewards} rewards, got {self.sigma}")
+
+    def widths(self) -> FloatArray:
+        """w_t = w_0 (ε/w_0)^{t/T}, from nearly w_0 down to ε; ε throughout where w_0 is no larger."""
+        start = max(self.start, self.epsilon)
+        return np.asarray(start * (self.epsilon / start) ** (np.arange(1, self.deadline + 1) / self.deadline))
+
+    @property
+    def ahead(self) -> int:
+        """a, how many stages an arm may be ahead of the round's number."""
+        ratio = max(self.start, self.epsilon) / self.epsilon
+        if ratio == 1 or self.lead <= 1:
+            return 0
+        return int(min(self.deadline, self.deadline * math.log(self.lead) / (2 * math.log(ratio))))
+
+    def shares(self) -> FloatArray:
+        """δ_{u,s}: how much of δ is spent on comparing a leader at stage u with an arm at stage s ≤ u.
+
+        δ_u ∝ w_u^{−1/2}, shared among the lags u − s in proportion to 3^{−(u−s)}. With two rounds all arms
+        are at one stage.
+        """
+        weights = self.widths() ** -0.5
+        lags = np.subtract.outer(np.arange(self.deadline), np.arange(self.deadline))
+        falling = np.where(lags >= 0, FALL ** np.abs(lags), 0) if self.deadline > 2 else np.eye(self.deadline)
+        by_lag = falling / falling.sum(axis=1, keepdims=True)
+        return np.asarray(self.delta * by_lag * (weights / weights.sum())[:, None])
+
+    def log_terms(self, miss: FloatArray, rewards: str | None = None) -> FloatArray:
+        """L: a test of level α speaks once the likelihood ratio, or what stands for it, exceeds about L."""
+        model = self.model(rewards)
+        if model in ("Gaussian", "Bernoulli"):
+            return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
+        return np.asarray(gammainccinv(2, miss) if model == "bounded" else -np.log(miss))
+
+    def pulls_by_stage(self, n_arms: int, rewards: str | None = None) -> IntArray:
+        """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T, where the sign of a difference decides.
+
+        All arms that are worse than the best by ε or more must be behind it at b_T, with 1 − δ_{T,T}. For
+        Gaussian rewards b_T is Bechhofer's: this fails most often where all are worse by just ε. With T = 1
+        and Bernoulli rewards it is the exact fixed design's count, ties by lot, if that is about 1,500 at
+        most and so is soon found; else, as with T > 1, there is a union over pairs of arms.
+        """
+        miss, model = self.shares().sum(axis=1) / (n_arms - 1), self.model(rewards)
+        pulls = np.floor(4 * self.sigma**2 * self.log_terms(miss, rewards) / self.widths() ** 2) + 1
+        last = self.shares()[-1, -1] / (n_arms - 1)
+        if model == "bounded":  # Hoeffding's bound is enough for a sign
+            pulls[-1] = math.floor(4 * self.sigma**2 * -math.log(last) / self.epsilon**2) + 1
+        else:
+            log_term = float(self.log_terms(np.array(last), rewards))
+            pulls[-1] = math.floor(4 * self.sigma**2 * log_term / self.epsilon**2) + 1
+        count(pulls.max())
+        if model == "Gaussian":
+            pulls[-1] = bechhofer_count(n_arms, self.epsilon, float(self.shares()[-1, -1]), self.sigma)
+        if model == "Bernoulli":
+            small = bechhofer_count(n_arms, self.epsilon, self.delta, 0.5) <= MOST_EXACT
+            exact = self.deadline == 1 and small
+            pulls[-1] = (
+                binomial_count(n_arms, self.epsilon, self.delta) if exact else sign_count(self.epsilon, last)
+            )
+        return np.asarray(np.minimum(np.maximum.accumulate(pulls), pulls[-1]), dtype=np.int64)
+
+    def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
+        """Hoeffding's half-width for one mean, so that all n of all T rounds are covered with 1 − δ.
+
+        To show how well each arm is known; the race itself compares arms.
+        """
+        return fixed_count_deviation(pulls, self.delta / (n_arms * self.deadline), self.sigma)
+
+    def model(self, told: str | None) -> str:
+        """The rewards' model: the caller's, else the problem's, else the weakest.
+
+        A σ below ½ says more of rewards than that they are bounded.
+        """
+        known = self.rewards or told or "sub-Gaussian"
+        return "sub-Gaussian" if known in IN_UNIT and self.sigma < 0.5 else known
+
+    def play(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> Game:
+        """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
+        check_known(self.rewards, rewards)
+        tests = _tests(self, n_arms, self.model(rewards))
+        arms = Paces(n_arms, replicates)
+        stage = 1
+        for now in range(1, self.deadline + 1):
+            arms.add((yield arms.pulls(tests.counts)))
+            if self.deadline == 1 and tests.model == "Bernoulli":  # the exact fixed design breaks ties by lot
+                arms.sums += (generator or np.random.default_rng(0)).random(len(arms.sums)) / 2
+            arms.lead(stage)
+            if now == self.deadline:
+                break
+            tests.compare(arms, stage)
+            if not len(arms.arm):
+                break
+            if now + 1 == self.deadline:
+                stage = tests.top
+                tests.aim_last(arms)
+            else:
+                stage = min(now + 1 + self.ahead, tests.top)
+                tests.aim(arms, now + 1, stage)
+        return arms.leader
+
+
+class _Tests:
+    """What is fixed before a race: the grid's counts, the tests' levels, and how they are used."""
+
+    def __init__(self, race: PausingElasticBatchRacing, n_arms: int, model: str) -> None:
+        pulls = race.pulls_by_stage(n_arms, model)
+        kept = np.append(
+            np.flatnonzero((np.diff(pulls, prepend=0) > 0) & (pulls < pulls[-1])), race.deadline - 1
+        )
+        self.race, self.model, self.top = race, model, len(kept)
+        self.counts: IntArray = np.concatenate([[0], pulls[kept]])
+        self.miss: FloatArray = np.zeros((len(kept) + 1, len(kept) + 1))
+        self.miss[1:, 1:] = race.shares()[np.ix_(kept, kept)] / (n_arms - 1)
+        self.limits = BinomialLimits(self.counts, self.miss)
+
+    def refuted(
+        self, leaders: FloatArray, high: int, arms: Paces, chosen: IntArray, shift: float
+    ) -> BoolArray:
+        """Whether arms are refuted to be better, by s, than their leaders at a stage not below theirs."""
+        replicate, other, low = arms.replicate[chosen], arms.sums[chosen], arms.stage[chosen]
+        if self.model == "Bernoulli":
+            limits = np.zeros((self.top + 1, len(leaders)))
+            limits[low, replicate] = 1  # where one is asked for
+            stages, asked = np.nonzero(limits)
+            limits[stages, asked] = self.limits.limits(leaders[asked], high, stages, shift)
+            return np.asarray(other <= limits[low, replicate])
+        leader_pulls, miss = np.full(len(chosen), self.counts[high]), self.miss[high, low]
+        pairs = Pairs(leaders[replicate], leader_pulls, other, self.counts[low])
+        if self.model == "bounded":
+            return bounded_refuted(pairs, shift, miss)
+        return normal_refuted(pairs, shift, self.race.log_terms(miss, self.model), self.race.sigma)
+
+    def compare(self, arms: Paces, stage: int) -> None:
+        """Certify the leaders against the arms that the tests allow, and drop those that are no better."""
+        chosen = np.flatnonzero(arms.open)
+        at_top = arms.stage[chosen] == self.top  # where all have b_T pulls the sign of the difference decides
+        arms.certify(chosen[at_top])
+        chosen = chosen[~at_top]
+        certified = chosen[self.refuted(arms.best, stage, arms, chosen, self.race.epsilon)]
+        arms.certify(certified)
+        arms.keep(dropped=certified[self.refuted(arms.best, stage, arms, certified, 0.0)])
+
+    def aim(self, arms: Paces, now: int, stage: int) -> None:
+        """Set how far each arm is pulled in round `now`, in which the leader goes to `stage`."""
+        open_ = np.flatnonzero(arms.open)
+        # An arm that has just been pulled goes on with the others; one that has paused may lag behind.
+        least = np.maximum(arms.stage[open_] + 1, np.where(arms.rested[open_], 0, now))
+        arms.aim = np.where(arms.leads, stage, arms.stage)
+        arms.aim[open_] = np.clip(self.needed(arms, open_, stage), least, stage)
+
+    def needed(self, arms: Paces, chosen: IntArray, stage: int) -> IntArray:
+        """The stage at which an arm would be certified if the means stayed as they are, by the normal law."""
+        mean = arms.sums[chosen] / self.counts[arms.stage[chosen]]
+        leader_mean = (arms.best / self.counts[arms.stage.max()])[arms.replicate[chosen]]
+        variance: FloatArray | float = self.race.sigma**2
+        if self.model in IN_UNIT:
+            pooled = (mean + leader_mean) / 2
+            variance = np.maximum(pooled * (1 - pooled), 1 / self.counts[1])
+        gap = np.maximum(leader_mean - mean + self.race.epsilon, 0)
+        stages = np.arange(1, stage + 1)
+        log_terms = self.race.log_terms(self.miss[stage, stages], self.model)
+        enough = log_terms * (1 / self.counts[stage] + 1 / self.counts[stages])
+        return np.asarray(1 + np.searchsorted(-np.minimum.accumulate(enough), -(gap**2) / (2 * variance)))
+
+    def aim_last(self, arms: Paces) -> None:
+        """Take to b_T all who may win, and all against whom not everybody who may win is certified."""
+        final = arms.open | arms.leads | (arms.stage == self.top)
+        while len(more := self.uncertified(arms, final)):
+            final[more] = True
+        arms.aim = np.where(final, self.top, arms.stage)
+
+    def uncertified(self, arms: Paces, final: BoolArray) -> IntArray:
+        """Which arms are not in the final, yet some finalist is not certified against them.
+
+        At equal counts a larger sum refutes more: the finalist with the smallest sum of each stage is enough.
+        """
+        wanted = np.zeros(len(final), dtype=bool)
+        for high in np.unique(arms.stage[final]):
+            here = np.flatnonzero(final & (arms.stage == high))
+            weakest = np.full(len(arms.leader), np.inf)
+            np.minimum.at(weakest, arms.replicate[here], arms.sums[here])
+            waiting = ~final & np.isfinite(weakest[arms.replicate])
+            wanted |= waiting & (arms.stage > high)
+            lower = np.flatnonzero(waiting & (arms.stage <= high))
+            wanted[lower[~self.refuted(weakest, high, arms, lower, self.race.epsilon)]] = True
+        return np.flatnonzero(wanted)
+
+
+@lru_cache(maxsize=64)
+def _tests(race: PausingElasticBatchRacing, n_arms: int, model: str) -> _Tests:
+    """The tests of a race; their limits are searched for once, however often it is run."""
+    return _Tests(race, n_arms, model)

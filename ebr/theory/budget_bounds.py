@@ -1,0 +1,125 @@
+"""What a plan of elimination errs with: bounds for every problem of a hardness H₂, and a floor for some."""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln, log_ndtr, logsumexp
+
+from ebr.arrays import FloatArray, IntArray
+from ebr.theory.budgets import Plan, balanced_sizes, price
+from ebr.validation import positive, whole
+
+__all__ = [
+    "closed_form_bound",
+    "error_bound",
+    "error_floor",
+    "hardest_gaps",
+    "hardness",
+    "log_round_bound",
+    "round_bounds",
+]
+
+
+def hardness(gaps: ArrayLike) -> float:
+    """H₂ = max_{i≥2} i Δ_(i)^{−2}, for the gaps Δ_(2) ≤ … ≤ Δ_(n) of all arms but the best."""
+    behind = _sorted(gaps)
+    return float((np.arange(2, len(behind) + 2) / behind**2).max())
+
+
+def error_bound(gaps: ArrayLike, plan: Plan, sigma: float = 0.5) -> float:
+    """A bound on P(the arm returned is not the best), for σ-sub-Gaussian rewards: Σ_t of `round_bounds`.
+
+    It falls in every gap: at Δ_(i)² = i/H₂ it holds for all problems of that H₂ (`hardest_gaps`).
+    """
+    return float(min(1.0, np.exp(round_bounds(gaps, plan, sigma)).sum()))
+
+
+def round_bounds(gaps: ArrayLike, plan: Plan, sigma: float = 0.5) -> FloatArray:
+    """The logarithms of bounds on P(the best arm is dropped in round t).
+
+    Whoever is dropped is beaten by m = m_{t+1} arms, of which m − k + 1 or more are none of the k best. For
+    each k ≤ m and j ≤ m − k + 1, with Markov's inequality for the number of sets of j such arms and
+    Chernoff's for each set's mean:
+
+        P ≤ C(r, j)/C(m−k+1, j) · exp(−c_t Δ_(k+1)² j/(j+1) / 2σ²),
+
+    r = n − k, or if less and the round's rewards are fresh, m_t − 1; and for j = 1 the sum of the r largest
+    exp(−c_t Δ_(i)²/4σ²), i > k, over m − k + 1. The least of them.
+    """
+    behind, sigma = _sorted(gaps), positive("sigma", sigma)
+    if len(behind) != plan.n_arms - 1:
+        raise ValueError(f"gaps must be those of {plan.n_arms - 1} arms, got {len(behind)}")
+    rounds = zip(plan.pulled, plan.kept, plan.ranked_by, strict=True)
+    return np.array(
+        [
+            log_round_bound(behind, kept, count / (2 * sigma**2), pulled - 1 if plan.fresh else None)
+            if kept < pulled
+            else -np.inf
+            for pulled, kept, count in rounds
+        ]
+    )
+
+
+def log_round_bound(behind: FloatArray, kept: int, information: float, rivals: int | None = None) -> float:
+    """The logarithm of `round_bounds`' least term for one round that keeps m arms.
+
+    Parameters
+    ----------
+    behind
+        Δ_(2) ≤ … ≤ Δ_(n).
+    kept, information
+        m, and c/2σ².
+    rivals
+        How many arms beside the best may have survived, if that is known; n − 1 otherwise.
+    """
+    rivals = len(behind) if rivals is None else rivals
+    best = np.arange(1, kept + 1)[:, None]  # k
+    beaters = kept + 1 - best
+    squares = information * behind**2
+    place = np.arange(len(behind))
+    inside = (place >= best - 1) & (place < best - 1 + rivals)
+    tails = logsumexp(np.where(inside, -squares / 2, -np.inf), axis=1) - np.log(beaters[:, 0])
+    size = np.arange(1, kept + 1)  # j
+    sets = np.minimum(size, beaters)
+    among = np.minimum(len(behind) + 1 - best, rivals)
+    ways = _log_choose(among, sets) - _log_choose(beaters, sets)
+    wide = ways - squares[:kept, None] * sets / (sets + 1)
+    return float(min(tails.min(), wide.min(), 0.0))
+
+
+def hardest_gaps(n_arms: int, hardness: float) -> FloatArray:
+    """Δ_(i) = √(i/H₂), i = 2 … n: no problem of this H₂ has a smaller gap anywhere."""
+    return np.sqrt(np.arange(2, whole("n_arms", n_arms, 2) + 1) / positive("hardness", hardness))
+
+
+def error_floor(plan: Plan, hardness: float, sigma: float = 0.5) -> float:
+    """What the plan errs with, at least, on some problem of this H₂ with Gaussian arms.
+
+    m = m_{t+1} rivals are behind by √((m+1)/H₂), all others far away; arm 1 is dropped in round t if it is
+    below, and they all are above, the point that divides the gap as 1 : m.
+    """
+    kept, pulled = np.array(plan.kept), np.array(plan.pulled)
+    reach = np.sqrt(np.array(plan.ranked_by) / ((kept + 1) * positive("hardness", hardness))) / sigma
+    logs = log_ndtr(-kept * reach) + kept * log_ndtr(-reach)
+    return float(np.exp(logs[kept < pulled].max()))
+
+
+def closed_form_bound(budget: int, n_arms: int, deadline: int, hardness: float, sigma: float = 0.5) -> float:
+    """Σ_t (n − m_{t+1}) · exp(−(B − Σ_t m_t) / (4σ²ΛH₂)) for the balanced plan."""
+    kept = balanced_sizes(n_arms, deadline)
+    spent = n_arms + sum(kept[:-1])
+    exponent = (budget - spent) / (4 * sigma**2 * price(n_arms, kept) * positive("hardness", hardness))
+    return min(1.0, sum(n_arms - m for m in kept) * math.exp(-max(exponent, 0.0)))
+
+
+def _sorted(gaps: ArrayLike) -> FloatArray:
+    behind = np.sort(np.asarray(gaps, dtype=np.float64))
+    if behind.ndim != 1 or len(behind) < 1 or not behind[0] > 0:
+        raise ValueError(f"gaps must be a list of numbers above 0, the best arm's left out, got {gaps!r}")
+    return behind
+
+
+def _log_choose(of: IntArray, some: IntArray) -> FloatArray:
+    factorials = gammaln(np.arange(1, np.max(of) + 2))
+    return np.asarray(factorials[of] - factorials[some] - factorials[of - some])

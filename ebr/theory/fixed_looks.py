@@ -1,0 +1,124 @@
+"""Two arms, T looks at counts fixed in advance: stop at a look where the arms are far enough apart.
+
+The class of Algorithm 1 and of sharp racing on two Gaussian arms, evaluated, not sampled; τ, X, z and r are
+as in `two_arms`. σ = 1; counts are real numbers.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import ndtr, ndtri
+
+from ebr.arrays import FloatArray
+from ebr.theory.bounds import SCHEDULE_CONSTANT
+from ebr.theory.confidence import SELF_NORMALISED
+from ebr.theory.two_arms_grid import likelihood, weight, wrong
+
+__all__ = ["Looks", "best_looks", "elastic_looks", "sharp_looks"]
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
+
+
+class Looks(NamedTuple):
+    """The information τ_t at each look, and the bars: at look t < T, z > bar_t stops."""
+
+    information: FloatArray
+    bars: FloatArray
+
+    def laws(self) -> list[tuple[FloatArray, FloatArray]]:
+        """Nodes of z below each bar, and the probabilities at r = 0 of coming so far."""
+        laws: list[tuple[FloatArray, FloatArray]] = []
+        for place, bar in enumerate(self.bars):
+            nodes, weights = bar * (1 + NODES) / 2, bar * WEIGHTS / 2
+            if not laws:
+                density = 2 * np.exp(-(nodes**2) / 2) / math.sqrt(2 * math.pi)
+            else:
+                before, masses = laws[-1]
+                kept = math.sqrt(self.information[place - 1] / self.information[place])
+                spread = math.sqrt(1 - kept**2)
+                moves = sum(
+                    np.exp(-(((nodes + s * kept * before[:, None]) / spread) ** 2) / 2) for s in (-1, 1)
+                )
+                density = masses @ moves / (spread * math.sqrt(2 * math.pi))
+            laws.append((nodes, density * weights))
+        return laws
+
+    def ratios(self, gaps: FloatArray) -> FloatArray:
+        """E[Ñ_T]/H for gaps in units of ε."""
+        expected = np.full(len(gaps), self.information[0])
+        for place, (nodes, masses) in enumerate(self.laws()):
+            here = self.information[place]
+            more = self.information[place + 1] - here
+            expected += more * likelihood(gaps[:, None], here, nodes) @ masses
+        return np.asarray(2 * weight(gaps) * expected)
+
+    def error(self) -> float:
+        """P(the worse arm is recommended) at r = 1; it falls as the gap grows."""
+        reaches = np.append(self.bars, 0.0)
+        error = float(ndtr(-reaches[0] - math.sqrt(self.information[0])))
+        for place, (nodes, masses) in enumerate(self.laws()):
+            there = self.information[place + 1]
+            error += float(wrong(self.information[place], nodes, there, reaches[place + 1]) @ masses)
+        return error
+
+    def worst_ratio(self, epsilon: float, points: int = 400) -> float:
+        """The largest E[Ñ_T]/H on a grid of gaps from 0 to 1."""
+        gaps = np.concatenate([[0.0, 0.5, 1 - 1e-9], np.geomspace(1, 1 / epsilon, points)])
+        return float(self.ratios(gaps).max())
+
+
+def elastic_looks(deadline: int, epsilon: float, delta: float) -> Looks:
+    """Algorithm 1 on two arms, without ceilings: stop where the means are more than 2D_t − ε/2 apart."""
+    rounds, log_term = np.arange(1, deadline + 1), math.log(2 * deadline / delta)
+    pulls = SCHEDULE_CONSTANT * log_term * epsilon ** (-2 * rounds / deadline)
+    apart = 2 * np.sqrt(SELF_NORMALISED * log_term / pulls) - epsilon / min(2, deadline)
+    return Looks(pulls * epsilon**2 / 2, (apart * np.sqrt(pulls / 2))[:-1])
+
+
+def sharp_looks(deadline: int, epsilon: float, delta: float, start: float = 0.5) -> Looks:
+    """Sharp racing on two Gaussian arms, without ceilings: stop where they are more than w_t − ε apart.
+
+    w_t = w_0 (ε/w_0)^{t/T}, δ_t ∝ 1/w_t, b_t = 2z²/w_t² with the normal quantile z at δ_t.
+    """
+    widths = start * (epsilon / start) ** (np.arange(1, deadline + 1) / deadline)
+    quantiles = -ndtri(delta / widths / (1 / widths).sum())
+    pulls = 2 * quantiles**2 / widths**2
+    return Looks(pulls * epsilon**2 / 2, ((widths - epsilon) * np.sqrt(pulls / 2))[:-1])
+
+
+def best_looks(deadline: int, epsilon: float, delta: float) -> Looks:
+    """The PAC looks with the least worst ratio that a local search finds, from a sensible design.
+
+    Unknown are log τ_1, the logarithms of τ_{t+1}/τ_t, the bars and the logarithm v of the ratio: v is least
+    subject to log ratio ≤ v at each of many gaps and log error ≤ log δ.
+    """
+    if deadline == 1:
+        return Looks(np.array([float(ndtri(delta)) ** 2]), np.array([]))
+    gaps = np.append(0.0, np.geomspace(1, 1 / epsilon, 150))
+
+    def looks(place: FloatArray) -> Looks:
+        return Looks(np.exp(np.cumsum(place[:deadline])), place[deadline:-1])
+
+    def room(place: FloatArray) -> FloatArray:
+        found = looks(place)
+        return np.append(
+            place[-1] - np.log(found.ratios(gaps)), 10 * (math.log(delta) - math.log(found.error()))
+        )
+
+    growth = -2 * math.log(epsilon) / deadline
+    first, value = math.log(4.0) - growth * (deadline - 1), math.log(12.0) + growth
+    start = np.array([first, *[growth] * (deadline - 1), *np.linspace(2.8, 2.3, deadline - 1), value])
+    bounds = [(None, None), *[(0.05, None)] * (deadline - 1), *[(0.5, 6)] * (deadline - 1), (None, None)]
+    found: Any = minimize(  # type: ignore[call-overload]
+        lambda place: place[-1],
+        start,
+        jac=lambda place: np.eye(1, len(place), len(place) - 1)[0],
+        method="SLSQP",
+        bounds=bounds,
+        constraints={"type": "ineq", "fun": room},
+        options={"maxiter": 300, "ftol": 1e-9},
+    )
+    best = looks(found.x)
+    return best._replace(information=best.information * (1 + 1e-7))

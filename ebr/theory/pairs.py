@@ -1,0 +1,281 @@
+"""Tests of a pair of arms: whether rewards, at counts fixed in advance, refute that one of them is better.
+
+One arm, the leader, has N rewards and the other M. Every test is of "the other's mean is at least the
+leader's plus s" and refutes it, where it is true, with probability α at most, whatever the means are. Refuted
+with s = 0, the other arm is no better than the leader; refuted with s = ε, it is not better by ε.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+from scipy.special import gammainccinv, ndtri
+from scipy.stats import binom
+
+from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.theory.divergence import bisected, relative_entropy
+from ebr.validation import in_unit_interval
+
+__all__ = ["BinomialLimits", "Pairs", "binomial_refuted", "bounded_refuted", "normal_refuted", "sign_count"]
+
+OWN = 0.1  # the part of α for the two arms' own bounds; the rest is for both together
+PIECES = 64  # of the leader's possible means; the weights of the two arms are constant on each
+HALVINGS = 12  # of a piece, before a pair is left unrefuted
+TINY = 1e-300  # 0 log 0 = 0, and a logarithm of 0 that is finite
+MARGIN = 1.1  # how much farther than the normal law says a bound is first sought
+Holds = Callable[[FloatArray, IntArray], BoolArray]  # for some of the pairs: those numbers, which are chosen
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The sums of rewards of many pairs of arms, and how many rewards they are: arrays of one length."""
+
+    leader: FloatArray
+    leader_pulls: IntArray | FloatArray
+    other: FloatArray
+    other_pulls: IntArray | FloatArray
+
+    def __getitem__(self, chosen: IntArray | BoolArray) -> Self:
+        return type(self)(*(getattr(self, field.name)[chosen] for field in fields(self)))
+
+    @property
+    def means(self) -> tuple[FloatArray, FloatArray]:
+        """The leader's mean and the other's."""
+        return self.leader / self.leader_pulls, self.other / self.other_pulls
+
+
+def normal_refuted(pairs: Pairs, shift: float, log_term: FloatArray, sigma: float) -> BoolArray:
+    """Whether μ̂_1̂ − μ̂_i + s > σ √(2L (1/N + 1/M)).
+
+    The difference of the means, centred, is σ√(1/N + 1/M)-sub-Gaussian: with L = log(1/α) the level is α by
+    Chernoff's bound, and for Gaussian rewards it is exactly α with L = z²/2, z the normal quantile.
+    """
+    leader, other = pairs.means
+    width = sigma * np.sqrt(2 * log_term * (1 / pairs.leader_pulls + 1 / pairs.other_pulls))
+    return np.asarray(leader - other + shift > width)
+
+
+def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
+    """Whether min_p N kl(μ̂_1̂, p) + M kl(μ̂_i, p + s) > x, (1+x) e^{−x} = α, and μ̂_1̂ > μ̂_i − s.
+
+    For rewards in [0, 1]: at the leader's mean p each term is stochastically less than an Exp(1) variable.
+    """
+    leader, other = pairs.means
+    ahead = leader > other - shift
+    threshold = gammainccinv(2, miss)
+
+    def rising(p: FloatArray) -> BoolArray:
+        """The sign of the derivative; the sum of two divergences is convex in p."""
+        q = p + shift
+        first = pairs.leader_pulls * (p - leader) * q * (1 - q)
+        return np.asarray(first + pairs.other_pulls * (q - other) * p * (1 - p) > 0)
+
+    low, high = np.clip(other - shift, 0, 1 - shift), np.clip(leader, 0, 1 - shift)
+    place = bisected(np.minimum(low, high), high, rising)[0]
+    ratio = pairs.leader_pulls * relative_entropy(leader, place)
+    ratio = ratio + pairs.other_pulls * relative_entropy(other, np.minimum(place + shift, 1))
+    return np.asarray(ahead & (ratio > threshold))
+
+
+def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray, everywhere: bool = True) -> BoolArray:
+    """Whether two binomial sums refute that the other's probability is at least the leader's plus s.
+
+    Let r(k) = sign(k/N − p) √(2N kl(k/N, p)). A binomial variable A of N trials with probability p has
+    P(A ≥ k) ≤ Φ̄(r(k−1)) and P(A ≤ k) ≤ Φ(r(k+1)) (Zubkov and Serov, Theory Probab. Appl. 57, 2013). So, if
+    the leader's probability is p and the other's p + s, r_1 = r(A−1) and r_2 = −r(C+1), each with its own
+    counts, are stochastically no larger than independent normal variables, and
+    w_1 r_1 + w_2 r_2 > z, r_1 > y or r_2 > y has probability at most Φ̄(z) + 2Φ̄(y) = α if w_1² + w_2² = 1.
+    The pair is refuted if one of the three holds *for every p*. The weights may depend on p.
+
+    A range of p is dealt with at once: r_1 falls with p and r_2 rises. Ranges that are not are halved. With
+    `everywhere=False` only one p is tried, the pooled estimate: what is not refuted there is not refuted.
+    """
+    shrunk = Pairs(pairs.leader - 1, pairs.leader_pulls, pairs.other + 1, pairs.other_pulls)
+    leader, other = shrunk.means
+    refuted = (leader >= 0) & (other <= 1) & (leader > other - shift) & (miss > 0)
+    chosen = np.flatnonzero(refuted)
+    test = _Binomials.of(shrunk[chosen], shift, miss[chosen])
+    pooled = np.clip(test.pooled(), 0, 1 - shift)
+    spoken = test.refutes(pooled, pooled, *test.weights(_piece(pooled, shift)))
+    refuted[chosen[~spoken]] = False
+    if everywhere:
+        refuted[chosen[spoken]] = test[np.flatnonzero(spoken)].refuted()
+    return np.asarray(refuted)
+
+
+@dataclass(frozen=True)
+class _Binomials:
+    """Pairs of binomial sums, each already one less or more, and the limits of their test: y and z."""
+
+    pairs: Pairs
+    shift: float
+    own: FloatArray
+    together: FloatArray
+
+    @classmethod
+    def of(cls, pairs: Pairs, shift: float, miss: FloatArray) -> Self:
+        """With what is to be passed at level α: y by one arm alone, z by both together."""
+        return cls(pairs, shift, -ndtri(OWN / 2 * miss), -ndtri((1 - OWN) * miss))
+
+    def __getitem__(self, chosen: IntArray | BoolArray) -> Self:
+        return type(self)(self.pairs[chosen], self.shift, self.own[chosen], self.together[chosen])
+
+    def pooled(self) -> FloatArray:
+        """An estimate of the leader's probability, if the other's is s more."""
+        pairs = self.pairs
+        both = pairs.leader + pairs.other - self.shift * pairs.other_pulls
+        return np.asarray(both / (pairs.leader_pulls + pairs.other_pulls))
+
+    def roots(self, left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The least r_1 and r_2 for p between left and right."""
+        first = _root(self.pairs.leader, self.pairs.leader_pulls, right)
+        return first, -_root(self.pairs.other, self.pairs.other_pulls, left + self.shift)
+
+    def refutes(self, left: FloatArray, right: FloatArray, one: FloatArray, two: FloatArray) -> BoolArray:
+        """Whether one of the three conditions, the same, holds for all p between left and right; w_1, w_2."""
+        first, second = self.roots(left, right)
+        together = one * first + two * second > self.together
+        return np.asarray(together | (first > self.own) | (second > self.own))
+
+    def weights(self, piece: IntArray) -> tuple[FloatArray, FloatArray]:
+        """w_1 and w_2 on a piece: where a pair at the limit has its roots, to the order that skews them.
+
+        Any weights make a test of level α; these make w_1 r_1 + w_2 r_2 hardly depend on p.
+        """
+        p = _edge(np.asarray(piece + 0.5, dtype=np.float64), self.shift)
+        q, pulls, other_pulls = p + self.shift, self.pairs.leader_pulls, self.pairs.other_pulls
+        spread = self.together / np.sqrt(p * (1 - p) / pulls + q * (1 - q) / other_pulls) / 6
+        one = np.sqrt(p * (1 - p) / pulls) * np.clip(1 - spread * (1 - 2 * p) / pulls, 0.5, 1.5)
+        two = np.sqrt(q * (1 - q) / other_pulls) * np.clip(1 + spread * (1 - 2 * q) / other_pulls, 0.5, 1.5)
+        length = np.hypot(one, two)
+        return one / length, two / length
+
+    def plausible(self) -> tuple[FloatArray, FloatArray]:
+        """A range outside which r_1 > y or r_2 > y."""
+        (leader, other), top = self.pairs.means, 1 - self.shift
+        below = _reach(leader, self.pairs.leader_pulls, self.own)
+        above = _reach(other, self.pairs.other_pulls, self.own)
+        low, high = np.clip(leader - below, 0, top), np.clip(other - self.shift + above, 0, top)
+        found_low, found_high = self.roots(low, low)[0] > self.own, self.roots(high, high)[1] > self.own
+        return np.where(found_low, low, 0.0), np.where(found_high, high, top)
+
+    def refuted(self) -> BoolArray:
+        """Whether the three conditions leave no p, for pairs that they refute at the pooled estimate."""
+        low, high = self.plausible()
+        first, last = _piece(low, self.shift), _piece(high, self.shift)
+        ranges = np.where(high > low, last - first + 1, 0)
+        which = np.repeat(np.arange(len(low)), ranges)
+        piece = first[which] + np.arange(len(which)) - np.repeat(np.cumsum(ranges) - ranges, ranges)
+        left = np.maximum(low[which], _edge(piece, self.shift))
+        right = np.minimum(high[which], _edge(piece + 1, self.shift))
+        one, two = (test := self[which]).weights(piece)
+        refuted = np.ones(len(low), dtype=bool)
+        for _ in range(HALVINGS):
+            open_ = np.flatnonzero(~test.refutes(left, right, one, two))
+            middle = (left + right) / 2
+            lost = ~test[open_].refutes(middle[open_], middle[open_], one[open_], two[open_])
+            refuted[which[open_[lost]]] = False
+            open_ = open_[refuted[which[open_]]]
+            left, right = np.append(left[open_], middle[open_]), np.append(middle[open_], right[open_])
+            if not len(both := np.tile(open_, 2)):
+                return refuted
+            test, which, one, two = test[both], which[both], one[both], two[both]
+        refuted[which] = False
+        return refuted
+
+
+def _root(sums: FloatArray, pulls: IntArray | FloatArray, p: FloatArray) -> FloatArray:
+    """r, the signed root of a binomial likelihood ratio; logarithms by hand, several times faster."""
+    mean, inside = sums / pulls, np.minimum(np.maximum(p, TINY), 1 - 2**-53)
+    divergence = mean * np.log(np.maximum(mean, TINY) / inside)
+    divergence += (1 - mean) * np.log(np.maximum(1 - mean, TINY) / (1 - inside))
+    return np.asarray(np.sign(mean - p) * np.sqrt(2 * pulls * np.maximum(divergence, 0)))
+
+
+def _reach(mean: FloatArray, pulls: IntArray | FloatArray, quantile: FloatArray) -> FloatArray:
+    """About how far from a mean of so many rewards its expectation may lie."""
+    variance = np.maximum(mean * (1 - mean), 1 / pulls)
+    return np.asarray(MARGIN * quantile * np.sqrt(variance / pulls) + quantile**2 / (2 * pulls))
+
+
+def _edge(piece: IntArray | FloatArray, shift: float) -> FloatArray:
+    """Where a piece of the leader's possible probabilities, 0 to 1 − s, begins."""
+    return np.asarray(np.sin(np.pi / (2 * PIECES) * piece) ** 2 * (1 - shift))
+
+
+def _piece(p: FloatArray, shift: float) -> IntArray:
+    """Which piece a probability is in, or one of its neighbours where it is an edge but for rounding."""
+    angle = np.arcsin(np.sqrt(np.clip(p / (1 - shift), 0, 1)))
+    return np.clip((2 * PIECES / np.pi * angle).astype(np.int64), 0, PIECES - 1)
+
+
+class BinomialLimits:
+    """How large a sum of the other arm's rewards may be and still be refuted by the leader's.
+
+    For counts on a grid, and a level for each pair of them. A limit is searched for when it is first asked
+    for, and kept.
+    """
+
+    def __init__(self, counts: IntArray, miss: FloatArray) -> None:
+        self.counts, self.miss = counts, miss
+        self._known: dict[tuple[int, float], tuple[FloatArray, FloatArray]] = {}
+
+    def limits(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> FloatArray:
+        """The limit for each leader's sum at one stage against an arm at another; −1: nothing is refuted."""
+        span = self.counts[high] + 1
+        asked = leader + low * span  # a number for each pair of stage and sum
+        keys, limits = self._known.get((high, shift), (np.zeros(0), np.zeros(0)))
+        if len(new := np.setdiff1d(asked, keys)):
+            found = self._search(new % span, high, (new // span).astype(np.int64), shift)
+            order = np.argsort(keys := np.concatenate([keys, new]))
+            keys, limits = keys[order], np.concatenate([limits, found])[order]
+            self._known[high, shift] = keys, limits
+        return np.asarray(limits[np.searchsorted(keys, asked)])
+
+    def _search(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> FloatArray:
+        """Bisect for what is refuted at the pooled estimate of p; below it, for what is for every p."""
+
+        def refuted(other: FloatArray, chosen: IntArray, everywhere: bool) -> BoolArray:
+            pairs = Pairs(leader, np.full(len(low), self.counts[high]), other, self.counts[low])
+            found = binomial_refuted(pairs[chosen], shift, self.miss[high, low[chosen]], everywhere)
+            return found | (other[chosen] < 0)
+
+        none, all_ = np.full(len(low), -1.0), self.counts[low].astype(np.float64)
+        least = pooled = _largest(none, all_, lambda at, on: refuted(at, on, False))
+        for step in (1, 2, 4, 8, 16, math.inf):  # seldom far below
+            failing = ~refuted(least, np.arange(len(low)), True)
+            if not failing.any():
+                break
+            least = np.where(failing, np.maximum(least - step, -1), least)
+        return _largest(least, pooled + 1, lambda at, on: refuted(at, on, True))
+
+
+def _largest(low: FloatArray, high: FloatArray, holds: Holds) -> FloatArray:
+    """The largest whole numbers for which something holds that holds for `low` and not for `high`."""
+    while len(wide := np.flatnonzero(high - low > 1)):
+        middle = np.floor((low + high) / 2)
+        there = holds(middle, wide)
+        low, high = low.copy(), high.copy()
+        low[wide[there]], high[wide[~there]] = middle[wide[there]], middle[wide[~there]]
+    return low
+
+
+def sign_count(epsilon: float, miss: float) -> int:
+    """The least b ≥ 1/ε with P(A ≥ C) ≤ α for binomial sums A, C of b rewards, C's probability larger by ε.
+
+    A + (b − C) is a sum of 2b independent Bernoulli variables of mean (1−ε)/2 on average, so that
+    P(A ≥ C) ≤ P(Bin(2b, (1−ε)/2) ≥ b) if bε ≥ 1 (Hoeffding, Ann. Math. Stat. 27, 1956), with equality where
+    the two probabilities are (1 ∓ ε)/2; that falls with b. If e^{−bε²} ≤ α a smaller b is enough.
+    """
+    in_unit_interval("epsilon", epsilon)
+    low, high = int(np.ceil(1 / epsilon)) - 1, int(np.ceil(-np.log(miss) / epsilon**2)) + 1
+
+    def enough(pulls: int) -> bool:
+        return bool(binom.sf(pulls - 1, 2 * pulls, (1 - epsilon) / 2) <= miss)
+
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

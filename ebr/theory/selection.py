@@ -1,0 +1,143 @@
+"""Selection at once: every arm is pulled equally often, and the one with the largest sum is recommended.
+
+An error is a choice that is worse than the best by ε or more. Its probability is largest where all others
+are worse by just ε (the slippage configuration): an arm that is worse still wins less often, and one that is
+nearer to the best is no error and can only take wins from those that are. (Bechhofer, Ann. Math. Stat. 25,
+1954, for normal rewards; Sobel and Huyett, Bell Syst. Tech. J. 36, 1957, for binomial ones.)
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import gammaln, log_ndtr, ndtri
+
+from ebr.arrays import FloatArray, IntArray
+
+__all__ = [
+    "bechhofer_count",
+    "bechhofer_distance",
+    "binomial_count",
+    "certified",
+    "normal_slippage_error",
+    "slippage_error",
+]
+
+MOST_CELLS = 20_000  # of the success probabilities' range, before a certificate is given up
+SURE = 37.0  # e^{−37} is less than 10⁻¹⁶
+TINY, LEAST = 1e-17, 1e-300  # less than a probability's rounding; hardly more than nothing
+STEP = 1 / 16  # of the trapezoidal rule for the normal density, whose error is far below rounding
+PLACES = np.arange(-10, 10 + STEP, STEP)  # around where the best arm is when it errs
+
+
+def normal_slippage_error(distance: float, n_arms: int) -> float:
+    """1 − ∫ Φ(y + h)^{n−1} φ(y) dy: how often one of n − 1 N(0, 1) variables exceeds one of N(h, 1).
+
+    Of b rewards each, N(μ, σ²) with all others ε worse, the sums are so with h = ε √b / σ. The error itself
+    is summed, so that small ones are as accurate as large.
+    """
+    best = PLACES - distance / 2
+    some = -np.expm1((n_arms - 1) * log_ndtr(best + distance))
+    return float(np.exp(-(best**2) / 2) @ some * STEP / math.sqrt(2 * math.pi))
+
+
+@lru_cache(maxsize=4096)
+def bechhofer_distance(n_arms: int, delta: float) -> float:
+    """The h ≥ 0 at which the normal slippage error is δ; 0 where even lots err no more often."""
+    if normal_slippage_error(0.0, n_arms) <= delta:
+        return 0.0
+    # Between that of one other arm and the union bound over all.
+    low, high = (math.sqrt(2) * max(-float(ndtri(miss)), 0.0) for miss in (delta, delta / (n_arms - 1)))
+
+    def excess(distance: float) -> float:
+        return math.log(normal_slippage_error(distance, n_arms) / delta)
+
+    if n_arms == 2 or excess(high) >= 0:  # the second by rounding, where δ is tiny
+        return high
+    return float(brentq(excess, low, high, xtol=1e-13))
+
+
+def bechhofer_count(n_arms: int, epsilon: float, delta: float, sigma: float) -> int:
+    """Bechhofer's ⌈(hσ/ε)²⌉: how many rewards N(μ, σ²) of each arm make an error's probability at most δ."""
+    return max(math.ceil((bechhofer_distance(n_arms, delta) * sigma / epsilon) ** 2), 1)
+
+
+def slippage_error(subjects: int, best: FloatArray, others: FloatArray, n_arms: int) -> FloatArray:
+    """How often the best of `subjects` 0/1 rewards each is not the best arm's, all others alike; ties by lot.
+
+    With f and F of the others' binomial count X, the best arm wins at its own count x with probability
+    E[1/(1+ties)] = (F(x)ⁿ − F(x−1)ⁿ) / (n f(x)), summed over x: exact but for rounding, and
+    for counts rarer than 10⁻¹⁶, which are taken to be losses.
+    """
+    best, others = np.atleast_1d(best), np.atleast_1d(others)
+    counts = _plausible(subjects, best, others)
+    here = _binomial(subjects, others, counts)
+    at_most = here.cumsum(axis=1)
+    # (Fⁿ − Gⁿ)/(F − G) = Fⁿ⁻¹ (1 − (1−r)ⁿ)/r, r = f/F: nothing cancels. It is n Fⁿ⁻¹ where f is nothing.
+    ratio = np.clip(here / np.maximum(at_most, LEAST), TINY, 1 - 2**-53)
+    ties = -np.expm1(n_arms * np.log1p(-ratio)) / ratio
+    wins = at_most ** (n_arms - 1) * ties
+    return np.asarray(1 - (_binomial(subjects, best, counts) * wins).sum(axis=1) / n_arms)
+
+
+def _plausible(subjects: int, best: FloatArray, others: FloatArray) -> IntArray:
+    """A range of counts for each pair of means (pairs × counts), all of one length.
+
+    By Bernstein's inequality a count is t or more off its mean with e^{−37} at most, t = c + √(c² + 74v),
+    c = 37/3, v its variance.
+    """
+    low, high = (
+        subjects * mean
+        + side * (SURE / 3 + np.sqrt((SURE / 3) ** 2 + 2 * SURE * subjects * mean * (1 - mean)))
+        for mean, side in ((np.minimum(best, others), -1), (np.maximum(best, others), 1))
+    )
+    length = min(int(np.ceil((high - low).max())) + 1, subjects + 1)
+    first = np.clip(np.floor(low), 0, subjects + 1 - length).astype(np.int64)
+    return np.asarray(first[:, None] + np.arange(length))
+
+
+def _binomial(subjects: int, means: FloatArray, counts: IntArray) -> FloatArray:
+    """The probabilities of these counts (means × counts); many times faster than scipy's."""
+    x = np.arange(subjects + 1)
+    ways = gammaln(subjects + 1) - gammaln(x + 1) - gammaln(subjects - x + 1)
+    success, failure = (np.log(np.maximum(p, LEAST))[:, None] for p in (means, 1 - means))
+    return np.asarray(np.exp(ways[counts] + counts * success + (subjects - counts) * failure))
+
+
+def certified(subjects: int, n_arms: int, epsilon: float, delta: float) -> bool:
+    """Whether so many 0/1 rewards of each arm err with at most δ whatever the arms' means are.
+
+    Errors rise as the best mean p falls and as the others' rise. So the others are ε worse, and for all p in
+    [a, b] the error is at most that of (a, b − ε): cells where this exceeds δ are halved until none is left,
+    or until one has an error above δ in its middle. What is too near to δ to tell is not certified.
+    """
+    edges = np.linspace(epsilon, 1, 65)
+    low, high = edges[:-1], edges[1:]
+    while len(low) < MOST_CELLS:
+        middle = (low + high) / 2
+        if (slippage_error(subjects, middle, middle - epsilon, n_arms) > delta).any():
+            return False
+        open_cells = slippage_error(subjects, low, high - epsilon, n_arms) > delta
+        if not open_cells.any():
+            return True
+        low, middle, high = (part[open_cells] for part in (low, middle, high))
+        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+    return False
+
+
+@lru_cache(maxsize=256)
+def binomial_count(n_arms: int, epsilon: float, delta: float) -> int:
+    """The least number of 0/1 rewards of each arm that is certified: errors have probability δ at most."""
+    rates = np.linspace(epsilon, 1, 65)
+
+    def refuted(subjects: int) -> bool:
+        return bool((slippage_error(subjects, rates, rates - epsilon, n_arms) > delta).any())
+
+    low, high = 0, math.ceil(math.log((n_arms - 1) / delta) / epsilon**2)  # Hoeffding's is enough
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if refuted(middle) else (low, middle)
+    while not certified(high, n_arms, epsilon, delta):
+        high += 1
+    return high

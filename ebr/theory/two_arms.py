@@ -1,0 +1,233 @@
+"""Two arms, T rounds whose sizes depend on what was seen: policies evaluated, priors that bound them all.
+
+With means ½ ± Δ/2 every pull of either arm is, up to a sign, one draw of N(Δ/2, σ²). After N pulls in all,
+τ = N ε²/4σ² is the *information*, and the signed sum, in units of 2σ²/ε, is X ~ N(rτ, τ) with r = Δ/ε. Then
+E[Ñ_T]/H = 2σ² w(r) E_r[τ], with w = 1 below r = 1 and (1 + r)² from there to r = 1/ε, and a policy that
+recommends by the sign of X is (ε, δ)-PAC if it errs with at most δ at r = 1. The looks lie on a geometric
+grid of τ; z = |X|/√τ is cut into cells, in each of which a policy does the same. σ = 1; counts are real.
+
+All is weighed against r = 0: there z is half-normal, and e^{−r²τ/2} cosh(r√τ z) is the likelihood ratio.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+
+from ebr.arrays import FloatArray
+from ebr.theory.adaptive import Prior
+from ebr.theory.two_arms_grid import CELLS, REACH, STEP, Grid, gap_grid, likelihood, make_grid, weight
+
+__all__ = ["Bound", "Plan", "Profile", "bayes_bound", "bayes_values", "plan", "profile"]
+
+BELOW = 0.02  # the lowest of a bound's grid
+FIRST, EARLY = 60.0, 12.0  # times ε^{2−2/T}: the candidates for a first look, in a bound and in a policy
+LEANING = 0.3  # the weight of each way to go on, where to stop has 1, as the temperature rises
+NEGLIGIBLE = 1e-9  # a chance of a first look
+
+
+class Plan(NamedTuple):
+    """P(first τ), and after each round but the last P(lag | τ_j, cell), [j, lag, cell]; lag 0 is to stop."""
+
+    first: FloatArray
+    rounds: tuple[FloatArray, ...]
+
+
+class Profile(NamedTuple):
+    """What a policy does: E[τ_1], how it goes on, and its error at r = 1, which falls as the gap grows.
+
+    growth[j, z] is the expected growth of τ of whoever looks at τ_j and z, times that place's probability at
+    r = 0: E_r[τ_T] = E[τ_1] + Σ growth · likelihood ratio.
+    """
+
+    grid: Grid
+    start: float
+    growth: FloatArray
+    error: float
+
+    def ratios(self, gaps: FloatArray) -> FloatArray:
+        """E[Ñ_T]/H for gaps in units of ε."""
+        return np.asarray(2 * weight(gaps) * self._decided(gaps).sum(axis=1))
+
+    def worst_ratio(self, widest: float, fineness: float = 0.01) -> float:
+        """An upper bound on E[Ñ_T]/H over *all* gaps from 0 to `widest`, in units of ε.
+
+        The part F_j of E_r[τ] that is decided at τ_j has log F_j + r²τ_j/2 convex in r, as the logarithm of a
+        Laplace transform, and log w is concave, with second derivative −2/(1+r)². So between two gaps at
+        distance h, w F_j is at most its geometric interpolation times exp(h²(τ_j/8 + 1/4(1+r)²)), r the
+        lower one. Below r = 1, w is 1, and the same holds a fortiori.
+        """
+        steps = math.ceil(math.log(widest) / fineness)
+        hard, rest = np.linspace(0, 1, 101), np.geomspace(1, widest, steps + 1)
+        return max(self._between(hard, np.ones(len(hard))), self._between(rest, weight(rest)))
+
+    def _between(self, gaps: FloatArray, weights: FloatArray) -> float:
+        """The bound of `worst_ratio` on one run of gaps, with w at each; the larger end bounds both."""
+        decided = 2 * weights[:, None] * self._decided(gaps)
+        curve = np.append(0.0, self.grid.information) / 8 + 0.25 / (1 + gaps[:-1, None]) ** 2
+        excess = np.exp(np.diff(gaps)[:, None] ** 2 * curve)
+        return float(max((part * excess).sum(axis=1).max() for part in (decided[:-1], decided[1:])))
+
+    def _decided(self, gaps: FloatArray) -> FloatArray:
+        """E[τ_1], and the parts of E_r[τ_T] that are decided at each τ_j: a row a gap."""
+        used = np.flatnonzero(self.growth.any(axis=1))
+        decided = np.zeros((len(gaps), 1 + len(self.growth)))
+        decided[:, 0] = self.start
+        for j in used:
+            tilts = likelihood(gaps[:, None], self.grid.information[j], self.grid.nodes)
+            decided[:, 1 + j] = tilts @ self.growth[j]
+        return decided
+
+
+class Bound(NamedTuple):
+    """A Bayes value on a grid, and how much more it was on the grid of every other τ and half the cells."""
+
+    value: float
+    margin: float
+
+    @property
+    def least(self) -> float:
+        """The value less the margin, which is three times what a second-order error leaves."""
+        return self.value - abs(self.margin)
+
+
+def _pace(grid: Grid, gaps: FloatArray, chances: FloatArray) -> FloatArray:
+    """What a unit of τ costs by this prior, Σ 2πw · likelihood ratio, at each τ and z."""
+    used = chances > 0
+    return np.asarray(np.tensordot(2 * weight(gaps[used]) * chances[used], grid.tilts(gaps[used]), 1))
+
+
+def _hopes(grid: Grid, later: FloatArray, stop: int) -> FloatArray:
+    """The expectation of what comes `lag` steps on, [j, lag, z], from the first τ_j up to `stop`."""
+    size = len(grid.information)
+    hopes = np.zeros((stop, size, len(grid.nodes)))
+    for lag in range(1, size):
+        rows = min(stop, size - lag)
+        hopes[:rows, lag] = later[lag : lag + rows] @ grid.moves[lag].T
+    return hopes
+
+
+def _options(
+    grid: Grid, paces: FloatArray, price: float, later: FloatArray | None, stop: int, leave: bool
+) -> Iterator[FloatArray]:
+    """For each τ_j up to `stop` what each lag costs from there on, lags × z; to stop is the first row.
+
+    If not `leave`, z beyond REACH counts as free of error, as does the last τ, which stands for all beyond.
+    """
+    size, risks = len(grid.information), grid.risks()
+    errors = grid.ends if later is None else grid.leaves
+    hopes = None if later is None else _hopes(grid, later, stop)
+    for j in range(stop):
+        options = (grid.information[j:] - grid.information[j])[:, None] * paces[j]
+        beyond = options[-1].copy()
+        if later is None or leave:
+            options += price * errors[j, : size - j]
+        if hopes is not None:
+            options[1:] += hopes[j, 1 : size - j]
+        options[0] = price * risks[j]
+        if not leave:
+            options[-1] = beyond
+        yield options
+
+
+def bayes_values(grid: Grid, deadline: int, prior: Prior, delta: float, discount: float = 1.0) -> FloatArray:
+    """The least Σ π E[Ñ_T]/H + λ (error − δ) of policies on the grid, for each first look; gaps in ε.
+
+    With `discount` = the grid's step, pulls are charged as if each τ were the one before: a lower bound for
+    *all* real counts, since whoever has looked between two τ may have seen what the later one shows.
+    """
+    paces, later = _pace(grid, prior.gaps, prior.chances) / discount, None
+    looks = grid.information[: grid.first_looks(FIRST)]
+    for number in range(deadline - 1, 0, -1):
+        stop = len(looks) if number == 1 else len(grid.information)
+        options = _options(grid, paces, prior.price, later, stop, leave=False)
+        later = np.array([costs.min(axis=0) for costs in options])
+    rate = _rate(prior) / discount
+    ahead = prior.price * ndtr(-np.sqrt(looks)) if later is None else later @ grid.start()
+    return np.asarray(rate * looks + ahead - prior.price * delta)
+
+
+def _rate(prior: Prior) -> float:
+    """What a unit of τ costs before anything is seen: Σ 2πw."""
+    return 2 * float(weight(prior.gaps) @ prior.chances)
+
+
+def bayes_bound(deadline: int, epsilon: float, delta: float, prior: Prior, step: float = STEP) -> Bound:
+    """A lower bound on the worst ratio of every T-round policy: the Bayes value of a prior, on two grids.
+
+    A first look below the grid tells less than its lowest τ and saves no more than that costs; one beyond the
+    candidates costs more by itself. The value is not less than either, or they are the bound.
+    """
+    values = []
+    for coarseness in (1, 2):
+        grid = make_grid(deadline, epsilon, delta, step**coarseness, CELLS // coarseness, 1, BELOW, False)
+        found, rate = bayes_values(grid, deadline, prior, delta), _rate(prior)
+        below = found[0] - rate * grid.information[0]
+        above = rate * grid.information[len(found) - 1] - prior.price * delta
+        values.append(min(float(found.min()), float(below), above))
+    return Bound(values[0], values[1] - values[0])
+
+
+def plan(grid: Grid, deadline: int, prior: Prior, epsilon: float, temperature: float) -> tuple[Plan, float]:
+    """A policy that is nearly the best against a prior: going on with P ∝ exp(−cost/scale), and its value.
+
+    So it changes smoothly with the prior. The scale is the temperature times what doubling τ would cost by a
+    prior that is the same for all; the value is the Bayes value with as much credit for randomness, before
+    the refund λδ. The grid must have one node a cell.
+    """
+    gaps, size = gap_grid(epsilon), len(grid.information)
+    common = np.append(np.full(len(gaps) - 1, 0.5 / len(gaps)), 0.5 + 0.5 / len(gaps))
+    scales = temperature * grid.information[:, None] * _pace(grid, gaps, common)
+    paces, later = _pace(grid, prior.gaps, prior.chances), None
+    rounds: list[FloatArray] = []
+    for number in range(deadline - 1, 0, -1):
+        stop = grid.first_looks(EARLY) if number == 1 else size
+        chances, values = np.zeros((stop, size, len(grid.nodes))), np.empty((stop, len(grid.nodes)))
+        for j, costs in enumerate(_options(grid, paces, prior.price, later, stop, leave=True)):
+            chances[j, : len(costs)], values[j] = _soft_least(costs, scales[j])
+        rounds.insert(0, chances)
+        later = values
+    assert later is not None, "one round needs no plan"
+    looks = grid.information[: len(later)]
+    ahead = later @ grid.start() + prior.price * ndtr(-REACH - np.sqrt(looks))
+    costs = _rate(prior) * looks + ahead
+    scale = temperature * _rate(Prior(gaps, common, 0.0)) * 2 * grid.unit
+    first, value = _soft_least(costs[:, None], np.array([scale]), 1.0)
+    first[first < NEGLIGIBLE] = 0
+    return Plan(np.append(first / first.sum(), np.zeros(size - len(looks))), tuple(rounds)), float(value[0])
+
+
+def _soft_least(
+    costs: FloatArray, scale: FloatArray, leaning: float = LEANING
+) -> tuple[FloatArray, FloatArray]:
+    """P ∝ exp(−cost/scale) down the rows, and −scale log Σ exp(−cost/scale)."""
+    least = costs.min(axis=0)
+    chances = np.exp((least - costs) / scale)
+    chances[1:] *= leaning
+    total = chances.sum(axis=0)
+    return chances / total, least - scale * np.log(total)
+
+
+def profile(grid: Grid, policy: Plan) -> Profile:
+    """What a policy does, round by round; the grid may have several nodes in each of the policy's cells."""
+    size, risks = len(grid.information), grid.risks()
+    growth = np.zeros_like(risks)
+    arrived = policy.first[:, None] * grid.start()
+    error = float(policy.first @ ndtr(-REACH - np.sqrt(grid.information)))
+    inside = len(grid.nodes) // policy.rounds[0].shape[2]
+    for number, chances in enumerate(policy.rounds, start=1):
+        last = number == len(policy.rounds)
+        errors, going = grid.ends if last else grid.leaves, np.zeros_like(arrived)
+        low, high = np.flatnonzero(arrived.any(axis=1))[[0, -1]]
+        for lag in range(size - low):
+            here = slice(low, min(high + 1, size - lag))
+            there = slice(here.start + lag, here.stop + lag)
+            law = np.repeat(chances[here, lag], inside, axis=1) * arrived[here]
+            growth[here] += (grid.information[there] - grid.information[here])[:, None] * law
+            error += float((law * (errors[here, lag] if lag else risks[here])).sum())
+            if lag and not last:
+                going[there] += law @ grid.moves[lag]
+        arrived = going
+    return Profile(grid, float(policy.first @ grid.information), growth, error)

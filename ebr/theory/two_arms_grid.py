@@ -1,0 +1,133 @@
+"""Where two arms are looked at in `two_arms`: a grid of τ and z, and what a step on it does.
+
+τ, X, z and r are as explained there: X ~ N(rτ, τ), z = |X|/√τ. All is weighed against r = 0, where z is
+half-normal.
+"""
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from ebr.arrays import FloatArray
+
+__all__ = ["CELLS", "REACH", "STEP", "Grid", "gap_grid", "likelihood", "make_grid", "weight", "wrong"]
+
+REACH = 4.8  # of z: beyond, policies stop
+CELLS = 80  # of z below it
+STEP = 1.08  # from one τ of the grid to the next
+HIGHEST = 3.0  # of the grid of τ, times z_δ²
+# The lowest τ by T, times ε^{2−2/T}; at T = 2, where a prior has few gaps, early looks may tell them apart.
+LOWEST = {2: 0.02, 3: 0.3, 4: 0.3}
+
+
+class Grid(NamedTuple):
+    """Where looks may be: each τ, nodes and weights of z in its cells, and what a step does.
+
+    moves[lag, z, z′] is the density of z′ given z, `lag` steps on, times the weight of z′. ends[j, lag, z] is
+    the error of whoever looks at τ_j and recommends `lag` steps later, leaves[j, lag, z] the part of it with
+    z′ beyond REACH; both at r = 1 and as a density against r = 0.
+    """
+
+    step: float
+    unit: float
+    information: FloatArray
+    nodes: FloatArray
+    weights: FloatArray
+    moves: FloatArray
+    ends: FloatArray
+    leaves: FloatArray
+
+    def start(self) -> FloatArray:
+        """The law of z at r = 0, on the nodes."""
+        return np.asarray(2 * np.exp(-(self.nodes**2) / 2) / math.sqrt(2 * math.pi) * self.weights)
+
+    def risks(self) -> FloatArray:
+        """½ e^{−τ/2−√τ z}, the error of whoever stops, for each τ and z, as a density against r = 0."""
+        lead = np.sqrt(self.information)[:, None] * self.nodes
+        return np.asarray(0.5 * np.exp(-self.information[:, None] / 2 - lead))
+
+    def tilts(self, gaps: FloatArray) -> FloatArray:
+        """The likelihood ratios at all τ and z, gaps × τ × z."""
+        return likelihood(gaps[:, None, None], self.information[:, None], self.nodes)
+
+    def first_looks(self, times: float) -> int:
+        """How many τ are at most so many times the unit, ε^{2−2/T}."""
+        return int(np.count_nonzero(self.information <= times * self.unit))
+
+
+def weight(gaps: FloatArray) -> FloatArray:
+    """w(r) = 2/(ε² H): 1 where r < 1, else (1 + r)²."""
+    return np.asarray(np.where(gaps < 1, 1.0, (1 + gaps) ** 2))
+
+
+def likelihood(gaps: FloatArray, information: FloatArray | float, nodes: FloatArray) -> FloatArray:
+    """e^{−r²τ/2} cosh(r√τ z), the likelihood ratio of ±r, either with ½, against 0."""
+    quiet, lead = -(gaps**2) * information / 2, gaps * np.sqrt(information) * nodes
+    return np.asarray((np.exp(quiet + lead) + np.exp(quiet - lead)) / 2)
+
+
+def wrong(here: float, nodes: FloatArray, there: FloatArray | float, reach: float = 0.0) -> FloatArray:
+    """P(the worse arm leads at τ′, and z′ > reach) for whoever looks at τ and z, as a density against r = 0.
+
+    ½e^{−τ/2} (e^{−x} Φ(−(b − x + h)/√h) + e^{x} Φ(−(b + x + h)/√h)), x = √τ z, h = τ′ − τ, b = reach √τ′.
+    """
+    lead, more = math.sqrt(here) * nodes, there - here
+    bar, spread = reach * np.sqrt(there) + more, np.sqrt(more)
+    both = np.exp(-lead) * ndtr((lead - bar) / spread) + np.exp(lead) * ndtr(-(lead + bar) / spread)
+    return np.asarray(0.5 * math.exp(-here / 2) * both)
+
+
+def gap_grid(epsilon: float, spacing: float = 0.08) -> FloatArray:
+    """0, and gaps from ε to 1 in units of ε, in equal steps of their logarithms."""
+    return np.append(0.0, np.geomspace(1, 1 / epsilon, math.ceil(-math.log(epsilon) / spacing) + 1))
+
+
+@lru_cache(2)
+def make_grid(
+    deadline: int,
+    epsilon: float,
+    delta: float,
+    step: float = STEP,
+    cells: int = CELLS,
+    inside: int = 1,
+    lowest: float | None = None,
+    leave: bool = True,
+) -> Grid:
+    """A grid of τ from below a good first look to beyond the longest race; `inside` nodes in each cell.
+
+    Without `leave` it has no `leaves`, which a bound does not need.
+    """
+    lowest = lowest or LOWEST[deadline]
+    unit, highest = epsilon ** (2 - 2 / deadline), HIGHEST * float(ndtri(delta)) ** 2
+    size = math.ceil(math.log(highest / (lowest * unit)) / math.log(step)) + 1
+    information = highest * step ** -np.arange(size, dtype=float)[::-1]
+    places, volumes = np.polynomial.legendre.leggauss(inside)
+    half = REACH / cells / 2
+    nodes = (np.linspace(0, REACH, cells + 1)[:-1, None] + half * (1 + places)).ravel()
+    weights = np.tile(half * volumes, cells)
+    ends = _errors(information, nodes, 0.0)
+    leaves = _errors(information, nodes, REACH) if leave else np.zeros((0, 0, 0))
+    return Grid(step, unit, information, nodes, weights, _moves(nodes, weights, step, size), ends, leaves)
+
+
+def _moves(nodes: FloatArray, weights: FloatArray, step: float, size: int) -> FloatArray:
+    """z′ = |√ρ z + √(1−ρ) Z| with ρ = τ/τ′ and Z normal: it depends on the number of steps alone."""
+    moves = np.zeros((size, len(nodes), len(nodes)))
+    for lag in range(1, size):
+        kept, spread = step ** (-lag / 2), math.sqrt(1 - step**-lag)
+        for sign in (-1, 1):
+            moves[lag] += np.exp(-(((nodes + sign * kept * nodes[:, None]) / spread) ** 2) / 2)
+        moves[lag] *= weights / (spread * math.sqrt(2 * math.pi))
+    return moves
+
+
+def _errors(information: FloatArray, nodes: FloatArray, reach: float) -> FloatArray:
+    """`wrong` for all pairs of looks, [j, lag, z]."""
+    size = len(information)
+    errors = np.zeros((size, size, len(nodes)))
+    for j, here in enumerate(information[:-1]):
+        errors[j, 1 : size - j] = wrong(float(here), nodes, information[j + 1 :, None], reach)
+    return errors

@@ -1,0 +1,170 @@
+"""Two arms solved: for some T, ε and δ a prior, and a policy that comes within a percent of its Bayes value.
+
+The priors and what makes the policies of them are in a file, as the search takes minutes; what they are worth
+is computed from them (`two_arms`), and `renew` makes the file anew.
+"""
+
+import json
+import math
+from collections.abc import Iterable
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtri
+
+from ebr.arrays import FloatArray, twelve_digits
+from ebr.theory.adaptive import Prior
+from ebr.theory.fixed_looks import Looks, best_looks
+from ebr.theory.two_arms import Bound, Plan, Profile, bayes_bound, plan, profile
+from ebr.theory.two_arms_grid import make_grid, weight
+from ebr.theory.two_arms_search import TEMPERATURES, search
+from ebr.validation import in_unit_interval, whole
+
+__all__ = ["Solution", "Strategy", "renew", "settle", "solution", "solutions", "strategy"]
+
+FILE = "two_arms_solved.json"
+EPSILONS, DELTAS, DEADLINES = (0.1, 0.03, 0.01, 0.003, 0.001), (0.01, 0.001), (2, 3, 4)
+SAFETY = 1e-5  # of δ: more than the quadrature's own error
+RARE = 1e-9  # a chance in a prior that is left out
+
+
+class Solution(NamedTuple):
+    """A prior with the price λ of its bound, the price that makes the policy PAC, and looks fixed in advance.
+
+    Gaps are in units of ε. The looks are the best that a search has found.
+    """
+
+    deadline: int
+    epsilon: float
+    delta: float
+    prior: Prior
+    price: float
+    looks: Looks
+
+    def bound(self) -> Bound:
+        """The prior's Bayes value: no T-round policy has a smaller worst ratio E[Ñ_T]/H; σ = 1."""
+        if self.deadline == 1:
+            return Bound(2 * float(weight(self.prior.gaps)[-1]) * float(ndtri(self.delta)) ** 2, 0.0)
+        return bayes_bound(self.deadline, self.epsilon, self.delta, self.prior)
+
+    def plan(self) -> Plan:
+        """The policy, on `make_grid(deadline, epsilon, delta)`."""
+        grid = make_grid(self.deadline, self.epsilon, self.delta)
+        return plan(
+            grid,
+            self.deadline,
+            self.prior._replace(price=self.price),
+            self.epsilon,
+            TEMPERATURES[self.deadline],
+        )[0]
+
+    def profile(self, inside: int = 2) -> Profile:
+        """What the policy does, with so many nodes in each cell of z."""
+        return profile(make_grid(self.deadline, self.epsilon, self.delta, inside=inside), self.plan())
+
+
+class Strategy(NamedTuple):
+    """What there is to play: the τ of the looks, and the plan."""
+
+    information: FloatArray
+    plan: Plan
+
+
+@lru_cache
+def solutions() -> dict[tuple[int, float, float], Solution]:
+    """All that are solved, by T, ε and δ."""
+    rows = json.loads(files("ebr.theory").joinpath(FILE).read_text("utf-8"))
+    return {(row["deadline"], row["epsilon"], row["delta"]): _solution(row) for row in rows}
+
+
+def solution(deadline: int, epsilon: float, delta: float) -> Solution:
+    """The solution for a (T, ε, δ) of the file; for T = 1 that of every ε and δ.
+
+    T = 1: all lies in the widest gap, and λ is such that the Bayes value is least at τ = z_δ².
+    """
+    if whole("deadline", deadline, 1) == 1:
+        quantile, widest = (
+            -float(ndtri(in_unit_interval("delta", delta))),
+            1 / in_unit_interval("epsilon", epsilon),
+        )
+        density = math.exp(-(quantile**2) / 2) / math.sqrt(2 * math.pi)
+        price = 4 * (1 + widest) ** 2 * quantile / density
+        prior = Prior(np.array([widest]), np.ones(1), price)
+        return Solution(1, epsilon, delta, prior, price, Looks(np.array([quantile**2]), np.array([])))
+    return solutions()[deadline, epsilon, delta]
+
+
+@lru_cache(8)
+def strategy(deadline: int, epsilon: float, delta: float) -> Strategy:
+    """A policy for any ε and δ that the solved ones reach: that of the next smaller of each.
+
+    In units of ε a policy knows ε only by the widest gap that it is made for. So one for a smaller ε is PAC
+    for this one, too, and its worst ratio is over more gaps; and error ≤ δ′ is error ≤ δ if δ′ ≤ δ.
+    """
+    if whole("deadline", deadline, 1) == 1:
+        return Strategy(np.array([float(ndtri(delta)) ** 2]), Plan(np.ones(1), ()))
+    if deadline > max(DEADLINES):
+        raise ValueError(f"deadline must be at most {max(DEADLINES)}, got {deadline}")
+    nearest = _next_smaller("epsilon", epsilon, EPSILONS), _next_smaller("delta", delta, DELTAS)
+    solved = solution(deadline, *nearest)
+    grid = make_grid(deadline, solved.epsilon, solved.delta)
+    return Strategy(grid.information, solved.plan())
+
+
+def _next_smaller(name: str, value: float, solved: tuple[float, ...]) -> float:
+    if value < min(solved):
+        raise ValueError(f"{name} must be at least {min(solved)} for more than one round, got {value}")
+    return max(one for one in solved if one <= value)
+
+
+def settle(deadline: int, epsilon: float, delta: float, prior: Prior, looks: Looks) -> Solution:
+    """Round a prior for the file, and find the price at which its policy's error is just below δ."""
+    kept = prior.chances > RARE
+    chances = np.array([float(f"{chance:.10f}") for chance in prior.chances[kept]])
+    chances[-1] += 1 - chances.sum()
+    rounded = Prior(twelve_digits(prior.gaps[kept]), twelve_digits(chances), float(f"{prior.price:.12g}"))
+    draft = Solution(deadline, epsilon, delta, rounded, rounded.price, looks)
+
+    def excess(log_price: float) -> float:
+        return math.log(draft._replace(price=math.exp(log_price)).profile().error / (delta * (1 - SAFETY)))
+
+    middle = math.log(rounded.price)
+    price = math.exp(float(brentq(excess, middle - 0.3, middle + 0.3, xtol=1e-10)))
+    return draft._replace(price=float(f"{price:.12g}"))
+
+
+def renew(path: Path, epsilons: Iterable[float] = EPSILONS) -> None:
+    """Search for all solutions anew and write the file; it takes most of an hour."""
+    rows = []
+    for deadline in DEADLINES:
+        for delta in DELTAS:
+            for epsilon in epsilons:
+                prior = search(deadline, epsilon, delta)
+                rows.append(
+                    _row(settle(deadline, epsilon, delta, prior, best_looks(deadline, epsilon, delta)))
+                )
+    path.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+
+
+def _row(solved: Solution) -> dict[str, Any]:
+    return {
+        "deadline": solved.deadline,
+        "epsilon": solved.epsilon,
+        "delta": solved.delta,
+        "gaps": solved.prior.gaps.tolist(),
+        "chances": solved.prior.chances.tolist(),
+        "bound's price": solved.prior.price,
+        "policy's price": solved.price,
+        "looks": [float(f"{number:.9g}") for number in solved.looks.information],
+        "bars": [float(f"{number:.9g}") for number in solved.looks.bars],
+    }
+
+
+def _solution(row: dict[str, Any]) -> Solution:
+    prior = Prior(np.array(row["gaps"]), np.array(row["chances"]), row["bound's price"])
+    looks = Looks(np.array(row["looks"]), np.array(row["bars"]))
+    return Solution(row["deadline"], row["epsilon"], row["delta"], prior, row["policy's price"], looks)

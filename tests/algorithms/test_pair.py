@@ -1,0 +1,109 @@
+"""ElasticPair: its rules, its guarantee, and that it does what the exact evaluation says."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import ebr
+from ebr.algorithms.game import advance
+from ebr.algorithms.pair import ElasticPair, _Walk
+from ebr.theory.policies import complexity
+from ebr.theory.two_arms_solved import solution
+
+
+def arms(gap, sigma):
+    return ebr.Gaussian(np.array([0.5 + gap / 2, 0.5 - gap / 2]), sigma)
+
+
+@pytest.mark.parametrize("deadline", [1, 2, 3, 4])
+def test_it_errs_with_at_most_delta_at_the_hardest_gap(deadline):
+    for epsilon, delta in ((0.1, 0.01), (0.05, 0.04)):
+        algorithm = ElasticPair(deadline, epsilon, delta, sigma=1.0)
+        result = ebr.simulate(algorithm, arms(epsilon * 1.0000001, 1.0), runs=100_000, seed=deadline)
+        failures = int((result.arm == 1).sum())
+        # So many failures have a chance of one in a million under δ.
+        assert failures <= binom.isf(1e-6, 100_000, delta)
+        assert result.rounds.max() <= deadline
+
+
+@pytest.mark.parametrize("deadline", [2, 3, 4])
+def test_it_costs_and_errs_as_the_exact_evaluation_says(deadline):
+    epsilon, delta = 0.01, 0.01  # small, so that whole numbers of pulls change little
+    law = solution(deadline, epsilon, delta).profile()
+    for ratio in (1.0, 6.0):
+        gap = ratio * epsilon * 1.0000001
+        result = ebr.simulate(ElasticPair(deadline, epsilon, delta, 1.0), arms(gap, 1.0), runs=50_000, seed=5)
+        exact = float(law.ratios(np.array([ratio]))[0] * complexity(gap, epsilon))
+        error = result.pulls.std() / math.sqrt(50_000)
+        # Six standard errors (chance: one in a hundred million), and what rounding up adds.
+        assert -6 * error < result.pulls.mean() - exact < 6 * error + 4 * deadline
+        if ratio == 1.0:
+            failures = int((result.arm == 1).sum())
+            assert abs(failures - 50_000 * law.error) < 6 * math.sqrt(50_000 * law.error)
+
+
+def test_either_arm_may_be_the_better_one():
+    result = ebr.simulate(ElasticPair(3, 0.1, 0.01), ebr.Gaussian(np.array([0.2, 0.7]), 0.5), runs=300)
+    assert (result.arm == 1).all()
+
+
+def test_the_bridge_has_the_law_of_the_walk():
+    """D at real counts between whole ones: variances and covariances as if pulls could be cut."""
+    generator, runs, sigma = np.random.default_rng(1), 200_000, 0.7
+    walk, running = _Walk(runs, sigma), np.ones(runs, dtype=bool)
+    values = []
+    for count in (0.3, 0.6, 1.9, 4.2):
+        counts = np.full(runs, count)
+        pulls = walk.pulls(counts, running)
+        assert pulls.min() >= 1
+        walk.add(pulls, generator.standard_normal(runs) * np.sqrt(2 * sigma**2 * pulls))
+        walk.reveal(counts, running, generator)
+        values.append(walk.value)
+    times = np.array([0.3, 0.6, 1.9, 4.2])
+    expected = 2 * sigma**2 * np.minimum.outer(times, times)
+    # The standard error of a covariance is below 1.5 times the larger variance / √runs; six of them.
+    assert np.abs(np.cov(values) - expected).max() < 6 * 1.5 * expected.max() / math.sqrt(runs)
+
+
+def test_a_journal_replays_the_same_lots():
+    def game(seed):
+        return ElasticPair(4, 0.1, 0.01).play(2, generator=np.random.default_rng(seed))
+
+    asked = []
+    for _ in range(2):
+        turn, race = None, game(7)
+        turn = advance(race)
+        rows = []
+        while turn.pulls is not None:
+            rows.append(turn.pulls.tolist())
+            turn = advance(race, turn.pulls * np.array([[0.53, 0.5]]))
+        asked.append((rows, turn.arms.tolist()))
+    assert asked[0] == asked[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((5, 0.1, 0.1), "deadline must be at most 4"),
+        ((0, 0.1, 0.1), "deadline"),
+        ((2, 0.0001, 0.1), "epsilon must be at least 0.001"),
+        ((2, 0.1, 0.0001), "delta must be at least 0.001"),
+        ((2, 1.5, 0.1), "epsilon"),
+        ((2, 0.1, 0.1, -1), "sigma"),
+    ],
+)
+def test_what_it_cannot_do_is_a_clear_error(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        ElasticPair(*arguments)
+
+
+def test_it_is_for_two_arms():
+    with pytest.raises(ValueError, match="n_arms must be 2"):
+        next(ElasticPair(2, 0.1, 0.1).play(3))
+
+
+def test_it_warns_where_rewards_are_not_gaussian():
+    with pytest.warns(UserWarning, match="not Gaussian"):
+        next(ElasticPair(2, 0.1, 0.1).play(2, rewards="bounded"))

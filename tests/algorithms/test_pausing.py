@@ -1,0 +1,364 @@
+"""Pausing EBR: against a plain loop that shares no code, with exact failures, and with planted errors."""
+
+import math
+import subprocess
+import sys
+from itertools import permutations, product
+
+import numpy as np
+import pausing_oracle as oracle
+import pytest
+from oracles import Rewards, play
+from scipy.stats import binom
+
+from ebr.algorithms import pausing
+from ebr.algorithms.game import REWARDS
+from ebr.algorithms.paces import Paces
+from ebr.algorithms.pausing import PausingElasticBatchRacing
+from ebr.theory import pairs, selection
+
+every_model = pytest.mark.parametrize("model", REWARDS)
+
+
+@pytest.fixture(autouse=True)
+def no_test_is_remembered():
+    """A planted error must not stay behind in the tests of a race, nor sound ones be used for it."""
+    pausing._tests.cache_clear()
+    yield
+    pausing._tests.cache_clear()
+
+
+def random_race(model, generator):
+    """The parameters and the rewards of three replicates of a race."""
+    n_arms, unit = generator.integers(2, 9), model in ("Bernoulli", "bounded")
+    parameters = (
+        int(generator.choice([1, 2, 3, 4, 5, 6, 7, 8, 8, 8])),
+        float(generator.choice([0.03, 0.05, 0.1, 0.1, 0.2, 0.3, 0.7])),
+        float(generator.choice([0.01, 0.05, 0.2, 0.9])),
+        0.5 if unit else float(generator.choice([0.2, 0.5, 1])),
+        model,
+        float(generator.choice([0.5, 1, 0.2])),
+        float(generator.choice([1, 3, 3, 10])),
+    )
+    means = generator.choice([0.02, 0.3, 0.5, 0.9, 1]) + generator.choice(
+        [0, 0.02, -0.05, -0.1, -0.3], n_arms
+    )
+    means, shape = np.clip(means, 0, 1)[:, None], (3, n_arms, 97)
+    if model == "Bernoulli" or generator.random() < 0.5:  # sums tie often
+        return parameters, (generator.random(shape) < means).astype(int)
+    noise = generator.normal(means, 0.3 if unit else parameters[3], shape)
+    return parameters, np.clip(noise, 0, 1) if unit else noise
+
+
+def same_race(parameters, table):
+    """How many rounds were played, and whether all were the plain loop's, to the same arm."""
+    paid = Rewards(table)
+    asked, arm = play(PausingElasticBatchRacing(*parameters), paid)
+    sums, rounds, same = paid.up_to(paid.used), 0, True
+    for replicate, rewards in enumerate(table.tolist()):
+        mine = [ask[replicate].tolist() for ask in asked if ask[replicate].any()]
+        try:
+            theirs, winner = oracle.pausing_race(rewards, *parameters)
+        except oracle.TooCloseError:  # one of some thousand rounds
+            continue
+        same &= mine == theirs
+        if len(theirs) == 1 == parameters[0] and parameters[4] == "Bernoulli":  # ties are broken by lot
+            same &= sums[replicate, winner] == sums[replicate, arm[replicate]]
+        else:
+            same &= winner == arm[replicate]
+        rounds += len(mine)
+    return rounds, same
+
+
+def races(model, number, seed):
+    generator = np.random.default_rng([seed, REWARDS.index(model)])
+    for _ in range(number):
+        parameters, table = random_race(model, generator)
+        rounds, same = same_race(parameters, table)
+        assert same, parameters
+        yield rounds
+
+
+@every_model
+def test_every_replicate_is_the_plain_loop(model):
+    assert sum(races(model, 40, seed=1)) > 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "number", "rounds"),
+    [("Bernoulli", 500, 4300), ("bounded", 800, 4700), ("Gaussian", 800, 5500), ("sub-Gaussian", 800, 5500)],
+)
+def test_twenty_thousand_rounds_are_the_plain_loops(model, number, rounds):
+    assert sum(races(model, number, seed=2)) > rounds
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_arms_stay_under_half_a_gibibyte():
+    # On Linux a child's ru_maxrss starts from its parent's; VmHWM is its own.
+    program = (
+        "import ebr, pathlib, resource, sys\n"
+        "r = ebr.simulate(ebr.PausingElasticBatchRacing(15, .01, .01), ebr.setup_1(100_000), 20)\n"
+        "status = pathlib.Path('/proc/self/status')\n"
+        "peak = int(status.read_text().split('VmHWM:')[1].split()[0]) if status.exists() else"
+        " resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 if sys.platform == 'darwin' else 1)\n"
+        "print(r.correct(.01).all(), peak)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    correct, kibibytes = run.stdout.split()
+    assert correct == "True"
+    assert float(kibibytes) < 2**19
+
+
+@every_model
+def test_shares_add_up_to_delta_and_a_leader_is_never_behind(model):
+    for deadline, epsilon, delta in product((1, 2, 3, 15), (0.01, 0.3, 0.8), (0.01, 0.9)):
+        shares = PausingElasticBatchRacing(deadline, epsilon, delta, rewards=model).shares()
+        assert shares.sum() == pytest.approx(delta, rel=1e-12)
+        assert (np.triu(shares, 1) == 0).all()
+        assert (shares >= 0).all()
+
+
+@every_model
+def test_the_schedule_is_the_plain_one(model):
+    for n_arms, deadline, epsilon, delta in product((2, 3, 9), (1, 2, 3, 15), (0.07, 0.3), (0.01, 0.5)):
+        race = PausingElasticBatchRacing(deadline, epsilon, delta, rewards=model)
+        counts, levels, ahead = oracle.schedule(n_arms, deadline, epsilon, delta, 0.5, model, 0.5, 3.0)
+        tests = pausing._tests(race, n_arms, model)
+        assert tests.counts.tolist() == counts, (race, n_arms)
+        assert race.ahead == ahead
+        for pair, level in levels.items():
+            assert tests.miss[pair] == pytest.approx(level, rel=1e-12)
+        assert sum(levels.values()) * (n_arms - 1) <= delta * (1 + 1e-12)
+
+
+@every_model
+def test_counts_lie_on_the_grid_rounds_keep_to_the_deadline_and_who_is_dropped_stays_so(model):
+    generator = np.random.default_rng(4)
+    for _ in range(25):
+        parameters, table = random_race(model, generator)
+        race, n_arms = PausingElasticBatchRacing(*parameters), table.shape[1]
+        asked, arm = play(race, Rewards(table))
+        counts = pausing._tests(race, n_arms, model).counts
+        assert len(asked) <= race.deadline
+        pulled = np.cumsum(asked, axis=0)
+        assert np.isin(pulled, counts).all()
+        last = pulled[-1]
+        assert (np.take_along_axis(last, arm[:, None], axis=1)[:, 0] == last.max(axis=1)).all()
+        for replicate in range(len(table)):
+            if race.deadline == 1 and model == "Bernoulli":
+                continue  # ties are broken by lot
+            alone, same = play(race, Rewards(table[[replicate]]))
+            together = [ask[[replicate]] for ask in asked if ask[replicate].any()]
+            assert (np.array(alone) == together).all()
+            assert same == arm[replicate]
+
+
+def test_a_last_round_with_a_new_leader_needs_no_test_between_stages_that_have_no_share():
+    # T = 2: nothing is spent on (2, 1). Arm 2 pauses below both of the others, who swap places at the end.
+    race = PausingElasticBatchRacing(2, 0.2, 0.1, rewards="sub-Gaussian")
+    first, last = race.pulls_by_stage(3)
+    assert race.shares()[1, 0] == 0
+    table = np.ones((1, 3, last))
+    table[0, 1, 0], table[0, 0, first:], table[0, 2] = 0, 0, 0
+    table[0, 2, : first // 3] = 1
+    asked, arm = play(race, Rewards(table))
+    assert [ask[0].tolist() for ask in asked] == [[first] * 3, [last - first] * 2 + [0]]
+    assert arm.tolist() == [1]
+
+
+def test_with_one_round_the_binomial_design_breaks_ties_by_lot():
+    race = PausingElasticBatchRacing(1, 0.3, 0.2, rewards="Bernoulli")
+    lots = {"generator": np.random.default_rng(5)}
+    _, arm = play(race, Rewards(np.ones((6000, 3, 1))), **lots)
+    assert abs(np.bincount(arm, minlength=3) - 2000).max() < 5 * math.sqrt(6000 * 2 / 9)  # one in 10⁶
+    table = np.ones((6000, 3, 2))
+    table[:, 0, 0] = 0  # fewer by half of its rewards
+    _, arm = play(race, Rewards(table), **lots)
+    assert set(arm) == {1, 2}
+
+
+class Order:
+    """Lots that put the arms in this order."""
+
+    def __init__(self, places):
+        self.places = np.array(places)
+
+    def random(self, size):
+        return np.resize(self.places / len(self.places), size)
+
+
+class Paths:
+    """Every way in which n arms' sums can go along the grid, each a replicate of its own."""
+
+    def __init__(self, counts, n_arms):
+        self.counts, self.fresh = np.array(counts), np.diff(counts)
+        steps = np.indices(self.fresh + 1).reshape(len(self.fresh), -1).T
+        self.steps = steps
+        sums = np.concatenate([np.zeros((len(steps), 1)), steps.cumsum(axis=1)], axis=1)
+        chosen = np.indices((len(steps),) * n_arms).reshape(n_arms, -1).T
+        self.sums, self.shape = sums[chosen], chosen.shape
+        self.used = np.zeros(self.shape, dtype=np.int64)
+
+    def pay(self, pulls):
+        before, self.used = self.used, self.used + pulls
+        stages = (np.searchsorted(self.counts, used)[:, :, None] for used in (self.used, before))
+        after, known = (np.take_along_axis(self.sums, stage, axis=2)[:, :, 0] for stage in stages)
+        return after - known
+
+    def chances(self, mean):
+        """How likely each of one arm's ways is."""
+        return binom.pmf(self.steps, self.fresh, mean).prod(axis=1)
+
+
+def winners(race, n_arms, counts):
+    """All ways along these counts, and who wins on each of them; with T = 1, for each order of the arms.
+
+    To break ties by lot is to draw one of the orders.
+    """
+    orders = permutations(range(n_arms)) if race.deadline == 1 else [range(n_arms)]
+    for order in orders:
+        paths = Paths(counts, n_arms)
+        _, arm = play(race, paths, generator=Order(order))
+        yield paths, arm.reshape((len(paths.steps),) * n_arms)
+
+
+def failures(ways, gaps):
+    """The exact probability that an arm wins whose gap is ε, the largest here, for many means.
+
+    The best arm comes last: where ties are not broken by lot they go against it.
+    """
+    epsilon = max(gaps)
+    failing = [i for i, gap in enumerate(gaps) if gap == epsilon]
+    paths, bad = ways[0][0], np.mean([np.isin(arm, failing) for _, arm in ways], axis=0)
+    for worst in (0, 1e-6, 0.003, 0.02, 0.06, *np.linspace(0.1, 0.9, 33), 0.97, 0.995, 1):
+        best, chance = worst * (1 - epsilon) + epsilon, bad
+        for gap in gaps[::-1]:
+            chance = chance @ paths.chances(min(max(best - gap, 0), 1))
+        yield float(chance)
+
+
+GAPS = {2: [(1, 0)], 3: [(1, 1, 0), (1, 0.5, 0), (1, 0, 0)]}  # in units of ε
+
+
+def largest_failure(model, n_arms, deadline, epsilon, delta, start):
+    """Over many means; None where the ways are too many to be counted."""
+    race = PausingElasticBatchRacing(deadline, epsilon, delta, rewards=model, start=start)
+    counts = pausing._tests(race, n_arms, model).counts
+    if math.prod(np.diff(counts) + 1) ** n_arms > 150_000:
+        return None
+    ways = list(winners(race, n_arms, counts))
+    return max(max(failures(ways, [gap * epsilon for gap in gaps])) for gaps in GAPS[n_arms])
+
+
+EXACT = [  # n, T, ε, δ, start
+    *product((2,), (1,), (0.05, 0.1, 0.3, 0.5), (0.05, 0.3, 0.5, 0.9), (0.5,)),
+    *product((2,), (2,), (0.3, 0.5), (0.05, 0.2, 0.5, 0.9), (0.5, 1)),
+    *product((2,), (2,), (0.1,), (0.7, 0.9), (0.5, 1)),
+    *product((2,), (3,), (0.3, 0.5), (0.3, 0.5, 0.9), (0.5, 1)),
+    *product((3,), (1, 2), (0.3, 0.5, 0.7), (0.2, 0.5, 0.9), (0.5, 1)),
+    *product((3,), (3,), (0.5, 0.7), (0.5, 0.9), (1,)),
+]
+
+
+# The part of δ that is paid at most on Bernoulli arms, as a fact about each model; T = 1 and T = 2, two arms.
+@pytest.mark.parametrize(
+    ("model", "one", "two"), [("Bernoulli", 0.99, 0.5), ("bounded", 0.4, 0.1), ("sub-Gaussian", 0.4, 0.1)]
+)
+def test_few_pulls_fail_with_at_most_delta_exactly_and_a_visible_part_of_it_is_paid(model, one, two):
+    paid = {}
+    for case in EXACT:
+        failure = largest_failure(model, *case)
+        if failure is not None:
+            assert failure <= case[3] * (1 + 1e-9), case
+            paid[case[:2]] = max(paid.get(case[:2], 0), failure / case[3])
+    assert set(paid) == {(2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3)}
+    assert paid[2, 1] > one
+    assert paid[2, 2] > two
+
+
+SHARES = PausingElasticBatchRacing.shares
+REFUTED, SIGN_COUNT, LEAD = pausing._Tests.refuted, pairs.sign_count, Paces.lead
+COUNT = selection.binomial_count
+
+
+def no_share_for_each_arm(self):
+    """δ/(n−1) with three arms, n − 1 left out."""
+    return 2 * SHARES(self)
+
+
+def sign_of_means(self, *seen):
+    return np.ones_like(REFUTED(self, *seen))
+
+
+def certificate_of_two_epsilon(self, *seen):
+    return REFUTED(self, *seen[:-1], 2 * seen[-1])
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "planted", "case"),
+    [
+        (pausing, "sign_count", lambda epsilon, miss: SIGN_COUNT(2 * epsilon, miss), (2, 2, 0.3, 0.05, 1)),
+        (pausing, "sign_count", lambda epsilon, miss: SIGN_COUNT(epsilon, 4 * miss), (2, 2, 0.3, 0.2, 1)),
+        (pausing, "binomial_count", lambda *design: COUNT(*design) - 1, (2, 1, 0.1, 0.05, 0.5)),
+        (pausing, "binomial_count", lambda n, *design: COUNT(2, *design), (3, 1, 0.3, 0.2, 0.5)),
+        (pausing._Tests, "refuted", sign_of_means, (2, 2, 0.3, 0.05, 1)),
+        (pausing._Tests, "refuted", certificate_of_two_epsilon, (2, 2, 0.3, 0.05, 0.5)),
+    ],
+)
+def test_with_a_planted_error_it_fails_more_often_than_with_delta(monkeypatch, where, name, planted, case):
+    assert largest_failure("Bernoulli", *case) <= case[3]
+    monkeypatch.setattr(where, name, planted)
+    pausing._tests.cache_clear()
+    assert largest_failure("Bernoulli", *case) > case[3]
+
+
+def lags_that_do_not_sum(self):
+    """δ_u for each lag, times what it falls by."""
+    own = np.diag(SHARES(self))[:, None]
+    lags = np.subtract.outer(np.arange(self.deadline), np.arange(self.deadline))
+    return np.tril(own * pausing.FALL ** np.abs(lags) * 1.5)
+
+
+def equal_lags(self):
+    lags = np.tril(np.ones((self.deadline, self.deadline)))
+    return lags / lags.sum(axis=1, keepdims=True) * SHARES(self).sum(axis=1, keepdims=True)
+
+
+def any_certifier(self, stage):
+    """Whoever has been certified against an arm, the new leader is."""
+    LEAD(self, stage)
+    self.open &= self.certifier == -1
+
+
+def dropped_when_certified(self, *seen):
+    return REFUTED(self, *seen[:-1], self.race.epsilon)
+
+
+def never_dropped(self, *seen):
+    return REFUTED(self, *seen) & (seen[-1] > 0)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "planted"),
+    [
+        (PausingElasticBatchRacing, "shares", no_share_for_each_arm),
+        (PausingElasticBatchRacing, "shares", lags_that_do_not_sum),
+        (PausingElasticBatchRacing, "shares", equal_lags),
+        (PausingElasticBatchRacing, "ahead", 0),
+        (pausing._Tests, "refuted", sign_of_means),
+        (pausing._Tests, "refuted", certificate_of_two_epsilon),
+        (pausing._Tests, "refuted", dropped_when_certified),
+        (pausing._Tests, "refuted", never_dropped),
+        (pausing._Tests, "uncertified", lambda self, *seen: np.zeros(0, dtype=int)),
+        (Paces, "lead", any_certifier),
+        (pausing, "bechhofer_count", lambda n, *design: selection.bechhofer_count(2, *design)),
+        (pausing, "sign_count", lambda epsilon, miss: SIGN_COUNT(epsilon / 2, miss)),
+        (pausing, "sign_count", lambda epsilon, miss: SIGN_COUNT(epsilon, miss / 2)),
+    ],
+)
+def test_with_a_planted_error_it_is_not_the_plain_loop(monkeypatch, where, name, planted):
+    monkeypatch.setattr(where, name, planted)
+    model = "Bernoulli" if name == "sign_count" else "Gaussian"
+    with pytest.raises(AssertionError):
+        sum(races(model, 250, seed=3))

@@ -1,0 +1,205 @@
+"""Two arms, T rounds: policies and priors against closed forms, plain loops and a linear program."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import ndtr, ndtri
+from scipy.stats import norm
+
+from ebr.theory.adaptive import best_adaptive, best_prior, floor
+from ebr.theory.fixed_looks import Looks, best_looks, elastic_looks, sharp_looks
+from ebr.theory.policies import Policy, complexity, ebr_policy
+from ebr.theory.two_arms import Plan, bayes_values, plan, profile
+from ebr.theory.two_arms_grid import REACH, gap_grid, likelihood, make_grid, weight, wrong
+from ebr.theory.two_arms_search import ascend
+from ebr.theory.two_arms_solved import DELTAS, EPSILONS, renew, solution, solutions, strategy
+
+
+def test_the_weight_is_the_complexity():
+    gaps = np.array([0.0, 0.5, 1.0, 3.0, 100.0])
+    assert 2 / (0.01**2 * weight(gaps)) == pytest.approx(complexity(gaps * 0.01, 0.01))
+
+
+def test_the_likelihood_ratio_is_that_of_two_normal_laws():
+    tau, z, r = 0.7, 1.3, 2.5
+    law = norm(scale=math.sqrt(tau))
+    x = math.sqrt(tau) * z
+    both = (law.pdf(x - r * tau) + law.pdf(x + r * tau)) / 2 / law.pdf(x)
+    assert likelihood(np.array([r]), tau, np.array([z]))[0] == pytest.approx(both)
+
+
+@pytest.mark.parametrize("reach", [0.0, 1.7])
+def test_the_error_after_another_look_is_an_integral(reach):
+    here, there, z = 0.6, 1.5, 0.8
+    x, more = math.sqrt(here) * z, there - here
+    bar = reach * math.sqrt(there)
+
+    def density(later, sign):  # of the wrong sign at drift ±1, against drift 0 at x
+        return math.exp(sign * later - there / 2) * norm.pdf(later, x, math.sqrt(more)) / 2
+
+    right = quad(density, bar, 20, args=(-1,))[0] + quad(density, -20, -bar, args=(1,))[0]
+    assert wrong(here, np.array([z]), there, reach)[0] == pytest.approx(right, rel=1e-9)
+
+
+def one_threshold(grid, first, lag, cells):
+    """Look at one τ, stop beyond some cells, else go `lag` steps on."""
+    chances = np.zeros((first + 1, len(grid.information), 80))
+    chances[first, lag, :cells] = 1
+    chances[first, 0, cells:] = 1
+    start = np.zeros(len(grid.information))
+    start[first] = 1
+    return Plan(start, (chances,))
+
+
+def test_a_policy_of_one_threshold_is_the_known_one():
+    epsilon, delta = 0.05, 0.01
+    grid = make_grid(2, epsilon, delta, inside=3)
+    law = profile(grid, one_threshold(grid, 20, 40, 50))
+    first, both = grid.information[[20, 60]] * 2 / epsilon**2
+    same = Policy(first, both - first, REACH * 50 / 80 / math.sqrt(first / 2))
+    assert law.error == pytest.approx(same.error(epsilon), rel=1e-6)
+    gaps = np.array([0.0, 1.0, 2.5, 8.0])
+    assert law.ratios(gaps) == pytest.approx(
+        same.cost(gaps * epsilon) / complexity(gaps * epsilon, epsilon), rel=1e-6
+    )
+    looks = Looks(grid.information[[20, 60]], np.array([REACH * 50 / 80]))
+    assert looks.error() == pytest.approx(law.error, rel=1e-6)
+    assert looks.ratios(gaps) == pytest.approx(law.ratios(gaps), rel=1e-6)
+
+
+def test_three_looks_by_a_plain_simulation():
+    looks = Looks(np.array([0.3, 1.0, 4.0]), np.array([1.5, 1.2]))
+    generator, runs = np.random.default_rng(3), 400_000
+    steps = generator.standard_normal((3, runs)) * np.sqrt([[0.3], [0.7], [3.0]]) + [[0.3], [0.7], [3.0]]
+    x = steps.cumsum(axis=0)
+    first = np.abs(x[0]) / math.sqrt(0.3) > 1.5
+    second = ~first & (np.abs(x[1]) > 1.2)
+    last = np.select([first, second], [x[0], x[1]], x[2])
+    cost = np.select([first, second], [0.3, 1.0], 4.0)
+    # Six standard errors: chance fails either with less than one in a hundred million.
+    assert abs((last < 0).mean() - looks.error()) < 6 * math.sqrt(looks.error() / runs)
+    assert abs(8 * cost.mean() - looks.ratios(np.array([1.0]))[0]) < 6 * 8 * cost.std() / math.sqrt(runs)
+
+
+def test_the_worst_ratio_bounds_every_gap():
+    law = solution(3, 0.1, 0.01).profile()
+    gaps = np.concatenate([np.linspace(0, 1, 777, endpoint=False), np.geomspace(1, 10, 3001)])
+    worst = law.worst_ratio(10.0)
+    assert law.ratios(gaps).max() <= worst <= 1.002 * law.ratios(gaps).max()
+
+
+def test_the_slope_of_the_soft_value_is_what_the_policy_does():
+    epsilon, delta = 0.1, 0.01
+    grid, gaps = make_grid(3, epsilon, delta, 1.16, 40), gap_grid(epsilon)
+    prior = solution(3, epsilon, delta).prior._replace(
+        gaps=gaps, chances=np.full(len(gaps), 1 / len(gaps)), price=2000.0
+    )
+    policy, value = plan(grid, 3, prior, epsilon, 0.05)
+    law = profile(grid, policy)
+    assert plan(grid, 3, prior._replace(price=2000.1), epsilon, 0.05)[1] - value == pytest.approx(
+        0.1 * law.error, rel=1e-3
+    )
+    more = prior.chances + 1e-5 * np.eye(len(gaps))[5]
+    step = plan(grid, 3, prior._replace(chances=more), epsilon, 0.05)[1] - value
+    assert step == pytest.approx(1e-5 * law.ratios(gaps)[5], rel=1e-3)
+
+
+def test_no_policy_beats_a_prior():
+    """Weak duality on one grid: any policy's Bayes value is at least the least one."""
+    epsilon, delta = 0.1, 0.01
+    found = solution(3, epsilon, delta)
+    grid = make_grid(3, epsilon, delta)
+    law = profile(grid, found.plan())
+    mine = law.ratios(found.prior.gaps) @ found.prior.chances + found.prior.price * (law.error - delta)
+    assert bayes_values(grid, 3, found.prior, delta).min() <= mine
+
+
+def test_more_rounds_never_cost_more_and_charging_less_costs_less():
+    epsilon, delta = 0.1, 0.01
+    prior = solution(2, epsilon, delta).prior
+    grid = make_grid(2, epsilon, delta)
+    values = [bayes_values(grid, rounds, prior, delta).min() for rounds in (1, 2, 3)]
+    assert values[0] >= values[1] >= values[2]
+    assert bayes_values(grid, 2, prior, delta, grid.step).min() < values[1]
+
+
+def test_one_round_in_closed_form():
+    found = solution(1, 0.02, 0.003)
+    quantile = float(ndtri(0.003))
+    assert found.bound().value == pytest.approx(2 * 51**2 * quantile**2)
+    grid = make_grid(2, 0.02, 0.003, 1.01, 10, 1, 0.5)  # only its τ are used
+    values = 2 * 51**2 * grid.information + found.prior.price * (ndtr(-np.sqrt(grid.information)) - 0.003)
+    assert values.min() == pytest.approx(found.bound().value, rel=1e-4)
+    assert found.looks.error() == pytest.approx(0.003)
+
+
+@pytest.mark.slow
+def test_two_rounds_agree_with_the_linear_program():
+    found = solution(2, 0.1, 0.01)
+    ratio, policy = best_adaptive(10, 200, 0.1, 0.01, widest=1.0)
+    below = floor(best_prior(policy.first, 0.1, 0.01, widest=1.0), 0.1, 0.01, policy.first)
+    assert below <= found.profile().worst_ratio(10.0)
+    assert found.bound().least <= policy.worst_ratio(0.1, widest=1.0)
+    assert ratio == pytest.approx(found.bound().value, rel=0.02)
+
+
+def test_the_laws_of_sharp_and_elastic_racing():
+    known = ebr_policy(0.03, 0.02)
+    looks = elastic_looks(2, 0.03, 0.02)
+    assert looks.information * 2 / 0.03**2 == pytest.approx([known.first, known.first + known.second])
+    assert looks.bars == pytest.approx([known.threshold * math.sqrt(known.first / 2)])
+    for deadline in (1, 2, 3, 4):
+        assert sharp_looks(deadline, 0.03, 0.02).error() <= 0.02 * (1 + 1e-9)
+
+
+def test_looks_fixed_in_advance_are_made_better_by_the_search():
+    found = best_looks(3, 0.1, 0.01)
+    assert found.error() == pytest.approx(0.01, rel=1e-5)
+    assert found.error() <= 0.01
+    assert found.worst_ratio(0.1) < sharp_looks(3, 0.1, 0.01).worst_ratio(0.1)
+
+
+def test_an_ascent_raises_the_bayes_value():
+    grid, gaps = make_grid(2, 0.1, 0.01, 1.16, 40), gap_grid(0.1)
+    place, unit = np.append(np.full(len(gaps), 1 / len(gaps)), 0.3), 80.0
+    found, value = ascend(grid, 2, 0.1, 0.01, 0.05, place, unit, 40)
+    assert found[:-1].sum() == pytest.approx(1)
+    assert 80 < value < 105
+
+
+def test_the_file_has_every_solution():
+    assert set(solutions()) == {(t, e, d) for t in (2, 3, 4) for e in EPSILONS for d in DELTAS}
+    for found in solutions().values():
+        assert found.prior.chances.sum() == pytest.approx(1, abs=1e-9)
+        assert found.prior.chances.min() > 0
+        assert found.prior.gaps.max() <= 1 / found.epsilon * (1 + 1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", sorted(solutions()))
+def test_policy_and_prior_meet_and_the_policy_is_pac(place):
+    found = solution(*place)
+    law = found.profile(inside=3)
+    assert law.error <= found.delta
+    assert 1 <= law.worst_ratio(1 / found.epsilon) / found.bound().least <= 1.0101
+
+
+def test_what_lies_between_the_solved_is_played_by_the_next_smaller():
+    assert strategy(2, 0.05, 0.02).plan.first.tolist() == strategy(2, 0.03, 0.01).plan.first.tolist()
+    for arguments, words in (
+        ((5, 0.1, 0.1), "deadline"),
+        ((2, 1e-4, 0.1), "epsilon"),
+        ((2, 0.1, 1e-4), "delta"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            strategy(*arguments)
+
+
+@pytest.mark.slow
+def test_the_file_can_be_made_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr("ebr.theory.two_arms_solved.DEADLINES", (2,))
+    monkeypatch.setattr("ebr.theory.two_arms_solved.DELTAS", (0.01,))
+    renew(tmp_path / "solved.json", epsilons=(0.1,))
+    assert '"deadline": 2' in (tmp_path / "solved.json").read_text()

@@ -1,0 +1,144 @@
+"""What the benchmark measures by: loops of one pull at a time, bare draws, and clocks that take turns."""
+
+import functools
+import math
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import numba
+import numpy as np
+
+import ebr
+from ebr.algorithms.game import Algorithm
+from ebr.arrays import FloatArray, IntArray
+from ebr.simulation import simulate
+from ebr.theory.problems import Problem
+
+__all__ = [
+    "alternate",
+    "bare_draws",
+    "compiled_loop",
+    "number_of_pulls",
+    "peak_memory",
+    "plain_loop",
+    "recorded_draws",
+    "timed",
+]
+
+
+def race(means: Any, sums: Any, epsilon: float, delta: float, seed: int) -> int:
+    """Race sequentially, one pull at a time, and count the pulls: `SequentialRacing` as one would write it.
+
+    Plain with lists, compiled with arrays: the first k entries are the survivors'. `sums` starts at zero;
+    both are overwritten. As `math` is cheaper than numpy for single numbers, the deviation is spelt out.
+    """
+    random.seed(seed)
+    n = k = len(means)
+    omega = math.sqrt(delta / (6 * n))
+    pulls = sweep = 0
+    while True:
+        sweep += 1
+        pulls += k
+        first = second = -1.0
+        for i in range(k):
+            if random.random() < means[i]:
+                sums[i] += 1.0
+            if sums[i] > first:
+                second = first
+                first = sums[i]
+            elif sums[i] > second:
+                second = sums[i]
+        width = 4 * math.sqrt(sweep * math.log(math.log2(2 * sweep) / omega))  # 2τD(τ) with σ = ½
+        least = first - max(width - epsilon / n * sweep, 0.0)
+        kept = 0
+        for i in range(k):
+            if sums[i] >= least:
+                means[kept] = means[i]
+                sums[kept] = sums[i]
+                kept += 1
+        k = kept
+        if k == 1 or first - second >= width - epsilon * sweep:
+            return pulls
+
+
+compiled_race = numba.njit(race)
+
+
+def plain_loop(problem: Problem, epsilon: float, delta: float, runs: int) -> int:
+    """Pulls of the plain loop."""
+    means = problem.means.tolist()
+    return sum(race(means.copy(), [0.0] * len(means), epsilon, delta, seed) for seed in range(runs))
+
+
+def compiled_loop(problem: Problem, epsilon: float, delta: float, runs: int) -> int:
+    """Pulls of the compiled loop."""
+    zeros = np.zeros(problem.n_arms)
+    loops = (compiled_race(problem.means.copy(), zeros.copy(), epsilon, delta, seed) for seed in range(runs))
+    return sum(loops)
+
+
+Draws = list[tuple[Any, IntArray]]  # which arms, and how many pulls of them
+
+
+def recorded_draws(algorithm: Algorithm, problem: Problem, runs: int) -> Draws:
+    """The arms and pulls of every draw that one `simulate` makes, in the memory order that it makes them."""
+    draws: Draws = []
+    original = simulate.draw_sums
+
+    @functools.wraps(original)  # its attributes as well: simulate asks for the dispatch
+    def spy(problem: Problem, arms: Any, pulls: IntArray, generator: np.random.Generator) -> Any:
+        draws.append((arms, pulls.copy(order="K")))
+        return original(problem, arms, pulls, generator)
+
+    with mock.patch.object(simulate, "draw_sums", spy):
+        ebr.simulate(algorithm, problem, runs)
+    return draws
+
+
+def number_of_pulls(draws: Draws) -> int:
+    """All pulls that were asked for."""
+    return sum(int(pulls.sum()) for _, pulls in draws)
+
+
+def bare_draws(problem: Problem, draws: Draws, generator: np.random.Generator) -> None:
+    """Nothing but the draws."""
+    for arms, pulls in draws:
+        simulate.draw_sums(problem, arms, pulls, generator)
+
+
+def alternate(
+    actions: list[Callable[[], Any]], least: int, most: int, seconds: float
+) -> tuple[FloatArray, list[Any]]:
+    """Do things in turn, over and over: the seconds that each takes in each turn, and the last results."""
+    turns: list[tuple[float, ...]] = []
+    started = time.process_time()
+    while len(turns) < least or (len(turns) < most and time.process_time() - started < seconds):
+        times, results = zip(*(timed(action) for action in actions), strict=True)
+        turns.append(times)
+    return np.transpose(turns), list(results)
+
+
+def timed(action: Callable[[], Any]) -> tuple[float, Any]:
+    """How many seconds something takes, and what it returns."""
+    started = time.process_time()
+    result = action()
+    return time.process_time() - started, result
+
+
+def peak_memory(arguments: str) -> float:
+    """The most memory that a process which simulates this case has held, in MiB."""
+    case = f"import ebr; ebr.simulate({arguments})"
+    # A child starts with its parent's peak on its account, so a bare interpreter stands in between.
+    report = (
+        "import resource, subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True); "
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    command = [sys.executable, "-c", report, case]
+    peak = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes there, kilobytes elsewhere
+    return peak / unit
