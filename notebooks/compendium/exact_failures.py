@@ -1,7 +1,7 @@
 """How often a race of two arms fails, exactly: what it has seen is followed from round to round."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import NamedTuple
 
@@ -14,9 +14,10 @@ from scipy.linalg import toeplitz
 from scipy.special import log_ndtr, logsumexp
 from scipy.stats import binom, chi2, norm
 
-from compendium import figures, lineup
+from compendium import every_outcome, figures
 from compendium.findings import FALSE_ALARM, Evidence
 from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.simulation.importance import failure
@@ -36,7 +37,7 @@ __all__ = [
     "looks",
 ]
 
-Racing = ElasticBatchRacing | SharpElasticBatchRacing
+Racing = ElasticBatchRacing | SharpElasticBatchRacing | PausingElasticBatchRacing
 NODES = 16  # of Gauss and Legendre, on each panel
 DELTAS = (0.3, 0.01)  # δ of the comparison
 PANELS = 2.0  # in a standard deviation of the narrowest normal law that is integrated
@@ -53,18 +54,25 @@ class Looks(NamedTuple):
 
 
 def log10_failure(algorithm: Racing, problem: Bernoulli | Gaussian) -> float:
-    """log₁₀ P(the worse arm is returned) of a race between two arms, the better one first."""
+    """log₁₀ P(a wrong arm is returned) of a race between two arms, or a few for pausing EBR."""
     if isinstance(problem, Gaussian):
-        better, worse = problem.means
-        return gaussian(looks(algorithm), float(better - worse), problem.sigma) / math.log(10)
+        return gaussian(looks(algorithm), float(np.ptp(problem.means)), problem.sigma) / math.log(10)
+    if isinstance(algorithm, PausingElasticBatchRacing):
+        return math.log10(every_outcome.failure(algorithm, problem))
     return math.log10(bernoulli(algorithm, problem))
 
 
 def looks(algorithm: Racing) -> Looks:
-    """The looks of EBR, c_t = 2D − ε/(2∧T), or of sharp EBR on Gaussian arms, c_t = w_t − ε."""
+    """The looks of EBR, c_t = 2D − ε/(2∧T), or of sharp or pausing EBR on Gaussian arms, c_t = w_t − ε."""
     if isinstance(algorithm, ElasticBatchRacing):
         pulls = algorithm.pulls_by_round(2)
         reach = 2 * algorithm.deviation(pulls, 2) - algorithm.slack(2)
+    elif isinstance(algorithm, PausingElasticBatchRacing):
+        if algorithm.ahead and algorithm.deadline > 2:
+            raise ValueError("a race that looks ahead has arms at two stages; choose a smaller ε or T")
+        pulls = algorithm.pulls_by_stage(2, "Gaussian")
+        log_terms = algorithm.log_terms(algorithm.shares().diagonal(), "Gaussian")
+        reach = 2 * algorithm.sigma * np.sqrt(log_terms / pulls) - algorithm.epsilon
     else:
         pulls = algorithm.pulls_by_round(2, "Gaussian")
         reach = algorithm.width(pulls, algorithm.log_terms(2, "Gaussian")) - algorithm.epsilon
@@ -105,8 +113,8 @@ def _quadrature(bound: float, narrowest: float) -> tuple[FloatArray, FloatArray]
     return nodes, np.tile(np.log(weights * half), panels)
 
 
-def bernoulli(algorithm: Racing, problem: Bernoulli) -> float:
-    """P(a race of two Bernoulli arms, the better one first, returns the second): sums over all outcomes.
+def bernoulli(algorithm: ElasticBatchRacing | SharpElasticBatchRacing, problem: Bernoulli) -> float:
+    """P(EBR or sharp EBR on two Bernoulli arms returns the worse): sums over all outcomes.
 
     mass[x, y] is the probability that the race goes on with x and y successes; a round multiplies it by the
     binomial laws of its new pulls. Nothing is subtracted, so small probabilities are accurate too. Ties go
@@ -118,11 +126,12 @@ def bernoulli(algorithm: Racing, problem: Bernoulli) -> float:
     else:
         counts = np.unique(algorithm.pulls_by_round(2, "bounded"))
     for target in counts:
-        better, worse = (_growth(pulls, int(target), float(mean)) for mean in problem.means)
-        mass, pulls = better @ mass @ worse.T, int(target)
+        first, second = (_growth(pulls, int(target), float(mean)) for mean in problem.means)
+        mass, pulls = first @ mass @ second.T, int(target)
         ended = _ended(algorithm, pulls) | (pulls == counts[-1])
         successes = np.arange(pulls + 1)
-        failed += float(mass[ended & (successes[:, None] < successes)].sum())
+        second_leads = successes[:, None] < successes
+        failed += float(mass[ended & (second_leads == (problem.best == 0))].sum())
         mass = np.where(ended, 0.0, mass)
     return failed
 
@@ -133,7 +142,7 @@ def _growth(before: int, after: int, mean: float) -> FloatArray:
     return np.asarray(toeplitz(first, np.append(first[0], np.zeros(before))))
 
 
-def _ended(algorithm: Racing, pulls: int) -> BoolArray:
+def _ended(algorithm: ElasticBatchRacing | SharpElasticBatchRacing, pulls: int) -> BoolArray:
     """Whether a race ends after so many pulls each, for all numbers of successes of the one and the other."""
     means = np.arange(pulls + 1) / pulls
     if isinstance(algorithm, ElasticBatchRacing):
@@ -147,7 +156,7 @@ def _ended(algorithm: Racing, pulls: int) -> BoolArray:
 
 
 class Case(NamedTuple):
-    """Two arms whose race's failure probability is computed and estimated: means top and top − ε, σ = ½."""
+    """A race whose failure probability is computed and estimated: σ = ½, all but the last arm worse by ε."""
 
     rewards: str  # "Gaussian" or "Bernoulli"
     algorithm: str
@@ -155,35 +164,51 @@ class Case(NamedTuple):
     epsilon: float
     delta: float
     top: float
+    n_arms: int = 2
 
     def race(self) -> tuple[Racing, Bernoulli | Gaussian]:
         """Who races, and on what."""
         algorithm = FORMS[self.algorithm](self.deadline, self.epsilon, self.delta)
-        means = np.array([self.top, self.top - self.epsilon * (1 + 1e-6)])  # a gap of ε, seen as one
+        means = np.full(self.n_arms, self.top - self.epsilon * (1 + 1e-6))  # a gap of ε, seen as one
+        means[-1] = self.top
         return algorithm, Gaussian(means, 0.5) if self.rewards == "Gaussian" else Bernoulli(means)
 
 
-FORMS: dict[str, lineup.MakeElastic | lineup.MakeSharp] = {
+FORMS: dict[str, Callable[[int, float, float], Racing]] = {
     "EBR": ElasticBatchRacing,
     "sharp": lambda t, e, d: SharpElasticBatchRacing(t, e, d, rewards="sub-Gaussian"),
     "sharp, [0, 1]": lambda t, e, d: SharpElasticBatchRacing(t, e, d, rewards="bounded"),
     "sharp, Gaussian": lambda t, e, d: SharpElasticBatchRacing(t, e, d, rewards="Gaussian"),
+    "pausing, [0, 1]": lambda t, e, d: PausingElasticBatchRacing(t, e, d, rewards="bounded"),
+    "pausing, Bernoulli": lambda t, e, d: PausingElasticBatchRacing(t, e, d, rewards="Bernoulli"),
+    "pausing, Gaussian": lambda t, e, d: PausingElasticBatchRacing(t, e, d, rewards="Gaussian"),
 }
 
 
 def cases() -> Iterator[Case]:
     """Where estimates are compared with exact values.
 
-    Gaussian arms: T from 1 to 4, ε from 0.1 to 10⁻⁴. Bernoulli arms: T from 1 to 3, where the sums over all
-    outcomes are small; means around ½ and next to 0 and 1.
+    Gaussian arms: T from 1 to 4, ε from 0.1 to 10⁻⁴ for EBR, 0.001 for the others. Bernoulli arms: T from 1
+    to 3, where the sums over all outcomes are small; means around ½ and next to 0 and 1.
     """
-    everyone = ("EBR", "sharp", "sharp, Gaussian")
-    for name, delta, deadline, epsilon in product(everyone, DELTAS, (1, 2, 3, 4), (0.1, 0.01, 1e-3, 1e-4)):
-        yield Case("Gaussian", name, deadline, epsilon, delta, 0.5 + epsilon / 2)
+    for name in ("EBR", "sharp", "sharp, Gaussian", "pausing, Gaussian"):
+        epsilons = (0.1, 0.01, 1e-3, 1e-4) if name == "EBR" else (1e-3,)
+        for delta, deadline, epsilon in product(DELTAS, (1, 2, 3, 4), epsilons):
+            yield Case("Gaussian", name, deadline, epsilon, delta, 0.5 + epsilon / 2)
     for name, delta, deadline in product(("EBR", "sharp", "sharp, [0, 1]"), DELTAS, (1, 2, 3)):
-        for epsilon, tops in ((0.3, (0.65, 0.999, 0.301)), (0.1, (0.55, 0.11))):
-            if name != "EBR" or epsilon == 0.3:
-                yield from (Case("Bernoulli", name, deadline, epsilon, delta, top) for top in tops)
+        yield from (Case("Bernoulli", name, deadline, 0.3, delta, top) for top in (0.65, 0.999, 0.301))
+        if name != "EBR":
+            yield Case("Bernoulli", name, deadline, 0.1, delta, 0.11)
+    yield from _pausing()
+
+
+def _pausing() -> Iterator[Case]:
+    """Two and three Bernoulli arms for pausing EBR, where all outcomes can be played."""
+    for name, delta, deadline in product(("pausing, [0, 1]", "pausing, Bernoulli"), DELTAS, (1, 2, 3)):
+        if deadline < 3 or delta == DELTAS[0]:
+            yield from (Case("Bernoulli", name, deadline, 0.3, delta, top) for top in (0.65, 0.999, 0.301))
+        if deadline < 3 and (name, delta) != ("pausing, [0, 1]", DELTAS[1]):
+            yield from (Case("Bernoulli", name, deadline, 0.3, delta, top, 3) for top in (0.65, 0.999))
 
 
 def compared(runs: int, seed: int, only: Iterator[Case] | None = None) -> pd.DataFrame:
@@ -213,7 +238,7 @@ def estimates_right(table: pd.DataFrame) -> tuple[bool, tuple[Evidence, ...]]:
     limit = float(norm.isf(level / (2 * cases)))
     squares, farthest = float((table["off"] ** 2).sum()), float(table["off"].abs().max())
     low, high = (float(chi2.ppf(share, cases)) / cases for share in (level, 1 - level))
-    runs, where = int(table["races"].sum()), f"{cases} races of two arms, known exactly"
+    runs, where = int(table["races"].sum()), f"{cases} races of few arms, known exactly"
     squared = "mean square of the estimates' errors, in standard errors"
     evidence = (
         Evidence(squared, squares / cases, where, runs=runs, allowed=f"{low:.2f} to {high:.2f}"),

@@ -85,6 +85,7 @@ LOOKS: dict[str, Look] = {
     "sharp": Look("C5", "P", "-"),
     "sharp, [0, 1]": Look("black", "X", "--"),
     "sharp, Gaussian": Look("0.5", "*", "-"),
+    "pausing": Look("#882255", "d", "-."),
 }
 
 

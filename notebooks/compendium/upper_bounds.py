@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain, product, repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -65,7 +65,8 @@ def printed_races(corrected: bool = False) -> pd.DataFrame:
     """
     rows = []
     for what, problem, epsilon, as_printed in WITNESSES:
-        algorithm = ElasticBatchRacing(2, epsilon, 0.1, problem.sigma, **({} if corrected else as_printed))
+        reading: dict[str, Any] = {} if corrected else as_printed
+        algorithm = ElasticBatchRacing(2, epsilon, 0.1, problem.sigma, **reading)
         least = simulate(algorithm, problem, RUNS).pulls.min()
         place = (problem, epsilon, 2, 0.1, not corrected)
         first = bounds.partition_upper_bound(*place)

@@ -72,6 +72,11 @@ def test_more_nodes_change_nothing(monkeypatch):
         Case("Bernoulli", "sharp", 3, 0.1, 0.3, 0.55),
         Case("Bernoulli", "sharp, [0, 1]", 3, 0.1, 0.5, 0.15),
         Case("Bernoulli", "sharp, [0, 1]", 2, 0.3, 0.5, 0.95),
+        Case("Gaussian", "pausing, Gaussian", 4, 0.01, 0.3, 0.505),
+        Case("Bernoulli", "pausing, Bernoulli", 1, 0.3, 0.3, 0.65, 3),
+        Case("Bernoulli", "pausing, Bernoulli", 2, 0.3, 0.3, 0.65, 3),
+        Case("Bernoulli", "pausing, Bernoulli", 3, 0.2, 0.3, 0.95),
+        Case("Bernoulli", "pausing, [0, 1]", 3, 0.3, 0.5, 0.4),
     ],
     ids=str,
 )
@@ -106,8 +111,8 @@ def test_one_round_of_bernoulli_arms_is_a_double_sum():
     algorithm, problem = Case("Bernoulli", "EBR", 1, 0.3, 0.01, 0.7).race()
     pulls = int(algorithm.pulls_by_round(2)[0])
     sums = np.arange(pulls + 1)
-    better, worse = (binom.pmf(sums, pulls, mean) for mean in problem.means)
-    wrong = sum(better[x] * worse[x + 1 :].sum() for x in range(pulls))
+    worse, better = (binom.pmf(sums, pulls, mean) for mean in problem.means)
+    wrong = sum(better[x] * worse[x:].sum() for x in range(pulls + 1))  # a tie goes to the first
     assert exact_failures.bernoulli(algorithm, problem) == pytest.approx(wrong, rel=1e-9)
     assert wrong < 1e-40
 
@@ -120,7 +125,7 @@ def test_estimates_are_off_as_their_standard_errors_say():
     table = exact_failures.compared(runs=200, seed=2, only=early())
     right, (squares, farthest) = exact_failures.estimates_right(table)
     assert right
-    assert len(table) == 24
+    assert len(table) == 32
     assert 0.3 < squares.value < 2
     assert farthest.value == table["off"].abs().max() < 5
     assert squares.runs == farthest.runs == table["races"].sum()

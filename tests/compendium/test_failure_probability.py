@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from compendium import failure_probability, lineup
+from compendium import failure_probability, lineup, pausing_shares
 from compendium.failure_probability import Hard, Space
 from scipy.stats import binom
 
@@ -119,17 +119,29 @@ def made_up(failures, log10=(-3.0, -3.0)):
 
 
 RIGHT = pd.DataFrame({"off": np.linspace(-1.7, 1.7, 50), "races": 100})  # as standard normal errors are
+SHARES = pausing_shares.shares(only=iter([("Bernoulli", 2, 1, 0.3, 0.1), ("Gaussian", 2, 2, 0.01, 0.1)]))
 
 
 def promises_kept(table):
-    return failure_probability.promises_kept(table, RIGHT)
+    return failure_probability.promises_kept(table, RIGHT, SHARES)
 
 
 @pytest.mark.parametrize("factor", [0.1, 3.0])
 def test_no_promise_is_kept_by_estimates_whose_errors_are_wrong(factor):
     wrong = RIGHT.assign(off=factor * RIGHT["off"])
     assert promises_kept(made_up([0, 0])).holds
-    assert not failure_probability.promises_kept(made_up([0, 0]), wrong).holds
+    assert not failure_probability.promises_kept(made_up([0, 0]), wrong, SHARES).holds
+
+
+def test_no_promise_is_kept_by_an_exact_share_above_one():
+    broken = SHARES.assign(share=[0.9, 1.0001])
+    assert not failure_probability.promises_kept(made_up([0, 0]), RIGHT, broken).holds
+
+
+def test_the_best_arm_comes_last_as_ties_go_to_the_first():
+    assert Hard(1, 4, 0.2, 0.6, 1, 0.3, 1, 0.5).problem().means == pytest.approx(
+        [0.54, 0.5, 0.4, 0.6], abs=1e-6
+    )
 
 
 def test_the_worst_of_a_search_is_estimated_again_and_large_errors_do_not_count():

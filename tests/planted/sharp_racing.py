@@ -28,19 +28,30 @@ def bounded_guarantee(make=ebr.SharpElasticBatchRacing):
     return sharp_racing.bounded_guarantee(adversary, table, make=make)
 
 
-def savings(**makers):
+def savings(many_runs=4000, **makers):
     """Figure 3's points at ε = 0.01 with T = 1 and 15; some algorithms made otherwise."""
-    racing = {name: sharp_racing.CURVES[name] for name in ("EBR", "AE", *sharp_racing.SHARP)}
+    names = ("EBR", "AE", *sharp_racing.SHARP, sharp_racing.PAUSING)
+    racing = {name: sharp_racing.CURVES[name] for name in names} | makers
+    many = {name: racing[name] for name in ("EBR", sharp_racing.PAUSING)}
+    return sharp_racing.savings(raced([1, 15], racing, 100), raced([15], many, many_runs))
+
+
+def raced(deadlines, racing, runs):
     rows = []
-    for labels, algorithm, problem in lineup.points([1, 15], [], algorithms=racing | makers):
-        pulls = ebr.simulate(algorithm, problem, 100, seed=1).pulls
+    for labels, algorithm, problem in lineup.points(deadlines, [], algorithms=racing):
+        pulls = ebr.simulate(algorithm, problem, runs, seed=1).pulls
         error = pulls.std(ddof=1) / np.sqrt(len(pulls))
         rows.append(labels | {"pulls": pulls.mean(), "error": error, "runs": len(pulls)})
-    return sharp_racing.savings(pd.DataFrame(rows))
+    return pd.DataFrame(rows)
 
 
 def wide(deadline, epsilon, delta):
     return algorithms.SharpWide(deadline, epsilon, delta, rewards="sub-Gaussian")
+
+
+def carefully_pausing(deadline, epsilon, delta):
+    """Pausing that takes Bernoulli rewards for any in [0, 1]."""
+    return ebr.PausingElasticBatchRacing(deadline, epsilon, delta, rewards="bounded")
 
 
 def hopeful(deadline, epsilon, delta):
@@ -62,6 +73,8 @@ PLANTED = {
         savings,
         lambda: savings(sharp=wide),
         lambda: savings(**{"sharp, [0, 1]": sharp_racing.SHARP["sharp"]}),  # without the likelihood ratio
-        lambda: savings(AE=hopeful),
+        lambda: savings(100, AE=hopeful),
+        lambda: savings(100, pausing=carefully_pausing),
+        lambda: savings(100, pausing=ebr.ElasticBatchRacing),  # no more than the likelihood ratio: not so
     ),
 }

@@ -1,0 +1,58 @@
+"""Every outcome of a race of few arms: against a plain loop over sums, and what cannot be followed."""
+
+import numpy as np
+import pytest
+from compendium import every_outcome, exact_failures
+from pausing_oracle import binomial_refuted
+from scipy.stats import binom
+
+import ebr
+from ebr.algorithms.pausing import PausingElasticBatchRacing
+
+
+def test_two_rounds_of_two_arms_are_a_loop_over_their_sums():
+    race, (worse, better) = PausingElasticBatchRacing(2, 0.3, 0.3, rewards="Bernoulli"), (0.3, 0.6001)
+    first, last = race.pulls_by_stage(2).tolist()
+    level = float(race.shares()[0, 0])
+    failed = 0.0
+    for x in range(first + 1):
+        for y in range(first + 1):
+            chance = binom.pmf(x, first, worse) * binom.pmf(y, first, better)
+            if binomial_refuted(max(x, y), first, min(x, y), first, 0.3, level):
+                failed += chance * (x >= y)
+                continue
+            more = np.arange(last - first + 1)
+            ties_and_leads = binom.cdf(
+                x + more - y, last - first, better
+            )  # the second has no more in the end
+            failed += chance * (binom.pmf(more, last - first, worse) @ ties_and_leads)
+    assert 0.02 < failed < 0.3
+    assert every_outcome.failure(race, ebr.Bernoulli([worse, better])) == pytest.approx(failed, rel=1e-10)
+
+
+def test_one_round_shares_ties_by_lot_and_two_do_not():
+    lot = PausingElasticBatchRacing(1, 0.3, 0.3, rewards="Bernoulli")
+    assert every_outcome.by_lot(lot)
+    forwards, backwards = (every_outcome.failure(lot, ebr.Bernoulli(m)) for m in ([0.3, 0.7], [0.7, 0.3]))
+    assert forwards == pytest.approx(backwards, rel=1e-12)
+    pulls = int(lot.pulls_by_stage(2)[0])
+    difference = np.convolve(binom.pmf(range(pulls + 1), pulls, 0.3), binom.pmf(range(pulls + 1), pulls, 0.3))
+    expected = difference[pulls + 1 :].sum() + difference[pulls] / 2  # A + (b − C) > b, or = b and a lot
+    assert forwards == pytest.approx(expected, rel=1e-10)
+    assert not every_outcome.by_lot(PausingElasticBatchRacing(2, 0.3, 0.3, rewards="Bernoulli"))
+
+
+def test_three_arms_that_are_alike_win_alike():
+    race = PausingElasticBatchRacing(1, 0.3, 0.3, rewards="Bernoulli")
+    wrong = every_outcome.failure(race, ebr.Bernoulli([0.2, 0.2, 0.6]))
+    assert every_outcome.failure(race, ebr.Bernoulli([0.6, 0.2, 0.2])) == pytest.approx(wrong, rel=1e-12)
+
+
+def test_too_many_outcomes_are_refused():
+    with pytest.raises(ValueError, match="at most 1000000 outcomes"):
+        every_outcome.failure(PausingElasticBatchRacing(3, 0.05, 0.01), ebr.Bernoulli([0.4, 0.6]))
+
+
+def test_looks_are_for_races_whose_arms_are_at_one_stage():
+    with pytest.raises(ValueError, match="two stages"):
+        exact_failures.looks(PausingElasticBatchRacing(4, 0.1, 0.1, rewards="Gaussian"))

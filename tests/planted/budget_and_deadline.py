@@ -1,0 +1,130 @@
+"""Notebook 15: bounds with a constant, a sign or a union wrong, and plans that are not kept."""
+
+import math
+from functools import cache, partial
+
+import numpy as np
+from compendium import budget_and_deadline
+from scipy.stats import norm
+
+from ebr.algorithms.budgeted import BudgetedElimination
+from ebr.theory import budget_bounds, budgets
+
+
+@cache
+def parts():
+    """What no error below changes."""
+    return {
+        "exact": budget_and_deadline.exact_table(),
+        "rare": budget_and_deadline.rare_table(100, 1),
+        "races": budget_and_deadline.simulated_table(20, 500, 1),
+        "floors": budget_and_deadline.floor_table(),
+        "price": budget_and_deadline.price_table(),
+        "closed": budget_and_deadline.closed_forms(),
+        "differ": budget_and_deadline.unlike(tables=20),
+    }
+
+
+def guarantee(**changed):
+    return budget_and_deadline.guarantee(**parts() | {name: make() for name, make in changed.items()})
+
+
+def with_bound(bound):
+    return guarantee(rare=lambda: budget_and_deadline.rare_table(100, 1, bound=bound))
+
+
+def with_exact(bound):
+    return guarantee(exact=lambda: budget_and_deadline.exact_table(bound=bound))
+
+
+def with_rules(make):
+    return guarantee(
+        races=lambda: budget_and_deadline.simulated_table(20, 500, 1, make=make),
+        differ=lambda: budget_and_deadline.unlike(make, tables=20),
+    )
+
+
+def one_mean_alone(gaps, plan, sigma):
+    """Chernoff's bound for one mean where a difference of two is compared: 2σ² in place of 4σ²."""
+    return budget_bounds.error_bound(gaps, plan, sigma / math.sqrt(2))
+
+
+def last_round_alone(gaps, plan, sigma):
+    """No sum over the rounds."""
+    return float(np.exp(budget_bounds.round_bounds(gaps, plan, sigma)[-1]))
+
+
+def no_noise_of_the_others(gaps, plan, sigma):
+    """j/(j+1) is left out: the m rivals' own mean is taken to be known."""
+    terms = zip(plan.kept, plan.counts, strict=True)
+    return sum(
+        math.exp(-count * min(gaps) ** 2 / (2 * sigma**2)) * math.comb(len(gaps), m) for m, count in terms
+    )
+
+
+def lost_alone(plan, hardness, sigma):
+    """The floor with arm 1 below the middle of the gap, and the rivals where they are."""
+    kept = plan.kept[0]
+    gap = math.sqrt((kept + 1) / hardness)
+    return float(norm.sf(gap / 2 * math.sqrt(plan.counts[0]) / sigma))
+
+
+def of_all_rounds(budget, n_arms, deadline, hardness):
+    """The closed form with the price of T + 2 rounds."""
+    least = budgets.least_price(n_arms, deadline + 2)
+    return n_arms * deadline * math.exp(-budget / (hardness * least))
+
+
+class Backwards(BudgetedElimination):
+    """Keeps the worst."""
+
+    def play(self, n_arms, replicates=1, *, rewards=None, generator=None):
+        game = super().play(n_arms, replicates, rewards=rewards, generator=generator)
+        pulls = next(game)
+        while True:
+            sums = yield pulls
+            try:
+                pulls = game.send(-sums)
+            except StopIteration as end:
+                return end.value
+
+
+class Overspent(BudgetedElimination):
+    """Rounds every count up after the budget has been divided."""
+
+    def plan(self, n_arms):
+        plan = super().plan(n_arms)
+        return plan._replace(counts=tuple(count + 1 for count in plan.counts))
+
+
+class Late(BudgetedElimination):
+    """A round more than the deadline allows."""
+
+    def plan(self, n_arms):
+        make = budgets.balanced_plan if self.sizes == "balanced" else budgets.geometric_plan
+        return make(self.budget, n_arms, self.deadline + 1)
+
+
+class Forgetful(BudgetedElimination):
+    """Halving that keeps what it should forget."""
+
+    def plan(self, n_arms):
+        return super().plan(n_arms)._replace(fresh=False)
+
+
+PLANTED = {
+    "X10": (
+        guarantee,
+        partial(with_bound, one_mean_alone),
+        partial(with_bound, last_round_alone),
+        partial(with_exact, one_mean_alone),
+        partial(with_exact, no_noise_of_the_others),
+        lambda: guarantee(floors=lambda: budget_and_deadline.floor_table(floor=lost_alone)),
+        lambda: guarantee(price=lambda: budget_and_deadline.price_table(least=budgets.floor_price)),
+        lambda: guarantee(closed=lambda: budget_and_deadline.closed_forms(closed=of_all_rounds)),
+        partial(with_rules, Backwards),
+        partial(with_rules, Overspent),
+        partial(with_rules, Late),
+        partial(with_rules, Forgetful),
+    )
+}

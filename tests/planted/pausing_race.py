@@ -1,0 +1,99 @@
+"""Notebook 09: pausing with errors in its levels, its counts, its binomial test, its final and its rules."""
+
+from functools import cache, partial
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+from compendium import pausing_adversary, pausing_race, problem_sets
+
+from ebr.algorithms import pausing
+from ebr.theory import pairs
+
+PAUSING = pausing.PausingElasticBatchRacing
+
+
+@cache
+def problems():
+    every = [*problem_sets.hardest_problems([(2, 2), (3, 3)]), *problem_sets.random_problems(12, 1)]
+    return pausing_race.models(every, most=6000)
+
+
+def guarantee(make=PAUSING):
+    pausing._tests.cache_clear()
+    pausing_adversary.stages.cache_clear()  # limits that were sought with an error must not be kept
+    adversary = [pausing_race.steps(problems()[name], 60, 1, name, make) for name in pausing_race.MODELS]
+    played = [pausing_race.races(problems()[name], 50, 1, name, make) for name in pausing_race.MODELS]
+    return pausing_race.guarantee(pausing_race.union(make), pd.concat(adversary), pd.concat(played))
+
+
+class LagsForNothing(PAUSING):
+    """Every lag is tested at the level of its stage: the union is over stages alone."""
+
+    def shares(self):
+        return super().shares().sum(axis=1)[:, None] * np.tri(self.deadline)
+
+
+class WithoutUnion(PAUSING):
+    """The level of a pair is not divided among the arms: as if there were two."""
+
+    def log_terms(self, miss, rewards=None):
+        return super().log_terms(np.minimum(4 * np.asarray(miss), 0.5), rewards)
+
+
+class TooFewAtLast(PAUSING):
+    """The sign is believed at two thirds of the pulls that it needs."""
+
+    def pulls_by_stage(self, n_arms, rewards=None):
+        pulls = super().pulls_by_stage(n_arms, rewards)
+        return np.minimum(pulls, pulls[-1] * 2 // 3 + 1)
+
+
+def with_error(place, name, error):
+    """The check with a rule of the race, or a part of the binomial test, in error."""
+    with mock.patch.object(place, name, error):
+        return guarantee()
+
+
+def long_root(sums, pulls, p, right=pairs._root):
+    """√(4N kl) in place of √(2N kl)."""
+    return np.sqrt(2) * right(sums, pulls, p)
+
+
+def certified_once(self, stage, right=pausing.Paces.lead):
+    """Whoever is certified against an arm, it pauses under every leader."""
+    right(self, stage)
+    self.open &= self.certifier < 0
+
+
+def eager(self, leaders, high, arms, chosen, shift, right=pausing._Tests.refuted):
+    """The certificate is for 2ε."""
+    return right(self, leaders, high, arms, chosen, 2 * shift)
+
+
+def no_final(self, arms, final):
+    """Nobody is added to the final."""
+    return np.zeros(0, dtype=int)
+
+
+def reversed_leaders(self, stage, right=pausing.Paces.lead):
+    """The arm with the fewest successes leads."""
+    self.sums *= -1
+    right(self, stage)
+    self.sums *= -1
+    self.best *= -1
+
+
+PLANTED = {
+    "X11": (
+        guarantee,
+        partial(guarantee, make=LagsForNothing),
+        partial(guarantee, make=WithoutUnion),
+        partial(guarantee, make=TooFewAtLast),
+        partial(with_error, pairs, "_root", long_root),
+        partial(with_error, pausing.Paces, "lead", certified_once),
+        partial(with_error, pausing._Tests, "refuted", eager),
+        partial(with_error, pausing._Tests, "uncertified", no_final),
+        partial(with_error, pausing.Paces, "lead", reversed_leaders),
+    ),
+}

@@ -1,0 +1,130 @@
+"""Notebook 13, X7."""
+
+from functools import cache
+
+import numpy as np
+from compendium import deadline_tables, raised_arms, the_price_of_a_deadline
+
+import ebr
+from ebr.theory.deadline_price import least_average, least_power, many_arms, many_arms_stop, price, two_arms
+
+
+@cache
+def algorithms(deadline=3, epsilon=0.3):
+    sharp = ebr.SharpElasticBatchRacing(deadline, epsilon, 0.1, rewards="Gaussian")
+    return {
+        "sharp": sharp,
+        "AE": ebr.AggressiveElimination(deadline, epsilon, 0.1),
+        "EBR": ebr.ElasticBatchRacing(deadline, epsilon, 0.1),
+    }
+
+
+@cache
+def steps(make=two_arms):
+    return the_price_of_a_deadline.steps(the_price_of_a_deadline.pair_policies(0.01, 0.01), 0.01, make)
+
+
+@cache
+def pairs(make=two_arms):
+    return deadline_tables.two_arms_table(0.01, [0.01], [1, 2, 3], make)
+
+
+@cache
+def events(least=least_average):
+    return raised_arms.events(algorithms(), 5, 2000, 1, least)
+
+
+@cache
+def many():
+    return deadline_tables.many_arms_table([2, 10], 1e-4, 0.01, [2])
+
+
+@cache
+def costs():
+    bound = price(many_arms(5, 0.02, 0.1), 2).ratio
+    return raised_arms.costs(algorithms(2, 0.02), bound, 5, (0.02, 0.2, 1.0), 200, 1)
+
+
+def check(make=two_arms, least=least_average, stop=many_arms_stop, prices=None):
+    near = raised_arms.limit([10, 10_000], [1.0, 4.0], least, stop)
+    made = pairs(make if prices is None else prices)
+    return the_price_of_a_deadline.any_algorithm(steps(make), events(least), near, costs(), made, many())
+
+
+def forgetful(epsilon, delta):
+    """Neyman and Pearson with nine tenths of the information."""
+    return two_arms(epsilon, delta)._replace(curve=lambda p, x: least_power(p, 0.81 * x))
+
+
+def half_seen(epsilon, delta):
+    """Each arm's pulls tell of half the gap, and only half of the pulls are counted."""
+    return two_arms(epsilon, delta)._replace(seen=1 / 8)
+
+
+def one_direction(epsilon, delta):
+    """All of q goes to the arm that is recommended less often."""
+    right = two_arms(epsilon, delta)
+    return right._replace(misses=right.misses / 2)
+
+
+def one_arm(epsilon, delta):
+    """H of one arm: twice the ratio."""
+    return two_arms(epsilon, delta)._replace(arms=1)
+
+
+def all_seen(epsilon, delta):
+    """A pull tells d² where it tells d²/4: a bound that is true, and too weak."""
+    return two_arms(epsilon, delta)._replace(seen=1.0)
+
+
+def slow_decay(chance, seen, arms):
+    """x/2.2 in the exponent, not x/2."""
+    value, slope = least_average(chance, seen, arms)
+    return value * np.exp(seen * (1 / 2 - 1 / 2.2)), slope
+
+
+def small_root(chance, seen, arms):
+    """√(1.5 x log(1/p)/n), not √(2x log(1/p)/n)."""
+    value, slope = least_average(chance, seen, arms)
+    root = np.sqrt(seen * -np.log(chance) / arms)
+    return value * np.exp((np.sqrt(2) - np.sqrt(1.5)) * root), slope
+
+
+def each_arm_alone(chance, seen, arms):
+    """log(1/p) not divided by n: true, and far from what is attained."""
+    return least_average(chance, seen, arms)[0] * np.exp(-np.sqrt(2 * seen)), chance
+
+
+def never_rarer(chance, seen, arms):
+    """As if an arm that is raised changed nothing."""
+    return chance, np.ones_like(chance)
+
+
+def no_recommendation(miss, epsilon, delta, arms):
+    """log(n/q) forgotten: as if the recommended arm were always the same, and errors free of it."""
+    excess = np.log(miss * (arms - 1) / (arms * delta))
+    return 2 * excess * (arms - 1) / epsilon**2
+
+
+def impatient(epsilon, delta):
+    """PAC at 2ε, not at ε: a quarter of the pulls."""
+    right = two_arms(epsilon, delta)
+    return right._replace(pulls=right.pulls / 4)
+
+
+PLANTED = {
+    "X7": (
+        check,
+        lambda: check(forgetful),
+        lambda: check(half_seen),
+        lambda: check(one_direction),
+        lambda: check(one_arm),
+        lambda: check(prices=all_seen),
+        lambda: check(prices=impatient),
+        lambda: check(least=slow_decay),
+        lambda: check(least=small_root),
+        lambda: check(least=each_arm_alone),
+        lambda: check(least=never_rarer),
+        lambda: check(stop=no_recommendation),
+    )
+}

@@ -1,0 +1,111 @@
+"""Notebook 14: races for the k best with errors in their unions, widths, counts, certificates and places."""
+
+from dataclasses import replace
+from functools import cache, partial
+
+import pandas as pd
+from compendium import problem_sets, top_k, top_k_cases, top_k_rivals
+
+import ebr
+from planted import algorithms
+
+DELTA = 0.3
+
+
+class UnionOverOneArm(ebr.SharpElasticBatchRacing):
+    """n − 1 pairs, as for the best arm, where k(n−k) can go wrong."""
+
+    def log_terms(self, n_arms, rewards=None):
+        return (
+            replace(self, k=1).log_terms(n_arms, rewards)
+            if self.k > 1
+            else super().log_terms(n_arms, rewards)
+        )
+
+
+class BoundaryTakenForKnown(ebr.SharpElasticBatchRacing):
+    """Half the width, as if the means at the boundary, the k-th and the next, were known."""
+
+    def width(self, *place):
+        return super().width(*place) / (2 if self.k > 1 else 1)
+
+
+class OnePlaceTooMany(ebr.ElasticBatchRacing):
+    """Finds the k + 1 best where it can, and leaves out the last of them by number."""
+
+    def play(self, n_arms, replicates=1, **known):
+        more = replace(self, k=min(self.k + 1, n_arms - 1))
+        arms = yield from ebr.ElasticBatchRacing.play(more, n_arms, replicates, **known)
+        return arms.reshape(replicates, -1)[:, -self.k :]
+
+
+@cache
+def chosen():
+    problems = [*problem_sets.hardest_problems([(2, 3), (3, 3)]), *problem_sets.random_problems(20, 1)]
+    hard = [top_k_cases.slippage(6, k, 0.125, t, 0.1) for k in (2, 3, 5) for t in (1, 3)]
+    return [*top_k_cases.cases(problems, 1, 1), *hard]
+
+
+def carries_over(make=ebr.ElasticBatchRacing):
+    return top_k.carries_over(top_k_cases.elastic_table(chosen(), 100, 50, 1, make))
+
+
+def guarantee(make=ebr.SharpElasticBatchRacing):
+    plain = top_k_cases.sharp_table(chosen(), 100, 50, 1, make)
+    bernoulli = top_k_cases.bernoulli(chosen()[::6])  # the likelihood ratio takes its time
+    bounded = top_k_cases.sharp_table(bernoulli, 30, 50, 1, make, "bounded")
+    return top_k.guarantee(plain, bounded, top_k_cases.exact_failures(DELTA, make), DELTA, make)
+
+
+def savings(**makers):
+    """Figure 14's points along k, with few runs of the sequential oracle; some algorithms made otherwise."""
+    racing = {name: top_k_rivals.RACERS[name] for name in ("EBR", "kδER", "sharp")} | makers
+    rows = []
+    for labels, algorithm, problem in top_k.points([1, 20], [], racers=racing):
+        result = ebr.simulate(algorithm, problem, 50, seed=1)
+        failures = int((~result.correct(algorithm.epsilon)).sum())
+        pulls = {"pulls": result.pulls.mean(), "error": result.pulls.std(ddof=1) / 50**0.5}
+        rows.append(labels | pulls | {"failures": failures, "runs": 50})
+    table = pd.DataFrame(rows)
+    sequential = table[table["algorithm"] == "EBR"].assign(algorithm="sequential")  # which takes its time
+    return top_k.savings(pd.concat([table, sequential]), [1, 20])
+
+
+def wide(deadline, epsilon, delta, k):
+    return algorithms.SharpWide(deadline, epsilon, delta, rewards="sub-Gaussian", k=k)
+
+
+def few(deadline, epsilon, delta, k):
+    return algorithms.TooFewPulls(deadline, epsilon, delta, k=k)
+
+
+def hopeful(deadline, epsilon, delta, k):
+    """Algorithm 1 that is content with a tenth."""
+    return ebr.ElasticBatchRacing(deadline, 10 * epsilon, delta, k=k)
+
+
+PLANTED = {
+    "C43": (
+        carries_over,
+        partial(carries_over, make=algorithms.TooNarrow),
+        partial(carries_over, make=algorithms.TooFewPulls),
+        partial(carries_over, make=algorithms.LooseRule),
+        partial(carries_over, make=algorithms.TooManyPulls),
+        partial(carries_over, make=algorithms.TooWide),
+        partial(carries_over, make=OnePlaceTooMany),
+    ),
+    "X9": (
+        guarantee,
+        partial(guarantee, make=UnionOverOneArm),
+        partial(guarantee, make=BoundaryTakenForKnown),
+        partial(guarantee, make=algorithms.SharpTooFewPulls),
+        partial(guarantee, make=algorithms.SharpEager),
+        partial(guarantee, make=algorithms.SharpWide),
+    ),
+    "X13": (
+        savings,
+        lambda: savings(sharp=wide),
+        lambda: savings(EBR=few),
+        lambda: savings(EBR=hopeful),
+    ),
+}
