@@ -18,7 +18,7 @@ from ebr.live.cli import main
 from ebr.live.journal import Journal, JournalError
 from ebr.live.race import Race
 
-ALGORITHM = ebr.PausingElasticBatchRacing(4, 0.05, 0.1, rewards="Bernoulli")
+ALGORITHM = ebr.PausingElasticBatchRacing(4, 0.1, 0.1, rewards="Bernoulli")
 ARMS = ["good", "fair", "poor"]
 MEANS = {"good": 0.8, "fair": 0.7, "poor": 0.2}
 FIRST = int(ALGORITHM.pulls_by_stage(3)[0])
