@@ -11,7 +11,9 @@ from ebr.algorithms.game import IN_UNIT, REWARDS, Game, Known, Lots, check_known
 from ebr.algorithms.paces import Paces
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.confidence import fixed_count_deviation
+from ebr.theory.divergence import erlang_quantile
 from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted, normal_refuted, sign_count
+from ebr.theory.selection import bechhofer_count, binomial_count
 from ebr.validation import check_fields, count, one_of, positive
 
 __all__ = ["PausingElasticBatchRacing"]
@@ -91,12 +93,12 @@ class PausingElasticBatchRacing:
 
     def log_terms(self, miss: FloatArray, rewards: str | None = None) -> FloatArray:
         """L: a test of level α speaks once the likelihood ratio, or what stands for it, exceeds about L."""
-        from scipy.special import gammainccinv, ndtri
-
         model = self.model(rewards)
         if model in ("Gaussian", "Bernoulli"):
+            from scipy.special import ndtri
+
             return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
-        return np.asarray(gammainccinv(2, miss) if model == "bounded" else -np.log(miss))
+        return np.asarray(erlang_quantile(miss) if model == "bounded" else -np.log(miss))
 
     def pulls_by_stage(self, n_arms: int, rewards: str | None = None) -> IntArray:
         """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T, where the sign of a difference decides.
@@ -106,8 +108,6 @@ class PausingElasticBatchRacing:
         and Bernoulli rewards it is the exact fixed design's count, ties by lot, if that is about 1,500 at
         most and so is soon found; else, as with T > 1, there is a union over pairs of arms.
         """
-        from ebr.theory.selection import bechhofer_count, binomial_count
-
         miss, model = self.shares().sum(axis=1) / (n_arms - 1), self.model(rewards)
         pulls = np.floor(4 * self.sigma**2 * self.log_terms(miss, rewards) / self.widths() ** 2) + 1
         last = self.shares()[-1, -1] / (n_arms - 1)

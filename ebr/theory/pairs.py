@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.divergence import bisected, relative_entropy
+from ebr.theory.divergence import bisected, erlang_quantile, relative_entropy
 from ebr.validation import in_unit_interval
 
 __all__ = ["BinomialLimits", "Pairs", "binomial_refuted", "bounded_refuted", "normal_refuted", "sign_count"]
@@ -60,11 +60,9 @@ def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
 
     For rewards in [0, 1]: at the leader's mean p each term is stochastically less than an Exp(1) variable.
     """
-    from scipy.special import gammainccinv
-
     leader, other = pairs.means
     ahead = leader > other - shift
-    threshold = gammainccinv(2, miss)
+    threshold = erlang_quantile(miss)
 
     def rising(p: FloatArray) -> BoolArray:
         """The sign of the derivative; the sum of two divergences is convex in p."""
