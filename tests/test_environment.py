@@ -191,6 +191,7 @@ def test_a_copied_or_moved_checkout_runs_its_own_sources(checkout, another):
 @pytest.mark.slow
 def test_a_failed_install_leaves_the_environment_as_it_was(checkout, another):
     assert make(another, "env").returncode == 0
+    (another / ".venv").rename(another / ".venv.old")  # as if a renewal had been killed at its last step
     (another / "requirements.txt").write_text(f"nothing-of-that-name==1 --hash=sha256:{'0' * 64}\n")
     failed = make(another, "env")
     assert failed.returncode != 0

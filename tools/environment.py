@@ -27,6 +27,11 @@ MARK = (
     "ready"  # in the environment: the checkout's path (which the Makefile reads), its own, the lock's digest
 )
 
+# How a script says which Python runs it: by a path, which may have no spaces, or through a shell. Ours is
+# found beside the script, wherever both lie.
+SHEBANG = re.compile(rb"\A#!(?:.*/python[0-9.]*|/bin/sh\n'''exec' .*\n' ''')\n")
+BESIDE = b"""#!/bin/sh\n'''exec' "$(dirname -- "$(realpath -- "$0")")/python" "$0" "$@"\n' '''\n"""
+
 
 def main() -> None:
     """Do as the command line says."""
@@ -64,7 +69,7 @@ def check(folder: Path) -> None:
 def marks(folder: Path) -> list[str]:
     """What an environment says of itself: three texts, empty if it does not."""
     mark = folder / MARK
-    lines = mark.read_text(encoding="utf-8").splitlines() if mark.exists() else []
+    lines = os.fsdecode(mark.read_bytes()).splitlines() if mark.exists() else []
     return lines if len(lines) == 3 else ["", "", ""]
 
 
@@ -99,9 +104,9 @@ def runs(folder: Path) -> bool:
 def renew(folder: Path) -> None:
     """Make an environment beside the folder, then let it take the folder's place."""
     beside, aside = (folder.with_name(folder.name + suffix) for suffix in (".new", ".old"))
-    for leftover in (beside, aside):  # of a run that was killed
+    for leftover in (beside, aside):
         check(leftover)
-        shutil.rmtree(leftover, ignore_errors=True)
+    tidy(folder, beside, aside)  # after a run that was killed
     try:
         beside.mkdir(parents=True)
         (beside / MARK).touch()
@@ -111,33 +116,29 @@ def renew(folder: Path) -> None:
             folder.rename(aside)
         beside.rename(folder)
     finally:
-        for leftover in (beside, aside):
-            shutil.rmtree(leftover, ignore_errors=True)
+        tidy(folder, beside, aside)
+
+
+def tidy(folder: Path, beside: Path, aside: Path) -> None:
+    """Put the old environment back if nothing has taken its place, and remove what is left over."""
+    if aside.exists() and not folder.exists():
+        aside.rename(folder)
+    for leftover in (beside, aside):
+        shutil.rmtree(leftover, ignore_errors=True)
 
 
 def install(folder: Path) -> None:
     """Install the lock: its uv does so in seconds; where uv cannot reach an index that pip can, pip does."""
     run(sys.executable, "-m", "venv", "--prompt", "ebr", folder)
     python = folder / "bin" / "python"
+    locked = ["install", "--require-hashes", "-r", LOCK]
     uv = re.search(r"^uv==(.*\\\n)*.*\n", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
     (folder / "uv.txt").write_text(uv.group() if uv else "", encoding="utf-8")
     try:
         run(python, "-m", "pip", "install", "--quiet", "-r", folder / "uv.txt")
-        run(
-            python,
-            "-m",
-            "uv",
-            "pip",
-            "install",
-            "--quiet",
-            "--python",
-            python,
-            "--require-hashes",
-            "-r",
-            LOCK,
-        )
+        run(python, "-m", "uv", "pip", *locked, "--quiet", "--python", python)
     except subprocess.CalledProcessError:
-        run(python, "-m", "pip", "install", "--require-hashes", "-r", LOCK)
+        run(python, "-m", "pip", *locked)
 
 
 def turn(folder: Path, lay: Path, will_lie: Path) -> None:
@@ -147,11 +148,18 @@ def turn(folder: Path, lay: Path, will_lie: Path) -> None:
     path = re.compile(rb"(?<![\w./-])" + re.escape(os.fsencode(lay)) + rb"(?![\w.-])")
     for script in [folder / "pyvenv.cfg", *(folder / "bin").iterdir()]:
         content = script.read_bytes()
-        turned = path.sub(os.fsencode(will_lie).replace(b"\\", rb"\\"), content)
+        turned = SHEBANG.sub(lambda _: BESIDE, path.sub(lambda _: os.fsencode(will_lie), content))
         if turned != content and not script.is_symlink():
-            script.write_bytes(turned)
-    text = f"{HERE}\n{will_lie}\n{lock_digest()}\n"
-    (folder / MARK).write_text(text, encoding="utf-8")
+            replace(script, turned)
+    replace(folder / MARK, os.fsencode(f"{HERE}\n{will_lie}\n{lock_digest()}\n"))
+
+
+def replace(file: Path, content: bytes) -> None:
+    """Put another file in a file's place: a copy made of links would share the old one with the original."""
+    mode = file.stat().st_mode
+    file.unlink()
+    file.write_bytes(content)
+    file.chmod(mode)
 
 
 def run(*command: str | Path) -> None:
