@@ -4,14 +4,27 @@
 # Variables on the command line are the notebooks' parameters: make figures RUNS=1000 SEED=2.
 
 PYTHON ?= python3
-# Of the command line alone: the name is a common one in people's environments. No spaces, as make reads lists.
+# From the command line alone: the name is a common one in people's environments.
 VENV := .venv
+$(if $(word 2,$(VENV)),$(error VENV must be a path without spaces, got "$(VENV)"))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 .SUFFIXES:
 .PHONY: help figures test quick notebooks ledger bench times lab env lock clean FORCE
+
+# The parameters: whatever is set on the command line and is not a setting of this file, and RUNS and SEED
+# from the environment as well. They are handed on unread, before anything else happens: make would run the
+# $(shell …) in a value, and does so even to export a variable of its command line.
+SETTINGS := PYTHON VENV BIN READY DASK SHELL EBR_WORKERS EBR_CACHE OMP_NUM_THREADS
+given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
+inherited := $(foreach name,RUNS SEED,$(if $(filter environment,$(origin $(name))),$(name)))
+define hand_on
+unexport $(1)
+export EBR_PARAMETER_$(1) := $$(value $(1))
+endef
+$(foreach name,$(filter-out $(SETTINGS),$(given)) $(inherited),$(eval $(call hand_on,$(name))))
 
 # An active conda environment made from environment.yml already holds the lock; else make a virtual one.
 ifeq ($(CONDA_DEFAULT_ENV),ebr)
@@ -32,7 +45,7 @@ NOTEBOOKS := $(FIRST) $(filter-out $(FIRST) $(LEDGER),$(FOUND)) $(filter $(LEDGE
 MODULE := $(shell find ebr -name "*.py" -o -name "*.mplstyle")
 # NOTEBOOK:MODULE for every compendium module that a notebook uses.
 NEEDS := $(shell $(PYTHON) tools/needs.py)
-INTERPRETER := "$(BIN)/python"# its tools as modules: their scripts name the folder in which they were installed
+INTERPRETER := "$(BIN)/python"# and its tools as modules: a script names the Python that it was installed for
 EXECUTE := $(INTERPRETER) tools/execute.py
 
 # All cores (nproc would count OMP_NUM_THREADS), unless a number of jobs is given, where every goal is a notebook.
@@ -43,8 +56,8 @@ endif
 # Notebooks that run side by side leave each other the cores: one process and one thread each.
 beside = $(filter-out -j1,$(filter -j%,$(MAKEFLAGS)))
 share = $(if $(beside),1,$(CORES))
-export EBR_WORKERS ?= $(share)
-export OMP_NUM_THREADS ?= $(share)
+export EBR_WORKERS = $(share)
+export OMP_NUM_THREADS = $(share)
 
 # A checkout runs its own sources, whatever the environment has installed.
 export PYTHONPATH := $(CURDIR):$(CURDIR)/notebooks
@@ -54,18 +67,6 @@ unexport PYTHONDONTWRITEBYTECODE
 export JUPYTER_PREFER_ENV_PATH := 1
 # Where sweeps keep the points that they have simulated.
 export EBR_CACHE := $(CURDIR)/build/cache
-
-# The parameters: whatever is set on the command line and is not a setting of this file, and RUNS and SEED
-# from the environment as well. They are handed on unread: make would run the $(shell …) in a value, and does
-# so even to export a variable of its command line.
-SETTINGS := PYTHON VENV BIN READY DASK SHELL EBR_WORKERS EBR_CACHE OMP_NUM_THREADS
-given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
-inherited := $(foreach name,RUNS SEED,$(if $(filter environment,$(origin $(name))),$(name)))
-define hand_on
-unexport $(1)
-export EBR_PARAMETER_$(1) := $$(value $(1))
-endef
-$(foreach name,$(filter-out $(SETTINGS),$(given)) $(inherited),$(eval $(call hand_on,$(name))))
 
 help: ## Print this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
