@@ -5,9 +5,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import ebr
 from ebr.live.output import asking, complain, replace_letters, shell_line, standing, written
+from ebr.models import REWARDS
 
-if TYPE_CHECKING:  # what computes is slow to import, and a word of help needs none of it
+if TYPE_CHECKING:  # what a command needs is loaded by the command: help and refusals come at once
     from ebr.algorithms.game import Algorithm
 
 EXAMPLE = """\
@@ -108,67 +110,56 @@ def _look(options: argparse.Namespace, words: str) -> str:
 
 def start(options: argparse.Namespace) -> Said:
     """Begin a race, or find that the same one has begun already."""
-    from ebr.live.race import Race
-
     support = None if options.unbounded else tuple(options.support)
-    with Race(_algorithm(options), options.arms, options.journal, support, rounding=options.rounding) as race:
+    with ebr.Race(
+        _algorithm(options), options.arms, options.journal, support, rounding=options.rounding
+    ) as race:
         return lambda: standing(race, options.journal)
 
 
 def _algorithm(options: argparse.Namespace) -> "Algorithm":
     """What is to be raced, by what --algorithm says."""
-    from ebr.algorithms.elastic import ElasticBatchRacing
-    from ebr.algorithms.pausing import PausingElasticBatchRacing
-    from ebr.algorithms.sharp import SharpElasticBatchRacing
-
     rules = {name: getattr(options, name) for name in ("deadline", "epsilon", "delta", "sigma")}
     if options.algorithm == "pausing":
         if options.k != 1:
             raise ValueError(f"k must be 1 for --algorithm pausing, got {options.k}")
-        return PausingElasticBatchRacing(**rules, rewards=options.rewards)
+        return ebr.PausingElasticBatchRacing(**rules, rewards=options.rewards)
     if options.algorithm == "sharp":
-        return SharpElasticBatchRacing(**rules, k=options.k, rewards=options.rewards)
+        return ebr.SharpElasticBatchRacing(**rules, k=options.k, rewards=options.rewards)
     if options.rewards:
         raise ValueError("--rewards is for --algorithm sharp and pausing alone")
-    return ElasticBatchRacing(**rules, k=options.k)
+    return ebr.ElasticBatchRacing(**rules, k=options.k)
 
 
 def ask(options: argparse.Namespace) -> Said:
     """Say how often to pull each arm in this round."""
-    from ebr.live.race import Race
-
-    with Race.open(options.journal) as race:
+    with ebr.Race.open(options.journal) as race:
         pulls = race.ask()
         return lambda: asking(race, pulls, options.journal)
 
 
 def tell(options: argparse.Namespace) -> Said:
     """Take in a round's rewards."""
-    from ebr.live.race import Race
     from ebr.live.rewards import from_file, from_words
 
     if bool(options.rewards) == bool(options.file):
         raise ValueError("give either ARM=SUM/COUNT for each arm or --file")
     rewards = from_file(options.file) if options.file else from_words(options.rewards)
-    with Race.open(options.journal) as race:
+    with ebr.Race.open(options.journal) as race:
         race.tell(rewards, options.round)
         return lambda: standing(race, options.journal)
 
 
 def status(options: argparse.Namespace) -> Said:
     """Say where the race stands; this changes nothing, and works while another process has the journal."""
-    from ebr.live.race import Race
-
-    with Race.open(options.journal, readonly=True) as race:
+    with ebr.Race.open(options.journal, readonly=True) as race:
         return lambda: standing(race, options.journal)
 
 
 def plan(options: argparse.Namespace) -> Said:
     """Say what a race would cost, or what a budget buys."""
-    from ebr.live.plan import plan as planned
-
     names = ("n_arms", "deadline", "epsilon", "delta", "sigma", "rewards", "algorithm", "k", "budget")
-    made = planned(**{name: getattr(options, name) for name in names})
+    made = ebr.plan(**{name: getattr(options, name) for name in names})
     if options.picture:
         made.plot().savefig(options.picture, bbox_inches="tight")
     return lambda: str(made)
