@@ -189,10 +189,7 @@ def _rules(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--deadline", type=int, required=True, help="rounds at most")
     add("--sigma", type=float, default=0.5, help="rewards are sigma-sub-Gaussian (0.5)")
-    known = (
-        "Bernoulli, bounded, Gaussian or sub-Gaussian: what is known of them (bounded, if support says so)"
-    )
-    add("--rewards", metavar="MODEL", help=known)
+    add("--rewards", choices=REWARDS, help="what is known of them (bounded, if support says so)")
     add("--k", type=int, default=1, help="how many arms to find, the k best (1)")
 
 
