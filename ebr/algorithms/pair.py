@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots, no_interval
+from ebr.algorithms.game import Game, Known, Lots, entered, no_interval
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.two_arms_grid import REACH
 from ebr.theory.two_arms_solved import Strategy, strategy
@@ -59,6 +59,7 @@ class ElasticPair:
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Pull both arms equally often, in rounds whose sizes depend on what was seen."""
+        n_arms, replicates = entered(n_arms, replicates, rewards)
         if n_arms != 2:
             raise ValueError(f"n_arms must be 2 for ElasticPair, got {n_arms}")
         if rewards not in ("Gaussian", None):
@@ -66,7 +67,7 @@ class ElasticPair:
         lots = generator or np.random.default_rng()
         played = strategy(self.deadline, self.epsilon, self.delta)
         counts = 2 * (self.sigma / self.epsilon) ** 2 * played.information
-        count(counts.max())
+        count(counts.max(), n_arms)
         walk = _Walk(replicates, self.sigma)
         place = lots.choice(len(counts), size=replicates, p=played.plan.first)
         running = np.ones(replicates, dtype=bool)
