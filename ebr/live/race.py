@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pandas as pd
 
 from ebr.algorithms.game import Algorithm, advance
 from ebr.arrays import FloatArray
@@ -15,7 +14,8 @@ from ebr.live.plots import draw_race
 from ebr.live.rewards import Support, checked_round, counted_ones, lots_of_round
 from ebr.live.rules import algorithm_of, check_same, first_line, game_of, named, word_for_left_out
 
-if TYPE_CHECKING:  # matplotlib is slow to import, and a race in a terminal needs no picture
+if TYPE_CHECKING:  # both are slow to import, and a race in a terminal needs neither table nor picture
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -236,20 +236,24 @@ class Race:
         return [arm for arm in self.arms if arm in self._coming or arm in end]
 
     @property
-    def history(self) -> pd.DataFrame:
+    def history(self) -> "pd.DataFrame":
         """A row a round and arm: round, arm, its pulls and their sum; pulls so far (total), mean and bounds.
 
         The bounds are NaN for an algorithm without intervals. Where rewards are rounded, sum and mean are of
         what is counted, and a column more has the sum as it was reported.
         """
+        import pandas as pd
+
         kinds = {"pulls": int, "reported": float, "sum": float, "total": int, "mean": float}
         frame = pd.DataFrame(self._rows, columns=["round", "arm", *kinds])
         frame = frame.astype({"round": int, **kinds})  # kinds of their own, also where there are no rows
         return self._bounded(frame if self._seed is not None else frame.drop(columns="reported"), "total")
 
     @property
-    def intervals(self) -> pd.DataFrame:
+    def intervals(self) -> "pd.DataFrame":
         """What is known of each arm now: pulls, mean, lower and upper bound, and whether it survives."""
+        import pandas as pd
+
         pulls, sums = zip(*self._so_far.values(), strict=True)
         frame = pd.DataFrame({"pulls": pulls}, index=pd.Index(self.arms, name="arm"))
         frame["mean"] = np.array(sums) / frame["pulls"].where(frame["pulls"] > 0)
@@ -257,7 +261,7 @@ class Race:
         frame["survives"] = frame.index.isin(self.survivors)
         return frame
 
-    def _bounded(self, frame: pd.DataFrame, pulls: str) -> pd.DataFrame:
+    def _bounded(self, frame: "pd.DataFrame", pulls: str) -> "pd.DataFrame":
         """Add the confidence bounds of means of so many pulls, within the rewards' support."""
         counts = np.maximum(frame[pulls].to_numpy(), 1)  # an arm without any has no mean, either
         half_width = self.algorithm.deviation(counts, len(self.arms))

@@ -4,8 +4,6 @@ import math
 from functools import partial
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import binom, norm
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.divergence import bernoulli_kl
@@ -77,6 +75,8 @@ def fixed_count_ratio(n_arms: int, deadline: int, delta: float) -> float:
 @checked(pulls=partial(whole, at_least=1, at_most=MOST_PULLS), mean=probability, miss=_miss)
 def chernoff_deviation(pulls: int, mean: float, miss: float) -> float:
     """The KL bound for Bernoulli(μ) rewards: the wider side of {x : τ kl(x, μ) ≤ log(2/p)}."""
+    from scipy.optimize import brentq
+
     level = math.log(2 / miss) / pulls
 
     def side(end: float) -> float:
@@ -91,6 +91,8 @@ def chernoff_deviation(pulls: int, mean: float, miss: float) -> float:
 @checked(pulls=partial(whole, at_least=1, at_most=MOST_OUTCOMES), mean=probability, miss=_miss)
 def binomial_deviation(pulls: int, mean: float, miss: float) -> float:
     """The least w with P(|μ̂ − μ| > w) ≤ p for Bernoulli(μ) rewards: nothing narrower would do."""
+    from scipy.stats import binom
+
     mean = mean if mean >= LEAST else 0.0  # scipy's binomial law cannot tell them apart
     successes = np.arange(pulls + 1)
     distance = np.abs(successes / pulls - mean)
@@ -101,6 +103,8 @@ def binomial_deviation(pulls: int, mean: float, miss: float) -> float:
 
 def miss_probability(problem: Problem, pulls: IntArray, width: FloatArray) -> FloatArray:
     """P(|μ̂_i − μ_i| > w) for the mean of τ rewards, exactly; an array of counts × arms."""
+    from scipy.stats import binom, norm
+
     pulls, width = np.asarray(pulls)[:, None], np.asarray(width)[:, None]
     if isinstance(problem, Gaussian):
         tail = 2 * norm.sf(width * np.sqrt(pulls) / problem.sigma)
