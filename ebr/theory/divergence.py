@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Gaussian, Problem
+from ebr.validation import checked, probability
 
 __all__ = [
     "bernoulli_kl",
@@ -56,6 +57,7 @@ def _entropy(x: float, y: float) -> float:
 _PLAIN = np.frompyfunc(_entropy, 2, 1)
 
 
+@checked(x=probability, y=probability)
 def bernoulli_kl(x: float, y: float) -> float:
     """KL(Bernoulli(x), Bernoulli(y)) = d(x, y)."""
     x, y = float(x), float(y)
