@@ -196,11 +196,14 @@ class _Tests:
         """Whether arms are refuted to be better, by s, than their leaders at a stage not below theirs."""
         replicate, other, low = arms.replicate[chosen], arms.sums[chosen], arms.stage[chosen]
         if self.model == "Bernoulli":
-            limits = np.zeros((self.top + 1, len(leaders)))
-            limits[low, replicate] = 1  # where one is asked for
-            stages, asked = np.nonzero(limits)
-            limits[stages, asked] = self.limits.limits(leaders[asked], high, stages, shift)
-            return np.asarray(other <= limits[low, replicate])
+            which = low * len(leaders) + replicate  # of the limits, for a stage and a leader each
+            wanted = np.zeros((self.top + 1) * len(leaders), dtype=bool)
+            wanted[which] = True
+            places = np.flatnonzero(wanted)
+            stages, asked = np.divmod(places, len(leaders))
+            limits = np.zeros(len(wanted))
+            limits[places] = self.limits.limits(leaders[asked], high, stages, shift)
+            return np.asarray(other <= limits[which])
         leader_pulls, miss = np.full(len(chosen), self.counts[high]), self.miss[high, low]
         pairs = Pairs(leaders[replicate], leader_pulls, other, self.counts[low])
         if self.model == "bounded":
@@ -210,9 +213,10 @@ class _Tests:
     def compare(self, arms: Paces, stage: int) -> None:
         """Certify the leaders against the arms that the tests allow, and drop those that are no better."""
         chosen = np.flatnonzero(arms.open)
-        at_top = arms.stage[chosen] == self.top  # where all have b_T pulls the sign of the difference decides
-        arms.certify(chosen[at_top])
-        chosen = chosen[~at_top]
+        if stage == self.top:  # where all have b_T pulls the sign of the difference decides
+            at_top = arms.stage[chosen] == stage
+            arms.certify(chosen[at_top])
+            chosen = chosen[~at_top]
         certified = chosen[self.refuted(arms.best, stage, arms, chosen, self.race.epsilon)]
         arms.certify(certified)
         arms.keep(dropped=certified[self.refuted(arms.best, stage, arms, certified, 0.0)])

@@ -227,13 +227,15 @@ class BinomialLimits:
         """The limit for each leader's sum at one stage against an arm at another; −1: nothing is refuted."""
         span = self.counts[high] + 1
         asked = leader + low * span  # a number for each pair of stage and sum
-        keys, limits = self._known.get((high, shift), (np.zeros(0), np.zeros(0)))
-        if len(new := np.setdiff1d(asked, keys)):
+        keys, limits = self._known.get((high, shift), (np.full(1, -1.0), np.zeros(1)))
+        places = np.searchsorted(keys, asked)
+        if len(new := np.unique(asked[keys.take(places, mode="clip") != asked])):
             found = self._search(new % span, high, (new // span).astype(np.int64), shift)
             order = np.argsort(keys := np.concatenate([keys, new]))
             keys, limits = keys[order], np.concatenate([limits, found])[order]
             self._known[high, shift] = keys, limits
-        return np.asarray(limits[np.searchsorted(keys, asked)])
+            places = np.searchsorted(keys, asked)
+        return np.asarray(limits[places])
 
     def _search(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> FloatArray:
         """Bisect for what is refuted at the pooled estimate of p; below it, for what is for every p."""
