@@ -6,12 +6,12 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammainccinv, ndtri
 
 from ebr.algorithms.game import IN_UNIT, REWARDS, Game, Known, Lots, check_known
 from ebr.algorithms.paces import Paces
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.confidence import fixed_count_deviation
+from ebr.theory.divergence import erlang_quantile
 from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted, normal_refuted, sign_count
 from ebr.theory.selection import bechhofer_count, binomial_count
 from ebr.validation import check_fields, count, one_of, positive
@@ -95,8 +95,10 @@ class PausingElasticBatchRacing:
         """L: a test of level α speaks once the likelihood ratio, or what stands for it, exceeds about L."""
         model = self.model(rewards)
         if model in ("Gaussian", "Bernoulli"):
+            from scipy.special import ndtri
+
             return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
-        return np.asarray(gammainccinv(2, miss) if model == "bounded" else -np.log(miss))
+        return np.asarray(erlang_quantile(miss) if model == "bounded" else -np.log(miss))
 
     def pulls_by_stage(self, n_arms: int, rewards: str | None = None) -> IntArray:
         """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T, where the sign of a difference decides.

@@ -6,14 +6,12 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammainccinv, ndtri
 
 from ebr.algorithms.game import IN_UNIT, REWARDS, Game, Known, Lots, check_known, check_places, spelled
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.boundaries import planned_looks
 from ebr.theory.confidence import fixed_count_deviation
-from ebr.theory.divergence import pair_divergence, pair_threshold
+from ebr.theory.divergence import erlang_quantile, pair_divergence, pair_threshold
 from ebr.theory.selection import bechhofer_distance
 from ebr.validation import check_fields, count, one_of, positive, whole
 
@@ -113,11 +111,13 @@ class SharpElasticBatchRacing:
         miss = self.shares() / (self.k * (n_arms - self.k))
         model = self.model(rewards)
         if model == "Gaussian" and self.looks == "union":
+            from scipy.special import ndtri
+
             return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
         if model == "Gaussian":
             return np.asarray(self._planned(n_arms)[1] ** 2 / 2)
         if model == "bounded":  # (1+x) e^{−x} = δ_t/(n−1); at T the sign of the difference is all that counts
-            return np.asarray([*gammainccinv(2, miss[:-1]), -math.log(miss[-1])])
+            return np.asarray([*erlang_quantile(miss[:-1]), -math.log(miss[-1])])
         return -np.log(miss)
 
     def pulls_by_round(self, n_arms: int, rewards: str | None = None) -> IntArray:
@@ -137,6 +137,8 @@ class SharpElasticBatchRacing:
 
     def _planned(self, n_arms: int) -> tuple[IntArray, FloatArray]:
         """b_t and z_t for Gaussian rewards; of k(n−k) pairs those that share an arm are taken together."""
+        from ebr.theory.boundaries import planned_looks
+
         few, many = sorted((self.k, n_arms - self.k))
         shares = self.shares() / few
         count((bechhofer_distance(many + 1, float(shares[-1])) * self.sigma / self.epsilon) ** 2)

@@ -11,11 +11,9 @@ from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
-from scipy.special import gammainccinv, ndtri
-from scipy.stats import binom
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.divergence import bisected, relative_entropy
+from ebr.theory.divergence import bisected, erlang_quantile, relative_entropy
 from ebr.validation import in_unit_interval
 
 __all__ = ["BinomialLimits", "Pairs", "binomial_refuted", "bounded_refuted", "normal_refuted", "sign_count"]
@@ -64,7 +62,7 @@ def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
     """
     leader, other = pairs.means
     ahead = leader > other - shift
-    threshold = gammainccinv(2, miss)
+    threshold = erlang_quantile(miss)
 
     def rising(p: FloatArray) -> BoolArray:
         """The sign of the derivative; the sum of two divergences is convex in p."""
@@ -117,6 +115,8 @@ class _Binomials:
     @classmethod
     def of(cls, pairs: Pairs, shift: float, miss: FloatArray) -> Self:
         """With what is to be passed at level α: y by one arm alone, z by both together."""
+        from scipy.special import ndtri
+
         return cls(pairs, shift, -ndtri(OWN / 2 * miss), -ndtri((1 - OWN) * miss))
 
     def __getitem__(self, chosen: IntArray | BoolArray) -> Self:
@@ -269,6 +269,8 @@ def sign_count(epsilon: float, miss: float) -> int:
     P(A ≥ C) ≤ P(Bin(2b, (1−ε)/2) ≥ b) if bε ≥ 1 (Hoeffding, Ann. Math. Stat. 27, 1956), with equality where
     the two probabilities are (1 ∓ ε)/2; that falls with b. If e^{−bε²} ≤ α a smaller b is enough.
     """
+    from scipy.stats import binom
+
     in_unit_interval("epsilon", epsilon)
     low, high = int(np.ceil(1 / epsilon)) - 1, int(np.ceil(-np.log(miss) / epsilon**2)) + 1
 
