@@ -14,13 +14,14 @@ import pickle
 import pickletools
 import platform
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import joblib
 
@@ -57,13 +58,16 @@ def put(name: str, result: Result) -> None:
     if where is None:
         return
     body = json.dumps(result).encode()
+    beside = where / f".{uuid4().hex}"
     try:
         where.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=where, prefix=".", delete=False) as file:
-            file.write(_check(name, body) + b"\n" + body)
-        os.replace(file.name, where / name)
+        beside.write_bytes(_check(name, body) + b"\n" + body)
+        beside.replace(where / name)
     except OSError as error:  # the result itself is fine
         warnings.warn(f"EBR_CACHE must name a folder to write in, nothing is kept: {error}", stacklevel=2)
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
 
 
 def _check(name: str, body: bytes) -> bytes:
@@ -87,7 +91,7 @@ def sources(*values: Any) -> str | None:
         packages = {str(word).split(".")[0].split()[0] for step, word, _ in steps if step.name == "GLOBAL"}
         digest, files = _digest(frozenset(packages))
         changed = any(file.stat().st_mtime > STARTED for file in files)
-    except (AttributeError, TypeError, ValueError, pickle.PicklingError, ImportError, OSError):
+    except (AttributeError, TypeError, ValueError, pickle.PicklingError, ImportError, SyntaxError, OSError):
         return None
     return None if changed else digest
 

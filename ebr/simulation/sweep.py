@@ -97,7 +97,7 @@ def computed(
     kept = ((place, store.get(key)) for place, key in enumerate(keys) if key)
     found = {place: result for place, result in kept if result is not None}
     missing = [place for place in range(len(calls)) if place not in found]
-    if keeping and os.environ.get("EBR_WORKERS"):
+    if keeping and os.environ.get("EBR_WORKERS") == "1":
         random.SystemRandom().shuffle(missing)  # a process beside this one begins with another call
     tasks = [
         joblib.delayed(_task)(place, function, calls[place], names[place], keys[place]) for place in missing
