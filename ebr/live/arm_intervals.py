@@ -1,6 +1,7 @@
-"""Which intervals a race may report of its arms: by what is known of its rewards, and how counts come about."""
+"""Which intervals a race may report of its arms: by what is known of its rewards, and by its algorithm."""
 
-import dataclasses
+from dataclasses import Field, fields, is_dataclass
+from typing import Any
 
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.elimination import AggressiveElimination
@@ -11,7 +12,7 @@ from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.live.rewards import Support
 from ebr.theory.intervals import Simultaneous
 
-__all__ = ["intervals_of", "said"]
+__all__ = ["intervals_of", "parameters_of", "said"]
 
 # After a round an arm's count is one of T numbers that are fixed before the first reward; see Simultaneous.
 ON_A_GRID = (
@@ -46,7 +47,7 @@ def intervals_of(
         Whether rewards were lost for reasons that have nothing to do with them. Counts are then fixed given
         which, but for arms that pause: how often one was pulled depends on where it paused.
     """
-    parameters = dataclasses.asdict(algorithm) if dataclasses.is_dataclass(algorithm) else {}  # type: ignore[call-overload]
+    parameters = parameters_of(algorithm)
     if "delta" not in parameters:
         return None
     fixed = isinstance(algorithm, ON_A_GRID) and not (
@@ -60,6 +61,12 @@ def intervals_of(
         support,
         algorithm.sigma,
     )
+
+
+def parameters_of(algorithm: Algorithm) -> dict[str, Any]:
+    """The fields of the dataclass that an algorithm is, by custom."""
+    known: tuple[Field[Any], ...] = fields(algorithm) if is_dataclass(algorithm) else ()
+    return {each.name: getattr(algorithm, each.name) for each in known}
 
 
 def _method(sigma: float, assumed: str | None, told: str | None, support: Support) -> str:
