@@ -10,6 +10,7 @@ import pandas as pd
 
 from ebr.algorithms.game import Algorithm, advance
 from ebr.arrays import FloatArray
+from ebr.live.arm_intervals import intervals_of
 from ebr.live.journal import Journal, JournalError, Line
 from ebr.live.plots import draw_race
 from ebr.live.rewards import Support, checked_round, counted_ones, lots_of_round
@@ -18,6 +19,8 @@ from ebr.live.rules import algorithm_of, check_same, first_line, game_of, named,
 if TYPE_CHECKING:  # matplotlib is slow to import, and a race in a terminal needs no picture
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from ebr.live.report import Report
 
 __all__ = ["Race"]
 
@@ -127,6 +130,7 @@ class Race:
         self._seed: int | None = first["seed"] if first.get("rounding") else None  # of the lots for rounding
         self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
         self._rows: list[tuple[int, str, int, float, float, int, float]] = []  # of the history
+        self._intervals = intervals_of(algorithm, len(self.arms), first.get("rewards"), self._support)
         self._game = game_of(algorithm, first)
         self._advance(None)
 
@@ -239,8 +243,8 @@ class Race:
     def history(self) -> pd.DataFrame:
         """A row a round and arm: round, arm, its pulls and their sum; pulls so far (total), mean and bounds.
 
-        The bounds are NaN for an algorithm without intervals. Where rewards are rounded, sum and mean are of
-        what is counted, and a column more has the sum as it was reported.
+        The bounds of all arms and rounds hold at once with probability 1 − δ, as in `intervals`. Where
+        rewards are rounded, sum and mean are of what is counted, and a column more has the reported sum.
         """
         kinds = {"pulls": int, "reported": float, "sum": float, "total": int, "mean": float}
         frame = pd.DataFrame(self._rows, columns=["round", "arm", *kinds])
@@ -249,7 +253,13 @@ class Race:
 
     @property
     def intervals(self) -> pd.DataFrame:
-        """What is known of each arm now: pulls, mean, lower and upper bound, and whether it survives."""
+        """What is known of each arm now: pulls, mean, lower and upper bound, and whether it survives.
+
+        The bounds of all arms hold at once, and with those of all rounds, with probability 1 − δ, also for
+        the arm that is selected (`ebr.theory.intervals.Simultaneous`): exact ones for rewards 0 and 1, KL
+        ones for rewards in the support, normal ones, or Hoeffding's. They are for single arms, to be
+        reported; the race itself may compare arms more sharply. NaN where the algorithm has no δ.
+        """
         pulls, sums = zip(*self._so_far.values(), strict=True)
         frame = pd.DataFrame({"pulls": pulls}, index=pd.Index(self.arms, name="arm"))
         frame["mean"] = np.array(sums) / frame["pulls"].where(frame["pulls"] > 0)
@@ -258,12 +268,17 @@ class Race:
         return frame
 
     def _bounded(self, frame: pd.DataFrame, pulls: str) -> pd.DataFrame:
-        """Add the confidence bounds of means of so many pulls, within the rewards' support."""
-        counts = np.maximum(frame[pulls].to_numpy(), 1)  # an arm without any has no mean, either
-        half_width = self.algorithm.deviation(counts, len(self.arms))
-        low, high = self._support or (None, None)
-        lower, upper = frame["mean"] - half_width, frame["mean"] + half_width
-        return frame.assign(lower=lower.clip(lower=low), upper=upper.clip(upper=high))
+        """Add the confidence bounds of means of so many pulls."""
+        if self._intervals is None:
+            return frame.assign(lower=np.nan, upper=np.nan)
+        lower, upper = self._intervals.around(frame["mean"].to_numpy(), frame[pulls].to_numpy())
+        return frame.assign(lower=lower, upper=upper)
+
+    def report(self) -> "Report":
+        """Sum up the race as it stands, fit for a protocol or a paper: print it, or take its HTML."""
+        from ebr.live.report import report_of
+
+        return report_of(self, self._journal, self._intervals)
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
         """Draw each arm's mean and interval, round below round, on `axis` or on a new figure."""

@@ -117,7 +117,7 @@ def report_of(race: Standing, journal: Journal, intervals: Simultaneous | None) 
     so_far = "" if race.finished else " so far"
     facts = {
         "Design": f"{_called(race.algorithm)} on {len(race.arms)} arms: {race.algorithm!r}",
-        "Rewards": _rewards(first, race.algorithm),
+        "Rewards": f"independent; each {_rewards(first, race.algorithm)}",
         "Guarantee": _guarantee(race.algorithm, first),
         "Rounds": f"{rounds}{f' of at most {most}' if most else ''}{so_far}",
         "Pulls": f"{table['pulls'].sum():,}{so_far}",
@@ -134,16 +134,16 @@ def _called(algorithm: Algorithm) -> str:
 
 
 def _rewards(first: Line, algorithm: Algorithm) -> str:
-    """What is known of the rewards, or taken for granted."""
+    """What each reward is known or taken to be, as the end of a sentence."""
     told, support = first.get("rewards"), first["support"]
-    within = f"between {support[0]:g} and {support[1]:g}" if support else ""
+    within = f"lies between {support[0]:g} and {support[1]:g}" if support else ""
     if told == "Bernoulli":
-        return "each in [0, 1] is made 0 or 1 by lot" if first.get("rounding") else "each is 0 or 1"
-    if told in IN_UNIT or (support and algorithm.sigma >= (support[1] - support[0]) / 2):
+        return f"{within} and is made 0 or 1 by lot" if first.get("rounding") else "is 0 or 1"
+    if support and algorithm.sigma >= (support[1] - support[0]) / 2:
         return within
     normal = "Gaussian" in (told, parameters_of(algorithm).get("rewards"))
-    kind = f"normal with σ = {algorithm.sigma:g}" if normal else f"{algorithm.sigma:g}-sub-Gaussian"
-    return f"{kind}, {within}" if within else kind
+    kind = f"is normal with σ = {algorithm.sigma:g}" if normal else f"is {algorithm.sigma:g}-sub-Gaussian"
+    return f"{kind} and {within}" if within else kind
 
 
 def _guarantee(algorithm: Algorithm, first: Line) -> str:
@@ -159,7 +159,7 @@ def _guarantee(algorithm: Algorithm, first: Line) -> str:
         return f"if all others are worse by {epsilon} or more, the recommended arm is the best {surely}"
     if parameters.get("k", 1) > 1:
         k = parameters["k"]
-        return f"the {k} recommended arms are within {epsilon} of the {k}-th best {surely}"
+        return f"the {k} recommended arms are within {epsilon} of the k-th best, k = {k}, {surely}"
     return f"the recommended arm is within {epsilon} of the best {surely}"
 
 
@@ -184,11 +184,14 @@ def _sentences(race: Standing, facts: dict[str, str], table: pd.DataFrame) -> st
         arms += f" ({', '.join(race.arms)})"
     most = race.algorithm.deadline
     within = f" in at most {most} round{'s' if most > 1 else ''}" if most else ""
-    design = f"{arms} were compared by {_called(race.algorithm)}{within} (ebr {_version()})."
-    guarantee = f"Guarantee: {facts['Guarantee']}, for independent rewards as described."
+    were = "were" if race.finished else "are being"
+    design = f"{arms} {were} compared by {_called(race.algorithm)}{within} (ebr {_version()})."
+    rewards = facts["Rewards"].replace("; ", " and ")
+    guarantee = f"Guarantee: {facts['Guarantee']}, if rewards are {rewards}."
     rounds, pulls = facts["Rounds"].split()[0], f"{table['pulls'].sum():,} pulls"
+    plural = "" if rounds == "1" else "s"
     if not race.finished:
-        end = f"So far, after {rounds} rounds and {pulls}, nothing is recommended."
+        end = f"So far, after {rounds} round{plural} and {pulls}, nothing is recommended."
     else:
         rows = table[table["standing"] == "recommended"]
         means = ", ".join(map(_estimate, rows.to_dict("records")))
@@ -208,7 +211,7 @@ def _reading(intervals: Simultaneous | None) -> str:
     both = max(1 - 2 * intervals.delta, 0)
     return (
         f"Lower and upper are {said(intervals)}. They and the guarantee hold together with probability at"
-        f" least {both:g}. Means of arms that were selected are biased upwards; the intervals allow for it."
+        f" least {both:g}. The mean of a selected arm tends to be too high; its interval allows for that."
     )
 
 
