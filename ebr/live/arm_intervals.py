@@ -5,14 +5,14 @@ from typing import Any
 
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.elimination import AggressiveElimination
-from ebr.algorithms.game import IN_UNIT, Algorithm
+from ebr.algorithms.game import Algorithm
 from ebr.algorithms.passive import Passive
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.live.rewards import Support
 from ebr.theory.intervals import Simultaneous
 
-__all__ = ["intervals_of", "parameters_of", "said"]
+__all__ = ["in_unit", "intervals_of", "parameters_of", "said"]
 
 # After a round an arm's count is one of T numbers that are fixed before the first reward; see Simultaneous.
 ON_A_GRID = (
@@ -69,11 +69,16 @@ def parameters_of(algorithm: Algorithm) -> dict[str, Any]:
     return {each.name: getattr(algorithm, each.name) for each in known}
 
 
+def in_unit(support: Support) -> bool:
+    """Whether rewards lie in [0, 1], so that nothing that is made for normal ones is to be believed."""
+    return support is not None and support[0] >= 0 and support[1] <= 1
+
+
 def _method(sigma: float, assumed: str | None, told: str | None, support: Support) -> str:
     """By what is known: the journal has the last word, as what it says is enforced."""
     if told == "Bernoulli":
         return "exact"
-    if "Gaussian" in (told, assumed) and told not in IN_UNIT:
+    if "Gaussian" in (told, assumed) and not in_unit(support):
         return "normal"
     # A smaller σ says more of the rewards than their support does.
     if support is not None and sigma >= (support[1] - support[0]) / 2:

@@ -16,7 +16,7 @@ from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.live.arm_intervals import parameters_of
 from ebr.live.plan import Plan
 from ebr.live.plots import draw_characteristics
-from ebr.live.truths import Means, Truth, default_truths, known_of, named_truths
+from ebr.live.truths import Means, Truth, assumed_of, default_truths, named_truths
 from ebr.simulation.simulate import simulate
 from ebr.theory.intervals import exact_interval
 from ebr.validation import whole
@@ -128,7 +128,7 @@ def operating_characteristics(
     algorithm, planned = (design.algorithm, design.n_arms) if isinstance(design, Plan) else (design, None)
     if not isinstance(algorithm, Algorithm):
         raise ValueError(f"design must be a plan or an algorithm, got {design!r}")
-    known = known_of(algorithm, rewards)
+    known = assumed_of(algorithm, rewards)
     if isinstance(algorithm, SharpElasticBatchRacing | PausingElasticBatchRacing) and not algorithm.rewards:
         algorithm = replace(algorithm, rewards=known)  # no more than a race would be told
     truths = planned if truths is None else truths

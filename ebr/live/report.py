@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import pandas as pd
 
 from ebr.algorithms.elimination import AggressiveElimination
-from ebr.algorithms.game import IN_UNIT, Algorithm
+from ebr.algorithms.game import Algorithm
 from ebr.algorithms.pair import ElasticPair
-from ebr.live.arm_intervals import parameters_of, said
+from ebr.live.arm_intervals import in_unit, parameters_of, said
 from ebr.live.journal import Journal, Line
 from ebr.live.rules import ALGORITHMS, named, word_for_left_out
 from ebr.theory.intervals import Simultaneous
@@ -148,11 +148,11 @@ def _rewards(first: Line, algorithm: Algorithm) -> str:
 
 def _guarantee(algorithm: Algorithm, first: Line) -> str:
     """What holds of the recommendation, if the rewards are independent and what they are taken to be."""
-    parameters, told = parameters_of(algorithm), first.get("rewards")
+    parameters = parameters_of(algorithm)
     if type(algorithm).__name__ not in ALGORITHMS:
         return "whatever is proved of this algorithm, which is not one of ebr's own"
     normal = parameters.get("rewards") == "Gaussian" or isinstance(algorithm, ElasticPair)
-    if normal and told in IN_UNIT:
+    if normal and in_unit(first["support"]):
         return "none: the algorithm is made for normal rewards"
     surely, epsilon = f"with probability at least {1 - parameters['delta']:g}", f"{algorithm.epsilon:g}"
     if isinstance(algorithm, AggressiveElimination):

@@ -12,7 +12,7 @@ from ebr.live.arm_intervals import parameters_of
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.validation import one_of, whole
 
-__all__ = ["Means", "Truth", "default_truths", "known_of", "named_truths"]
+__all__ = ["Means", "Truth", "assumed_of", "default_truths", "named_truths"]
 
 LEVELS = (0.1, 0.5, 0.9)  # of the best arm, where it matters: near 0 and 1 coins are easier to tell apart
 FAR = 0.5  # the largest gap that is looked at
@@ -29,7 +29,7 @@ class Truth(NamedTuple):
     problem: Problem
 
 
-def known_of(algorithm: Algorithm, rewards: str | None) -> str:
+def assumed_of(algorithm: Algorithm, rewards: str | None) -> str:
     """What is known of the rewards: what is said, else what the algorithm assumes, else "bounded"."""
     if rewards is not None:
         return one_of("rewards", rewards, REWARDS)

@@ -4,7 +4,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betainccinv, betaincinv, ndtri
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.divergence import bisected, relative_entropy
@@ -30,6 +29,8 @@ def exact_interval(means: FloatArray, pulls: IntArray, miss: FloatArray | float)
 
     With S = b μ̂ ones among b rewards, the quantiles of Beta(S, b − S + 1) and of Beta(S + 1, b − S).
     """
+    from scipy.special import betainccinv, betaincinv
+
     ones = np.rint(np.asarray(means) * pulls)
     zeros, half = pulls - ones, np.asarray(miss) / 2
     # Beta laws need both parameters above 0; where one is not, the interval reaches to the end.
@@ -63,6 +64,8 @@ def hoeffding_interval(
 
 def normal_interval(means: FloatArray, pulls: IntArray, miss: FloatArray | float, sigma: float) -> Interval:
     """μ̂ ± z σ/√b with the normal quantile z at p/2, for N(μ, σ²) rewards."""
+    from scipy.special import ndtri
+
     half_width = -ndtri(np.asarray(miss) / 2) * sigma / np.sqrt(pulls)
     return means - half_width, means + half_width
 

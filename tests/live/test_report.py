@@ -65,6 +65,7 @@ class Page(HTMLParser):
         (ebr.SharpElasticBatchRacing(6, 0.05, 0.05, 4), "sub-Gaussian", (-5, 5), "Hoeffding", 6),
         (ebr.SharpElasticBatchRacing(6, 0.05, 0.05, rewards="Gaussian"), "sub-Gaussian", None, "normal", 6),
         (ebr.SharpElasticBatchRacing(6, 0.05, 0.05, rewards="Gaussian"), "bounded", (0, 1), "KL", 6),
+        (SHARP, "Gaussian", (0.2, 0.7), "KL", 6),  # nothing that lies in [0, 1] is normal
         (ebr.PausingElasticBatchRacing(4, 0.05, 0.05), "Bernoulli", (0, 1), "exact", 4),
         (ebr.ElasticBatchRacing(3, 0.1, 0.1), "sub-Gaussian", None, "Hoeffding", 3),
         (ebr.Passive(0.1, 0.1), "bounded", (0, 1), "KL", 1),
