@@ -105,8 +105,22 @@ class Report:
         return f"<table>\n{facts}\n</table>\n{table}\n{paragraphs}"
 
 
-def report_of(race: Standing, journal: Journal, intervals: Simultaneous | None) -> Report:
-    """Report of a race as it stands, whose journal is read and whose intervals were chosen."""
+def report_of(
+    race: Standing, journal: Journal, intervals: Simultaneous | None, width: float = 1.0, verdict: str = ""
+) -> Report:
+    """Report of a race as it stands.
+
+    Parameters
+    ----------
+    race, journal
+        The race, and the journal that it was read from.
+    intervals
+        Those of single arms, or None.
+    width
+        Of what is 1 to the algorithm, in the rewards' units, in which ε is said.
+    verdict
+        What else the race says at its end, in a sentence.
+    """
     first, table = journal.lines[0], race.intervals.reset_index()
     left_out = "not recommended" if race.finished else word_for_left_out(race.algorithm)
     stays = "recommended" if race.finished else "in the race"
@@ -117,15 +131,16 @@ def report_of(race: Standing, journal: Journal, intervals: Simultaneous | None) 
     so_far = "" if race.finished else " so far"
     facts = {
         "Design": f"{_called(race.algorithm)} on {len(race.arms)} arms: {race.algorithm!r}",
-        "Rewards": f"independent; each {_rewards(first, race.algorithm)}",
-        "Guarantee": _guarantee(race.algorithm, first),
+        "Rewards": f"independent; each {_rewards(first, race.algorithm, width)}",
+        "Guarantee": _guarantee(race.algorithm, first, width),
         "Rounds": f"{rounds}{f' of at most {most}' if most else ''}{so_far}",
         "Pulls": f"{table['pulls'].sum():,}{so_far}",
         "Result": f"recommended: {named(race.recommendation)}" if race.finished else "none yet",
         "Software": f"ebr {_version()}",
         "Journal": _origin(journal),
     }
-    return Report(facts, table, _sentences(race, facts, table), _reading(intervals))
+    sentences = f"{_sentences(race, facts, table)} {verdict}".strip()
+    return Report(facts, table, sentences, _reading(intervals))
 
 
 def _called(algorithm: Algorithm) -> str:
@@ -133,20 +148,20 @@ def _called(algorithm: Algorithm) -> str:
     return NAMES.get(name, name)
 
 
-def _rewards(first: Line, algorithm: Algorithm) -> str:
+def _rewards(first: Line, algorithm: Algorithm, width: float) -> str:
     """What each reward is known or taken to be, as the end of a sentence."""
-    told, support = first.get("rewards"), first["support"]
+    told, support, sigma = first.get("rewards"), first["support"], algorithm.sigma * width
     within = f"lies between {support[0]:g} and {support[1]:g}" if support else ""
     if told == "Bernoulli":
         return f"{within} and is made 0 or 1 by lot" if first.get("rounding") else "is 0 or 1"
-    if support and algorithm.sigma >= (support[1] - support[0]) / 2:
+    if support and sigma >= (support[1] - support[0]) / 2:
         return within
     normal = "Gaussian" in (told, parameters_of(algorithm).get("rewards"))
-    kind = f"is normal with σ = {algorithm.sigma:g}" if normal else f"is {algorithm.sigma:g}-sub-Gaussian"
+    kind = f"is normal with σ = {sigma:g}" if normal else f"is {sigma:g}-sub-Gaussian"
     return f"{kind} and {within}" if within else kind
 
 
-def _guarantee(algorithm: Algorithm, first: Line) -> str:
+def _guarantee(algorithm: Algorithm, first: Line, width: float) -> str:
     """What holds of the recommendation, if the rewards are independent and what they are taken to be."""
     parameters = parameters_of(algorithm)
     if type(algorithm).__name__ not in ALGORITHMS:
@@ -154,7 +169,10 @@ def _guarantee(algorithm: Algorithm, first: Line) -> str:
     normal = parameters.get("rewards") == "Gaussian" or isinstance(algorithm, ElasticPair)
     if normal and in_unit(first["support"]):
         return "none: the algorithm is made for normal rewards"
-    surely, epsilon = f"with probability at least {1 - parameters['delta']:g}", f"{algorithm.epsilon:g}"
+    surely, epsilon = (
+        f"with probability at least {1 - parameters['delta']:g}",
+        f"{algorithm.epsilon * width:g}",
+    )
     if isinstance(algorithm, AggressiveElimination):
         return f"if all others are worse by {epsilon} or more, the recommended arm is the best {surely}"
     if parameters.get("k", 1) > 1:
@@ -207,7 +225,7 @@ def _estimate(row: dict[Hashable, Any]) -> str:
 
 def _reading(intervals: Simultaneous | None) -> str:
     if intervals is None:
-        return "There are no intervals, as the algorithm has no δ that they could share."
+        return "There are no intervals of single arms: the algorithm has no δ for them, or compares blocks."
     both = max(1 - 2 * intervals.delta, 0)
     return (
         f"Lower and upper are {said(intervals)}. They and the guarantee hold together with probability at"
