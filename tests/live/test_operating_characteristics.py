@@ -13,6 +13,7 @@ from oracles import sharp_race
 from scipy.stats import binom, binomtest
 
 import ebr
+from ebr.live.cli import main
 from ebr.live.truths import default_truths
 
 SHARP = ebr.SharpElasticBatchRacing(6, 0.05, 0.05)
@@ -259,3 +260,34 @@ def test_other_wrong_arguments_are_named():
         ebr.operating_characteristics(ebr.plan(3, 1, 0.3), {"a": [0.5, 0.4]})
     with pytest.raises(ValueError, match="k must lie in 1 … 2, below the number of arms, got 4"):
         ebr.operating_characteristics(ebr.SharpElasticBatchRacing(2, 0.1, 0.1, k=4), 3)
+
+
+WORDS = ["characteristics", "--arms", "3", "--deadline", "2", "--epsilon", "0.1"]
+
+
+def test_a_terminal_prints_and_keeps_the_same(tmp_path, capsys):
+    kept, drawn = tmp_path / "table.csv", tmp_path / "picture.svg"
+    assert main([*WORDS, "--runs", "20", "--seed", "3", "--csv", str(kept), "--picture", str(drawn)]) == 0
+    wanted = ebr.operating_characteristics(ebr.plan(3, 2, 0.1), runs=20, seed=3)
+    assert capsys.readouterr() == (f"{wanted}\n", "")
+    pd.testing.assert_frame_equal(pd.read_csv(kept), wanted.table)
+    assert "pulls of all arms" in drawn.read_text()
+    own = ["--truth", "0.9", "0.8", "0.3", "--truth", "0.5", "0.5", "0.5", "--rewards", "Bernoulli"]
+    assert main([*WORDS, "--algorithm", "pausing", *own]) == 0
+    plan = ebr.plan(3, 2, 0.1, rewards="Bernoulli", algorithm="pausing")
+    wanted = ebr.operating_characteristics(plan, [[0.9, 0.8, 0.3], [0.5, 0.5, 0.5]])
+    assert capsys.readouterr().out == f"{wanted}\n"
+    assert "0.9, 0.8, 0.3" in str(wanted)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--truth", "0.9", "0.8"], "truth '0.9, 0.8' must have a mean for each of 3 arms, got 2"),
+        (["--truth", "0.9", "0.8", "1.3"], "truth '0.9, 0.8, 1.3': means must lie in [0, 1], got 1.3"),
+        (["--runs", "0"], "runs must be an integer of at least 1, got 0"),
+    ],
+)
+def test_a_terminal_refuses_a_wrong_truth_in_a_line(words, says, capsys):
+    assert main([*WORDS, *words]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {says}")
