@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # what a command needs is loaded by the command: help and ref
     import pandas as pd
 
     from ebr.algorithms.game import Algorithm
+    from ebr.live.plan import Plan
     from ebr.live.race import Race
 
 EXAMPLE = """\
@@ -25,7 +26,8 @@ an experiment, from its start to its end:
   python -m ebr start trial.jsonl --arms A B C --deadline 6 --epsilon 0.05 --delta 0.05
   python -m ebr ask trial.jsonl                            how often to try each arm in this round
   python -m ebr tell trial.jsonl A=67/120 B=80/120 C=...   successes (or the sum of rewards) / number
-  python -m ebr status trial.jsonl                         where it stands; then ask again"""
+  python -m ebr status trial.jsonl                         where it stands; then ask again
+  python -m ebr report trial.jsonl --format markdown       for a protocol or a paper"""
 
 
 # The algorithms that are told what is known of the rewards.
@@ -101,10 +103,33 @@ def status(options: argparse.Namespace) -> None:
         print(_standing(race, options.journal))
 
 
+def report(options: argparse.Namespace) -> None:
+    """Sum up a race for a protocol or a paper; this changes nothing."""
+    with ebr.Race.open(options.journal, readonly=True) as race:
+        made = race.report()
+    print({"text": made.__str__, "markdown": made.markdown, "html": made.html}[options.format]())
+
+
+def characteristics(options: argparse.Namespace) -> None:
+    """Say how a race would fare, whatever the truth may be: operating characteristics, simulated."""
+    made = ebr.operating_characteristics(
+        _planned(options), options.truths, runs=options.runs, seed=options.seed
+    )
+    if options.csv:
+        made.to_csv(options.csv)
+    if options.picture:
+        made.plot().savefig(options.picture, bbox_inches="tight")
+    print(made)
+
+
+def _planned(options: argparse.Namespace) -> Plan:
+    names = ("n_arms", "deadline", "epsilon", "delta", "sigma", "rewards", "algorithm", "k", "budget")
+    return ebr.plan(**{name: getattr(options, name) for name in names})
+
+
 def plan(options: argparse.Namespace) -> None:
     """Say what a race would cost, or what a budget buys."""
-    names = ("n_arms", "deadline", "epsilon", "delta", "sigma", "rewards", "algorithm", "k", "budget")
-    made = ebr.plan(**{name: getattr(options, name) for name in names})
+    made = _planned(options)
     if options.picture:
         made.plot().savefig(options.picture, bbox_inches="tight")
     print(made)
@@ -203,16 +228,36 @@ def _of_tell(command: argparse.ArgumentParser) -> None:
     command.add_argument("--file", metavar="CSV", help="columns arm,reward (a row a pull) or arm,count,sum")
 
 
-def _of_plan(command: argparse.ArgumentParser) -> None:
+def _of_report(command: argparse.ArgumentParser) -> None:
+    _journal(command)
+    command.add_argument("--format", choices=("text", "markdown", "html"), default="text", help="(text)")
+
+
+def _design(command: argparse.ArgumentParser) -> None:
     command.add_argument("--arms", dest="n_arms", type=int, required=True, metavar="N", help="how many")
     _guarantee(command, needed=False)
     buys = "pulls of all arms at most: find the epsilon that they buy, or with --epsilon alone the delta"
     command.add_argument("--budget", type=int, metavar="B", help=buys)
     _rules(command)
     command.add_argument("--algorithm", choices=tuple(KINDS), default="sharp", help="(sharp)")
+
+
+def _of_plan(command: argparse.ArgumentParser) -> None:
+    _design(command)
     command.add_argument(
         "--picture", metavar="FILE", help="draw there what one more round buys (png, svg, pdf)"
     )
+
+
+def _of_characteristics(command: argparse.ArgumentParser) -> None:
+    _design(command)
+    add = command.add_argument
+    own = "means that the arms may have, one each; may be repeated (a grid of them)"
+    add("--truth", dest="truths", nargs="+", type=float, action="append", metavar="MEAN", help=own)
+    add("--runs", type=int, default=1000, help="races simulated on each truth (1000)")
+    add("--seed", type=int, default=0, help="of the simulation (0)")
+    add("--csv", metavar="FILE", help="write the table there")
+    add("--picture", metavar="FILE", help="draw it there (png, svg, pdf)")
 
 
 # Every command, and what adds its options to its parser.
@@ -222,4 +267,6 @@ OPTIONS: dict[Callable[[argparse.Namespace], None], Callable[[argparse.ArgumentP
     tell: _of_tell,
     status: _journal,
     plan: _of_plan,
+    characteristics: _of_characteristics,
+    report: _of_report,
 }

@@ -1,5 +1,6 @@
 """How a design fares before its first pull, whatever the truth may be: operating characteristics."""
 
+import html
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -69,7 +70,7 @@ class OperatingCharacteristics:
         return "\n\n".join([title, _shown(self.table).to_string(index=False), "\n".join(self._extremes())])
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<p>{line}</p>" for line in self._extremes())
+        lines = "".join(f"<p>{html.escape(line)}</p>" for line in self._extremes())
         return _shown(self.table).to_html(index=False) + lines
 
     def _extremes(self) -> list[str]:

@@ -94,11 +94,22 @@ class Plan:
             parts[0] += f"\n{self._verdict()}"
         for title, table in self._tables().items():
             parts.append(f"{title}\n{table.reset_index().to_string(index=False)}")
-        return "\n\n".join(parts)
+        return "\n\n".join([*parts, "\n".join(self._explained())])
 
     def _repr_html_(self) -> str:
         verdict = "" if self.budget is None else f"<p>{self._verdict()}</p>"
-        return verdict + "".join(table.to_html() for table in self._tables().values())
+        explained = "".join(f"<p>{line}</p>" for line in self._explained())
+        return verdict + "".join(table.to_html() for table in self._tables().values()) + explained
+
+    def _explained(self) -> list[str]:
+        """Worst case, typical and hardest, told apart."""
+        hard = min(2 * self.algorithm.epsilon, 0.5)
+        return [
+            "Worst case: the most pulls that there can be, proved, not simulated.",
+            f"Typical: the mean of {RUNS} simulated experiments; the others are {hard:.3g} worse (hard), 0.5"
+            " (easy), or",
+            "spread in between. The hardest of a grid of truths: operating characteristics.",
+        ]
 
     def _verdict(self) -> str:
         """What the budget buys, or whether it is enough."""

@@ -190,6 +190,12 @@ def test_worst_case_and_hardest_are_told_apart(usual):
     assert "300 simulated races" in said
 
 
+def test_in_a_page_names_of_truths_are_names():
+    page = ebr.operating_characteristics(SHARP, {"<b>bold</b>": [0.9, 0.1]}, runs=2)._repr_html_()
+    assert page.count("&lt;b&gt;bold&lt;/b&gt;") == 3  # in the table, and twice the hardest
+    assert "<b>" not in page
+
+
 def test_the_table_is_exported_whole(usual, tmp_path):
     usual.to_csv(tmp_path / "table.csv")
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv"), usual.table)

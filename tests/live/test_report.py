@@ -290,6 +290,5 @@ def test_a_terminal_prints_markdown_and_a_page_while_another_process_writes(path
         for form, wanted in (("markdown", race.report().markdown()), ("html", race.report().html())):
             assert main(["report", str(path), "--format", form]) == 0
             assert capsys.readouterr().out == f"{wanted}\n"
-    assert main(["report", str(path), "--format", "pdf"]) == 2
     assert main(["report", str(path.with_name("none"))]) == 2
     assert "there is no journal" in capsys.readouterr().err
