@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.transforms import Bbox
-from oracles import sharp_race
+from oracles import Bare, sharp_race
 from scipy.stats import binom, binomtest
 
 import ebr
@@ -151,6 +152,28 @@ def test_the_k_best_tie_and_the_others_are_worse():
     got = ebr.operating_characteristics(race, 5, runs=50)
     assert got.worst_case == 5 * race.pulls_by_round(5, "bounded")[-1]
     assert (got.table.loc[got.table["truth"] == "others 0.5 worse", "right"] == 1).all()
+
+
+@dataclass(frozen=True)
+class Conservative(Bare):
+    """An algorithm of one's own that pulls each arm once and recommends the control."""
+
+    control: int
+    margin: float
+
+    def play(self, n_arms, replicates=1, **_):
+        yield np.ones((replicates, n_arms), dtype=int)
+        return np.full(replicates, self.control)
+
+
+def test_a_control_is_right_where_no_arm_is_better_by_the_margin_and_is_not_the_best():
+    race = Conservative(control=2, margin=0.3)
+    grid = {(truth.name, truth.best): truth for truth in default_truths(race, 3, "bounded")}
+    assert grid["others 0.2 worse", 0.9].problem.means.round(9).tolist() == [0.7, 0.9, 0.7]
+    assert grid["one 0.1 worse, rest far", 0.9].problem.means.round(9).tolist() == [0.4, 0.9, 0.8]
+    truths = {"tie": [0.5, 0.5, 0.5], "near": [0.7, 0.1, 0.5], "far": [0.8, 0.1, 0.5]}
+    table = ebr.operating_characteristics(race, truths, runs=3).table
+    assert table["right"].tolist() == [1, 1, 0]  # worse by 0.2, more than ε, and by 0.3
 
 
 @pytest.mark.parametrize(
