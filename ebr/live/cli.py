@@ -5,9 +5,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import ebr
 from ebr.live.output import asking, complain, replace_letters, shell_line, standing, written
+from ebr.models import REWARDS
 
-if TYPE_CHECKING:  # what computes is slow to import, and a word of help needs none of it
+if TYPE_CHECKING:  # what a command needs is loaded by the command: help and refusals come at once
     from ebr.algorithms.game import Algorithm
     from ebr.live.plan import Plan
 
@@ -110,75 +112,64 @@ def _look(options: argparse.Namespace, words: str) -> str:
 
 def start(options: argparse.Namespace) -> Said:
     """Begin a race, or find that the same one has begun already."""
-    from ebr.live.race import Race
-
     support = None if options.unbounded else tuple(options.support)
-    with Race(_algorithm(options), options.arms, options.journal, support, rounding=options.rounding) as race:
+    with ebr.Race(
+        _algorithm(options), options.arms, options.journal, support, rounding=options.rounding
+    ) as race:
         return lambda: standing(race, options.journal)
 
 
 def _algorithm(options: argparse.Namespace) -> "Algorithm":
     """What is to be raced, by what --algorithm says."""
-    from ebr.algorithms.elastic import ElasticBatchRacing
-    from ebr.algorithms.pausing import PausingElasticBatchRacing
-    from ebr.algorithms.sharp import SharpElasticBatchRacing
-
     rules = {name: getattr(options, name) for name in ("deadline", "epsilon", "delta", "sigma")}
     if options.algorithm == "pausing":
         if options.k != 1:
             raise ValueError(f"k must be 1 for --algorithm pausing, got {options.k}")
-        return PausingElasticBatchRacing(**rules, rewards=options.rewards)
+        return ebr.PausingElasticBatchRacing(**rules, rewards=options.rewards)
     if options.algorithm == "sharp":
-        return SharpElasticBatchRacing(**rules, k=options.k, rewards=options.rewards)
+        return ebr.SharpElasticBatchRacing(**rules, k=options.k, rewards=options.rewards)
     if options.rewards:
         raise ValueError("--rewards is for --algorithm sharp and pausing alone")
-    return ElasticBatchRacing(**rules, k=options.k)
+    return ebr.ElasticBatchRacing(**rules, k=options.k)
 
 
 def ask(options: argparse.Namespace) -> Said:
     """Say how often to pull each arm in this round."""
-    from ebr.live.race import Race
-
-    with Race.open(options.journal) as race:
+    with ebr.Race.open(options.journal) as race:
         pulls = race.ask()
         return lambda: asking(race, pulls, options.journal)
 
 
 def tell(options: argparse.Namespace) -> Said:
     """Take in a round's rewards."""
-    from ebr.live.race import Race
     from ebr.live.rewards import from_file, from_words
 
     if bool(options.rewards) == bool(options.file):
         raise ValueError("give either ARM=SUM/COUNT for each arm or --file")
     rewards = from_file(options.file) if options.file else from_words(options.rewards)
-    with Race.open(options.journal) as race:
+    with ebr.Race.open(options.journal) as race:
         race.tell(rewards, options.round)
         return lambda: standing(race, options.journal)
 
 
 def status(options: argparse.Namespace) -> Said:
     """Say where the race stands; this changes nothing, and works while another process has the journal."""
-    from ebr.live.race import Race
-
-    with Race.open(options.journal, readonly=True) as race:
+    with ebr.Race.open(options.journal, readonly=True) as race:
         return lambda: standing(race, options.journal)
 
 
 def report(options: argparse.Namespace) -> Said:
     """Sum up a race for a protocol or a paper; this changes nothing."""
-    from ebr.live.race import Race
-
-    with Race.open(options.journal, readonly=True) as race:
+    with ebr.Race.open(options.journal, readonly=True) as race:
         made = race.report()
     return {"text": made.__str__, "markdown": made.markdown, "html": made.html}[options.format]
 
 
 def characteristics(options: argparse.Namespace) -> Said:
     """Say how a race would fare, whatever the truth may be: operating characteristics, simulated."""
-    from ebr.live.operating_characteristics import operating_characteristics
-
-    made = operating_characteristics(_planned(options), options.truths, runs=options.runs, seed=options.seed)
+    made = ebr.operating_characteristics(
+        _planned(options), options.truths, runs=options.runs, seed=options.seed
+    )
     if options.csv:
         made.to_csv(options.csv)
     if options.picture:
@@ -187,10 +178,8 @@ def characteristics(options: argparse.Namespace) -> Said:
 
 
 def _planned(options: argparse.Namespace) -> "Plan":
-    from ebr.live.plan import plan
-
     names = ("n_arms", "deadline", "epsilon", "delta", "sigma", "rewards", "algorithm", "k", "budget")
-    return plan(**{name: getattr(options, name) for name in names})
+    return ebr.plan(**{name: getattr(options, name) for name in names})
 
 
 def plan(options: argparse.Namespace) -> Said:
@@ -225,10 +214,7 @@ def _rules(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--deadline", type=int, required=True, help="rounds at most")
     add("--sigma", type=float, default=0.5, help="rewards are sigma-sub-Gaussian (0.5)")
-    known = (
-        "Bernoulli, bounded, Gaussian or sub-Gaussian: what is known of them (bounded, if support says so)"
-    )
-    add("--rewards", metavar="MODEL", help=known)
+    add("--rewards", choices=REWARDS, help="what is known of them (bounded, if support says so)")
     add("--k", type=int, default=1, help="how many arms to find, the k best (1)")
 
 

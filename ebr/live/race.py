@@ -27,7 +27,7 @@ from ebr.live.tables import Row, bounded, history_table, intervals_table
 from ebr.theory.intervals import Simultaneous
 from ebr.validation import whole
 
-if TYPE_CHECKING:  # slow to import, and a race in a terminal needs no picture
+if TYPE_CHECKING:  # both are slow to import, and a race in a terminal needs neither table nor picture
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
