@@ -30,7 +30,8 @@ __all__ = [
 # the algorithm's σ, or only that they are σ-sub-Gaussian.
 REWARDS = ("Bernoulli", "bounded", "Gaussian", "sub-Gaussian")
 IN_UNIT = ("Bernoulli", "bounded")  # those of them that say that rewards lie in [0, 1]
-UNSAID = {"k": 1, "looks": "joint"}  # parameters that algorithms did not have from the first
+# Parameters that algorithms did not have from the first.
+UNSAID = {"k": 1, "looks": "joint", "control": None, "margin": None}
 Known = str | None  # one of them; None, where nothing is said, is the last
 Lots = np.random.Generator | None
 
@@ -126,7 +127,7 @@ def check_places(k: int, n_arms: int) -> None:
 
 
 def spelled(algorithm: Any) -> str:
-    """The repr of a dataclass that has learned to find the k best, or looks; the defaults go without saying.
+    """The repr of a dataclass that has learned more since, as to find the k best; defaults go without saying.
 
     Simulations are seeded by it: what was raced before there was a k is still the same race.
     """
