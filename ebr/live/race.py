@@ -1,5 +1,6 @@
 """A real experiment raced round by round: ask how often to pull each arm, tell what came of it."""
 
+import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -7,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ebr.algorithms.game import Algorithm, advance
+from ebr.algorithms.game import Algorithm, Turn
 from ebr.arrays import FloatArray
+from ebr.live.control import control_of, verdict, with_control
+from ebr.live.course import Course
 from ebr.live.journal import Journal, JournalError, Line
 from ebr.live.plots import draw_race
 from ebr.live.rewards import Support
@@ -18,10 +21,10 @@ from ebr.live.rules import (
     another_version,
     check_same,
     first_line,
-    game_of,
     named,
     word_for_left_out,
 )
+from ebr.live.scale import checked_scale
 from ebr.live.tables import Row, bounded, history_table, intervals_table
 from ebr.validation import whole
 
@@ -61,22 +64,45 @@ class Race:
         the support lies in [0, 1], and else "sub-Gaussian".
     rounding
         Take Bernoulli rewards that lie in [0, 1] without being 0 or 1, by randomised rounding; see below.
+    scale
+        The worst reward and the best, in units of your own: (0, 50) for a yield in grams, (300, 0) for a
+        latency in ms. To the algorithm they are 0 and 1, its ε and σ are parts of the scale's width, and
+        everything told and shown is in your units. The support is the scale, or None.
+    blocks
+        Whether all arms of a round are observed in the same blocks (on the same split, on the same day): what
+        is told may then be a table of blocks × arms, and σ is the noise within a block; see below.
+    control, margin
+        The arm that others must be better than, and by how much, in your units (ε if left out). The race
+        ends early, and recommends the control, when no arm can be; see `SharpElasticBatchRacing`.
 
     Attributes
     ----------
-    algorithm, arms
+    algorithm, arms, control
         What was passed in, or read from the journal.
     round
         The number of the current round, from 1; of the last one, once the race has ended.
     finished, recommendation
         Whether the race has ended, and the arm that it then recommends (None before); of an algorithm that
         looks for the k > 1 best, the tuple of them.
+    within, verdict
+        At the end, how far from the best that may be, in your units, and all of it in a sentence; None and ""
+        before.
 
     Notes
     -----
-    *Neither fewer nor more rewards than asked are accepted.* The guarantee is for numbers of pulls that are
-    fixed before the rewards are seen. Whoever may add some can do so until an arm looks good, and the mean
-    is then biased. If there are more, pass the first ones, in the order in which they were observed.
+    *No more rewards than asked are accepted.* The guarantee is for numbers of pulls that are fixed before the
+    rewards are seen. Whoever may add some can do so until an arm looks good, and the mean is then biased. If
+    there are more, pass the first ones, in the order in which they were observed.
+
+    *Fewer are accepted with* `missing="at random"`: which are missing, and that they were not waited for,
+    must have nothing to do with any reward, neither their own nor an earlier one, and so not with which arms
+    are out. `SharpElasticBatchRacing` asks for them again in the next round; `ebr.algorithms.lossy` has the
+    proof. A race that is short at its end says within what of the best its arm is.
+
+    *Blocks.* Sharp EBR compares survivors by differences of their means, which have the same blocks: what is
+    common to a block cancels. It needs independent blocks, and differences that are √2σ-sub-Gaussian. Rewards
+    in an interval of width w have σ ≤ w/√2. "Gaussian" ones are N(·, σ²) within a block, independently from
+    arm to arm; with looks="union" differences N(·, 2σ²) are enough. Arms alone have no intervals.
 
     *Randomised rounding* counts a reward y as 1 with probability y and else as 0: its mean stays, and tests
     that are made for rewards 0 and 1 hold. Use it with `PausingElasticBatchRacing`, which on beta and uniform
@@ -95,9 +121,14 @@ class Race:
         support: Support = (0.0, 1.0),
         rewards: str | None = None,
         rounding: bool = False,
+        scale: tuple[float, float] | None = None,
+        blocks: bool = False,
+        control: str | None = None,
+        margin: float | None = None,
     ) -> None:
         # Before any file is touched: this refuses what cannot be raced.
-        first = first_line(algorithm, arms, support, rewards, rounding)
+        algorithm = with_control(algorithm, arms, control, margin, checked_scale(scale))
+        first = first_line(algorithm, arms, support, rewards, rounding, scale, blocks)
         self._enter(Journal(journal), algorithm, first)
 
     @classmethod
@@ -146,13 +177,14 @@ class Race:
         """Start the coroutine, as the first line of the journal describes it."""
         self.algorithm = algorithm
         self.round = 0
-        self._rounds = Rounds(first)
+        self._rounds = Rounds(first, algorithm)
         self.arms = self._rounds.arms
+        self.control = control_of(algorithm, self.arms)
         self._places = {arm: place for place, arm in enumerate(self.arms)}
         self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
         self._rows: list[Row] = []  # of the history
-        self._game = game_of(algorithm, first)
-        self._advance(None)
+        self._course = Course(algorithm, first)
+        self._turn(self._course.go_on())
 
     def ask(self) -> dict[str, int]:
         """How often to pull each arm in this round, those left out not at all; asking again changes nothing.
@@ -165,12 +197,21 @@ class Race:
                 self._record(self._rounds.asked(self.round, self._coming))
             return dict(self._coming)
 
-    def tell(self, rewards: Mapping[str, Any], round: int | None = None) -> None:
+    def tell(
+        self,
+        rewards: "Mapping[str, Any] | pd.DataFrame | FloatArray",
+        round: int | None = None,
+        missing: str | None = None,
+    ) -> None:
         """Take in a round's rewards: for each arm asked for a list or array of them, or a tuple (count, sum).
 
         They are on the disk when this returns. Raises ValueError, and takes in nothing, if they are not
         exactly what was asked for; or if they are said to be another round's, so that whoever names the
         `round` may tell it again, not knowing whether it was told, and it counts once.
+
+        With `missing="at random"` there may be fewer; [] says that all of an arm are missing. Rewards in
+        blocks may be a table: a DataFrame with the arms as columns, or an array with a column for each arm
+        asked for, in that order.
         """
         with self._lock:
             self._check_going_on()
@@ -178,7 +219,7 @@ class Race:
                 self._check_round(whole("round", round, 1))
             if not self._asked:
                 raise ValueError(f"round {self.round} has not been asked for yet: ask first, then tell")
-            self._record(self._rounds.told(self.round, self._coming, rewards))
+            self._record(self._rounds.told(self.round, self._coming, rewards, missing))
 
     def _check_round(self, told: int) -> None:
         if told != self.round:
@@ -201,19 +242,20 @@ class Race:
         if line["event"] == "ask":
             self._asked = True
             return
-        sums = np.zeros((1, len(self.arms)))
+        counts, sums = np.zeros((1, len(self.arms)), dtype=np.int64), np.zeros((1, len(self.arms)))
         for arm, (count, reported) in line["rewards"].items():
-            total = float(line.get("counted", {}).get(arm, reported))
-            sums[0, self._places[arm]] = total
+            total, place = float(line.get("counted", {}).get(arm, reported)), self._places[arm]
+            counts[0, place], sums[0, place] = count, self._rounds.scale.inside(total, count)
             pulls, so_far = self._so_far[arm][0] + count, self._so_far[arm][1] + total
             self._so_far[arm] = pulls, so_far
-            self._rows.append((self.round, arm, count, reported, total, pulls, so_far / pulls))
-        self._advance(sums)
+            mean = so_far / pulls if pulls else math.nan
+            self._rows.append((self.round, arm, count, reported, total, pulls, mean))
+        self._turn(self._course.go_on(counts, sums))
 
-    def _advance(self, sums: FloatArray | None) -> None:
-        """Let the coroutine go on to its next round, or to its end."""
+    def _turn(self, turn: Turn) -> None:
+        """Go on to the next round, or to the end."""
         self._asked = False
-        pulls, arms = advance(self._game, sums)
+        pulls, arms = turn
         if arms is not None:
             self.finished, self._coming = True, {}
             chosen = tuple(self.arms[arm] for arm in np.atleast_1d(arms[0]) if arm >= 0)
@@ -229,6 +271,18 @@ class Race:
     def asked(self) -> dict[str, int] | None:
         """The pulls that were asked for and whose rewards have not been told yet, if there are any."""
         return dict(self._coming) if self._asked else None
+
+    @property
+    def within(self) -> float | None:
+        """How far from the best what is recommended may be, in the rewards' units; ∞ if that is unknown."""
+        inside = self._course.within
+        return None if inside is None else inside * self._rounds.scale.width
+
+    @property
+    def verdict(self) -> str:
+        """What the race says at its end, in a sentence."""
+        asked = self.algorithm.epsilon * self._rounds.scale.width
+        return "" if self.within is None else verdict(self.recommendation, self.control, self.within, asked)
 
     @property
     def rounds_left(self) -> int | None:
@@ -264,7 +318,7 @@ class Race:
         return frame
 
     def _bounded(self, frame: "pd.DataFrame", pulls: str) -> "pd.DataFrame":
-        return bounded(frame, pulls, self.algorithm, self.arms, self._rounds.support)
+        return bounded(frame, pulls, self.algorithm, self._rounds)
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
         """Draw each arm's mean and interval, round below round, on `axis` or on a new figure."""
