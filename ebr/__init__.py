@@ -16,6 +16,7 @@ from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sequential import SequentialRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.live.journal import JournalError
+from ebr.live.operating_characteristics import operating_characteristics
 from ebr.live.plan import plan
 from ebr.live.race import Race
 from ebr.simulation.simulate import simulate, trace
@@ -42,6 +43,7 @@ __all__ = [
     "SuccessiveRejects",
     "minimax_overpull",
     "minimax_schedule",
+    "operating_characteristics",
     "overpull",
     "plan",
     "setup_1",

@@ -31,6 +31,8 @@ class Rounds:
     ----------
     arms, support, scale
         The names of the arms, the closed interval of their rewards, and what is 0 and 1 to the algorithm.
+    rewards
+        What is known of them.
     blocks
         Whether the arms of a round are observed in the same blocks.
     zeros_and_ones
@@ -45,6 +47,7 @@ class Rounds:
         self.blocks: bool = first.get("blocks", False)
         self.arms: tuple[str, ...] = tuple(first["arms"])
         self.support: Support = first["support"] and tuple(first["support"])
+        self.rewards: str | None = first.get("rewards")  # format 1 did not say
         self.zeros_and_ones = first.get("rewards") == "Bernoulli"
         self.seed: int | None = first["seed"] if first.get("rounding") else None
 

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ebr.algorithms.game import Algorithm
-from ebr.live.rounds import Rounds
+from ebr.theory.intervals import Simultaneous
 
 if TYPE_CHECKING:  # slow to import, and a race is asked and told without tables
     import pandas as pd
@@ -37,15 +36,9 @@ def intervals_table(so_far: Mapping[str, tuple[int, float]]) -> "pd.DataFrame":
     return frame
 
 
-def bounded(frame: "pd.DataFrame", pulls: str, algorithm: Algorithm, rounds: Rounds) -> "pd.DataFrame":
-    """Add the confidence bounds of means of so many pulls, within the rewards' support.
-
-    They are NaN for rewards in blocks: σ is then of differences, and says nothing of an arm alone.
-    """
-    if rounds.blocks:
+def bounded(frame: "pd.DataFrame", pulls: str, intervals: Simultaneous | None) -> "pd.DataFrame":
+    """Add the confidence bounds of means of so many pulls; NaN where there are none."""
+    if intervals is None:
         return frame.assign(lower=np.nan, upper=np.nan)
-    counts = np.maximum(frame[pulls].to_numpy(), 1)  # an arm without any has no mean, either
-    half_width = algorithm.deviation(counts, len(rounds.arms)) * rounds.scale.width
-    low, high = rounds.support or (None, None)
-    lower, upper = frame["mean"] - half_width, frame["mean"] + half_width
-    return frame.assign(lower=lower.clip(lower=low), upper=upper.clip(upper=high))
+    lower, upper = intervals.around(frame["mean"].to_numpy(), frame[pulls].to_numpy())
+    return frame.assign(lower=lower, upper=upper)
