@@ -5,7 +5,7 @@ from typing import Any
 
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.elimination import AggressiveElimination
-from ebr.algorithms.game import Algorithm
+from ebr.algorithms.game import IN_UNIT, Algorithm
 from ebr.algorithms.passive import Passive
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
@@ -35,8 +35,8 @@ def intervals_of(
     n_arms: int,
     told: str | None,
     support: Support,
+    width: float = 1.0,
     losses: bool = False,
-    sigma: float | None = None,
 ) -> Simultaneous | None:
     """Choose the intervals of a race's arms; None if its algorithm has no δ to be shared among them.
 
@@ -48,27 +48,21 @@ def intervals_of(
         What is known of the rewards, as the journal has it; None for journals that do not say.
     support
         The closed interval in which every reward lies, or None.
+    width
+        Of what is 1 to the algorithm, in the rewards' units.
     losses
         Whether rewards were lost for reasons that have nothing to do with them. Counts are then fixed given
         which, but for arms that pause: how often one was pulled depends on where it paused.
-    sigma
-        The algorithm's σ in the units of the rewards, where that is another number.
     """
-    sigma = algorithm.sigma if sigma is None else sigma
-    parameters = parameters_of(algorithm)
+    parameters, sigma = parameters_of(algorithm), algorithm.sigma * width
     if "delta" not in parameters:
         return None
     fixed = isinstance(algorithm, ON_A_GRID) and not (
         losses and isinstance(algorithm, PausingElasticBatchRacing)
     )
-    return Simultaneous(
-        _method(sigma, parameters.get("rewards"), told, support),
-        parameters["delta"],
-        n_arms,
-        algorithm.deadline if fixed else None,
-        support,
-        sigma,
-    )
+    method = _method(sigma, parameters.get("rewards"), told, support)
+    looks = algorithm.deadline if fixed else None
+    return Simultaneous(method, parameters["delta"], n_arms, looks, support, sigma)
 
 
 def parameters_of(algorithm: Algorithm) -> dict[str, Any]:
@@ -86,7 +80,7 @@ def _method(sigma: float, assumed: str | None, told: str | None, support: Suppor
     """By what is known: the journal has the last word, as what it says is enforced."""
     if told == "Bernoulli":
         return "exact"
-    if "Gaussian" in (told, assumed) and not in_unit(support):
+    if "Gaussian" in (told, assumed) and told not in IN_UNIT and not in_unit(support):
         return "normal"
     # A smaller σ says more of the rewards than their support does.
     if support is not None and sigma >= (support[1] - support[0]) / 2:

@@ -140,10 +140,8 @@ class Progress:
         rounds = self._rounds
         if rounds.blocks:
             return None
-        sigma = self.algorithm.sigma * rounds.scale.width
-        return intervals_of(
-            self.algorithm, len(self.arms), rounds.rewards, rounds.support, self._losses, sigma
-        )
+        width, told = rounds.scale.width, rounds.rewards
+        return intervals_of(self.algorithm, len(self.arms), told, rounds.support, width, self._losses)
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
         """Draw each arm's mean and interval, round below round, on `axis` or on a new figure."""

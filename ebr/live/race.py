@@ -215,7 +215,9 @@ class Race(Progress):
         """Sum up the race as it stands, fit for a protocol or a paper: print it, or take its HTML."""
         from ebr.live.report import report_of
 
-        return report_of(self, self._journal, self._simultaneous())
+        usual = f"It recommends {named(self.recommendation)}."
+        more = "" if self.verdict == usual else self.verdict
+        return report_of(self, self._journal, self._simultaneous(), self._rounds.scale.width, more)
 
     def close(self) -> None:
         """Let go of the journal; what was told is in it."""

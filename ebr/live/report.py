@@ -16,7 +16,6 @@ from ebr.algorithms.pair import ElasticPair
 from ebr.live.arm_intervals import in_unit, parameters_of, said
 from ebr.live.journal import Journal, Line
 from ebr.live.rules import ALGORITHMS, named, word_for_left_out
-from ebr.live.scale import checked_scale
 from ebr.live.words import missing_in_words, rewards_in_words
 from ebr.theory.intervals import Simultaneous
 
@@ -45,14 +44,6 @@ class Standing(Protocol):
     finished: bool
     recommendation: str | tuple[str, ...] | None
     control: str | None
-
-    @property
-    def within(self) -> float | None:
-        """How far from the best what is recommended may be."""
-
-    @property
-    def verdict(self) -> str:
-        """What is said at the end."""
 
     @property
     def survivors(self) -> list[str]:
@@ -116,8 +107,22 @@ class Report:
         return f"<table>\n{facts}\n</table>\n{table}\n{paragraphs}"
 
 
-def report_of(race: Standing, journal: Journal, intervals: Simultaneous | None) -> Report:
-    """Report of a race as it stands, whose journal is read and whose intervals were chosen."""
+def report_of(
+    race: Standing, journal: Journal, intervals: Simultaneous | None, width: float = 1.0, verdict: str = ""
+) -> Report:
+    """Report of a race as it stands.
+
+    Parameters
+    ----------
+    race, journal
+        The race, and the journal that it was read from.
+    intervals
+        Those of single arms, or None.
+    width
+        Of what is 1 to the algorithm, in the rewards' units, in which ε is said.
+    verdict
+        What else the race says at its end, in a sentence.
+    """
     first, table = journal.lines[0], race.intervals.reset_index()
     left_out = "not recommended" if race.finished else word_for_left_out(race.algorithm)
     stays = "recommended" if race.finished else "in the race"
@@ -128,17 +133,18 @@ def report_of(race: Standing, journal: Journal, intervals: Simultaneous | None) 
     so_far = "" if race.finished else " so far"
     facts = {
         "Design": f"{_called(race.algorithm)} on {len(race.arms)} arms: {race.algorithm!r}",
-        "Rewards": rewards_in_words(first, race.algorithm),
-        "Guarantee": _guarantee(race.algorithm, first, race.control),
+        "Rewards": rewards_in_words(first, race.algorithm, width),
+        "Guarantee": _guarantee(race.algorithm, first, width, race.control),
         "Rounds": f"{rounds}{f' of at most {most}' if most else ''}{so_far}",
         "Pulls": f"{table['pulls'].sum():,}{so_far}",
         "Missing": missing_in_words(journal.lines),
-        "Result": _result(race, first),
+        "Result": f"recommended: {named(race.recommendation)}" if race.finished else "none yet",
         "Software": f"ebr {_version()}",
         "Journal": _origin(journal),
     }
     facts = {name: value for name, value in facts.items() if value}
-    return Report(facts, table, _sentences(race, facts, table), _reading(intervals, first))
+    sentences = f"{_sentences(race, facts, table)} {verdict}".strip()
+    return Report(facts, table, sentences, _reading(intervals))
 
 
 def _called(algorithm: Algorithm) -> str:
@@ -146,15 +152,7 @@ def _called(algorithm: Algorithm) -> str:
     return NAMES.get(name, name)
 
 
-def _result(race: Standing, first: Line) -> str:
-    """Whom the race recommends, and why or within what, if that is not the usual."""
-    if race.within is None:
-        return "none yet"
-    usual = race.within == race.algorithm.epsilon * checked_scale(first.get("scale")).width
-    return f"recommended: {named(race.recommendation)}" if usual and not race.control else race.verdict
-
-
-def _guarantee(algorithm: Algorithm, first: Line, control: str | None) -> str:
+def _guarantee(algorithm: Algorithm, first: Line, width: float, control: str | None) -> str:
     """What holds of the recommendation, if the rewards are independent and what they are taken to be."""
     parameters = parameters_of(algorithm)
     if type(algorithm).__name__ not in ALGORITHMS:
@@ -162,7 +160,6 @@ def _guarantee(algorithm: Algorithm, first: Line, control: str | None) -> str:
     normal = parameters.get("rewards") == "Gaussian" or isinstance(algorithm, ElasticPair)
     if normal and in_unit(first["support"]):
         return "none: the algorithm is made for normal rewards"
-    width = checked_scale(first.get("scale")).width
     surely, epsilon = (
         f"with probability at least {1 - parameters['delta']:g}",
         f"{algorithm.epsilon * width:g}",
@@ -222,11 +219,9 @@ def _estimate(row: dict[Hashable, Any]) -> str:
     return f"{row['arm']} (mean {row['mean']:.4f}{interval})"
 
 
-def _reading(intervals: Simultaneous | None, first: Line) -> str:
-    if first.get("blocks"):
-        return "There are no intervals: in blocks only differences of arms are assumed to be known."
+def _reading(intervals: Simultaneous | None) -> str:
     if intervals is None:
-        return "There are no intervals, as the algorithm has no δ that they could share."
+        return "There are no intervals of single arms: the algorithm has no δ for them, or compares blocks."
     both = max(1 - 2 * intervals.delta, 0)
     return (
         f"Lower and upper are {said(intervals)}. They and the guarantee hold together with probability at"

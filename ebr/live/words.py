@@ -5,7 +5,6 @@ from itertools import pairwise
 from ebr.algorithms.game import Algorithm
 from ebr.live.arm_intervals import parameters_of
 from ebr.live.journal import Line
-from ebr.live.scale import checked_scale
 
 __all__ = ["missing_in_words", "rewards_in_words"]
 
@@ -20,10 +19,9 @@ def missing_in_words(lines: list[Line]) -> str:
     return f"{sum(short):,} rewards in {len(short)} round{'s'[: len(short) > 1]}, at random" if short else ""
 
 
-def rewards_in_words(first: Line, algorithm: Algorithm) -> str:
-    """What rewards are known or taken to be."""
-    told, support = first.get("rewards"), first["support"]
-    sigma = algorithm.sigma * checked_scale(first.get("scale")).width
+def rewards_in_words(first: Line, algorithm: Algorithm, width: float) -> str:
+    """What rewards are known or taken to be; `width` is what is 1 to the algorithm, in their units."""
+    told, support, sigma = first.get("rewards"), first["support"], algorithm.sigma * width
     normal = "Gaussian" in (told, parameters_of(algorithm).get("rewards"))
     if first.get("blocks"):
         kind = f"normal with σ = {2**0.5 * sigma:g}" if normal else f"{2**0.5 * sigma:g}-sub-Gaussian"

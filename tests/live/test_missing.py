@@ -414,3 +414,36 @@ def test_forged_terms_are_refused(changes, path):
     forged(path, 1, **changes)
     with pytest.raises(ebr.JournalError, match="line 1 "):
         ebr.Race.open(path)
+
+
+# Reports.
+
+
+def test_a_report_says_what_is_missing_and_what_is_guaranteed(path):
+    with ebr.Race(SHARP(2, 0.1, 0.05), ["A", "B"], path, scale=(0, 50)) as race:
+        while not race.finished:
+            pulls = race.ask()
+            race.tell({arm: (count // 2, 25 * (count // 2)) for arm, count in pulls.items()}, missing=LOST)
+        report = race.report()
+        lost = [json.loads(line) for line in path.read_text().splitlines()]
+        asked = sum(sum(line["pulls"].values()) for line in lost if line["event"] == "ask")
+        assert (
+            report.facts["Missing"]
+            == f"{asked - race.intervals['pulls'].sum():,} rewards in 2 rounds, at random"
+        )
+        assert "within 5 of the best with probability at least 0.95" in report.facts["Guarantee"]
+        assert race.verdict in report.sentences
+        assert race.within > 5
+
+
+def test_a_report_of_a_control_and_of_blocks(path):
+    with ebr.Race(SHARP(3, 0.2, 0.1), ARMS, path, control="B", margin=0.3) as race:
+        facts = race.report().facts
+    assert "no arm is better than B, the control, by 0.3 if it is recommended" in facts["Guarantee"]
+    assert "Missing" not in facts
+    blocks = ebr.Race(SHARP(3, 0.2, 0.1, sigma=1.0), ARMS, path.with_name("2.jsonl"), blocks=True)
+    report = blocks.report()
+    assert report.facts["Rewards"] == (
+        "in independent blocks; differences of arms within a block are 1.41421-sub-Gaussian"
+    )
+    assert "no intervals of single arms" in report.reading

@@ -15,6 +15,7 @@ import ebr
 from ebr.live.arm_intervals import intervals_of
 from ebr.live.journal import Journal
 from ebr.live.race import Race
+from ebr.live.report import report_of
 
 SHARP = ebr.SharpElasticBatchRacing(6, 0.05, 0.05)
 ODD = ["A|B", "<b>bold</b>", "_C_ & *D*", "Ä `x` \\"]
@@ -78,6 +79,16 @@ def test_the_intervals_are_those_that_what_is_known_allows(algorithm, told, supp
     chosen = intervals_of(algorithm, 2, told, support)
     assert (chosen.method, chosen.looks) == (method, looks)
     assert (chosen.delta, chosen.sigma, chosen.n_arms) == (algorithm.delta, algorithm.sigma, 2)
+
+
+def test_in_units_of_ones_own_sigma_and_epsilon_are_scaled(path, unflushed):
+    grams = intervals_of(SHARP, 2, "bounded", (20, 70), width=50)
+    assert (grams.method, grams.sigma, grams.support) == ("KL", 25, (20, 70))
+    assert intervals_of(SHARP, 2, "sub-Gaussian", None, width=50).method == "Hoeffding"
+    race = raced(SHARP, ["A", "B"], path)
+    report = report_of(race, Journal(path, readonly=True), grams, width=50, verdict="So it is.")
+    assert "within 2.5 of the best" in report.facts["Guarantee"]
+    assert report.sentences.endswith(" So it is.")
 
 
 def test_where_pausing_arms_lose_rewards_counts_are_not_fixed():
@@ -256,7 +267,7 @@ def test_an_algorithm_of_ones_own_is_reported_without_what_is_not_known(path, un
         race.tell({"A": [1], "B": [0]})
         report = race.report()
     assert "lower" not in report.arms
-    assert "no intervals, as the algorithm has no δ" in str(report)
+    assert "no intervals of single arms: the algorithm has no δ" in str(report)
     assert "recommended: no arm" in str(report)
     assert "not one of ebr's own" in str(report)
     assert "it recommends no arm" in str(report)
