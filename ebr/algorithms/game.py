@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
+from ebr.models import IN_UNIT, REWARDS
 from ebr.validation import whole
 
 __all__ = [
@@ -26,13 +27,9 @@ __all__ = [
     "spelled",
 ]
 
-# What may be known of the rewards: that they are 0 and 1, that they lie in [0, 1], that they are normal with
-# the algorithm's σ, or only that they are σ-sub-Gaussian.
-REWARDS = ("Bernoulli", "bounded", "Gaussian", "sub-Gaussian")
-IN_UNIT = ("Bernoulli", "bounded")  # those of them that say that rewards lie in [0, 1]
 # Parameters that algorithms did not have from the first.
 UNSAID = {"k": 1, "looks": "joint", "control": None, "margin": None}
-Known = str | None  # one of them; None, where nothing is said, is the last
+Known = str | None  # of the rewards, one of REWARDS; None, where nothing is said, is the last
 Lots = np.random.Generator | None
 
 # What an algorithm plays: it yields how often to pull each arm in the coming round (replicates × arms, a

@@ -6,14 +6,12 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammainccinv, ndtri
 
 from ebr.algorithms.game import IN_UNIT, REWARDS, Game, Known, Lots, check_known
 from ebr.algorithms.paces import Paces
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.confidence import fixed_count_deviation
 from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted, normal_refuted, sign_count
-from ebr.theory.selection import bechhofer_count, binomial_count
 from ebr.validation import check_fields, count, one_of, positive
 
 __all__ = ["PausingElasticBatchRacing"]
@@ -93,6 +91,8 @@ class PausingElasticBatchRacing:
 
     def log_terms(self, miss: FloatArray, rewards: str | None = None) -> FloatArray:
         """L: a test of level α speaks once the likelihood ratio, or what stands for it, exceeds about L."""
+        from scipy.special import gammainccinv, ndtri
+
         model = self.model(rewards)
         if model in ("Gaussian", "Bernoulli"):
             return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
@@ -106,6 +106,8 @@ class PausingElasticBatchRacing:
         and Bernoulli rewards it is the exact fixed design's count, ties by lot, if that is about 1,500 at
         most and so is soon found; else, as with T > 1, there is a union over pairs of arms.
         """
+        from ebr.theory.selection import bechhofer_count, binomial_count
+
         miss, model = self.shares().sum(axis=1) / (n_arms - 1), self.model(rewards)
         pulls = np.floor(4 * self.sigma**2 * self.log_terms(miss, rewards) / self.widths() ** 2) + 1
         last = self.shares()[-1, -1] / (n_arms - 1)

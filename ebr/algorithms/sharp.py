@@ -6,16 +6,13 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammainccinv, ndtri
 
 from ebr.algorithms.futility import check_control_among, checked_control, futile
 from ebr.algorithms.game import IN_UNIT, REWARDS, Game, Known, Lots, check_known, check_places, spelled
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.boundaries import planned_looks
 from ebr.theory.confidence import fixed_count_deviation
 from ebr.theory.divergence import pair_divergence, pair_threshold
-from ebr.theory.selection import bechhofer_distance
 from ebr.validation import check_fields, count, one_of, positive, whole
 
 __all__ = ["SharpElasticBatchRacing"]
@@ -124,6 +121,8 @@ class SharpElasticBatchRacing:
 
         For Gaussian rewards: some difference first exceeds its expectation by w_t in round t with δ_t.
         """
+        from scipy.special import gammainccinv, ndtri
+
         miss = self.shares() / (self.k * (n_arms - self.k))
         model = self.model(rewards)
         if model == "Gaussian" and self.looks == "union":
@@ -151,6 +150,10 @@ class SharpElasticBatchRacing:
 
     def _planned(self, n_arms: int) -> tuple[IntArray, FloatArray]:
         """b_t and z_t for Gaussian rewards; of k(n−k) pairs those that share an arm are taken together."""
+        # Slow to import, and for Gaussian rewards alone.
+        from ebr.theory.boundaries import planned_looks
+        from ebr.theory.selection import bechhofer_distance
+
         few, many = sorted((self.k, n_arms - self.k))
         shares = self.shares() / few
         count((bechhofer_distance(many + 1, float(shares[-1])) * self.sigma / self.epsilon) ** 2)

@@ -1,22 +1,23 @@
 """The command line, `python -m ebr`: plan, start, ask, tell and look at a race from a terminal."""
 
+from __future__ import annotations
+
 import argparse
 import csv
 import shlex
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-import pandas as pd
+import ebr
+from ebr.models import REWARDS
 
-from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.algorithms.game import REWARDS, Algorithm
-from ebr.algorithms.pausing import PausingElasticBatchRacing
-from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.live.race import Race
-from ebr.live.rewards import from_file, from_words
-from ebr.live.rules import named, word_for_left_out
+if TYPE_CHECKING:  # what a command needs is loaded by the command: help and refusals come at once
+    import pandas as pd
+
+    from ebr.algorithms.game import Algorithm
+    from ebr.live.race import Race
 
 EXAMPLE = """\
 an experiment, from its start to its end:
@@ -28,10 +29,7 @@ an experiment, from its start to its end:
 
 
 # The algorithms that are told what is known of the rewards.
-KINDS: dict[str, Callable[..., Algorithm]] = {
-    "sharp": SharpElasticBatchRacing,
-    "pausing": PausingElasticBatchRacing,
-}
+KINDS = {"sharp": "SharpElasticBatchRacing", "pausing": "PausingElasticBatchRacing"}
 
 
 class Parser(argparse.ArgumentParser):
@@ -66,17 +64,19 @@ def start(options: argparse.Namespace) -> None:
     if options.algorithm == "ebr":
         if options.rewards:
             raise ValueError("--rewards is for --algorithm sharp and pausing alone")
-        algorithm: Algorithm = ElasticBatchRacing(**rules)
+        algorithm: Algorithm = ebr.ElasticBatchRacing(**rules)
     else:
-        algorithm = KINDS[options.algorithm](**rules, rewards=options.rewards)
+        algorithm = getattr(ebr, KINDS[options.algorithm])(**rules, rewards=options.rewards)
     support = None if options.unbounded else tuple(options.support)
-    with Race(algorithm, options.arms, options.journal, support, rounding=options.rounding) as race:
+    with ebr.Race(algorithm, options.arms, options.journal, support, rounding=options.rounding) as race:
         print(_standing(race, options.journal))
 
 
 def ask(options: argparse.Namespace) -> None:
     """Say how often to pull each arm in this round."""
-    with Race.open(options.journal) as race:
+    import pandas as pd
+
+    with ebr.Race.open(options.journal) as race:
         pulls = race.ask()
         table = pd.DataFrame({"arm": list(pulls), "pulls now": list(pulls.values())})
         table["pulls so far"] = race.intervals["pulls"][list(pulls)].to_numpy()
@@ -85,32 +85,34 @@ def ask(options: argparse.Namespace) -> None:
 
 def tell(options: argparse.Namespace) -> None:
     """Take in a round's rewards."""
+    from ebr.live.rewards import from_file, from_words
+
     if bool(options.rewards) == bool(options.file):
         raise ValueError("give either ARM=SUM/COUNT for each arm or --file")
     rewards = from_file(options.file) if options.file else from_words(options.rewards)
-    with Race.open(options.journal) as race:
+    with ebr.Race.open(options.journal) as race:
         race.tell(rewards)
         print(_standing(race, options.journal))
 
 
 def status(options: argparse.Namespace) -> None:
     """Say where the race stands; this changes nothing, and works while another process has the journal."""
-    with Race.open(options.journal, readonly=True) as race:
+    with ebr.Race.open(options.journal, readonly=True) as race:
         print(_standing(race, options.journal))
 
 
 def plan(options: argparse.Namespace) -> None:
     """Say what a race would cost, or what a budget buys."""
-    from ebr.live.plan import plan as planned
-
     names = ("n_arms", "deadline", "epsilon", "delta", "sigma", "rewards", "algorithm", "k", "budget")
-    made = planned(**{name: getattr(options, name) for name in names})
+    made = ebr.plan(**{name: getattr(options, name) for name in names})
     if options.picture:
         made.plot().savefig(options.picture, bbox_inches="tight")
     print(made)
 
 
 def _standing(race: Race, journal: str) -> str:
+    from ebr.live.rules import word_for_left_out
+
     table = race.intervals.reset_index()
     table["survives"] = table["survives"].map(
         {True: "in", False: "out" if race.finished else word_for_left_out(race.algorithm)}
@@ -127,6 +129,8 @@ def _heading(race: Race) -> str:
 
 def _next(race: Race, journal: str) -> str:
     """What to do now."""
+    from ebr.live.rules import named
+
     if race.finished:
         return f"It recommends {named(race.recommendation)}."
     if race.asked is None:

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-import pandas as pd
 
-if TYPE_CHECKING:  # matplotlib is slow to import, and a race in a terminal needs no picture
+if TYPE_CHECKING:  # both are slow to import, and a race in a terminal needs no picture
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -26,7 +26,7 @@ MARKS = ("o", "s", "^", "D", "v", "P")  # of the levels of the best arm
 
 
 def draw_race(
-    history: pd.DataFrame,
+    history: "pd.DataFrame",
     survives: "pd.Series[bool]",
     finished: bool,
     axis: "Axes | None" = None,
@@ -83,7 +83,7 @@ def draw_race(
 
 
 def draw_plan(
-    deadlines: pd.DataFrame, planned: int, axis: "Axes | None" = None, errors: pd.DataFrame | None = None
+    deadlines: "pd.DataFrame", planned: int, axis: "Axes | None" = None, errors: "pd.DataFrame | None" = None
 ) -> "Figure":
     """Draw what one more round buys: pulls against rounds.
 
@@ -119,7 +119,7 @@ def draw_plan(
     return _figure_of(axis)
 
 
-def draw_characteristics(table: pd.DataFrame, delta: float | None, worst_case: int | None) -> "Figure":
+def draw_characteristics(table: "pd.DataFrame", delta: float | None, worst_case: int | None) -> "Figure":
     """Draw how often the choice is right, and the pulls that it takes, a line a truth.
 
     Parameters

@@ -5,14 +5,17 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from ebr.algorithms.game import Algorithm, drive
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.validation import whole
+
+if TYPE_CHECKING:  # slow to import, and many simulations need no table
+    import pandas as pd
 
 __all__ = ["Simulation", "simulate", "trace"]
 
@@ -55,8 +58,10 @@ class Simulation:
             raise ValueError("the simulation must have been made with per_arm=True")
         return self.arm_pulls, self.arm_sums
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row a run, with columns pulls, rounds and arm; for the k best, arm_1 … arm_k."""
+        import pandas as pd
+
         frame = pd.DataFrame({"pulls": self.pulls, "rounds": self.rounds})
         if self.arm.ndim == 1:
             return frame.assign(arm=self.arm)
@@ -86,12 +91,14 @@ def simulate(
     return Simulation(problem, pulls, rounds, arm, *(by_arm if per_arm else ()))
 
 
-def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> pd.DataFrame:
+def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> "pd.DataFrame":
     """Follow one run round by round: a row for each round and arm pulled in it.
 
     Columns: round, total (pulls of all arms so far), arm, its pulls so far and their mean, and the
     confidence bounds lower and upper, NaN for an algorithm without intervals.
     """
+    import pandas as pd
+
     check(algorithm, problem, seed)
     counts = np.zeros(problem.n_arms, dtype=np.int64)
     totals = np.zeros(problem.n_arms)

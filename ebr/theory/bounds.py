@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.confidence import SELF_NORMALISED, fixed_count_ratio
@@ -174,6 +173,8 @@ def least_reach(root: FloatArray | float, delta: FloatArray | float) -> FloatArr
     once arm i has moved by Δ_i + ε; and a wrong recommendation has at most δ. Two arms that move by half of
     it each, past one another, say the same of all pulls: P(Ñ_T ≥ N) with √c = (Δ + ε)√N/2σ.
     """
+    from scipy.special import ndtr, ndtri
+
     return np.asarray(1 - delta - ndtr(ndtri(delta) + root))
 
 

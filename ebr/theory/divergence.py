@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import rel_entr, xlogy
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Gaussian, Problem
@@ -24,6 +23,8 @@ HALVINGS = 60  # of an interval in [0, 1]: to the last digit
 
 def relative_entropy(x: ArrayLike, y: ArrayLike) -> FloatArray:
     """The binary relative entropy d(x, y) = x log(x/y) + (1−x) log((1−x)/(1−y)), with d(0,0) = d(1,1) = 0."""
+    from scipy.special import rel_entr
+
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     return np.asarray(rel_entr(x, y) + rel_entr(1 - x, 1 - y))
 
@@ -41,6 +42,8 @@ def gaussian_kl(problem: Gaussian, other: Gaussian) -> FloatArray:
 
 def log_likelihood_ratio(problem: Problem, other: Problem, pulls: IntArray, sums: FloatArray) -> FloatArray:
     """L = Σ_i Σ_k log f_i(X_{i,k}) / f′_i(X_{i,k}), from each arm's pulls and rewards' sum (runs × arms)."""
+    from scipy.special import xlogy
+
     _same_noise(problem, other)
     if isinstance(problem, Gaussian):
         shift, middle = problem.means - other.means, (problem.means + other.means) / 2

@@ -11,8 +11,6 @@ from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
-from scipy.special import gammainccinv, ndtri
-from scipy.stats import binom
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.divergence import bisected, relative_entropy
@@ -62,6 +60,8 @@ def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
 
     For rewards in [0, 1]: at the leader's mean p each term is stochastically less than an Exp(1) variable.
     """
+    from scipy.special import gammainccinv
+
     leader, other = pairs.means
     ahead = leader > other - shift
     threshold = gammainccinv(2, miss)
@@ -117,6 +117,8 @@ class _Binomials:
     @classmethod
     def of(cls, pairs: Pairs, shift: float, miss: FloatArray) -> Self:
         """With what is to be passed at level α: y by one arm alone, z by both together."""
+        from scipy.special import ndtri
+
         return cls(pairs, shift, -ndtri(OWN / 2 * miss), -ndtri((1 - OWN) * miss))
 
     def __getitem__(self, chosen: IntArray | BoolArray) -> Self:
@@ -269,6 +271,8 @@ def sign_count(epsilon: float, miss: float) -> int:
     P(A ≥ C) ≤ P(Bin(2b, (1−ε)/2) ≥ b) if bε ≥ 1 (Hoeffding, Ann. Math. Stat. 27, 1956), with equality where
     the two probabilities are (1 ∓ ε)/2; that falls with b. If e^{−bε²} ≤ α a smaller b is enough.
     """
+    from scipy.stats import binom
+
     in_unit_interval("epsilon", epsilon)
     low, high = int(np.ceil(1 / epsilon)) - 1, int(np.ceil(-np.log(miss) / epsilon**2)) + 1
 
