@@ -50,7 +50,7 @@ def verdict(
         How far from the best it may be, and ε, in the units of the rewards.
     """
     chosen = f"It recommends {named(recommendation)}"
-    if recommendation is None or math.isinf(within):
+    if math.isinf(within):
         return f"{chosen}, and guarantees nothing: of some arm no reward has come in."
     if control is not None and recommendation == control:
         return f"{chosen}, the control: no arm is better than it by {_rounded_up(within)}."

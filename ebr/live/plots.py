@@ -21,7 +21,7 @@ _NUMBER: dict[str, Any] = {  # of a round, left of its interval
     "fontsize": 4.5,
     "color": "0.3",
 }
-CURVES = ("v--", "o-", "s-", "^-")  # of a plan: the worst case, then the kinds of problem
+CURVES = ("v--", "o-", "s-", "^-", "d-")  # of a plan: the worst case, then the kinds of problem
 MARKS = ("o", "s", "^", "D", "v", "P")  # of the levels of the best arm
 
 

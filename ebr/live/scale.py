@@ -6,8 +6,9 @@ from typing import Any
 
 from ebr.live.rewards import Support
 from ebr.live.terms import checked_support
+from ebr.validation import positive
 
-__all__ = ["UNIT", "Scale", "checked_scale", "support_on"]
+__all__ = ["UNIT", "Scale", "checked_scale", "support_on", "width_of"]
 
 
 @dataclass(frozen=True)
@@ -58,3 +59,14 @@ def support_on(scale: Scale, support: Support) -> Support:
     if tuple(support) not in ((0.0, 1.0), whole):
         raise ValueError(f"support must be left out, or None, where there is a scale, got {support!r}")
     return whole
+
+
+def width_of(support: tuple[float, float], epsilon: float | None) -> float:
+    """Of the support; raise ValueError if it is none, or if ε is not in it."""
+    limits = checked_support(support)
+    if limits is None:
+        raise ValueError("support must be a pair of finite numbers (low, high), got None")
+    width = limits[1] - limits[0]
+    if width != 1 and epsilon is not None and not 0 < positive("epsilon", epsilon) < width:
+        raise ValueError(f"epsilon must lie in (0, {width:g}), in the support, got {epsilon!r}")
+    return width
