@@ -1,6 +1,5 @@
 """Planning an experiment before its first pull: what each round costs and decides, what one more buys."""
 
-from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -11,12 +10,13 @@ import pandas as pd
 from ebr.algorithms.game import IN_UNIT, check_places
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.arrays import IntArray
+from ebr.live.affordable import KNOWN, LARGEST, Planned, affordable, check_budget, pulls_so_far
 from ebr.live.plots import draw_plan
+from ebr.live.scale import width_of
 from ebr.simulation.simulate import simulate
 from ebr.theory import top_k
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
-from ebr.validation import one_of, whole
+from ebr.validation import one_of, positive, whole
 
 if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal needs no picture
     from matplotlib.axes import Axes
@@ -25,13 +25,8 @@ if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal need
 __all__ = ["Plan", "plan"]
 
 MORE_ROUNDS = 3  # how far beyond the deadline to look
-KNOWN = "bounded"  # of rewards of which nothing is said, as where they are raced
 RUNS = 200  # simulated experiments behind a typical total
 DELTA = 0.05  # where it is neither given nor sought
-LARGEST = 0.999  # ε or δ that a budget may buy
-DECADES = 9  # of ε or δ below 1 among which is sought what a budget buys
-MOST_BUDGET = 10**12  # all counts that a search comes to are exact
-Planned = SharpElasticBatchRacing | PausingElasticBatchRacing
 ALGORITHMS: dict[str, type[Planned]] = {
     "sharp": SharpElasticBatchRacing,
     "pausing": PausingElasticBatchRacing,
@@ -59,7 +54,8 @@ class Plan:
     Attributes
     ----------
     algorithm, n_arms
-        The algorithm with its parameters; `Race(plan.algorithm, arms, journal)` runs it.
+        The algorithm with its parameters; `Race(plan.algorithm, arms, journal)` runs it, with the scale that
+        was planned for, if any. A control is the last arm.
     rounds
         One row a round: the pulls of each survivor in it (`pulls`) and all told (`so_far`), of all arms all
         told if none is dropped (`worst_case`), and the gap from which on arms are gone after it (`gone`).
@@ -73,6 +69,8 @@ class Plan:
         The standard errors of the totals in `deadlines`, as means of simulated experiments.
     budget, bought
         The budget, if one was given, and which of "epsilon" and "delta" was sought for it, if any.
+    width
+        Of the rewards' support: what is 1 to the algorithm.
     """
 
     algorithm: Planned
@@ -83,15 +81,18 @@ class Plan:
     errors: pd.DataFrame = field(repr=False)
     budget: int | None = None
     bought: str | None = None
+    width: float = 1.0
 
     def __str__(self) -> str:
         a, k = self.algorithm, _places(self.algorithm)
         found, best = ("an arm", "the best") if k == 1 else (f"{k} arms", "the k-th best")
         surely = f"1 - {a.delta:g}" if self.bought == "delta" else f"{1 - a.delta:g}"
-        within = f"{a.epsilon:g} of {best} with probability {surely}"
+        within = f"{self.width * a.epsilon:g} of {best} with probability {surely}"
         parts = [f"{self.n_arms} arms, at most {a.deadline} rounds, {found} within {within}"]
         if self.budget is not None:
             parts[0] += f"\n{self._verdict()}"
+        if isinstance(a, SharpElasticBatchRacing) and a.margin is not None:
+            parts[0] += f"\nends early if no arm can be better than the control by {self.width * a.margin:g}"
         for title, table in self._tables().items():
             parts.append(f"{title}\n{table.reset_index().to_string(index=False)}")
         return "\n\n".join([*parts, "\n".join(self._explained())])
@@ -103,11 +104,11 @@ class Plan:
 
     def _explained(self) -> list[str]:
         """Worst case, typical and hardest, told apart."""
-        hard = min(2 * self.algorithm.epsilon, 0.5)
+        hard, easy = min(2 * self.algorithm.epsilon, 0.5) * self.width, 0.5 * self.width
+        others = f"the others are {hard:.3g} worse (hard), {easy:.3g} (easy), or"
         return [
             "Worst case: the most pulls that there can be, proved, not simulated.",
-            f"Typical: the mean of {RUNS} simulated experiments; the others are {hard:.3g} worse (hard), 0.5"
-            " (easy), or",
+            f"Typical: the mean of {RUNS} simulated experiments; {others}",
             "spread in between. The hardest of a grid of truths: operating characteristics.",
         ]
 
@@ -116,7 +117,8 @@ class Plan:
         most, given = int(self.rounds["worst_case"].iloc[-1]), f"{self.budget:,} pulls"
         if self.bought is not None:
             held = "delta" if self.bought == "epsilon" else "epsilon"
-            value, fixed = (getattr(self.algorithm, name) for name in (self.bought, held))
+            units = {"epsilon": self.width, "delta": 1.0}
+            value, fixed = (units[name] * getattr(self.algorithm, name) for name in (self.bought, held))
             return f"{given} buy {self.bought} = {value:g} at {held} = {fixed:g}: never more than {most:,}"
         if self.budget is not None and most <= self.budget:
             return f"{given} are enough: never more than {most:,}"
@@ -142,11 +144,14 @@ def plan(
     deadline: int,
     epsilon: float | None = None,
     delta: float | None = None,
-    sigma: float = 0.5,
+    sigma: float | None = None,
     rewards: str | None = None,
     algorithm: str = "sharp",
     k: int = 1,
     budget: int | None = None,
+    support: tuple[float, float] = (0.0, 1.0),
+    control: bool = False,
+    margin: float | None = None,
 ) -> Plan:
     """Plan an experiment with sharp EBR, or with the pausing race; or find what a budget buys.
 
@@ -158,7 +163,7 @@ def plan(
         The recommended arm is within ε of the best with probability at least 1 − δ. Without a budget ε is
         needed, and δ is 0.05 if left out.
     sigma, rewards
-        As in the algorithm. By default rewards lie in [0, 1] (successes, scores), as in `Race`.
+        As in the algorithm; σ is half the support's width if left out.
     algorithm
         "sharp", `SharpElasticBatchRacing`; or "pausing", `PausingElasticBatchRacing`.
     k
@@ -168,6 +173,13 @@ def plan(
         How many pulls of all arms together there may be. If ε is left out, the plan is of the ε that so many
         buy (with δ = 0.05 if that is left out too); if δ alone is left out, of the δ. If both are given, it
         says whether the budget is enough.
+    support
+        Of the rewards, by default [0, 1] (successes, scores). In units of your own ε, σ and margin are in
+        them, too, and so are the gaps of the plan: it is for `Race(…, scale=support)`.
+    control, margin
+        Whether one of the arms, the last, is a control: the race ends early when no arm can be better than
+        it by the margin (ε if left out). A kind of problem more shows what that saves: "none better", where
+        all arms tie with it.
 
     Notes
     -----
@@ -184,12 +196,13 @@ def plan(
     check_places(k, whole("n_arms", n_arms, 2))
     if budget is None and epsilon is None:
         raise ValueError("epsilon must lie in (0, 1), or a budget be given, got None")
+    width = width_of(support, epsilon)
     bought = None if budget is None else "epsilon" if epsilon is None else "delta" if delta is None else None
     race = ALGORITHMS[one_of("algorithm", algorithm, tuple(ALGORITHMS))](
         deadline,
-        LARGEST if epsilon is None else epsilon,
+        LARGEST if epsilon is None else epsilon / width if width != 1 else epsilon,
         LARGEST if bought == "delta" else DELTA if delta is None else delta,
-        sigma,
+        0.5 if sigma is None else sigma / width if width != 1 else sigma,
         rewards,
     )
     if isinstance(race, SharpElasticBatchRacing):
@@ -197,52 +210,25 @@ def plan(
     elif k > 1:
         raise ValueError(f"k must be 1 for algorithm {algorithm!r}, got {k}")
     if budget is not None:
-        _check_budget(budget, n_arms, race.deadline)
+        check_budget(budget, n_arms, race.deadline)
     if budget is not None and bought is not None:
-        race = _affordable(race, bought, n_arms, budget)
-    return replace(_made(race, n_arms), budget=budget, bought=bought)
+        race = affordable(race, bought, n_arms, budget)
+    if control or margin is not None:
+        race = _with_control(race, n_arms - 1 if control else None, margin, width)
+    return replace(_made(race, n_arms, width), budget=budget, bought=bought, width=width)
 
 
-def _check_budget(budget: int, n_arms: int, deadline: int) -> None:
-    """Raise ValueError unless the budget is a number of pulls that can feed every arm in every round."""
-    if not whole("budget", budget, 1) <= MOST_BUDGET:
-        raise ValueError(f"budget must be at most {MOST_BUDGET}, got {budget}")
-    if budget < n_arms * deadline:
-        rounds = f"{deadline} rounds" if deadline > 1 else "one round"
-        raise ValueError(
-            f"budget must be at least {n_arms * deadline} for {rounds} on {n_arms} arms, got {budget}"
-        )
+def _with_control(race: Planned, control: int | None, margin: float | None, width: float) -> Planned:
+    if not isinstance(race, SharpElasticBatchRacing):
+        raise ValueError("algorithm must be 'sharp' where there is a control, got 'pausing'")
+    inside = None if margin is None else positive("margin", margin) / width
+    return replace(race, control=control, margin=inside)
 
 
-def _affordable(race: Planned, bought: str, n_arms: int, budget: int) -> Planned:
-    """The race with the smallest ε (or δ) of three digits that costs no more than the budget.
-
-    What is returned was seen to fit, and the next smaller value not to, be the cost monotone or not.
-    """
-
-    def at(value: float) -> Planned:
-        return replace(race, epsilon=value) if bought == "epsilon" else replace(race, delta=value)
-
-    def most(value: float) -> int:
-        return n_arms * int(_pulls_so_far(at(value), n_arms)[-1])
-
-    def fits(value: float) -> bool:
-        return most(value) <= budget
-
-    if (least := most(LARGEST)) > budget:
-        raise ValueError(f"budget must be at least {least} for {bought} = {LARGEST}, got {budget}")
-    decade = 1
-    while decade < DECADES and fits(float(f"1e-{decade}")):
-        decade += 1
-    # The last is the decade before's first, which fits; or 1, for which LARGEST before it fits.
-    values = [float(f"{digits}e-{decade + 2}") for digits in range(100, 1001)]
-    return at(values[bisect_left(values, True, key=fits)])
-
-
-def _made(race: Planned, n_arms: int) -> Plan:
+def _made(race: Planned, n_arms: int, width: float) -> Plan:
     """The plan of a race, with its tables."""
     deadline, epsilon, k = race.deadline, race.epsilon, _places(race)
-    so_far = _pulls_so_far(race, n_arms)
+    so_far = pulls_so_far(race, n_arms)
     rounds = pd.DataFrame(
         {"pulls": np.diff(so_far, prepend=0), "so_far": so_far, "worst_case": n_arms * so_far},
         index=pd.RangeIndex(1, deadline + 1, name="round"),
@@ -251,7 +237,7 @@ def _made(race: Planned, n_arms: int) -> Plan:
     most: list[float] = [n_arms * float(so_far[-1])] * len(problems)
     if isinstance(race, SharpElasticBatchRacing):
         widths = race.width(so_far, race.log_terms(n_arms, KNOWN))
-        rounds["gone"] = 2 * widths
+        rounds["gone"] = 2 * widths * width
         most = [top_k.sharp_upper_bound(problem, epsilon, widths, so_far, k) for problem in problems.values()]
     longer, errors = _typical(n_arms, race, range(1, deadline + MORE_ROUNDS + 1))
     totals = pd.DataFrame(
@@ -259,16 +245,6 @@ def _made(race: Planned, n_arms: int) -> Plan:
         index=pd.Index(["worst case", *problems], name="problem"),
     )
     return Plan(race, n_arms, rounds, totals, longer, errors)
-
-
-def _pulls_so_far(algorithm: Planned, n_arms: int) -> IntArray:
-    """How often an arm may have been pulled after each round: a survivor, or the leader where arms pause."""
-    if isinstance(algorithm, SharpElasticBatchRacing):
-        return algorithm.pulls_by_round(n_arms, KNOWN)
-    grid = np.unique(algorithm.pulls_by_stage(n_arms, KNOWN))
-    stages = np.arange(1, algorithm.deadline + 1) + algorithm.ahead
-    stages[0], stages[-1] = 1, len(grid)  # of a single round, the last
-    return np.asarray(grid[np.minimum(stages, len(grid)) - 1])
 
 
 def _places(algorithm: Planned) -> int:
@@ -285,6 +261,8 @@ def _problems(n_arms: int, algorithm: Planned) -> dict[str, Problem]:
         "spread": np.linspace(hard, easy, n_arms - k),
         "easy": np.full(n_arms - k, easy),
     }
+    if isinstance(algorithm, SharpElasticBatchRacing) and algorithm.control is not None:
+        gaps["none better"] = np.zeros(n_arms - k)
     bounded = algorithm.model(KNOWN) in IN_UNIT
     means = {name: 0.75 - np.append(np.zeros(k), gap) for name, gap in gaps.items()}
     return {name: Bernoulli(m) if bounded else Gaussian(m, algorithm.sigma) for name, m in means.items()}
@@ -296,7 +274,7 @@ def _typical(n_arms: int, algorithm: Planned, deadlines: Iterable[int]) -> tuple
     for deadline in deadlines:
         one = replace(algorithm, deadline=deadline, rewards=algorithm.model(KNOWN))
         pulls = {name: simulate(one, each, RUNS).pulls for name, each in _problems(n_arms, one).items()}
-        most = float(n_arms * _pulls_so_far(one, n_arms)[-1])
+        most = float(n_arms * pulls_so_far(one, n_arms)[-1])
         rows[deadline] = {"worst case": most} | {name: each.mean() for name, each in pulls.items()}
         errors[deadline] = {"worst case": 0.0} | {
             name: each.std(ddof=1) / np.sqrt(RUNS) for name, each in pulls.items()

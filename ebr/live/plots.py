@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 if TYPE_CHECKING:  # both are slow to import, and a race in a terminal needs no picture
     import pandas as pd
     from matplotlib.axes import Axes
@@ -19,7 +21,7 @@ _NUMBER: dict[str, Any] = {  # of a round, left of its interval
     "fontsize": 4.5,
     "color": "0.3",
 }
-CURVES = ("v--", "o-", "s-", "^-")  # of a plan: the worst case, then the kinds of problem
+CURVES = ("v--", "o-", "s-", "^-", "d-")  # of a plan: the worst case, then the kinds of problem
 MARKS = ("o", "s", "^", "D", "v", "P")  # of the levels of the best arm
 
 
@@ -129,7 +131,6 @@ def draw_characteristics(table: "pd.DataFrame", delta: float | None, worst_case:
         How often the choice may be wrong, and the most pulls that there can be, if that is known.
     """
     import matplotlib.pyplot as plt
-    import numpy as np
 
     names = list(dict.fromkeys(table["truth"]))
     levels = list(dict.fromkeys(table["best"])) if table["truth"].duplicated().any() else [None]

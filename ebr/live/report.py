@@ -16,6 +16,7 @@ from ebr.algorithms.pair import ElasticPair
 from ebr.live.arm_intervals import in_unit, parameters_of, said
 from ebr.live.journal import Journal, Line
 from ebr.live.rules import ALGORITHMS, named, word_for_left_out
+from ebr.live.words import missing_in_words, rewards_in_words
 from ebr.theory.intervals import Simultaneous
 
 __all__ = ["Report", "report_of"]
@@ -42,6 +43,7 @@ class Standing(Protocol):
     round: int
     finished: bool
     recommendation: str | tuple[str, ...] | None
+    control: str | None
 
     @property
     def survivors(self) -> list[str]:
@@ -131,14 +133,16 @@ def report_of(
     so_far = "" if race.finished else " so far"
     facts = {
         "Design": f"{_called(race.algorithm)} on {len(race.arms)} arms: {race.algorithm!r}",
-        "Rewards": f"independent; each {_rewards(first, race.algorithm, width)}",
-        "Guarantee": _guarantee(race.algorithm, first, width),
+        "Rewards": rewards_in_words(first, race.algorithm, width),
+        "Guarantee": _guarantee(race.algorithm, first, width, race.control),
         "Rounds": f"{rounds}{f' of at most {most}' if most else ''}{so_far}",
         "Pulls": f"{table['pulls'].sum():,}{so_far}",
+        "Missing": missing_in_words(journal.lines),
         "Result": f"recommended: {named(race.recommendation)}" if race.finished else "none yet",
         "Software": f"ebr {_version()}",
         "Journal": _origin(journal),
     }
+    facts = {name: value for name, value in facts.items() if value}
     sentences = f"{_sentences(race, facts, table)} {verdict}".strip()
     return Report(facts, table, sentences, _reading(intervals))
 
@@ -148,20 +152,7 @@ def _called(algorithm: Algorithm) -> str:
     return NAMES.get(name, name)
 
 
-def _rewards(first: Line, algorithm: Algorithm, width: float) -> str:
-    """What each reward is known or taken to be, as the end of a sentence."""
-    told, support, sigma = first.get("rewards"), first["support"], algorithm.sigma * width
-    within = f"lies between {support[0]:g} and {support[1]:g}" if support else ""
-    if told == "Bernoulli":
-        return f"{within} and is made 0 or 1 by lot" if first.get("rounding") else "is 0 or 1"
-    if support and sigma >= (support[1] - support[0]) / 2:
-        return within
-    normal = "Gaussian" in (told, parameters_of(algorithm).get("rewards"))
-    kind = f"is normal with σ = {sigma:g}" if normal else f"is {sigma:g}-sub-Gaussian"
-    return f"{kind} and {within}" if within else kind
-
-
-def _guarantee(algorithm: Algorithm, first: Line, width: float) -> str:
+def _guarantee(algorithm: Algorithm, first: Line, width: float, control: str | None) -> str:
     """What holds of the recommendation, if the rewards are independent and what they are taken to be."""
     parameters = parameters_of(algorithm)
     if type(algorithm).__name__ not in ALGORITHMS:
@@ -173,6 +164,11 @@ def _guarantee(algorithm: Algorithm, first: Line, width: float) -> str:
         f"with probability at least {1 - parameters['delta']:g}",
         f"{algorithm.epsilon * width:g}",
     )
+    if control is not None:
+        return (
+            f"{surely} no arm is better than {control}, the control, by {parameters['margin'] * width:g} if"
+            f" it is recommended, and another arm is within {epsilon} of the best if that is"
+        )
     if isinstance(algorithm, AggressiveElimination):
         return f"if all others are worse by {epsilon} or more, the recommended arm is the best {surely}"
     if parameters.get("k", 1) > 1:

@@ -575,7 +575,7 @@ def test_an_algorithm_of_ones_own_races_too(path):
     ("first", "says"),
     [
         ({"event": "ask", "round": 1, "pulls": {}}, "of a kind unknown here"),
-        ({"event": "start", "format": 4, "algorithm": "Passive"}, "format 4, .* needs a newer ebr"),
+        ({"event": "start", "format": 5, "algorithm": "Passive"}, "format 5, .* needs a newer ebr"),
         ({"event": "start", "format": 1, "algorithm": "os.system"}, "algorithm os.system"),
         (
             {"event": "start", "format": 1, "algorithm": "Passive", "parameters": {"luck": 1}},

@@ -1,0 +1,65 @@
+"""What a budget of pulls buys: the smallest ε, or δ, of a race that never needs more."""
+
+from bisect import bisect_left
+from dataclasses import replace
+
+import numpy as np
+
+from ebr.algorithms.pausing import PausingElasticBatchRacing
+from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.arrays import IntArray
+from ebr.validation import whole
+
+__all__ = ["KNOWN", "LARGEST", "Planned", "affordable", "check_budget", "pulls_so_far"]
+
+KNOWN = "bounded"  # of rewards of which nothing is said, as where they are raced
+LARGEST = 0.999  # ε or δ that a budget may buy
+DECADES = 9  # of ε or δ below 1 among which is sought what a budget buys
+MOST_BUDGET = 10**12  # all counts that a search comes to are exact
+Planned = SharpElasticBatchRacing | PausingElasticBatchRacing
+
+
+def pulls_so_far(algorithm: Planned, n_arms: int) -> IntArray:
+    """How often an arm may have been pulled after each round: a survivor, or the leader where arms pause."""
+    if isinstance(algorithm, SharpElasticBatchRacing):
+        return algorithm.pulls_by_round(n_arms, KNOWN)
+    grid = np.unique(algorithm.pulls_by_stage(n_arms, KNOWN))
+    stages = np.arange(1, algorithm.deadline + 1) + algorithm.ahead
+    stages[0], stages[-1] = 1, len(grid)  # of a single round, the last
+    return np.asarray(grid[np.minimum(stages, len(grid)) - 1])
+
+
+def check_budget(budget: int, n_arms: int, deadline: int) -> None:
+    """Raise ValueError unless the budget is a number of pulls that can feed every arm in every round."""
+    if not whole("budget", budget, 1) <= MOST_BUDGET:
+        raise ValueError(f"budget must be at most {MOST_BUDGET}, got {budget}")
+    if budget < n_arms * deadline:
+        rounds = f"{deadline} rounds" if deadline > 1 else "one round"
+        raise ValueError(
+            f"budget must be at least {n_arms * deadline} for {rounds} on {n_arms} arms, got {budget}"
+        )
+
+
+def affordable(race: Planned, bought: str, n_arms: int, budget: int) -> Planned:
+    """The race with the smallest ε (or δ) of three digits that costs no more than the budget.
+
+    What is returned was seen to fit, and the next smaller value not to, be the cost monotone or not.
+    """
+
+    def at(value: float) -> Planned:
+        return replace(race, epsilon=value) if bought == "epsilon" else replace(race, delta=value)
+
+    def most(value: float) -> int:
+        return n_arms * int(pulls_so_far(at(value), n_arms)[-1])
+
+    def fits(value: float) -> bool:
+        return most(value) <= budget
+
+    if (least := most(LARGEST)) > budget:
+        raise ValueError(f"budget must be at least {least} for {bought} = {LARGEST}, got {budget}")
+    decade = 1
+    while decade < DECADES and fits(float(f"1e-{decade}")):
+        decade += 1
+    # The last is the decade before's first, which fits; or 1, for which LARGEST before it fits.
+    values = [float(f"{digits}e-{decade + 2}") for digits in range(100, 1001)]
+    return at(values[bisect_left(values, True, key=fits)])
