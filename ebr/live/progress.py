@@ -37,12 +37,12 @@ class Progress:
         self._losses = False  # whether rewards were ever missing
         self._rounds = Rounds(first, algorithm)
         self.arms = self._rounds.arms
-        self.control = control_of(algorithm, self.arms)
         self._places = {arm: place for place, arm in enumerate(self.arms)}
         self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
         self._rows: list[Row] = []  # of the history
         self._course = Course(algorithm, first)
-        self._turn(self._course.go_on())
+        self._turn(self._course.go_on())  # which refuses a control that is none of the arms
+        self.control = control_of(algorithm, self.arms)
 
     def _follow(self, line: Line) -> None:
         """Go where a line of the journal leads: its round is asked for, or its rewards are told."""
