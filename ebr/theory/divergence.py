@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Gaussian, Problem
+from ebr.validation import checked, probability
 
 __all__ = [
     "bernoulli_kl",
@@ -29,6 +30,7 @@ def relative_entropy(x: ArrayLike, y: ArrayLike) -> FloatArray:
     return np.asarray(rel_entr(x, y) + rel_entr(1 - x, 1 - y))
 
 
+@checked(x=probability, y=probability)
 def bernoulli_kl(x: float, y: float) -> float:
     """KL(Bernoulli(x), Bernoulli(y)) = d(x, y)."""
     return float(relative_entropy(x, y))

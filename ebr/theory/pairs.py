@@ -8,13 +8,14 @@ with s = 0, the other arm is no better than the leader; refuted with s = ε, it 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Self
 
 import numpy as np
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.divergence import bisected, relative_entropy
-from ebr.validation import in_unit_interval
+from ebr.validation import checked, count, in_unit_interval
 
 __all__ = ["BinomialLimits", "Pairs", "binomial_refuted", "bounded_refuted", "normal_refuted", "sign_count"]
 
@@ -264,6 +265,7 @@ def _largest(low: FloatArray, high: FloatArray, holds: Holds) -> FloatArray:
     return low
 
 
+@checked(miss=partial(in_unit_interval, least=1e-300))
 def sign_count(epsilon: float, miss: float) -> int:
     """The least b ≥ 1/ε with P(A ≥ C) ≤ α for binomial sums A, C of b rewards, C's probability larger by ε.
 
@@ -273,8 +275,7 @@ def sign_count(epsilon: float, miss: float) -> int:
     """
     from scipy.stats import binom
 
-    in_unit_interval("epsilon", epsilon)
-    low, high = int(np.ceil(1 / epsilon)) - 1, int(np.ceil(-np.log(miss) / epsilon**2)) + 1
+    low, high = int(np.ceil(1 / epsilon)) - 1, count(-np.log(miss) / epsilon**2) + 1
 
     def enough(pulls: int) -> bool:
         return bool(binom.sf(pulls - 1, 2 * pulls, (1 - epsilon) / 2) <= miss)
