@@ -1,5 +1,6 @@
 """How a design fares before its first pull, whatever the truth may be: operating characteristics."""
 
+import html
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,11 +14,12 @@ from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.game import Algorithm
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.arrays import BoolArray
 from ebr.live.arm_intervals import parameters_of
 from ebr.live.plan import Plan
 from ebr.live.plots import draw_characteristics
 from ebr.live.truths import Means, Truth, assumed_of, default_truths, named_truths
-from ebr.simulation.simulate import simulate
+from ebr.simulation.simulate import Simulation, simulate
 from ebr.theory.intervals import exact_interval
 from ebr.validation import whole
 
@@ -69,7 +71,7 @@ class OperatingCharacteristics:
         return "\n\n".join([title, _shown(self.table).to_string(index=False), "\n".join(self._extremes())])
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<p>{line}</p>" for line in self._extremes())
+        lines = "".join(f"<p>{html.escape(line)}</p>" for line in self._extremes())
         return _shown(self.table).to_html(index=False) + lines
 
     def _extremes(self) -> list[str]:
@@ -122,8 +124,8 @@ def operating_characteristics(
     -----
     *The usual grid:* all arms tie; all but the best are worse by ε/2, ε, 2ε, 4ε, … ½; one rival is worse by
     ε and all others by ½. For rewards in [0, 1] the best mean is 0.1, 0.5 and 0.9, and gaps are as large as
-    fit. A choice is right if it is ε-optimal: within less than ε of the best (of the k-th best, k of them).
-    Where gaps are below ε every choice is right.
+    fit. A choice is right if it is ε-optimal: within less than ε of the best (of the k-th best, k of them);
+    or if it is a control than which no arm is better by the margin. Where gaps are below ε all are right.
     """
     algorithm, planned = (design.algorithm, design.n_arms) if isinstance(design, Plan) else (design, None)
     if not isinstance(algorithm, Algorithm):
@@ -148,8 +150,7 @@ def operating_characteristics(
 def _row(algorithm: Algorithm, truth: Truth, runs: int, seed: int) -> dict[str, str | float]:
     """A truth's row of the table."""
     result = simulate(algorithm, truth.problem, runs, seed)
-    # Means are typed: an arm that is worse by ε, 0.6 − 0.4 say, is wrong however the difference is rounded.
-    right = result.correct(algorithm.epsilon * (1 - 1e-9)).mean()
+    right = _right(algorithm, result).mean()
     lower, upper = exact_interval(np.array([right]), np.array([runs]), 1 - CONFIDENCE)
     return {
         "truth": truth.name,
@@ -164,6 +165,17 @@ def _row(algorithm: Algorithm, truth: Truth, runs: int, seed: int) -> dict[str, 
         "rounds_90": int(np.quantile(result.rounds, MOST_OF, method="inverted_cdf")),
         "runs": runs,
     }
+
+
+def _right(algorithm: Algorithm, result: Simulation) -> BoolArray:
+    """Which choices are right: ε-optimal ones, and a control that no arm is better than by the margin."""
+    # Means are typed: an arm that is worse by ε, 0.6 − 0.4 say, is wrong however the difference is rounded.
+    right = result.correct(algorithm.epsilon * (1 - 1e-9))
+    parameters = parameters_of(algorithm)
+    if parameters.get("control") is not None:
+        enough = result.problem.is_good(result.arm, parameters["margin"] * (1 - 1e-9))
+        right |= (result.arm == parameters["control"]) & enough
+    return right
 
 
 def _worst_case(algorithm: Algorithm, n_arms: int, known: str) -> int | None:

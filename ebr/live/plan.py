@@ -10,13 +10,13 @@ import pandas as pd
 from ebr.algorithms.game import IN_UNIT, check_places
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.live.affordable import KNOWN, LARGEST, Planned, affordable, check_budget, pulls_so_far
+from ebr.live.affordable import KNOWN, LARGEST, Planned, affordable, check_budget, guarded, pulls_so_far
 from ebr.live.plots import draw_plan
 from ebr.live.scale import width_of
 from ebr.simulation.simulate import simulate
 from ebr.theory import top_k
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
-from ebr.validation import one_of, positive, whole
+from ebr.validation import one_of, whole
 
 if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal needs no picture
     from matplotlib.axes import Axes
@@ -95,11 +95,22 @@ class Plan:
             parts[0] += f"\nends early if no arm can be better than the control by {self.width * a.margin:g}"
         for title, table in self._tables().items():
             parts.append(f"{title}\n{table.reset_index().to_string(index=False)}")
-        return "\n\n".join(parts)
+        return "\n\n".join([*parts, "\n".join(self._explained())])
 
     def _repr_html_(self) -> str:
         verdict = "" if self.budget is None else f"<p>{self._verdict()}</p>"
-        return verdict + "".join(table.to_html() for table in self._tables().values())
+        explained = "".join(f"<p>{line}</p>" for line in self._explained())
+        return verdict + "".join(table.to_html() for table in self._tables().values()) + explained
+
+    def _explained(self) -> list[str]:
+        """Worst case, typical and hardest, told apart."""
+        hard = min(2 * self.algorithm.epsilon, 0.5)
+        return [
+            "Worst case: the most pulls that there can be, proved, not simulated.",
+            f"Typical: the mean of {RUNS} simulated experiments; the others are {hard:.3g} worse (hard), 0.5"
+            " (easy), or",
+            "spread in between. The hardest of a grid of truths: operating characteristics.",
+        ]
 
     def _verdict(self) -> str:
         """What the budget buys, or whether it is enough."""
@@ -202,16 +213,8 @@ def plan(
         check_budget(budget, n_arms, race.deadline)
     if budget is not None and bought is not None:
         race = affordable(race, bought, n_arms, budget)
-    if control or margin is not None:
-        race = _with_control(race, n_arms - 1 if control else None, margin, width)
+    race = guarded(race, n_arms - 1 if control else None, margin, width)
     return replace(_made(race, n_arms, width), budget=budget, bought=bought, width=width)
-
-
-def _with_control(race: Planned, control: int | None, margin: float | None, width: float) -> Planned:
-    if not isinstance(race, SharpElasticBatchRacing):
-        raise ValueError("algorithm must be 'sharp' where there is a control, got 'pausing'")
-    inside = None if margin is None else positive("margin", margin) / width
-    return replace(race, control=control, margin=inside)
 
 
 def _made(race: Planned, n_arms: int, width: float) -> Plan:

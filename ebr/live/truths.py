@@ -43,14 +43,17 @@ def default_truths(algorithm: Algorithm, n_arms: int, rewards: str) -> list[Trut
 
     The best mean is 0.1, 0.5 and 0.9 for rewards in [0, 1], as far as there is room below it; for others 0.5,
     as only differences matter. The best come last: whoever breaks ties by the arms' order breaks them
-    against the best.
+    against the best. A control is never among them, unless all tie.
     """
-    k, epsilon = parameters_of(algorithm).get("k", 1), algorithm.epsilon
+    parameters, epsilon = parameters_of(algorithm), algorithm.epsilon
+    k, control = parameters.get("k", 1), parameters.get("control")
     check_places(k, whole("n_arms", n_arms, 2))
     truths = []
     for best in LEVELS if rewards in IN_UNIT else (FAR,):
         for name, gaps in _shapes(epsilon, n_arms - k, min(best, FAR)).items():
             means = best - np.concatenate([gaps, np.zeros(k)])
+            if control is not None and control >= n_arms - k:
+                means[[control, n_arms - k - 1]] = means[[n_arms - k - 1, control]]
             truths.append(Truth(name, best, _problem(means, rewards, algorithm.sigma)))
     return truths
 

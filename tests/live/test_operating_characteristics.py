@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -9,10 +10,11 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.transforms import Bbox
-from oracles import sharp_race
+from oracles import Bare, sharp_race
 from scipy.stats import binom, binomtest
 
 import ebr
+from ebr.live.cli import main
 from ebr.live.truths import default_truths
 
 SHARP = ebr.SharpElasticBatchRacing(6, 0.05, 0.05)
@@ -152,6 +154,28 @@ def test_the_k_best_tie_and_the_others_are_worse():
     assert (got.table.loc[got.table["truth"] == "others 0.5 worse", "right"] == 1).all()
 
 
+@dataclass(frozen=True)
+class Conservative(Bare):
+    """An algorithm of one's own that pulls each arm once and recommends the control."""
+
+    control: int
+    margin: float
+
+    def play(self, n_arms, replicates=1, **_):
+        yield np.ones((replicates, n_arms), dtype=int)
+        return np.full(replicates, self.control)
+
+
+def test_a_control_is_right_where_no_arm_is_better_by_the_margin_and_is_not_the_best():
+    race = Conservative(control=2, margin=0.3)
+    grid = {(truth.name, truth.best): truth for truth in default_truths(race, 3, "bounded")}
+    assert grid["others 0.2 worse", 0.9].problem.means.round(9).tolist() == [0.7, 0.9, 0.7]
+    assert grid["one 0.1 worse, rest far", 0.9].problem.means.round(9).tolist() == [0.4, 0.9, 0.8]
+    truths = {"tie": [0.5, 0.5, 0.5], "near": [0.7, 0.1, 0.5], "far": [0.8, 0.1, 0.5]}
+    table = ebr.operating_characteristics(race, truths, runs=3).table
+    assert table["right"].tolist() == [1, 1, 0]  # worse by 0.2, more than ε, and by 0.3
+
+
 @pytest.mark.parametrize(
     "race",
     [
@@ -187,6 +211,12 @@ def test_worst_case_and_hardest_are_told_apart(usual):
     assert f"most pulls: all tie, best 0.5: {table['pulls'].max():,.0f}" in said
     assert max(map(len, said.splitlines())) <= 120
     assert "300 simulated races" in said
+
+
+def test_in_a_page_names_of_truths_are_names():
+    page = ebr.operating_characteristics(SHARP, {"<b>bold</b>": [0.9, 0.1]}, runs=2)._repr_html_()
+    assert page.count("&lt;b&gt;bold&lt;/b&gt;") == 3  # in the table, and twice the hardest
+    assert "<b>" not in page
 
 
 def test_the_table_is_exported_whole(usual, tmp_path):
@@ -259,3 +289,34 @@ def test_other_wrong_arguments_are_named():
         ebr.operating_characteristics(ebr.plan(3, 1, 0.3), {"a": [0.5, 0.4]})
     with pytest.raises(ValueError, match="k must lie in 1 … 2, below the number of arms, got 4"):
         ebr.operating_characteristics(ebr.SharpElasticBatchRacing(2, 0.1, 0.1, k=4), 3)
+
+
+WORDS = ["characteristics", "--arms", "3", "--deadline", "2", "--epsilon", "0.1"]
+
+
+def test_a_terminal_prints_and_keeps_the_same(tmp_path, capsys):
+    kept, drawn = tmp_path / "table.csv", tmp_path / "picture.svg"
+    assert main([*WORDS, "--runs", "20", "--seed", "3", "--csv", str(kept), "--picture", str(drawn)]) == 0
+    wanted = ebr.operating_characteristics(ebr.plan(3, 2, 0.1), runs=20, seed=3)
+    assert capsys.readouterr() == (f"{wanted}\n", "")
+    pd.testing.assert_frame_equal(pd.read_csv(kept), wanted.table)
+    assert "pulls of all arms" in drawn.read_text()
+    own = ["--truth", "0.9", "0.8", "0.3", "--truth", "0.5", "0.5", "0.5", "--rewards", "Bernoulli"]
+    assert main([*WORDS, "--algorithm", "pausing", *own]) == 0
+    plan = ebr.plan(3, 2, 0.1, rewards="Bernoulli", algorithm="pausing")
+    wanted = ebr.operating_characteristics(plan, [[0.9, 0.8, 0.3], [0.5, 0.5, 0.5]])
+    assert capsys.readouterr().out == f"{wanted}\n"
+    assert "0.9, 0.8, 0.3" in str(wanted)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--truth", "0.9", "0.8"], "truth '0.9, 0.8' must have a mean for each of 3 arms, got 2"),
+        (["--truth", "0.9", "0.8", "1.3"], "truth '0.9, 0.8, 1.3': means must lie in [0, 1], got 1.3"),
+        (["--runs", "0"], "runs must be an integer of at least 1, got 0"),
+    ],
+)
+def test_a_terminal_refuses_a_wrong_truth_in_a_line(words, says, capsys):
+    assert main([*WORDS, *words]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {says}")

@@ -211,7 +211,7 @@ def test_an_interrupt_is_one_line_and_says_where_to_look(monkeypatch, capsys):
     assert capsys.readouterr() == ("", says)
     assert journal() == ["start", "ask", "tell"]
     with monkeypatch.context() as patch:
-        patch.setattr("ebr.live.plan.plan", lambda **_: interrupted())
+        patch.setattr(ebr, "plan", lambda **_: interrupted())
         assert main(["plan", "--arms", "2", "--deadline", "1", "--epsilon", "0.5"]) == 130
     assert capsys.readouterr() == ("", "interrupted\n")
 

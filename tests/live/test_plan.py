@@ -254,6 +254,15 @@ def test_a_printed_plan_fits_a_terminal_and_has_every_number(case):
     assert len(repr(plan)) < 250  # the tables are for print
 
 
+def test_a_plan_tells_worst_case_typical_and_hardest_apart(example):
+    for shown in (str(example), example._repr_html_()):
+        said = " ".join(re.sub("<[^>]+>", " ", shown).split())
+        assert "Worst case: the most pulls that there can be, proved, not simulated." in said
+        assert "mean of 200 simulated experiments; the others are 0.1 worse (hard), 0.5 (easy)" in said
+        assert "The hardest of a grid of truths: operating characteristics." in said
+    assert "the others are 0.5 worse (hard)" in " ".join(str(ebr.plan(2, 1, 0.3)).split())
+
+
 def test_in_a_notebook_a_plan_is_three_tables(example):
     page = example._repr_html_()
     assert page.count("<table") == page.count("</table>") == 3

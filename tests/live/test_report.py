@@ -13,6 +13,7 @@ from scipy.stats import beta, norm
 
 import ebr
 from ebr.live.arm_intervals import intervals_of
+from ebr.live.cli import main
 from ebr.live.journal import Journal
 from ebr.live.race import Race
 from ebr.live.report import report_of
@@ -271,3 +272,23 @@ def test_an_algorithm_of_ones_own_is_reported_without_what_is_not_known(path, un
     assert "recommended: no arm" in str(report)
     assert "not one of ebr's own" in str(report)
     assert "it recommends no arm" in str(report)
+
+
+@pytest.mark.parametrize("words", [[], ["--format", "text"]])
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_terminal_prints_the_report(words, finished, path, unflushed, capsys):
+    race = raced(SHARP, ["A", "B"], path, rounds=9 if finished else 0)
+    before = path.read_bytes()
+    assert main(["report", str(path), *words]) == 0
+    assert capsys.readouterr().out == f"{race.report()}\n"
+    assert path.read_bytes() == before
+
+
+def test_a_terminal_prints_markdown_and_a_page_while_another_process_writes(path, unflushed, capsys):
+    with Race(SHARP, ["A", "B"], path) as race:
+        race.ask()
+        for form, wanted in (("markdown", race.report().markdown()), ("html", race.report().html())):
+            assert main(["report", str(path), "--format", form]) == 0
+            assert capsys.readouterr().out == f"{wanted}\n"
+    assert main(["report", str(path.with_name("none"))]) == 2
+    assert "there is no journal" in capsys.readouterr().err
