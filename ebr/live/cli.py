@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import ebr
-from ebr.live import options as of_command
+from ebr.live.options import journal, of_characteristics, of_plan, of_report, of_start, of_tell
 from ebr.live.output import asking, complain, replace_letters, shell_line, standing, written
 
 if TYPE_CHECKING:  # what a command needs is loaded by the command: help and refusals come at once
@@ -165,8 +165,8 @@ def characteristics(options: argparse.Namespace) -> Said:
 
 def _planned(options: argparse.Namespace) -> "Plan":
     names = ("n_arms", "deadline", "epsilon", "delta", "sigma", "rewards", "algorithm", "k", "budget")
-    more = ("support", "control", "margin")  # which not every command that plans has
-    return ebr.plan(**{name: getattr(options, name) for name in (*names, *more) if name in options})
+    more = {"support": tuple(options.support), "control": options.control, "margin": options.margin}
+    return ebr.plan(**{name: getattr(options, name) for name in names}, **more)
 
 
 def plan(options: argparse.Namespace) -> Said:
@@ -195,11 +195,11 @@ def _parser() -> Parser:
 
 # Every command, and what adds its options to its parser.
 OPTIONS: dict[Callable[[argparse.Namespace], Said], Callable[[argparse.ArgumentParser], None]] = {
-    start: of_command.of_start,
-    ask: of_command.journal,
-    tell: of_command.of_tell,
-    status: of_command.journal,
-    plan: of_command.of_plan,
-    characteristics: of_command.of_characteristics,
-    report: of_command.of_report,
+    start: of_start,
+    ask: journal,
+    tell: of_tell,
+    status: journal,
+    plan: of_plan,
+    characteristics: of_characteristics,
+    report: of_report,
 }

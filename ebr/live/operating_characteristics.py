@@ -48,6 +48,8 @@ class OperatingCharacteristics:
     worst_case
         The most pulls that there can be, proved, not simulated; None for an algorithm of which that is not
         known here.
+    width
+        Of the rewards' support: means and gaps are parts of it.
     hardest
         Two rows of the table: the truth with the most expected pulls, and the one with the least
         probability of a right choice. Of this grid: there may be harder ones beside it.
@@ -58,6 +60,7 @@ class OperatingCharacteristics:
     runs: int
     table: pd.DataFrame = field(repr=False)
     worst_case: int | None = None
+    width: float = 1.0
 
     @property
     def hardest(self) -> pd.DataFrame:
@@ -68,6 +71,8 @@ class OperatingCharacteristics:
     def __str__(self) -> str:
         """The table and what is hardest."""
         title = f"{self.n_arms} arms, {self.runs:,} simulated races on each truth\n{self.algorithm!r}"
+        if self.width != 1:
+            title += f"\nmeans and gaps are parts of the support's width, {self.width:g}"
         return "\n\n".join([title, _shown(self.table).to_string(index=False), "\n".join(self._extremes())])
 
     def _repr_html_(self) -> str:
@@ -113,7 +118,8 @@ def operating_characteristics(
         A plan, or an algorithm.
     truths
         How many arms, for the usual grid of truths; or truths of one's own: lists of means, in a list or by
-        their names. By default the usual grid for the plan's arms.
+        their names. By default the usual grid for the plan's arms. Where the plan's support is not [0, 1]
+        means are parts of it: 0 its worst end, 1 its best.
     rewards
         What is known of the rewards; by default what the algorithm assumes, else "bounded", as in `Race`.
         Those in [0, 1] are simulated by coins, the noisiest of them; others by normal ones with σ.
@@ -144,7 +150,9 @@ def operating_characteristics(
     bar = tqdm(grid, unit="truth", leave=False, disable=None)  # on a terminal alone
     table = pd.DataFrame([_row(algorithm, truth, runs, seed) for truth in bar])
     n_arms = grid[0].problem.n_arms
-    return OperatingCharacteristics(algorithm, n_arms, runs, table, _worst_case(algorithm, n_arms, known))
+    width = design.width if isinstance(design, Plan) else 1.0
+    most = _worst_case(algorithm, n_arms, known)
+    return OperatingCharacteristics(algorithm, n_arms, runs, table, most, width)
 
 
 def _row(algorithm: Algorithm, truth: Truth, runs: int, seed: int) -> dict[str, str | float]:

@@ -1,4 +1,4 @@
-"""The options of every command of `python -m ebr`."""
+"""The options of each command of the command line."""
 
 import argparse
 
@@ -10,7 +10,7 @@ KINDS = ("sharp", "pausing")  # the algorithms that are told what is known of th
 
 
 def journal(command: argparse.ArgumentParser) -> None:
-    """Which race it is of."""
+    """Of a command that needs no more than the journal."""
     command.add_argument("journal", help="the race's file, for instance trial.jsonl")
 
 
@@ -31,7 +31,7 @@ def _guarantee(command: argparse.ArgumentParser, needed: bool) -> None:
 
 
 def of_start(command: argparse.ArgumentParser) -> None:
-    """Who races, for what, by which rules."""
+    """Of a race's start."""
     # The journal first: behind the arms it would be taken for one of them.
     command.usage = "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON [option ...]"
     journal(command)
@@ -63,7 +63,7 @@ def _support(command: "argparse.ArgumentParser | argparse._MutuallyExclusiveGrou
 
 
 def of_tell(command: argparse.ArgumentParser) -> None:
-    """The rewards, or where they are."""
+    """Of a round's rewards."""
     journal(command)
     command.add_argument("rewards", nargs="*", metavar="ARM=SUM/COUNT", help="for instance A=67/120")
     command.add_argument("--round", type=int, metavar="N", help="whose they are: refused if it is another's")
@@ -73,41 +73,41 @@ def of_tell(command: argparse.ArgumentParser) -> None:
     command.add_argument("--missing", metavar="WHY", help=fewer)
 
 
-def of_report(command: argparse.ArgumentParser) -> None:
-    """How it is written."""
-    journal(command)
-    command.add_argument("--format", choices=("text", "markdown", "html"), default="text", help="(text)")
-
-
 def _design(command: argparse.ArgumentParser) -> None:
+    """What is planned."""
     command.add_argument("--arms", dest="n_arms", type=int, required=True, metavar="N", help="how many")
     _guarantee(command, needed=False)
     buys = "pulls of all arms at most: find the epsilon that they buy, or with --epsilon alone the delta"
     command.add_argument("--budget", type=int, metavar="B", help=buys)
     _rules(command)
     command.add_argument("--algorithm", choices=KINDS, default="sharp", help="(sharp)")
-
-
-def of_plan(command: argparse.ArgumentParser) -> None:
-    """What is planned."""
-    _design(command)
     command.add_argument(
         "--control", action="store_true", help="one arm is a control: end early if none is better"
     )
     _margin(command)
     _support(command)
-    command.add_argument(
-        "--picture", metavar="FILE", help="draw there what one more round buys (png, svg, pdf)"
-    )
+
+
+def of_plan(command: argparse.ArgumentParser) -> None:
+    """Of a plan."""
+    _design(command)
+    drawn = "draw there what one more round buys (png, svg, pdf)"
+    command.add_argument("--picture", metavar="FILE", help=drawn)
 
 
 def of_characteristics(command: argparse.ArgumentParser) -> None:
-    """What is planned, and on which truths it is tried."""
+    """Of operating characteristics: a plan's, and how it is tried."""
     _design(command)
     add = command.add_argument
-    own = "means that the arms may have, one each; may be repeated (a grid of them)"
+    own = "means that the arms may have, one each, as parts of the support; may be repeated (a grid of them)"
     add("--truth", dest="truths", nargs="+", type=float, action="append", metavar="MEAN", help=own)
     add("--runs", type=int, default=1000, help="races simulated on each truth (1000)")
     add("--seed", type=int, default=0, help="of the simulation (0)")
     add("--csv", metavar="FILE", help="write the table there")
     add("--picture", metavar="FILE", help="draw it there (png, svg, pdf)")
+
+
+def of_report(command: argparse.ArgumentParser) -> None:
+    """Of a race's report."""
+    journal(command)
+    command.add_argument("--format", choices=("text", "markdown", "html"), default="text", help="(text)")

@@ -104,11 +104,11 @@ class Plan:
 
     def _explained(self) -> list[str]:
         """Worst case, typical and hardest, told apart."""
-        hard = min(2 * self.algorithm.epsilon, 0.5)
+        hard, easy = min(2 * self.algorithm.epsilon, 0.5) * self.width, 0.5 * self.width
+        others = f"the others are {hard:.3g} worse (hard), {easy:.3g} (easy), or"
         return [
             "Worst case: the most pulls that there can be, proved, not simulated.",
-            f"Typical: the mean of {RUNS} simulated experiments; the others are {hard:.3g} worse (hard), 0.5"
-            " (easy), or",
+            f"Typical: the mean of {RUNS} simulated experiments; {others}",
             "spread in between. The hardest of a grid of truths: operating characteristics.",
         ]
 

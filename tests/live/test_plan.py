@@ -260,7 +260,8 @@ def test_a_plan_tells_worst_case_typical_and_hardest_apart(example):
         assert "Worst case: the most pulls that there can be, proved, not simulated." in said
         assert "mean of 200 simulated experiments; the others are 0.1 worse (hard), 0.5 (easy)" in said
         assert "The hardest of a grid of truths: operating characteristics." in said
-    assert "the others are 0.5 worse (hard)" in " ".join(str(ebr.plan(2, 1, 0.3)).split())
+    assert "the others are 0.5 worse (hard)" in str(ebr.plan(2, 1, 0.3))
+    assert "the others are 20 worse (hard), 25 (easy)" in str(ebr.plan(2, 1, 10, support=(20, 70)))
 
 
 def test_in_a_notebook_a_plan_is_three_tables(example):
