@@ -1,12 +1,13 @@
-"""What a budget of pulls buys: the smallest ε, or δ, of a race that never needs more."""
+"""The race that is planned: the smallest ε, or δ, that a budget of pulls buys; with a control or without."""
 
 from bisect import bisect_left
 from dataclasses import replace
 
+from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.live.typical import Planned, pulls_so_far
-from ebr.validation import shown, whole
+from ebr.validation import positive, shown, whole
 
-__all__ = ["LARGEST", "affordable", "check_budget"]
+__all__ = ["LARGEST", "affordable", "check_budget", "guarded"]
 
 LARGEST = 0.999  # ε or δ that a budget may buy
 DECADES = 9  # of ε or δ below 1 among which is sought what a budget buys
@@ -47,3 +48,13 @@ def affordable(race: Planned, bought: str, n_arms: int, budget: int) -> Planned:
     # The last is the decade before's first, which fits; or 1, for which LARGEST before it fits.
     values = [float(f"{digits}e-{decade + 2}") for digits in range(100, 1001)]
     return at(values[bisect_left(values, True, key=fits)])
+
+
+def guarded(race: Planned, control: int | None, margin: float | None, width: float) -> Planned:
+    """The race with a control, if there is one; the margin is in units of which `width` are 1 inside."""
+    if control is None and margin is None:
+        return race
+    if not isinstance(race, SharpElasticBatchRacing):
+        raise ValueError("algorithm must be 'sharp' where there is a control, got 'pausing'")
+    inside = None if margin is None else positive("margin", margin) / width
+    return replace(race, control=control, margin=inside)

@@ -9,12 +9,12 @@ import pandas as pd
 from ebr.algorithms.game import check_places
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.live.affordable import LARGEST, affordable, check_budget
+from ebr.live.affordable import LARGEST, affordable, check_budget, guarded
 from ebr.live.plots import draw_plan
 from ebr.live.scale import width_of
 from ebr.live.typical import KNOWN, RUNS, Planned, places, problems, pulls_so_far, runs_for, typical
 from ebr.theory import top_k
-from ebr.validation import one_of, positive, several
+from ebr.validation import one_of, several
 
 if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal needs no picture
     from matplotlib.axes import Axes
@@ -219,16 +219,8 @@ def plan(
         check_budget(budget, n_arms, race.deadline)
     if budget is not None and bought is not None:
         race = affordable(race, bought, n_arms, budget)
-    if control or margin is not None:
-        race = _with_control(race, n_arms - 1 if control else None, margin, width)
+    race = guarded(race, n_arms - 1 if control else None, margin, width)
     return replace(_made(race, n_arms, width), budget=budget, bought=bought, width=width)
-
-
-def _with_control(race: Planned, control: int | None, margin: float | None, width: float) -> Planned:
-    if not isinstance(race, SharpElasticBatchRacing):
-        raise ValueError("algorithm must be 'sharp' where there is a control, got 'pausing'")
-    inside = None if margin is None else positive("margin", margin) / width
-    return replace(race, control=control, margin=inside)
 
 
 def _made(race: Planned, n_arms: int, width: float) -> Plan:

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 if TYPE_CHECKING:  # both are slow to import, and a race in a terminal needs no picture
     import pandas as pd
     from matplotlib.axes import Axes
@@ -131,6 +129,7 @@ def draw_characteristics(table: "pd.DataFrame", delta: float | None, worst_case:
         How often the choice may be wrong, and the most pulls that there can be, if that is known.
     """
     import matplotlib.pyplot as plt
+    import numpy as np
 
     names = list(dict.fromkeys(table["truth"]))
     levels = list(dict.fromkeys(table["best"])) if table["truth"].duplicated().any() else [None]
