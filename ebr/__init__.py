@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used,
     from ebr.algorithms.sequential import SequentialRacing
     from ebr.algorithms.sharp import SharpElasticBatchRacing
     from ebr.live.journal import JournalError
+    from ebr.live.operating_characteristics import operating_characteristics
     from ebr.live.plan import plan
     from ebr.live.race import Race
     from ebr.simulation.simulate import simulate, trace
@@ -46,6 +47,7 @@ __all__ = [
     "SuccessiveRejects",
     "minimax_overpull",
     "minimax_schedule",
+    "operating_characteristics",
     "overpull",
     "plan",
     "setup_1",
@@ -66,6 +68,7 @@ _HOMES = {
     "ebr.algorithms.sequential": "SequentialRacing",
     "ebr.algorithms.sharp": "SharpElasticBatchRacing",
     "ebr.live.journal": "JournalError",
+    "ebr.live.operating_characteristics": "operating_characteristics",
     "ebr.live.plan": "plan",
     "ebr.live.race": "Race",
     "ebr.simulation.simulate": "simulate, trace",

@@ -37,7 +37,9 @@ def test_importing_the_package_loads_nothing_slow():
     assert not modules & {*SLOW, "numpy", "scipy"}
 
 
-@pytest.mark.parametrize("command", ["", "start", "ask", "tell", "status", "plan"])
+@pytest.mark.parametrize(
+    "command", ["", "start", "ask", "tell", "status", "plan", "characteristics", "report"]
+)
 def test_help_loads_not_even_numpy(command):
     modules = command_line(*command.split(), "--help")
     assert "ebr.live.cli" in modules

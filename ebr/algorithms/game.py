@@ -29,7 +29,8 @@ __all__ = [
 ]
 
 MOST_CELLS = 2**25  # replicates × arms that are played side by side: 256 MB a table
-UNSAID = {"k": 1, "looks": "joint"}  # parameters that algorithms did not have from the first
+# Parameters that algorithms did not have from the first.
+UNSAID = {"k": 1, "looks": "joint", "control": None, "margin": None}
 Known = str | None  # of the rewards, one of REWARDS; None, where nothing is said, is the last
 Lots = np.random.Generator | None
 
@@ -133,7 +134,7 @@ def check_places(k: int, n_arms: int) -> None:
 
 
 def spelled(algorithm: Any) -> str:
-    """The repr of a dataclass that has learned to find the k best, or looks; the defaults go without saying.
+    """The repr of a dataclass that has learned more since, as to find the k best; defaults go without saying.
 
     Simulations are seeded by it: what was raced before there was a k is still the same race.
     """

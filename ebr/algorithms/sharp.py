@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ebr.algorithms.futility import check_control_among, checked_control, futile
 from ebr.algorithms.game import (
     IN_UNIT,
     REWARDS,
@@ -59,9 +60,18 @@ class SharpElasticBatchRacing:
     looks
         How the rounds of Gaussian rewards are taken together: by their "joint" law, or by a "union" over
         them and the pairs, L_t = z²/2 with the normal quantile z at (n−1)/δ_t, as journals of before have it.
+    control, margin
+        The number of an arm, the control, and how much better another must be to be wanted: at least ε, and ε
+        if left out. The race ends early, and recommends the control, when no arm can be better than it by
+        the margin. Only for k = 1.
 
     Notes
     -----
+    *Futility.* With probability 1 − δ no test of the best arm against any other errs in any round, and the
+    same tests decide whether the control is within the margin of the best; so no δ is added. With this
+    probability: if the control is recommended, no arm is better than it by the margin; if another arm is, it
+    is within ε of the best. Where the control is dropped, the race goes on without it.
+
     *The k best.* With k′ places still open, an arm is dropped if it is more than the width behind the k′-th
     of the undecided ones, and accepted if it is more than the width ahead of the next, the (k′+1)-th; the
     race ends when these two are more than the width less ε apart. An accepted arm is pulled no more.
@@ -86,6 +96,8 @@ class SharpElasticBatchRacing:
     split: str = "late"
     k: int = 1
     looks: str = "joint"
+    control: int | None = None
+    margin: float | None = None
     one_pull_a_round: ClassVar[bool] = False
     __repr__ = spelled
 
@@ -100,6 +112,8 @@ class SharpElasticBatchRacing:
             one_of("rewards", self.rewards, REWARDS)
         if self.rewards in IN_UNIT and self.sigma < 0.5:
             raise ValueError(f"sigma must be at least 0.5 for {self.rewards} rewards, got {self.sigma}")
+        control, margin = checked_control(self.control, self.margin, self.epsilon, self.k)
+        vars(self).update(control=control, margin=margin)
 
     def widths(self) -> FloatArray:
         """w_t = w_0 (ε/w_0)^{t/T}, from nearly w_0 down to ε; ε throughout where w_0 is no larger."""
@@ -191,14 +205,19 @@ class SharpElasticBatchRacing:
         n_arms, replicates = entered(n_arms, replicates, rewards)
         check_known(self.rewards, rewards)
         check_places(self.k, n_arms)
-        log_terms = self.log_terms(n_arms, rewards)
+        check_control_among(self.control, n_arms)
+        targets, log_terms = self.pulls_by_round(n_arms, rewards), self.log_terms(n_arms, rewards)
         survivors = Survivors(n_arms, replicates, self.k)
         pulled = 0
-        for target, log_term in zip(self.pulls_by_round(n_arms, rewards), log_terms, strict=True):
+        for t, (target, log_term) in enumerate(zip(targets, log_terms, strict=True), start=1):
             if target == pulled:  # nothing to ask for, and no new reward to decide anything
                 continue
             survivors.add((yield survivors.pulls(target - pulled)))
             pulled = int(target)
+            if self.control is not None:
+                last = log_terms[-1] if pulled == targets[-1] else None
+                terms = (log_term if t < self.deadline else None, last)
+                survivors.settle(self.control, self.futile(survivors, pulled, terms, rewards))
             # The k-th of them, and the next.
             leader, runner_up = survivors.first / pulled, survivors.second() / pulled
             # A lone survivor, whose runner-up is −∞ behind, is certified too.
@@ -229,6 +248,23 @@ class SharpElasticBatchRacing:
             behind = pair_divergence(leader, runner_up, self.epsilon) > log_term / pulled
             return np.isinf(runner_up) | behind
         return np.asarray(leader - runner_up > self.width(pulled, log_term) - self.epsilon)
+
+    def futile(
+        self, survivors: Survivors, pulled: int, log_terms: tuple[float | None, float | None], told: Known
+    ) -> BoolArray:
+        """Whether no survivor can be better than the control by the margin.
+
+        By the test of this round, with L_t, if it is not the last; and, where there are b_T pulls, by the
+        last round's, with L_T, which for rewards in [0, 1] is Hoeffding's.
+        """
+        assert self.control is not None
+        assert self.margin is not None
+        early, last = log_terms
+        control, others = survivors.against(self.control)
+        ratio = early / pulled if early is not None and self.model(told) == "bounded" else None
+        terms = [term for term in (early if ratio is None else None, last) if term is not None]
+        width = float(self.width(pulled, min(terms))) if terms else None
+        return futile((control / pulled, others / pulled), self.margin, ratio, width)
 
     def model(self, told: str | None) -> str:
         """The rewards' model: the caller's, else the problem's, else the weakest.

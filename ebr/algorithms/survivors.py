@@ -72,6 +72,13 @@ class Survivors:
         """The largest sum of a survivor; −∞ where there is none."""
         return np.asarray(np.where(self._alive, self._sums, -np.inf).max(axis=0))
 
+    def against(self, arm: int) -> tuple[FloatArray, FloatArray]:
+        """An arm's sum, −∞ if it is dropped, and the largest of all other survivors'; for k = 1."""
+        own = self._arms == arm
+        lowest = np.full((1, len(self._replicates)), -np.inf)
+        one, others = (np.concatenate([lowest, self._sums[rows]]).max(axis=0) for rows in (own, ~own))
+        return one, others
+
     def last(self) -> FloatArray:
         """The smallest sum of a survivor, which the leader's is where there is no other."""
         lowest = np.where(self._alive, self._sums, np.inf).min(axis=0)
@@ -88,6 +95,12 @@ class Survivors:
         accepted = (self._sums > self._second + reach) & self.running
         self._alive &= ~accepted
         np.putmask(self._sums, accepted, np.inf)
+
+    def settle(self, arm: int, settled: BoolArray) -> None:
+        """End some replicates with this arm; for k = 1."""
+        ending = self.running & settled
+        self.leader[ending] = arm
+        self.running[ending] = False
 
     def size(self) -> IntArray:
         """How many arms survive in each replicate that runs."""

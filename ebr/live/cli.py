@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import ebr
+from ebr.live.options import journal, of_characteristics, of_plan, of_report, of_start, of_tell
 from ebr.live.output import asking, complain, replace_letters, shell_line, standing, written
-from ebr.models import REWARDS
 
 if TYPE_CHECKING:  # what a command needs is loaded by the command: help and refusals come at once
-    from ebr.algorithms.game import Algorithm
+    from ebr.live.plan import Plan
 
 EXAMPLE = """\
 an experiment, from its start to its end:
@@ -19,11 +19,11 @@ an experiment, from its start to its end:
   python -m ebr ask trial.jsonl                            how often to try each arm in this round
   python -m ebr tell --round=1 trial.jsonl A=67/120 B=...  successes (or the sum of rewards) / number
   python -m ebr status trial.jsonl                         where it stands; then ask again
+  python -m ebr report trial.jsonl --format markdown       for a protocol or a paper
 
 exit status: 0 done, 2 refused, 3 done but the output could not be written, 130 interrupted"""
 
 
-KINDS = ("sharp", "pausing")  # the algorithms that are told what is known of the rewards
 REFUSED, UNSAID, INTERRUPTED = 2, 3, 130  # exit statuses
 Said = Callable[[], str]  # what a command says once it is done
 
@@ -110,25 +110,10 @@ def _look(options: argparse.Namespace, words: str) -> str:
 
 def start(options: argparse.Namespace) -> Said:
     """Begin a race, or find that the same one has begun already."""
-    support = None if options.unbounded else tuple(options.support)
-    with ebr.Race(
-        _algorithm(options), options.arms, options.journal, support, rounding=options.rounding
-    ) as race:
+    from ebr.live.starting import started
+
+    with started(options) as race:
         return lambda: standing(race, options.journal)
-
-
-def _algorithm(options: argparse.Namespace) -> "Algorithm":
-    """What is to be raced, by what --algorithm says."""
-    rules = {name: getattr(options, name) for name in ("deadline", "epsilon", "delta", "sigma")}
-    if options.algorithm == "pausing":
-        if options.k != 1:
-            raise ValueError(f"k must be 1 for --algorithm pausing, got {options.k}")
-        return ebr.PausingElasticBatchRacing(**rules, rewards=options.rewards)
-    if options.algorithm == "sharp":
-        return ebr.SharpElasticBatchRacing(**rules, k=options.k, rewards=options.rewards)
-    if options.rewards:
-        raise ValueError("--rewards is for --algorithm sharp and pausing alone")
-    return ebr.ElasticBatchRacing(**rules, k=options.k)
 
 
 def ask(options: argparse.Namespace) -> Said:
@@ -140,13 +125,16 @@ def ask(options: argparse.Namespace) -> Said:
 
 def tell(options: argparse.Namespace) -> Said:
     """Take in a round's rewards."""
+    from ebr.live.blocks import blocks_from_file
     from ebr.live.rewards import from_file, from_words
 
-    if bool(options.rewards) == bool(options.file):
-        raise ValueError("give either ARM=SUM/COUNT for each arm or --file")
-    rewards = from_file(options.file) if options.file else from_words(options.rewards)
+    readers = {"rewards": from_words, "file": from_file, "blocks": blocks_from_file}
+    given = [name for name in readers if getattr(options, name)]
+    if len(given) != 1:
+        raise ValueError("give either ARM=SUM/COUNT for each arm or --file or --blocks")
+    rewards: Any = readers[given[0]](getattr(options, given[0]))
     with ebr.Race.open(options.journal) as race:
-        race.tell(rewards, options.round)
+        race.tell(rewards, options.round, options.missing)
         return lambda: standing(race, options.journal)
 
 
@@ -156,10 +144,34 @@ def status(options: argparse.Namespace) -> Said:
         return lambda: standing(race, options.journal)
 
 
+def report(options: argparse.Namespace) -> Said:
+    """Sum up a race for a protocol or a paper; this changes nothing."""
+    with ebr.Race.open(options.journal, readonly=True) as race:
+        made = race.report()
+    return {"text": made.__str__, "markdown": made.markdown, "html": made.html}[options.format]
+
+
+def characteristics(options: argparse.Namespace) -> Said:
+    """Say how a race would fare, whatever the truth may be: operating characteristics, simulated."""
+    made = ebr.operating_characteristics(
+        _planned(options), options.truths, runs=options.runs, seed=options.seed
+    )
+    if options.csv:
+        made.to_csv(options.csv)
+    if options.picture:
+        made.plot().savefig(options.picture, bbox_inches="tight")
+    return lambda: str(made)
+
+
+def _planned(options: argparse.Namespace) -> "Plan":
+    names = ("n_arms", "deadline", "epsilon", "delta", "sigma", "rewards", "algorithm", "k", "budget")
+    more = {"support": tuple(options.support), "control": options.control, "margin": options.margin}
+    return ebr.plan(**{name: getattr(options, name) for name in names}, **more)
+
+
 def plan(options: argparse.Namespace) -> Said:
     """Say what a race would cost, or what a budget buys."""
-    names = ("n_arms", "deadline", "epsilon", "delta", "sigma", "rewards", "algorithm", "k", "budget")
-    made = ebr.plan(**{name: getattr(options, name) for name in names})
+    made = _planned(options)
     if options.picture:
         made.plot().savefig(options.picture, bbox_inches="tight")
     return lambda: str(made)
@@ -181,69 +193,13 @@ def _parser() -> Parser:
     return parser
 
 
-def _journal(command: argparse.ArgumentParser) -> None:
-    command.add_argument("journal", help="the race's file, for instance trial.jsonl")
-
-
-def _rules(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument
-    add("--deadline", type=int, required=True, help="rounds at most")
-    add("--sigma", type=float, default=0.5, help="rewards are sigma-sub-Gaussian (0.5)")
-    add("--rewards", choices=REWARDS, help="what is known of them (bounded, if support says so)")
-    add("--k", type=int, default=1, help="how many arms to find, the k best (1)")
-
-
-def _guarantee(command: argparse.ArgumentParser, needed: bool) -> None:
-    """ε and δ; where they are not needed a budget may buy one of them."""
-    add = command.add_argument
-    add("--epsilon", type=float, required=needed, help="how far from the best is good enough")
-    default = 0.05 if needed else None
-    add("--delta", type=float, default=default, help="how likely a failure may be (0.05)")
-
-
-def _of_start(command: argparse.ArgumentParser) -> None:
-    # The journal first: behind the arms it would be taken for one of them.
-    command.usage = "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON [option ...]"
-    _journal(command)
-    names = "their names; --arms=-A --arms=B if they begin so"
-    command.add_argument("--arms", nargs="+", action="extend", required=True, metavar="ARM", help=names)
-    _guarantee(command, needed=True)
-    _rules(command)
-    command.add_argument("--algorithm", choices=(*KINDS, "ebr"), default="sharp", help="(sharp)")
-    rounds = "take rewards in [0, 1] as Bernoulli ones: each becomes 0 or 1, by lot"
-    command.add_argument("--rounding", action="store_true", help=rounds)
-    within = command.add_mutually_exclusive_group()
-    ends = ("LOW", "HIGH")
-    within.add_argument(
-        "--support", nargs=2, type=float, default=(0.0, 1.0), metavar=ends, help="of the rewards (0 1)"
-    )
-    within.add_argument("--unbounded", action="store_true", help="any finite reward is possible")
-
-
-def _of_tell(command: argparse.ArgumentParser) -> None:
-    _journal(command)
-    command.add_argument("rewards", nargs="*", metavar="ARM=SUM/COUNT", help="for instance A=67/120")
-    command.add_argument("--round", type=int, metavar="N", help="whose they are: refused if it is another's")
-    command.add_argument("--file", metavar="CSV", help="columns arm,reward (a row a pull) or arm,count,sum")
-
-
-def _of_plan(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--arms", dest="n_arms", type=int, required=True, metavar="N", help="how many")
-    _guarantee(command, needed=False)
-    buys = "pulls of all arms at most: find the epsilon that they buy, or with --epsilon alone the delta"
-    command.add_argument("--budget", type=int, metavar="B", help=buys)
-    _rules(command)
-    command.add_argument("--algorithm", choices=KINDS, default="sharp", help="(sharp)")
-    command.add_argument(
-        "--picture", metavar="FILE", help="draw there what one more round buys (png, svg, pdf)"
-    )
-
-
 # Every command, and what adds its options to its parser.
 OPTIONS: dict[Callable[[argparse.Namespace], Said], Callable[[argparse.ArgumentParser], None]] = {
-    start: _of_start,
-    ask: _journal,
-    tell: _of_tell,
-    status: _journal,
-    plan: _of_plan,
+    start: of_start,
+    ask: journal,
+    tell: of_tell,
+    status: journal,
+    plan: of_plan,
+    characteristics: of_characteristics,
+    report: of_report,
 }

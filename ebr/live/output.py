@@ -80,10 +80,8 @@ def _heading(race: "Race") -> str:
 
 def _next(race: "Race", journal: str) -> str:
     """What to do now."""
-    from ebr.live.rules import named
-
     if race.finished:
-        return f"It recommends {named(race.recommendation)}."
+        return race.verdict
     if race.asked is None:
         return f"Next: {shell_line('ask', journal)}"
     words = [f"{arm}=SUM/{pulls}" for arm, pulls in race.asked.items()]

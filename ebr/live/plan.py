@@ -1,6 +1,5 @@
 """Planning an experiment before its first pull: what each round costs and decides, what one more buys."""
 
-from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -10,10 +9,12 @@ import pandas as pd
 from ebr.algorithms.game import check_places
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.live.affordable import LARGEST, affordable, check_budget, guarded
 from ebr.live.plots import draw_plan
+from ebr.live.scale import width_of
 from ebr.live.typical import KNOWN, RUNS, Planned, places, problems, pulls_so_far, runs_for, typical
 from ebr.theory import top_k
-from ebr.validation import one_of, several, shown, whole
+from ebr.validation import one_of, several
 
 if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal needs no picture
     from matplotlib.axes import Axes
@@ -22,9 +23,6 @@ if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal need
 __all__ = ["Plan", "plan"]
 
 DELTA = 0.05  # where it is neither given nor sought
-LARGEST = 0.999  # ε or δ that a budget may buy
-DECADES = 9  # of ε or δ below 1 among which is sought what a budget buys
-MOST_BUDGET = 10**12  # all counts that a search comes to are exact
 ALGORITHMS: dict[str, type[Planned]] = {
     "sharp": SharpElasticBatchRacing,
     "pausing": PausingElasticBatchRacing,
@@ -52,7 +50,8 @@ class Plan:
     Attributes
     ----------
     algorithm, n_arms
-        The algorithm with its parameters; `Race(plan.algorithm, arms, journal)` runs it.
+        The algorithm with its parameters; `Race(plan.algorithm, arms, journal)` runs it, with the scale that
+        was planned for, if any. A control is the last arm.
     rounds
         One row a round: the pulls of each survivor in it (`pulls`) and all told (`so_far`), of all arms all
         told if none is dropped (`worst_case`), and the gap from which on arms are gone after it (`gone`).
@@ -68,6 +67,8 @@ class Plan:
         How many simulated experiments the typical totals are means of: 200, fewer on many arms.
     budget, bought
         The budget, if one was given, and which of "epsilon" and "delta" was sought for it, if any.
+    width
+        Of the rewards' support: what is 1 to the algorithm.
     """
 
     algorithm: Planned
@@ -79,34 +80,49 @@ class Plan:
     runs: int = RUNS
     budget: int | None = None
     bought: str | None = None
+    width: float = 1.0
 
     def __str__(self) -> str:
         a, k = self.algorithm, places(self.algorithm)
         found, best = ("an arm", "the best") if k == 1 else (f"{k} arms", "the k-th best")
         surely = f"1 - {a.delta:g}" if self.bought == "delta" else f"{1 - a.delta:g}"
-        within = f"{a.epsilon:g} of {best} with probability {surely}"
+        within = f"{self.width * a.epsilon:g} of {best} with probability {surely}"
         parts = [f"{self.n_arms} arms, at most {a.deadline} rounds, {found} within {within}"]
         parts[0] = "\n".join([parts[0], *self._notes()])
         for title, table in self._tables().items():
             parts.append(f"{title}\n{table.reset_index().to_string(index=False)}")
-        return "\n\n".join(parts)
+        return "\n\n".join([*parts, "\n".join(self._explained())])
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{note}</p>" for note in self._notes())
-        return notes + "".join(table.to_html() for table in self._tables().values())
+        explained = "".join(f"<p>{line}</p>" for line in self._explained())
+        return notes + "".join(table.to_html() for table in self._tables().values()) + explained
 
     def _notes(self) -> list[str]:
         """What is to be said before the tables."""
-        verdict = [] if self.budget is None else [self._verdict()]
-        few = f"typical totals are means of {self.runs} simulated experiments, as there are many arms"
-        return verdict if self.runs == RUNS else [*verdict, few]
+        notes = [] if self.budget is None else [self._verdict()]
+        margin = self.algorithm.margin if isinstance(self.algorithm, SharpElasticBatchRacing) else None
+        if margin is not None:
+            notes.append(f"ends early if no arm can be better than the control by {self.width * margin:g}")
+        return notes
+
+    def _explained(self) -> list[str]:
+        """Worst case, typical and hardest, told apart."""
+        hard, easy = min(2 * self.algorithm.epsilon, 0.5) * self.width, 0.5 * self.width
+        others = f"the others are {hard:.3g} worse (hard), {easy:.3g} (easy), or"
+        return [
+            "Worst case: the most pulls that there can be, proved, not simulated.",
+            f"Typical: the mean of {self.runs} simulated experiments; {others}",
+            "spread in between. The hardest of a grid of truths: operating characteristics.",
+        ]
 
     def _verdict(self) -> str:
         """What the budget buys, or whether it is enough."""
         most, given = int(self.rounds["worst_case"].iloc[-1]), f"{self.budget:,} pulls"
         if self.bought is not None:
             held = "delta" if self.bought == "epsilon" else "epsilon"
-            value, fixed = (getattr(self.algorithm, name) for name in (self.bought, held))
+            units = {"epsilon": self.width, "delta": 1.0}
+            value, fixed = (units[name] * getattr(self.algorithm, name) for name in (self.bought, held))
             return f"{given} buy {self.bought} = {value:g} at {held} = {fixed:g}: never more than {most:,}"
         if self.budget is not None and most <= self.budget:
             return f"{given} are enough: never more than {most:,}"
@@ -132,11 +148,14 @@ def plan(
     deadline: int,
     epsilon: float | None = None,
     delta: float | None = None,
-    sigma: float = 0.5,
+    sigma: float | None = None,
     rewards: str | None = None,
     algorithm: str = "sharp",
     k: int = 1,
     budget: int | None = None,
+    support: tuple[float, float] = (0.0, 1.0),
+    control: bool = False,
+    margin: float | None = None,
 ) -> Plan:
     """Plan an experiment with sharp EBR, or with the pausing race; or find what a budget buys.
 
@@ -148,7 +167,7 @@ def plan(
         The recommended arm is within ε of the best with probability at least 1 − δ. Without a budget ε is
         needed, and δ is 0.05 if left out.
     sigma, rewards
-        As in the algorithm. By default rewards lie in [0, 1] (successes, scores), as in `Race`.
+        As in the algorithm; σ is half the support's width if left out.
     algorithm
         "sharp", `SharpElasticBatchRacing`; or "pausing", `PausingElasticBatchRacing`.
     k
@@ -158,6 +177,13 @@ def plan(
         How many pulls of all arms together there may be. If ε is left out, the plan is of the ε that so many
         buy (with δ = 0.05 if that is left out too); if δ alone is left out, of the δ. If both are given, it
         says whether the budget is enough.
+    support
+        Of the rewards, by default [0, 1] (successes, scores). In units of your own ε, σ and margin are in
+        them, too, and so are the gaps of the plan: it is for `Race(…, scale=support)`.
+    control, margin
+        Whether one of the arms, the last, is a control: the race ends early when no arm can be better than
+        it by the margin (ε if left out). A kind of problem more shows what that saves: "none better", where
+        all arms tie with it.
 
     Notes
     -----
@@ -176,12 +202,13 @@ def plan(
     check_places(k, n_arms)
     if budget is None and epsilon is None:
         raise ValueError("epsilon must lie in (0, 1), or a budget be given, got None")
+    width = width_of(support, epsilon)
     bought = None if budget is None else "epsilon" if epsilon is None else "delta" if delta is None else None
     race = ALGORITHMS[one_of("algorithm", algorithm, tuple(ALGORITHMS))](
         deadline,
-        LARGEST if epsilon is None else epsilon,
+        LARGEST if epsilon is None else epsilon / width if width != 1 else epsilon,
         LARGEST if bought == "delta" else DELTA if delta is None else delta,
-        sigma,
+        0.5 if sigma is None else sigma / width if width != 1 else sigma,
         rewards,
     )
     if isinstance(race, SharpElasticBatchRacing):
@@ -189,49 +216,14 @@ def plan(
     elif k > 1:
         raise ValueError(f"k must be 1 for algorithm {algorithm!r}, got {k}")
     if budget is not None:
-        _check_budget(budget, n_arms, race.deadline)
+        check_budget(budget, n_arms, race.deadline)
     if budget is not None and bought is not None:
-        race = _affordable(race, bought, n_arms, budget)
-    return replace(_made(race, n_arms), budget=budget, bought=bought)
+        race = affordable(race, bought, n_arms, budget)
+    race = guarded(race, n_arms - 1 if control else None, margin, width)
+    return replace(_made(race, n_arms, width), budget=budget, bought=bought, width=width)
 
 
-def _check_budget(budget: int, n_arms: int, deadline: int) -> None:
-    """Raise ValueError unless the budget is a number of pulls that can feed every arm in every round."""
-    if not whole("budget", budget, 1) <= MOST_BUDGET:
-        raise ValueError(f"budget must be at most {MOST_BUDGET}, got {shown(budget)}")
-    if budget < n_arms * deadline:
-        rounds = f"{deadline} rounds" if deadline > 1 else "one round"
-        raise ValueError(
-            f"budget must be at least {n_arms * deadline} for {rounds} on {n_arms} arms, got {budget}"
-        )
-
-
-def _affordable(race: Planned, bought: str, n_arms: int, budget: int) -> Planned:
-    """The race with the smallest ε (or δ) of three digits that costs no more than the budget.
-
-    What is returned was seen to fit, and the next smaller value not to, be the cost monotone or not.
-    """
-
-    def at(value: float) -> Planned:
-        return replace(race, epsilon=value) if bought == "epsilon" else replace(race, delta=value)
-
-    def most(value: float) -> int:
-        return n_arms * int(pulls_so_far(at(value), n_arms)[-1])
-
-    def fits(value: float) -> bool:
-        return most(value) <= budget
-
-    if (least := most(LARGEST)) > budget:
-        raise ValueError(f"budget must be at least {least} for {bought} = {LARGEST}, got {budget}")
-    decade = 1
-    while decade < DECADES and fits(float(f"1e-{decade}")):
-        decade += 1
-    # The last is the decade before's first, which fits; or 1, for which LARGEST before it fits.
-    values = [float(f"{digits}e-{decade + 2}") for digits in range(100, 1001)]
-    return at(values[bisect_left(values, True, key=fits)])
-
-
-def _made(race: Planned, n_arms: int) -> Plan:
+def _made(race: Planned, n_arms: int, width: float) -> Plan:
     """The plan of a race, with its tables."""
     deadline, epsilon, k = race.deadline, race.epsilon, places(race)
     so_far = pulls_so_far(race, n_arms)
@@ -243,7 +235,7 @@ def _made(race: Planned, n_arms: int) -> Plan:
     most: list[float] = [n_arms * float(so_far[-1])] * len(kinds)
     if isinstance(race, SharpElasticBatchRacing):
         widths = race.width(so_far, race.log_terms(n_arms, KNOWN))
-        rounds["gone"] = 2 * widths
+        rounds["gone"] = 2 * widths * width
         most = [top_k.sharp_upper_bound(problem, epsilon, widths, so_far, k) for problem in kinds.values()]
     longer, errors = typical(n_arms, race)
     totals = pd.DataFrame(

@@ -1,4 +1,4 @@
-"""Pictures of a race and of a plan, drawn from their tables."""
+"""Pictures of a race, of a plan and of operating characteristics, drawn from their tables."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -8,7 +8,7 @@ if TYPE_CHECKING:  # both are slow to import, and a race in a terminal needs no 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["STYLE", "draw_plan", "draw_race"]
+__all__ = ["STYLE", "draw_characteristics", "draw_plan", "draw_race"]
 
 STYLE = Path(__file__).with_name("ebr.mplstyle")
 _NUMBER: dict[str, Any] = {  # of a round, left of its interval
@@ -19,7 +19,8 @@ _NUMBER: dict[str, Any] = {  # of a round, left of its interval
     "fontsize": 4.5,
     "color": "0.3",
 }
-CURVES = ("v--", "o-", "s-", "^-")  # of a plan: the worst case, then the kinds of problem
+CURVES = ("v--", "o-", "s-", "^-", "d-")  # of a plan: the worst case, then the kinds of problem
+MARKS = ("o", "s", "^", "D", "v", "P")  # of the levels of the best arm
 
 
 def draw_race(
@@ -114,6 +115,60 @@ def draw_plan(
         axis.set_xticks(deadlines.index)
         axis.margins(x=0.05)
     return _figure_of(axis)
+
+
+def draw_characteristics(table: "pd.DataFrame", delta: float | None, worst_case: int | None) -> "Figure":
+    """Draw how often the choice is right, and the pulls that it takes, a line a truth.
+
+    Parameters
+    ----------
+    table
+        As `OperatingCharacteristics.table`: a row a truth. Rows of one name share a line, told apart by the
+        level of the best arm.
+    delta, worst_case
+        How often the choice may be wrong, and the most pulls that there can be, if that is known.
+    """
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    names = list(dict.fromkeys(table["truth"]))
+    levels = list(dict.fromkeys(table["best"])) if table["truth"].duplicated().any() else [None]
+    with plt.style.context(STYLE):
+        height = min(1.3 + 0.12 * len(names) * max(len(levels), 2), 9)  # inches: a page at most
+        figure, (right, pulls) = plt.subplots(1, 2, sharey=True, figsize=(3.4, height))
+        plt.close(figure)
+        colours = plt.rcParams["axes.prop_cycle"].by_key()[
+            "color"
+        ]  # "C0" would be looked up when it is drawn
+        for number, level in enumerate(levels):
+            rows = table if level is None else table[table["best"] == level]
+            heights = rows["truth"].map(names.index) + 0.6 * ((number + 0.5) / len(levels) - 0.5)
+            look = {"fmt": MARKS[number % len(MARKS)], "ms": 3, "color": colours[number % len(colours)]}
+            share = (rows["right"] - rows["right_lower"], rows["right_upper"] - rows["right"])
+            label = None if level is None else f"{level:g}"
+            right.errorbar(rows["right"], heights, xerr=share, label=label, elinewidth=0.8, **look)
+            beyond = (rows["pulls_90"] - rows["pulls"]).clip(lower=0)
+            pulls.errorbar(rows["pulls"], heights, xerr=(0 * beyond, beyond), elinewidth=0.8, **look)
+        right.set_yticks(range(len(names)), [name.replace(", ", ",\n") for name in names])
+        right.set_ylim(len(names) - 0.5, -0.5)
+        right.set_xlabel("P(right choice)")
+        most = max(table["pulls_90"].max(), worst_case or 0)
+        low, high = np.floor(np.log10([table["pulls"].min(), most]))  # whole decades: fewer labels
+        pulls.set(xscale="log", xlabel="pulls of all arms", xlim=(10**low, 10 ** (high + 1)))
+        _mark(right, None if delta is None else 1 - delta, "1 − δ")
+        _mark(pulls, worst_case, "worst case")
+        figure.align_xlabels()
+        if levels != [None]:
+            figure.legend(loc="outside upper center", ncols=len(levels), title="mean of the best arm")
+    return figure
+
+
+def _mark(axis: "Axes", place: float | None, name: str) -> None:
+    """Mark a place along the axis, if there is one."""
+    if place is not None:
+        axis.axvline(place, color="0.4", lw=0.8, ls="--", zorder=1)
+        above: dict[str, Any] = {"transform": axis.get_xaxis_transform(), "fontsize": "small"}
+        axis.text(place, 1.01, name, ha="center", color="0.3", **above)
 
 
 def _look(alive: bool) -> dict[str, Any]:

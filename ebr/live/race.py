@@ -5,35 +5,25 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
-from ebr.algorithms.game import Algorithm, advance
+from ebr.algorithms.game import Algorithm
 from ebr.arrays import FloatArray
+from ebr.live.control import with_control
 from ebr.live.journal import Journal, JournalError, Line
-from ebr.live.plots import draw_race
+from ebr.live.progress import Progress
 from ebr.live.rewards import Support
-from ebr.live.rounds import Rounds
-from ebr.live.rules import (
-    algorithm_of,
-    another_version,
-    check_same,
-    first_line,
-    game_of,
-    named,
-    word_for_left_out,
-)
-from ebr.live.tables import Row, bounded, history_table, intervals_table
+from ebr.live.rules import algorithm_of, another_version, check_same, first_line, named
+from ebr.live.scale import checked_scale
 from ebr.validation import whole
 
-if TYPE_CHECKING:  # both are slow to import, and a race in a terminal needs neither table nor picture
+if TYPE_CHECKING:  # slow to import, and a race is asked and told without them
     import pandas as pd
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+
+    from ebr.live.report import Report
 
 __all__ = ["Race"]
 
 
-class Race:
+class Race(Progress):
     """An experiment of several rounds, with a journal on disk that outlives the process.
 
     ::
@@ -61,22 +51,45 @@ class Race:
         the support lies in [0, 1], and else "sub-Gaussian".
     rounding
         Take Bernoulli rewards that lie in [0, 1] without being 0 or 1, by randomised rounding; see below.
+    scale
+        The worst reward and the best, in units of your own: (0, 50) for a yield in grams, (300, 0) for a
+        latency in ms. To the algorithm they are 0 and 1, its ε and σ are parts of the scale's width, and
+        everything told and shown is in your units. The support is the scale, or None.
+    blocks
+        Whether all arms of a round are observed in the same blocks (on the same split, on the same day): what
+        is told may then be a table of blocks × arms, and σ is the noise within a block; see below.
+    control, margin
+        The arm that others must be better than, and by how much, in your units (ε if left out). The race
+        ends early, and recommends the control, when no arm can be; see `SharpElasticBatchRacing`.
 
     Attributes
     ----------
-    algorithm, arms
+    algorithm, arms, control
         What was passed in, or read from the journal.
     round
         The number of the current round, from 1; of the last one, once the race has ended.
     finished, recommendation
         Whether the race has ended, and the arm that it then recommends (None before); of an algorithm that
         looks for the k > 1 best, the tuple of them.
+    within, verdict
+        At the end, how far from the best that may be, in your units, and all of it in a sentence; None and ""
+        before.
 
     Notes
     -----
-    *Neither fewer nor more rewards than asked are accepted.* The guarantee is for numbers of pulls that are
-    fixed before the rewards are seen. Whoever may add some can do so until an arm looks good, and the mean
-    is then biased. If there are more, pass the first ones, in the order in which they were observed.
+    *No more rewards than asked are accepted.* The guarantee is for numbers of pulls that are fixed before the
+    rewards are seen. Whoever may add some can do so until an arm looks good, and the mean is then biased. If
+    there are more, pass the first ones, in the order in which they were observed.
+
+    *Fewer are accepted with* `missing="at random"`: which are missing, and that they were not waited for,
+    must have nothing to do with any reward, neither their own nor an earlier one, and so not with which arms
+    are out. `SharpElasticBatchRacing` asks for them again in the next round; `ebr.algorithms.lossy` has the
+    proof. A race that is short at its end says within what of the best its arm is.
+
+    *Blocks.* Sharp EBR compares survivors by differences of their means, which have the same blocks: what is
+    common to a block cancels. It needs independent blocks, and differences that are √2σ-sub-Gaussian. Rewards
+    in an interval of width w have σ ≤ w/√2. "Gaussian" ones are N(·, σ²) within a block, independently from
+    arm to arm; with looks="union" differences N(·, 2σ²) are enough. Arms alone have no intervals.
 
     *Randomised rounding* counts a reward y as 1 with probability y and else as 0: its mean stays, and tests
     that are made for rewards 0 and 1 hold. Use it with `PausingElasticBatchRacing`, which on beta and uniform
@@ -95,9 +108,14 @@ class Race:
         support: Support = (0.0, 1.0),
         rewards: str | None = None,
         rounding: bool = False,
+        scale: tuple[float, float] | None = None,
+        blocks: bool = False,
+        control: str | None = None,
+        margin: float | None = None,
     ) -> None:
         # Before any file is touched: this refuses what cannot be raced.
-        first = first_line(algorithm, arms, support, rewards, rounding)
+        algorithm = with_control(algorithm, arms, control, margin, checked_scale(scale))
+        first = first_line(algorithm, arms, support, rewards, rounding, scale, blocks)
         self._enter(Journal(journal), algorithm, first)
 
     @classmethod
@@ -142,18 +160,6 @@ class Race:
                 )
             self._follow(line)
 
-    def _begin(self, algorithm: Algorithm, first: Line) -> None:
-        """Start the coroutine, as the first line of the journal describes it."""
-        self.algorithm = algorithm
-        self.round = 0
-        self._rounds = Rounds(first)
-        self.arms = self._rounds.arms
-        self._places = {arm: place for place, arm in enumerate(self.arms)}
-        self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
-        self._rows: list[Row] = []  # of the history
-        self._game = game_of(algorithm, first)
-        self._advance(None)
-
     def ask(self) -> dict[str, int]:
         """How often to pull each arm in this round, those left out not at all; asking again changes nothing.
 
@@ -165,12 +171,21 @@ class Race:
                 self._record(self._rounds.asked(self.round, self._coming))
             return dict(self._coming)
 
-    def tell(self, rewards: Mapping[str, Any], round: int | None = None) -> None:
+    def tell(
+        self,
+        rewards: "Mapping[str, Any] | pd.DataFrame | FloatArray",
+        round: int | None = None,
+        missing: str | None = None,
+    ) -> None:
         """Take in a round's rewards: for each arm asked for a list or array of them, or a tuple (count, sum).
 
         They are on the disk when this returns. Raises ValueError, and takes in nothing, if they are not
         exactly what was asked for; or if they are said to be another round's, so that whoever names the
         `round` may tell it again, not knowing whether it was told, and it counts once.
+
+        With `missing="at random"` there may be fewer; [] says that all of an arm are missing. Rewards in
+        blocks may be a table: a DataFrame with the arms as columns, or an array with a column for each arm
+        asked for, in that order.
         """
         with self._lock:
             self._check_going_on()
@@ -179,7 +194,7 @@ class Race:
                 raise ValueError(f"round must be {self.round}, got {told}, which {why}")
             if not self._asked:
                 raise ValueError(f"round {self.round} has not been asked for yet: ask first, then tell")
-            self._record(self._rounds.told(self.round, self._coming, rewards))
+            self._record(self._rounds.told(self.round, self._coming, rewards, missing))
 
     def _check_going_on(self) -> None:
         self._journal.check_writable()
@@ -192,80 +207,13 @@ class Race:
             self._journal.append(line)
             self._follow(line)
 
-    def _follow(self, line: Line) -> None:
-        """Go where a line of the journal leads: its round is asked for, or its rewards are told."""
-        if line["event"] == "ask":
-            self._asked = True
-            return
-        sums = np.zeros((1, len(self.arms)))
-        for arm, (count, reported) in line["rewards"].items():
-            total = float(line.get("counted", {}).get(arm, reported))
-            sums[0, self._places[arm]] = total
-            pulls, so_far = self._so_far[arm][0] + count, self._so_far[arm][1] + total
-            self._so_far[arm] = pulls, so_far
-            self._rows.append((self.round, arm, count, reported, total, pulls, so_far / pulls))
-        self._advance(sums)
+    def report(self) -> "Report":
+        """Sum up the race as it stands, fit for a protocol or a paper: print it, or take its HTML."""
+        from ebr.live.report import report_of
 
-    def _advance(self, sums: FloatArray | None) -> None:
-        """Let the coroutine go on to its next round, or to its end."""
-        self._asked = False
-        pulls, arms = advance(self._game, sums)
-        if arms is not None:
-            self.finished, self._coming = True, {}
-            chosen = tuple(self.arms[arm] for arm in np.atleast_1d(arms[0]) if arm >= 0)
-            self.recommendation: str | tuple[str, ...] | None = chosen
-            if arms.ndim == 1:
-                self.recommendation = chosen[0] if chosen else None
-        elif pulls is not None:
-            self.round += 1
-            self.finished, self.recommendation = False, None
-            self._coming = {arm: int(n) for arm, n in zip(self.arms, pulls[0], strict=True) if n}
-
-    @property
-    def asked(self) -> dict[str, int] | None:
-        """The pulls that were asked for and whose rewards have not been told yet, if there are any."""
-        return dict(self._coming) if self._asked else None
-
-    @property
-    def rounds_left(self) -> int | None:
-        """How many rounds remain at most, this one included; None if the algorithm has no deadline."""
-        deadline = self.algorithm.deadline
-        return 0 if self.finished else deadline and deadline - self.round + 1
-
-    @property
-    def survivors(self) -> list[str]:
-        """The arms of the coming round; once the race has ended, what is recommended alone.
-
-        Of `PausingElasticBatchRacing` those left out may come back; where the k > 1 best are looked for, they
-        may have been accepted.
-        """
-        end = self.recommendation or ()
-        chosen = {end} if isinstance(end, str) else set(end)
-        return [arm for arm in self.arms if arm in self._coming or arm in chosen]
-
-    @property
-    def history(self) -> "pd.DataFrame":
-        """A row a round and arm: round, arm, its pulls and their sum; pulls so far (total), mean and bounds.
-
-        The bounds are NaN for an algorithm without intervals. Where rewards are rounded, sum and mean are of
-        what is counted, and a column more has the sum as it was reported.
-        """
-        return self._bounded(history_table(self._rows, self._rounds.seed is not None), "total")
-
-    @property
-    def intervals(self) -> "pd.DataFrame":
-        """What is known of each arm now: pulls, mean, lower and upper bound, and whether it survives."""
-        frame = self._bounded(intervals_table(self._so_far), "pulls")
-        frame["survives"] = frame.index.isin(self.survivors)
-        return frame
-
-    def _bounded(self, frame: "pd.DataFrame", pulls: str) -> "pd.DataFrame":
-        return bounded(frame, pulls, self.algorithm, self.arms, self._rounds.support)
-
-    def plot(self, axis: "Axes | None" = None) -> "Figure":
-        """Draw each arm's mean and interval, round below round, on `axis` or on a new figure."""
-        left_out = word_for_left_out(self.algorithm)
-        return draw_race(self.history, self.intervals["survives"], self.finished, axis, left_out)
+        usual = f"It recommends {named(self.recommendation)}."
+        more = "" if self.verdict == usual else self.verdict
+        return report_of(self, self._journal, self._simultaneous(), self._rounds.scale.width, more)
 
     def close(self) -> None:
         """Let go of the journal; what was told is in it."""

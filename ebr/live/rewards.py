@@ -3,9 +3,9 @@
 import csv
 import math
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import numpy as np
 
@@ -19,19 +19,33 @@ __all__ = [
     "from_words",
     "listed",
     "lots_of_round",
+    "number_of",
+    "table_of",
 ]
 
 MOST_LISTED = 8  # names in a message: whoever has thousands of arms is to find the error in it
 LONGEST = 2**16  # characters of a line in a table: what has more is none, and may have no end
+COMPLETE = (
+    "tell the round when it is complete, or say missing='at random' if what is missing has nothing to do with"
+    " the rewards"
+)
 Support = tuple[float, float] | None  # the closed interval of the rewards, or any finite number
 Sums = dict[str, tuple[int, float]]  # of each arm the number of its rewards and their sum
 Singles = dict[str, list[float]]  # of each arm its rewards
+Read = TypeVar("Read")
 
 
 def checked_round(
-    rewards: Mapping[str, Any], asked: Mapping[str, int], arms: Sequence[str], support: Support
+    rewards: Mapping[str, Any],
+    asked: Mapping[str, int],
+    arms: Sequence[str],
+    support: Support,
+    short: bool = False,
 ) -> dict[str, list[float]]:
-    """Return count and sum of each arm's rewards; raise ValueError unless they are exactly what was asked."""
+    """Return count and sum of each arm's rewards; raise ValueError unless they are exactly what was asked.
+
+    Or, if they may be `short`, no more than that.
+    """
     if not isinstance(rewards, Mapping):
         raise ValueError(f"rewards must be a dict by arm, got {reprlib.repr(rewards)}")
     for arm in rewards:
@@ -39,8 +53,9 @@ def checked_round(
             why = "is not pulled in this round" if arm in arms else "is unknown"
             raise ValueError(f"arm {arm!r} {why}: the arms asked for are {listed(asked)}")
     if missing := [arm for arm in asked if arm not in rewards]:
-        raise ValueError(f"rewards of {listed(missing)} are missing: tell the round when it is complete")
-    return {arm: _count_and_sum(arm, rewards[arm], number, support) for arm, number in asked.items()}
+        advice = "say [] for an arm of which all are" if short else COMPLETE
+        raise ValueError(f"rewards of {listed(missing)} are missing: {advice}")
+    return {arm: _count_and_sum(arm, rewards[arm], number, support, short) for arm, number in asked.items()}
 
 
 def listed(names: Iterable[str]) -> str:
@@ -50,7 +65,7 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(known[:MOST_LISTED]) + more
 
 
-def _count_and_sum(arm: str, rewards: Any, asked: int, support: Support) -> list[float]:
+def _count_and_sum(arm: str, rewards: Any, asked: int, support: Support, short: bool) -> list[float]:
     """Check the rewards of an arm, a list or a tuple (count, sum), against what was asked; sum them up."""
     low, high = support or (-math.inf, math.inf)
     must = f"lie in [{low}, {high}], the race's support," if support else "be finite"
@@ -64,12 +79,13 @@ def _count_and_sum(arm: str, rewards: Any, asked: int, support: Support) -> list
         if len(outside):
             raise ValueError(f"rewards of {arm!r} must {must} got {outside[0]}")
         count, summands = len(values), values.tolist()
-    _check_count(arm, count, asked)
+    _check_count(arm, count, asked, short)
     try:
         total = math.fsum(summands)  # rounded once, whatever the order: it stays in its range
     except OverflowError:
         total = math.inf
-    if not (math.isfinite(total) and count * low <= total <= count * high):
+    least, most = (count * low, count * high) if count else (0.0, 0.0)
+    if not (math.isfinite(total) and least <= total <= most):
         raise ValueError(f"rewards of {arm!r} must {must} got {count} with the sum {total}")
     return [count, total]
 
@@ -127,10 +143,10 @@ def _values(arm: str, rewards: Any) -> FloatArray:
     return values.astype(np.float64)
 
 
-def _check_count(arm: str, count: int, asked: int) -> None:
-    if count == asked:
+def _check_count(arm: str, count: int, asked: int, short: bool) -> None:
+    if count == asked or (short and 0 <= count < asked):
         return
-    advice = "tell the round when it is complete"
+    advice = COMPLETE
     if count > asked:
         advice = (
             f"pass the first {asked} in the order in which they were observed, as the guarantee is for"
@@ -157,9 +173,14 @@ def from_words(words: Iterable[str]) -> Sums:
 
 def from_file(name: str) -> Singles | Sums:
     """Read a table with columns arm and reward, a row a pull, or arm, count and sum, a row an arm."""
+    return table_of(name, lambda rows: _from_rows(name, rows))
+
+
+def table_of(name: str, read: Callable[["csv.DictReader[str]"], Read]) -> Read:
+    """Read a table from a file."""
     with open(name, newline="", encoding="utf-8-sig") as file:  # spreadsheets like to begin with a mark
         try:
-            return _from_rows(name, csv.DictReader(_lines(name, file), skipinitialspace=True))
+            return read(csv.DictReader(_lines(name, file), skipinitialspace=True))
         except (csv.Error, UnicodeDecodeError) as error:
             raise ValueError(f"{name} cannot be read as a table in UTF-8: {error}") from None
 
@@ -185,7 +206,7 @@ def _from_rows(name: str, rows: "csv.DictReader[str]") -> Singles | Sums:
         if None in row or None in row.values():
             raise ValueError(f"{where}: there must be {len(columns)} columns")
         if "reward" in columns:
-            singles.setdefault(row["arm"], []).append(_number(row["reward"], where))
+            singles.setdefault(row["arm"], []).append(number_of(row["reward"], where))
         else:
             _add(sums, row["arm"], row["count"], row["sum"], where)
     return singles or sums
@@ -197,10 +218,11 @@ def _add(sums: Sums, arm: str, count: str, total: str, where: str) -> None:
         raise ValueError(f"{where}: there are rewards of {arm} before; add them up")
     if not count.strip().isdecimal():
         raise ValueError(f"{where}: the count must be a whole number, got {count!r}")
-    sums[arm] = int(count), _number(total, where)
+    sums[arm] = int(count), number_of(total, where)
 
 
-def _number(text: str, where: str) -> float:
+def number_of(text: str, where: str) -> float:
+    """Read a number; the error says where it stands."""
     try:
         return float(text)
     except ValueError:

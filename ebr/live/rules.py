@@ -18,8 +18,10 @@ from ebr.algorithms.passive import Passive
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sequential import SequentialRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.live.blocks import check_blocks, void_in_blocks
 from ebr.live.journal import JournalError, Line
 from ebr.live.rewards import Support, listed
+from ebr.live.scale import UNIT, Scale, checked_scale, support_on
 from ebr.live.terms import (
     checked_arms,
     checked_parameters,
@@ -33,6 +35,7 @@ from ebr.validation import one_of, whole
 __all__ = [
     "algorithm_of",
     "another_version",
+    "as_begun",
     "check_same",
     "first_line",
     "game_of",
@@ -40,10 +43,13 @@ __all__ = [
     "word_for_left_out",
 ]
 
-FORMAT = 3  # 1 did not say what is known of the rewards, and 2 knew neither Bernoulli ones nor rounding
+# 1 did not say what is known of the rewards, 2 knew neither Bernoulli ones nor rounding, 3 no scale, no
+# blocks, no control, and no rewards that are missing.
+FORMAT = 4
 # What a first line says, and from which format on. Of format 1 some said a seed.
 SAID = {"event", "format", "algorithm", "parameters", "arms", "support", "time", "checksum"}
-SAID_SINCE = {"rewards": 2, "seed": 2, "rounding": 3}
+SAID_SINCE = {"rewards": 2, "seed": 2, "rounding": 3, "scale": 4, "blocks": 4}
+Pair = tuple[float, float] | None
 # Whom a journal may name: nothing else is ever built from a file.
 ALGORITHMS: dict[str, Any] = {
     algorithm.__name__: algorithm
@@ -61,13 +67,21 @@ ALGORITHMS: dict[str, Any] = {
 
 
 def first_line(
-    algorithm: Algorithm, arms: Sequence[str], support: Support, rewards: str | None, rounding: bool = False
+    algorithm: Algorithm,
+    arms: Sequence[str],
+    support: Support,
+    rewards: str | None,
+    rounding: bool = False,
+    scale: Pair = None,
+    blocks: bool = False,
 ) -> Line:
     """Describe a race as its journal's first line does; raise ValueError for what cannot be raced."""
     parameters = checked_parameters(algorithm)
     if rewards is None and parameters.get("rewards") == "Bernoulli":
         rewards = "Bernoulli"  # as the algorithm takes them to be: whatever else is told is refused
-    limits = checked_support(support)
+    units = checked_scale(scale)
+    limits = support_on(units, checked_support(support))
+    known = _known(limits, rewards, units, blocks)
     line: Line = {
         "event": "start",
         "format": FORMAT,
@@ -75,11 +89,14 @@ def first_line(
         "parameters": parameters,
         "arms": checked_arms(arms),
         "support": limits and list(limits),
-        "rewards": (known := known_of(limits, rewards)),
+        "scale": None if units == UNIT else [units.worst, units.best],
+        "rewards": known,
         "rounding": checked_rounding(rounding, known),
+        "blocks": check_blocks(blocks, algorithm, known),
         "seed": secrets.randbits(64),  # so that a replay draws the same lots, if any
     }
-    for warning in void(algorithm.sigma, limits, known):
+    sigma = algorithm.sigma * units.width
+    for warning in void_in_blocks(sigma, limits) if blocks else void(sigma, limits, known, units != UNIT):
         warnings.warn(warning, stacklevel=3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the race itself will warn
@@ -87,11 +104,25 @@ def first_line(
     return line
 
 
-def game_of(algorithm: Algorithm, first: Line) -> Game:
-    """Start the game that a journal's first line describes."""
-    known = _known_in_format_1(first) if first["format"] == 1 else first["rewards"]
+def _known(support: Support, rewards: str | None, units: Scale, blocks: bool) -> str:
+    """What is known of the rewards, inside the scale; in blocks their support says nothing of arms alone."""
+    if rewards is None and blocks is True:
+        return "sub-Gaussian"
+    if rewards == "Bernoulli" and units != UNIT:
+        raise ValueError(f"scale must be left out for Bernoulli rewards, which are 0 and 1, got {units}")
+    return known_of((0.0, 1.0) if support and units != UNIT else support, rewards)
+
+
+def as_begun(algorithm: Algorithm, first: Line) -> tuple[Algorithm, str | None]:
+    """The algorithm as it was when the race began, and what it was told of the rewards."""
     if first["format"] < 3 and isinstance(algorithm, SharpElasticBatchRacing):
         algorithm = dataclasses.replace(algorithm, looks="union")  # it knew no other way then
+    return algorithm, _known_in_format_1(first) if first["format"] == 1 else first["rewards"]
+
+
+def game_of(algorithm: Algorithm, first: Line) -> Game:
+    """Start the game that a journal's first line describes."""
+    algorithm, known = as_begun(algorithm, first)
     generator = np.random.default_rng(first.get("seed", 0))  # without a seed no lots are drawn
     return algorithm.play(len(first["arms"]), rewards=known, generator=generator)
 
@@ -138,7 +169,9 @@ def _compared(first: Line) -> dict[str, Any]:
     said: dict[str, Any] = {key: first.get(key) for key in ("algorithm", "arms", "support")}
     parameters = first.get("parameters", {})
     parameters = parameters if isinstance(parameters, dict) else {"parameters": parameters}
-    return said | {"rounding": first.get("rounding", False)} | unsaid | parameters
+    unsaid |= {"rounding": False, "scale": None, "blocks": False}
+    also = {key: first[key] for key in ("rounding", "scale", "blocks") if key in first}
+    return said | unsaid | also | parameters
 
 
 def algorithm_of(path: os.PathLike[str], first: Line, own: Algorithm | None = None) -> Algorithm:
@@ -154,6 +187,7 @@ def algorithm_of(path: os.PathLike[str], first: Line, own: Algorithm | None = No
     try:
         built: Algorithm = own if own is not None else ALGORITHMS[str(name)](**first.get("parameters", {}))
         _check_first(first, version)
+        check_blocks(first.get("blocks", False), built, first.get("rewards", ""))
     except (TypeError, ValueError) as error:
         raise another_version(path, error) from None
     return built
@@ -178,10 +212,13 @@ def _check_first(first: Line, version: int) -> None:
     if not isinstance(first["parameters"], dict):
         raise ValueError("parameters must be by name")
     checked_arms(first["arms"])
-    checked_support(first["support"])
+    units, limits = checked_scale(first.get("scale")), checked_support(first["support"])
+    if units != UNIT and support_on(units, limits) != limits:
+        raise ValueError("support must be that of the scale, or none")
     if version > 1:
         one_of("rewards", first["rewards"], REWARDS)
-    checked_rounding(first.get("rounding", False), known_of(first["support"], first.get("rewards")))
+    known = _known(limits, first.get("rewards"), units, first.get("blocks", False))
+    checked_rounding(first.get("rounding", False), known)
     whole("seed", first.get("seed", 0), 0)
 
 

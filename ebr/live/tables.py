@@ -1,12 +1,11 @@
 """The tables of a race: what came of each round, and what is known of each arm."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ebr.algorithms.game import Algorithm
-from ebr.live.rewards import Support
+from ebr.theory.intervals import Simultaneous
 
 if TYPE_CHECKING:  # slow to import, and a race is asked and told without tables
     import pandas as pd
@@ -37,12 +36,9 @@ def intervals_table(so_far: Mapping[str, tuple[int, float]]) -> "pd.DataFrame":
     return frame
 
 
-def bounded(
-    frame: "pd.DataFrame", pulls: str, algorithm: Algorithm, arms: Collection[str], support: Support
-) -> "pd.DataFrame":
-    """Add the confidence bounds of means of so many pulls, within the rewards' support."""
-    counts = np.maximum(frame[pulls].to_numpy(), 1)  # an arm without any has no mean, either
-    half_width = algorithm.deviation(counts, len(arms))
-    low, high = support or (None, None)
-    lower, upper = frame["mean"] - half_width, frame["mean"] + half_width
-    return frame.assign(lower=lower.clip(lower=low), upper=upper.clip(upper=high))
+def bounded(frame: "pd.DataFrame", pulls: str, intervals: Simultaneous | None) -> "pd.DataFrame":
+    """Add the confidence bounds of means of so many pulls; NaN where there are none."""
+    if intervals is None:
+        return frame.assign(lower=np.nan, upper=np.nan)
+    lower, upper = intervals.around(frame["mean"].to_numpy(), frame[pulls].to_numpy())
+    return frame.assign(lower=lower, upper=upper)

@@ -89,8 +89,8 @@ def checked_rounding(rounding: bool, known: str) -> bool:
     return rounding
 
 
-def void(sigma: float, support: Support, known: str) -> Iterator[str]:
-    """Say what makes a guarantee void."""
+def void(sigma: float, support: Support, known: str, scaled: bool = False) -> Iterator[str]:
+    """Say what makes a guarantee void; a support that is that of a scale lies in [0, 1] inside."""
     if support is None:
         return
     low, high = support
@@ -99,7 +99,7 @@ def void(sigma: float, support: Support, known: str) -> Iterator[str]:
             f"the algorithm's sigma, {sigma}, is below {(high - low) / 2}, which rewards between {low} and"
             f" {high} may need: its guarantee is void unless they are known to be {sigma}-sub-Gaussian"
         )
-    if known == "Gaussian" and _within(support, 0, 1):
+    if known == "Gaussian" and (scaled or _within(support, 0, 1)):
         yield (
             f"rewards between {low} and {high} are not Gaussian: the guarantee of an algorithm that takes"
             " them to be so is void"

@@ -69,6 +69,8 @@ def problems(n_arms: int, algorithm: Planned) -> dict[str, Problem]:
         "spread": np.linspace(hard, easy, n_arms - k),
         "easy": np.full(n_arms - k, easy),
     }
+    if isinstance(algorithm, SharpElasticBatchRacing) and algorithm.control is not None:
+        gaps["none better"] = np.zeros(n_arms - k)
     bounded = algorithm.model(KNOWN) in IN_UNIT
     means = {name: 0.75 - np.append(np.zeros(k), gap) for name, gap in gaps.items()}
     return {name: Bernoulli(m) if bounded else Gaussian(m, algorithm.sigma) for name, m in means.items()}

@@ -20,7 +20,7 @@ every_model = pytest.mark.parametrize("model", REWARDS)
 @pytest.fixture(autouse=True)
 def few_experiments(monkeypatch):
     """Typical totals are not what is looked at here."""
-    monkeypatch.setattr("ebr.live.plan.RUNS", 2)
+    monkeypatch.setattr("ebr.live.typical.RUNS", 2)
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ def test_a_terminal_prints_the_same(run):
     ],
 )
 def test_bad_arguments_are_named_with_value_and_range_before_anything_runs(changed, says, monkeypatch):
-    monkeypatch.setattr("ebr.live.plan.simulate", None)  # whoever runs it fails otherwise
+    monkeypatch.setattr("ebr.live.typical.simulate", None)  # whoever runs it fails otherwise
     with pytest.raises(ValueError, match="^" + re.escape(says)):
         ebr.plan(**{"n_arms": 3, "deadline": 6, "budget": 3000} | changed)
 

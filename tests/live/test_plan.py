@@ -255,6 +255,16 @@ def test_a_printed_plan_fits_a_terminal_and_has_every_number(case):
     assert len(repr(plan)) < 250  # the tables are for print
 
 
+def test_a_plan_tells_worst_case_typical_and_hardest_apart(example):
+    for shown in (str(example), example._repr_html_()):
+        said = " ".join(re.sub("<[^>]+>", " ", shown).split())
+        assert "Worst case: the most pulls that there can be, proved, not simulated." in said
+        assert "mean of 200 simulated experiments; the others are 0.1 worse (hard), 0.5 (easy)" in said
+        assert "The hardest of a grid of truths: operating characteristics." in said
+    assert "the others are 0.5 worse (hard)" in str(ebr.plan(2, 1, 0.3))
+    assert "the others are 20 worse (hard), 25 (easy)" in str(ebr.plan(2, 1, 10, support=(20, 70)))
+
+
 def test_in_a_notebook_a_plan_is_three_tables(example):
     page = example._repr_html_()
     assert page.count("<table") == page.count("</table>") == 3
@@ -379,8 +389,8 @@ def test_on_many_arms_fewer_experiments_are_simulated_and_the_plan_says_how_many
         plan = ebr.plan(n_arms, 2, 0.05)
         assert plan.runs == runs
         assert {asked[1:] for asked in simulations} == {(n_arms, runs)}
-        said = f"typical totals are means of {runs} simulated experiments"
-        assert (said in str(plan)) == (said in plan._repr_html_()) == (runs < 200)
+        assert f"Typical: the mean of {runs} simulated experiments" in str(plan)
+        assert f"Typical: the mean of {runs} simulated experiments" in plan._repr_html_()
         assert plan.deadlines.loc[1, "hard"] == (runs - 1) / 2  # the mean of 0 … runs − 1
         spread = math.sqrt(sum((x - (runs - 1) / 2) ** 2 for x in range(runs)) / (runs - 1))
         assert plan.errors.loc[1, "hard"] == pytest.approx(spread / math.sqrt(runs))

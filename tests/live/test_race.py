@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from oracles import Bare
+from oracles import Bare, kl
 
 import ebr
 from ebr.algorithms.game import drive
@@ -575,7 +575,7 @@ def test_an_algorithm_of_ones_own_races_too(path):
     ("first", "says"),
     [
         ({"event": "ask", "round": 1, "pulls": {}}, "of a kind unknown here"),
-        ({"event": "start", "format": 4, "algorithm": "Passive"}, "format 4, .* needs a newer ebr"),
+        ({"event": "start", "format": 5, "algorithm": "Passive"}, "format 5, .* needs a newer ebr"),
         ({"event": "start", "format": 1, "algorithm": "os.system"}, "algorithm os.system"),
         (
             {"event": "start", "format": 1, "algorithm": "Passive", "parameters": {"luck": 1}},
@@ -761,10 +761,12 @@ def test_the_intervals_and_the_rounds_are_the_algorithms(path, unflushed):
     for arm in ARMS:
         pulls = intervals.loc[arm, "pulls"]
         mean = math.fsum(reward(arm, number) for number in range(pulls)) / pulls
-        width = ALGORITHM.deviation(pulls, 3)
-        assert intervals.loc[arm, ["mean", "lower", "upper"]].tolist() == pytest.approx(
-            [mean, max(mean - width, 0), min(mean + width, 1)]
-        )
+        lower, upper = intervals.loc[arm, ["lower", "upper"]]
+        assert intervals.loc[arm, "mean"] == pytest.approx(mean)
+        # Chernoff's: all q with b kl(μ̂, q) ≤ log(2/p), at p = δ/(nT), as they hold for 3 arms and 3 rounds.
+        assert lower < mean < upper
+        for end in (lower, upper):
+            assert pulls * kl(mean, end) == pytest.approx(math.log(2 * 9 / 0.4))
     assert intervals["survives"].tolist() == [True, True, False]
     assert history["round"].tolist() == [1, 1, 1, 2, 2]
     assert history["arm"].tolist() == [*ARMS, "good", "fair"]

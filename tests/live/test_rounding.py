@@ -335,7 +335,7 @@ def test_in_a_terminal(tmp_path, monkeypatch, capsys):
     assert (race.history["reported"] % 1 > 0).all()
     legend = race.plot().axes[0].get_legend().get_texts()
     assert [text.get_text() for text in legend] == ["in the race", "paused or out"]
-    assert json.loads((tmp_path / "trial.jsonl").read_text().splitlines()[0])["format"] == 3
+    assert json.loads((tmp_path / "trial.jsonl").read_text().splitlines()[0])["format"] == 4
 
 
 def mean_pulls(means, known, rounding, runs=200):

@@ -1,0 +1,217 @@
+"""How a design fares before its first pull, whatever the truth may be: operating characteristics."""
+
+import html
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.algorithms.game import Algorithm
+from ebr.algorithms.pausing import PausingElasticBatchRacing
+from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.arrays import BoolArray
+from ebr.live.arm_intervals import parameters_of
+from ebr.live.plan import Plan
+from ebr.live.plots import draw_characteristics
+from ebr.live.truths import Means, Truth, assumed_of, default_truths, named_truths
+from ebr.simulation.simulate import Simulation, simulate
+from ebr.theory.intervals import exact_interval
+from ebr.validation import whole
+
+if TYPE_CHECKING:  # matplotlib is slow to import, and a table in a terminal needs no picture
+    from matplotlib.figure import Figure
+
+__all__ = ["OperatingCharacteristics", "operating_characteristics"]
+
+CONFIDENCE = 0.99  # of the interval for the probability of a right choice
+MOST_OF = 0.9  # of the races, that are over within so many pulls and rounds
+
+
+@dataclass(frozen=True)
+class OperatingCharacteristics:
+    """What `operating_characteristics` returns; printing it shows the table and the hardest truths.
+
+    Attributes
+    ----------
+    algorithm, n_arms, runs
+        What was simulated, on how many arms, and how often on each truth.
+    table
+        A row a truth: its name (`truth`) and largest mean (`best`); how often the choice was `right`, that
+        is ε-optimal, with the ends of an exact 99 % interval (`right_lower`, `right_upper`); the mean `pulls`
+        of all arms and its standard `error`; `pulls_90`, which 90 % of the races did not exceed; the mean
+        `rounds` and `rounds_90`; and `runs`.
+    worst_case
+        The most pulls that there can be, proved, not simulated; None for an algorithm of which that is not
+        known here.
+    width
+        Of the rewards' support: means and gaps are parts of it.
+    hardest
+        Two rows of the table: the truth with the most expected pulls, and the one with the least
+        probability of a right choice. Of this grid: there may be harder ones beside it.
+    """
+
+    algorithm: Algorithm
+    n_arms: int
+    runs: int
+    table: pd.DataFrame = field(repr=False)
+    worst_case: int | None = None
+    width: float = 1.0
+
+    @property
+    def hardest(self) -> pd.DataFrame:
+        """The truth of the most pulls, and the one that is hardest to get right."""
+        rows = [self.table["pulls"].idxmax(), self.table["right"].idxmin()]
+        return self.table.loc[rows].set_index(pd.Index(["most pulls", "least often right"], name="hardest"))
+
+    def __str__(self) -> str:
+        """The table and what is hardest."""
+        title = f"{self.n_arms} arms, {self.runs:,} simulated races on each truth\n{self.algorithm!r}"
+        if self.width != 1:
+            title += f"\nmeans and gaps are parts of the support's width, {self.width:g}"
+        return "\n\n".join([title, _shown(self.table).to_string(index=False), "\n".join(self._extremes())])
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<p>{html.escape(line)}</p>" for line in self._extremes())
+        return _shown(self.table).to_html(index=False) + lines
+
+    def _extremes(self) -> list[str]:
+        """Worst case and hardest, told apart."""
+        known = self.worst_case is not None
+        most, least = (row for _, row in self.hardest.iterrows())
+        return [
+            f"Worst case: never more than {self.worst_case:,} pulls, proved."
+            if known
+            else "Worst case: not known.",
+            f"Hardest of this grid, most pulls: {most['truth']}, best {most['best']:g}:"
+            f" {most['pulls']:,.0f} ± {most['error']:,.0f} on average.",
+            f"Hardest of this grid, least often right: {least['truth']}, best {least['best']:g}:"
+            f" {least['right']:.2%}, between {least['right_lower']:.2%} and {least['right_upper']:.2%}.",
+        ]
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the table."""
+        self.table.to_csv(path, index=False)
+
+    def plot(self) -> "Figure":
+        """Draw how often the choice is right, and what it costs, truth by truth."""
+        delta = parameters_of(self.algorithm).get("delta")
+        return draw_characteristics(self.table, delta, self.worst_case)
+
+
+def operating_characteristics(
+    design: Plan | Algorithm,
+    truths: int | Mapping[str, Means] | Sequence[Means] | None = None,
+    rewards: str | None = None,
+    runs: int = 1000,
+    seed: int = 0,
+) -> OperatingCharacteristics:
+    """Simulate a design on a grid of truths: how often its choice is right, and what it costs.
+
+    Parameters
+    ----------
+    design
+        A plan, or an algorithm.
+    truths
+        How many arms, for the usual grid of truths; or truths of one's own: lists of means, in a list or by
+        their names. By default the usual grid for the plan's arms. Where the plan's support is not [0, 1]
+        means are parts of it: 0 its worst end, 1 its best.
+    rewards
+        What is known of the rewards; by default what the algorithm assumes, else "bounded", as in `Race`.
+        Those in [0, 1] are simulated by coins, the noisiest of them; others by normal ones with σ.
+    runs, seed
+        So many races on each truth; the result is a function of both.
+
+    Notes
+    -----
+    *The usual grid:* all arms tie; all but the best are worse by ε/2, ε, 2ε, 4ε, … ½; one rival is worse by
+    ε and all others by ½. For rewards in [0, 1] the best mean is 0.1, 0.5 and 0.9, and gaps are as large as
+    fit. A choice is right if it is ε-optimal: within less than ε of the best (of the k-th best, k of them);
+    or if it is a control than which no arm is better by the margin. Where gaps are below ε all are right.
+    """
+    algorithm, planned = (design.algorithm, design.n_arms) if isinstance(design, Plan) else (design, None)
+    if not isinstance(algorithm, Algorithm):
+        raise ValueError(f"design must be a plan or an algorithm, got {design!r}")
+    known = assumed_of(algorithm, rewards)
+    if isinstance(algorithm, SharpElasticBatchRacing | PausingElasticBatchRacing) and not algorithm.rewards:
+        algorithm = replace(algorithm, rewards=known)  # no more than a race would be told
+    truths = planned if truths is None else truths
+    if truths is None:
+        raise ValueError("truths must be a number of arms or lists of means, got None")
+    if isinstance(truths, Mapping | Sequence | np.ndarray):
+        grid = named_truths(truths, known, algorithm.sigma, planned)
+    else:
+        grid = default_truths(algorithm, truths, known)
+    whole("runs", runs, 1)
+    bar = tqdm(grid, unit="truth", leave=False, disable=None)  # on a terminal alone
+    table = pd.DataFrame([_row(algorithm, truth, runs, seed) for truth in bar])
+    n_arms = grid[0].problem.n_arms
+    width = design.width if isinstance(design, Plan) else 1.0
+    most = _worst_case(algorithm, n_arms, known)
+    return OperatingCharacteristics(algorithm, n_arms, runs, table, most, width)
+
+
+def _row(algorithm: Algorithm, truth: Truth, runs: int, seed: int) -> dict[str, str | float]:
+    """A truth's row of the table."""
+    result = simulate(algorithm, truth.problem, runs, seed)
+    right = _right(algorithm, result).mean()
+    lower, upper = exact_interval(np.array([right]), np.array([runs]), 1 - CONFIDENCE)
+    return {
+        "truth": truth.name,
+        "best": truth.best,
+        "right": float(right),
+        "right_lower": float(lower[0]),
+        "right_upper": float(upper[0]),
+        "pulls": float(result.pulls.mean()),
+        "error": float(result.pulls.std(ddof=1) / np.sqrt(runs)) if runs > 1 else np.nan,
+        "pulls_90": int(np.quantile(result.pulls, MOST_OF, method="inverted_cdf")),
+        "rounds": float(result.rounds.mean()),
+        "rounds_90": int(np.quantile(result.rounds, MOST_OF, method="inverted_cdf")),
+        "runs": runs,
+    }
+
+
+def _right(algorithm: Algorithm, result: Simulation) -> BoolArray:
+    """Which choices are right: ε-optimal ones, and a control that no arm is better than by the margin."""
+    # Means are typed: an arm that is worse by ε, 0.6 − 0.4 say, is wrong however the difference is rounded.
+    right = result.correct(algorithm.epsilon * (1 - 1e-9))
+    parameters = parameters_of(algorithm)
+    if parameters.get("control") is not None:
+        enough = result.problem.is_good(result.arm, parameters["margin"] * (1 - 1e-9))
+        right |= (result.arm == parameters["control"]) & enough
+    return right
+
+
+def _worst_case(algorithm: Algorithm, n_arms: int, known: str) -> int | None:
+    """No arm is ever pulled more often than its schedule's last count, of those that have a schedule."""
+    if isinstance(algorithm, SharpElasticBatchRacing):
+        return n_arms * int(algorithm.pulls_by_round(n_arms, known)[-1])
+    if isinstance(algorithm, PausingElasticBatchRacing):
+        return n_arms * int(algorithm.pulls_by_stage(n_arms, known)[-1])
+    if isinstance(algorithm, ElasticBatchRacing):
+        return n_arms * int(algorithm.pulls_by_round(n_arms)[-1])
+    return None
+
+
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    """The table in words."""
+    interval = [
+        f"{low:.2%} to {high:.2%}"
+        for low, high in zip(table["right_lower"], table["right_upper"], strict=True)
+    ]
+    return pd.DataFrame(
+        {
+            "truth": table["truth"],
+            "best": table["best"].map("{:g}".format),
+            "right": table["right"].map("{:.2%}".format),
+            f"{CONFIDENCE:.0%} interval": interval,
+            "pulls": table["pulls"].map("{:,.0f}".format),
+            f"{MOST_OF:.0%} within": table["pulls_90"].map("{:,}".format),
+            "rounds": table["rounds"].map("{:.1f}".format),
+            f"{MOST_OF:.0%} in": table["rounds_90"],
+        }
+    )

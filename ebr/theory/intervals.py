@@ -1,0 +1,152 @@
+"""Confidence intervals to be reported: for the means of all arms, after all rounds of a race at once."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebr.arrays import FloatArray, IntArray
+from ebr.theory.divergence import bisected, relative_entropy
+from ebr.validation import check_fields, one_of
+
+__all__ = [
+    "METHODS",
+    "Interval",
+    "Simultaneous",
+    "exact_interval",
+    "hoeffding_interval",
+    "kl_interval",
+    "normal_interval",
+]
+
+Interval = tuple[FloatArray, FloatArray]  # the lower ends, and the upper ones
+# For rewards 0 and 1, for those in a known interval, for normal ones, and for sub-Gaussian ones.
+METHODS = ("exact", "KL", "normal", "Hoeffding")
+
+
+def exact_interval(means: FloatArray, pulls: IntArray, miss: FloatArray | float) -> Interval:
+    """Clopper and Pearson's interval for a probability: every p whose two tails are above p_miss/2 each.
+
+    With S = b μ̂ ones among b rewards, the quantiles of Beta(S, b − S + 1) and of Beta(S + 1, b − S).
+    """
+    from scipy.special import betainccinv, betaincinv
+
+    ones = np.rint(np.asarray(means) * pulls)
+    zeros, half = pulls - ones, np.asarray(miss) / 2
+    # Beta laws need both parameters above 0; where one is not, the interval reaches to the end.
+    lower = np.where(ones > 0, betaincinv(np.maximum(ones, 1), zeros + 1, half), 0.0)
+    upper = np.where(zeros > 0, betainccinv(ones + 1, np.maximum(zeros, 1), half), 1.0)
+    return lower, upper
+
+
+def kl_interval(means: FloatArray, pulls: IntArray, miss: FloatArray | float) -> Interval:
+    """Chernoff's interval for rewards in [0, 1]: {q : b kl(μ̂, q) ≤ log(2/p)}.
+
+    As exp(λx) is convex in x, no reward in [0, 1] has larger exponential moments than a coin of its mean, and
+    P(μ̂ ≥ x) ≤ exp(−b kl(x, μ)) for x ≥ μ, likewise below. By Pinsker's inequality, kl(x, q) ≥ 2(x − q)²,
+    it is never wider than Hoeffding's.
+    """
+    means = np.clip(np.asarray(means, dtype=np.float64), 0, 1)
+    budget = np.broadcast_to(np.log(2 / np.asarray(miss)) / pulls, means.shape)
+    # The outer one of the two numbers between which the divergence comes to its budget.
+    lower = bisected(means, np.zeros_like(means), lambda q: relative_entropy(means, q) > budget)[1]
+    upper = bisected(means, np.ones_like(means), lambda q: relative_entropy(means, q) > budget)[1]
+    return lower, upper
+
+
+def hoeffding_interval(
+    means: FloatArray, pulls: IntArray, miss: FloatArray | float, sigma: float
+) -> Interval:
+    """μ̂ ± σ √(2 log(2/p)/b), for σ-sub-Gaussian rewards."""
+    half_width = sigma * np.sqrt(2 * np.log(2 / np.asarray(miss)) / pulls)
+    return means - half_width, means + half_width
+
+
+def normal_interval(means: FloatArray, pulls: IntArray, miss: FloatArray | float, sigma: float) -> Interval:
+    """μ̂ ± z σ/√b with the normal quantile z at p/2, for N(μ, σ²) rewards."""
+    from scipy.special import ndtri
+
+    half_width = -ndtri(np.asarray(miss) / 2) * sigma / np.sqrt(pulls)
+    return means - half_width, means + half_width
+
+
+@dataclass(frozen=True)
+class Simultaneous:
+    """Intervals for every arm after every round, which all hold together with probability 1 − δ.
+
+    Parameters
+    ----------
+    method
+        "exact", for rewards 0 and 1; "KL", for rewards in a known interval, the support; "normal"; or
+        "Hoeffding", for σ-sub-Gaussian ones.
+    delta
+        How likely it may be that one of them misses its arm's mean.
+    n_arms
+        How many arms there are.
+    looks
+        How many counts of pulls an arm may have had after a round, T, if these are fixed before the first
+        reward; None if counts may depend on what was seen.
+    support
+        The closed interval in which every reward lies, or None.
+    sigma
+        Of normal and sub-Gaussian rewards.
+
+    Notes
+    -----
+    *Why they hold after selection.* Think of each arm's rewards as a list written in advance, of which a race
+    reads the first b. Let an arm's count after any round be one of b_1 … b_T, numbers that are fixed before
+    the race. At a *fixed* count the interval misses μ_i with probability δ/(nT) at most, whether a race ever
+    looks there or not; so with 1 − δ none of the nT intervals does. Whatever a race shows is among them,
+    whichever arms it drops, pauses or recommends, and whenever it ends: so all that are shown hold, of all
+    arms and rounds at once (and so does the intersection of an arm's intervals, which is not taken here).
+
+    - Algorithm 1, sharp EBR: an arm that is still in after round t has b_t pulls. Pausing EBR: an arm's count
+      is one of the grid's, at most T. Fixed designs and eliminations of a fixed plan: one count a round.
+    - Rewards that are lost for reasons that have nothing to do with them: given *which* pulls are lost, the
+      counts are fixed again, if an arm's path to them is (sharp EBR's is; a pausing arm's is not).
+    - Otherwise, `looks=None`: a union over *all* counts b = 1, 2, … at δ/(n b(b + 1)) each, which add up to
+      δ/n an arm. It holds whatever the counts depend on.
+    """
+
+    method: str
+    delta: float
+    n_arms: int
+    looks: int | None
+    support: tuple[float, float] | None = (0.0, 1.0)
+    sigma: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if one_of("method", self.method, METHODS) == "KL" and self.support is None:
+            raise ValueError("support must be an interval for method 'KL', got None")
+
+    def miss(self, pulls: IntArray | int) -> FloatArray:
+        """The probability with which a single interval may miss, at most."""
+        counts = np.asarray(pulls, dtype=np.float64)
+        if self.looks is None:
+            return np.asarray(self.delta / (self.n_arms * counts * (counts + 1)))
+        return np.full(counts.shape, self.delta / (self.n_arms * self.looks))
+
+    def around(self, means: FloatArray, pulls: IntArray) -> Interval:
+        """The lower and upper ends for means of so many rewards, within the support; NaN for 0 of them."""
+        none = np.asarray(pulls) < 1
+        counts, middle = np.maximum(pulls, 1), np.where(none, 0.5, means)
+        lower, upper = self._ends(middle, counts, self.miss(counts))
+        low, high = self.support or (-math.inf, math.inf)
+        # An end is never inside of its mean, however a sum was rounded.
+        lower, upper = np.minimum(lower, middle), np.maximum(upper, middle)
+        return (
+            np.where(none, np.nan, np.maximum(lower, low)),
+            np.where(none, np.nan, np.minimum(upper, high)),
+        )
+
+    def _ends(self, means: FloatArray, counts: IntArray, miss: FloatArray) -> Interval:
+        if self.method == "exact":
+            return exact_interval(means, counts, miss)
+        if self.method == "normal":
+            return normal_interval(means, counts, miss, self.sigma)
+        if self.method == "KL" and self.support is not None:
+            low, high = self.support
+            lower, upper = kl_interval((means - low) / (high - low), counts, miss)
+            return low + (high - low) * lower, low + (high - low) * upper
+        return hoeffding_interval(means, counts, miss, self.sigma)

@@ -1,0 +1,335 @@
+"""Operating characteristics against enumeration and plain loops; and whether they can be read."""
+
+import math
+import re
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.transforms import Bbox
+from oracles import Bare, sharp_race
+from scipy.stats import binom, binomtest
+
+import ebr
+from ebr.live.cli import main
+from ebr.live.truths import default_truths
+
+SHARP = ebr.SharpElasticBatchRacing(6, 0.05, 0.05)
+CHANCE = 1e-7  # with which a test fails though all is well
+
+
+@pytest.fixture(scope="module")
+def usual():
+    return ebr.operating_characteristics(SHARP, 3, runs=300)
+
+
+def plausible(successes, runs, probability):
+    """Whether so many successes may come of this probability, but for a chance of 1e-7."""
+    return binomtest(successes, runs, probability).pvalue > CHANCE
+
+
+def test_with_one_round_and_two_arms_the_choice_is_right_as_often_as_enumeration_says():
+    race, means, runs = ebr.SharpElasticBatchRacing(1, 0.2, 0.3, rewards="bounded"), (0.4, 0.6), 40_000
+    b = math.floor(math.log(1 / 0.3) / 0.2**2) + 1
+    worse, better = (binom.pmf(np.arange(b + 1), b, p) for p in means)
+    joint = np.outer(worse, better)
+    exact = np.triu(joint, 1).sum()  # the first arm wins ties: here the worse one
+    got = ebr.operating_characteristics(race, {"apart": means}, runs=runs).table.loc[0]
+    right = round(got["right"] * runs)
+    assert plausible(right, runs, exact)
+    assert not plausible(right, runs, np.triu(joint).sum())  # planted: ties count as right
+    assert not plausible(right, runs, exact - 0.02)  # planted: so many runs would find it
+    assert (got["pulls"], got["error"], got["pulls_90"]) == (2 * b, 0, 2 * b)
+    assert (got["rounds"], got["rounds_90"], got["runs"]) == (1, 1, runs)
+    assert binom.sf(right - 1, runs, got["right_lower"]) == pytest.approx(0.005, rel=1e-6)
+    assert binom.cdf(right, runs, got["right_upper"]) == pytest.approx(0.005, rel=1e-6)
+
+
+def test_races_of_several_rounds_are_those_of_a_plain_loop():
+    means, rules, runs = [0.35, 0.3, 0.6], (3, 0.2, 0.3), 1500
+    got = ebr.operating_characteristics(
+        ebr.SharpElasticBatchRacing(*rules), {"three": means}, runs=4000, seed=3
+    ).table.loc[0]
+    generator = np.random.default_rng(8)
+    pulls, rounds, right = [], [], 0
+    for _ in range(runs):
+        rewards = [generator.binomial(1, p, 400).tolist() for p in means]
+        asked, arm = sharp_race(rewards, *rules, 0.5, "bounded", 0.5, "late")
+        pulls.append(sum(map(sum, asked)))
+        rounds.append(len(asked))
+        right += arm == 2
+    for name, values in (("pulls", pulls), ("rounds", rounds)):
+        spread = np.std(values) * math.sqrt(1 / runs + 1 / 4000)
+        assert abs(np.mean(values) - got[name]) < 5.5 * spread  # by chance 4e-8
+        # The share of the loop's races within what 90 % of the others did not exceed, and less than it.
+        within = np.mean(np.array(values) <= got[f"{name}_90"])
+        assert within > 0.9 - 5.5 * math.sqrt(0.09 * (1 / runs + 1 / 4000))
+    share = (right + got["right"] * 4000) / (runs + 4000)
+    spread = math.sqrt(share * (1 - share) * (1 / runs + 1 / 4000))
+    assert abs(right / runs - got["right"]) < 5.5 * spread
+
+
+def test_every_row_sums_up_its_races():
+    race = ebr.PausingElasticBatchRacing(4, 0.1, 0.1, rewards="bounded")
+    truths = {"close": [0.5, 0.45, 0.4], "wide": ebr.Bernoulli([0.9, 0.1, 0.1])}
+    table = ebr.operating_characteristics(race, truths, runs=157, seed=4).table.set_index("truth")
+    assert list(table.index) == ["close", "wide"]
+    for name, means in (("close", [0.5, 0.45, 0.4]), ("wide", [0.9, 0.1, 0.1])):
+        races = ebr.simulate(race, ebr.Bernoulli(means), 157, seed=4)
+        row, pulls, rounds = table.loc[name], sorted(races.pulls.tolist()), sorted(races.rounds.tolist())
+        assert row["best"] == max(means)
+        good = [arm for arm, mean in enumerate(means) if mean > max(means) - 0.1]
+        assert row["right"] == pytest.approx(sum(arm in good for arm in races.arm.tolist()) / 157)
+        assert row["pulls"] == pytest.approx(sum(pulls) / 157)
+        spread = math.sqrt(sum((x - row["pulls"]) ** 2 for x in pulls) / 156 / 157)
+        assert row["error"] == pytest.approx(spread)
+        # The least number that 90 % of the races do not exceed, 142 of 157.
+        assert (row["pulls_90"], row["rounds_90"]) == (pulls[141], rounds[141])
+
+
+def test_a_plan_and_its_operating_characteristics_tell_of_the_same_races():
+    plan = ebr.plan(3, 4, 0.1, algorithm="pausing")
+    hard = {"hard": [0.75, 0.55, 0.55]}
+    got = ebr.operating_characteristics(plan, hard, runs=200)
+    assert got.algorithm.rewards == "bounded"  # as raced: that rewards are 0 or 1 is not known
+    assert got.table["pulls"][0] == plan.totals.loc["hard", "typical"]
+    assert got.table["error"][0] == pytest.approx(plan.errors.loc[4, "hard"])
+    assert got.worst_case == plan.totals.loc["worst case", "at_most"]
+    usual = ebr.operating_characteristics(plan, runs=3)
+    assert usual.n_arms == 3
+    pd.testing.assert_frame_equal(usual.table, ebr.operating_characteristics(plan.algorithm, 3, runs=3).table)
+
+
+def test_the_usual_truths_by_hand():
+    grid = default_truths(ebr.SharpElasticBatchRacing(2, 0.1, 0.1), 4, "bounded")
+    gaps = {
+        "all tie": [0, 0, 0],
+        "one 0.1 worse, rest far": [0.5, 0.5, 0.1],
+        "others 0.05 worse": [0.05] * 3,
+        "others 0.1 worse": [0.1] * 3,
+        "others 0.2 worse": [0.2] * 3,
+        "others 0.4 worse": [0.4] * 3,
+        "others 0.5 worse": [0.5] * 3,
+    }
+    below = ["all tie", "others 0.05 worse", "others 0.1 worse"]  # 0.1 there is room for no more
+    wanted = [(0.1, name) for name in below] + [(best, name) for best in (0.5, 0.9) for name in gaps]
+    assert [(truth.best, truth.name) for truth in grid] == wanted
+    for truth in grid:
+        assert truth.problem.means.tolist() == pytest.approx(
+            [truth.best - gap for gap in (*gaps[truth.name], 0)], abs=1e-12
+        )
+    assert all(isinstance(truth.problem, ebr.Bernoulli) for truth in grid)
+
+
+def test_an_arm_that_is_worse_by_epsilon_is_wrong_and_by_half_of_it_right():
+    for epsilon in (0.3, 0.1, 0.07, 0.05, 0.01, 0.003):
+        for truth in default_truths(ebr.SharpElasticBatchRacing(2, epsilon, 0.1), 3, "bounded"):
+            good = truth.problem.is_good(np.arange(3), epsilon)
+            gaps = truth.best - truth.problem.means
+            assert good.tolist() == [gap < epsilon * (1 - 1e-9) for gap in gaps]
+
+
+def test_of_normal_rewards_the_level_is_one_as_differences_are_all_that_counts():
+    got = ebr.operating_characteristics(
+        ebr.PausingElasticBatchRacing(3, 0.1, 0.1, 2.0, "Gaussian"), 3, runs=5
+    )
+    assert set(got.table["best"]) == {0.5}
+    grid = default_truths(got.algorithm, 3, "Gaussian")
+    assert {(type(truth.problem), truth.problem.sigma) for truth in grid} == {(ebr.Gaussian, 2.0)}
+    assert set(
+        ebr.operating_characteristics(ebr.SharpElasticBatchRacing(3, 0.1, 0.1, 0.2), 3, runs=2).table["best"]
+    ) == {0.5}
+
+
+def test_the_k_best_tie_and_the_others_are_worse():
+    race = ebr.SharpElasticBatchRacing(2, 0.1, 0.1, k=2)
+    grid = {truth.name: truth for truth in default_truths(race, 5, "bounded") if truth.best == 0.9}
+    assert grid["others 0.1 worse"].problem.means.round(9).tolist() == [0.8, 0.8, 0.8, 0.9, 0.9]
+    assert grid["one 0.1 worse, rest far"].problem.means.round(9).tolist() == [0.4, 0.4, 0.8, 0.9, 0.9]
+    got = ebr.operating_characteristics(race, 5, runs=50)
+    assert got.worst_case == 5 * race.pulls_by_round(5, "bounded")[-1]
+    assert (got.table.loc[got.table["truth"] == "others 0.5 worse", "right"] == 1).all()
+
+
+@dataclass(frozen=True)
+class Conservative(Bare):
+    """An algorithm of one's own that pulls each arm once and recommends the control."""
+
+    control: int
+    margin: float
+
+    def play(self, n_arms, replicates=1, **_):
+        yield np.ones((replicates, n_arms), dtype=int)
+        return np.full(replicates, self.control)
+
+
+def test_a_control_is_right_where_no_arm_is_better_by_the_margin_and_is_not_the_best():
+    race = Conservative(control=2, margin=0.3)
+    grid = {(truth.name, truth.best): truth for truth in default_truths(race, 3, "bounded")}
+    assert grid["others 0.2 worse", 0.9].problem.means.round(9).tolist() == [0.7, 0.9, 0.7]
+    assert grid["one 0.1 worse, rest far", 0.9].problem.means.round(9).tolist() == [0.4, 0.9, 0.8]
+    truths = {"tie": [0.5, 0.5, 0.5], "near": [0.7, 0.1, 0.5], "far": [0.8, 0.1, 0.5]}
+    table = ebr.operating_characteristics(race, truths, runs=3).table
+    assert table["right"].tolist() == [1, 1, 0]  # worse by 0.2, more than ε, and by 0.3
+
+
+def test_a_planned_control_comes_last_and_its_choice_is_nearly_always_right():
+    plan = ebr.plan(3, 3, 0.1, control=True, margin=0.2)
+    got = ebr.operating_characteristics(plan, runs=400)
+    # By the theorem wrong with δ = 0.05 at most: below 0.85 in one of 21 truths by chance with under 1e-12.
+    assert (got.table["right"] > 0.85).all()
+    tie = got.table.query("truth == 'all tie' and best == 0.5").iloc[0]
+    without = ebr.operating_characteristics(ebr.plan(3, 3, 0.1), {"tie": [0.5] * 3}, runs=400).table.iloc[0]
+    assert tie["pulls"] < without["pulls"] - 5 * (tie["error"] + without["error"])  # what futility saves
+    grams = ebr.operating_characteristics(ebr.plan(2, 1, 10, support=(20, 70)), runs=2)
+    assert "parts of the support's width, 50" in str(grams)
+    assert "others 0.2 worse" in set(grams.table["truth"])
+
+
+@pytest.mark.parametrize(
+    "race",
+    [
+        ebr.ElasticBatchRacing(3, 0.2, 0.2),
+        ebr.AggressiveElimination(2, 0.3, 0.1),
+        ebr.DeltaElimination(2, 0.3, 0.1),
+        ebr.Passive(0.3, 0.1),
+        ebr.SequentialRacing(0.3, 0.1),
+        ebr.ElasticPair(2, 0.1, 0.1),
+        ebr.BudgetedElimination(100, 2),
+    ],
+    ids=lambda race: type(race).__name__,
+)
+def test_every_algorithm_has_operating_characteristics(race):
+    got = ebr.operating_characteristics(race, 2, runs=5)
+    assert len(got.table) >= 5
+    assert got.table[["right", "pulls", "rounds"]].notna().all(axis=None)
+    assert (got.worst_case is not None) == isinstance(race, ebr.ElasticBatchRacing)
+    assert "Worst case" in str(got)
+
+
+def test_worst_case_and_hardest_are_told_apart(usual):
+    table = usual.table
+    assert usual.worst_case == 3 * 1891
+    assert (table["pulls_90"] <= usual.worst_case).all()
+    most, least = usual.hardest.index
+    assert (most, least) == ("most pulls", "least often right")
+    assert usual.hardest.loc[most, "pulls"] == table["pulls"].max() < usual.worst_case
+    assert usual.hardest.loc[least, "right"] == table["right"].min()
+    assert usual.hardest.loc[most, ["truth", "best"]].tolist() == ["all tie", 0.5]
+    said = str(usual)
+    assert "Worst case: never more than 5,673 pulls, proved." in said
+    assert f"most pulls: all tie, best 0.5: {table['pulls'].max():,.0f}" in said
+    assert max(map(len, said.splitlines())) <= 120
+    assert "300 simulated races" in said
+
+
+def test_in_a_page_names_of_truths_are_names():
+    page = ebr.operating_characteristics(SHARP, {"<b>bold</b>": [0.9, 0.1]}, runs=2)._repr_html_()
+    assert page.count("&lt;b&gt;bold&lt;/b&gt;") == 3  # in the table, and twice the hardest
+    assert "<b>" not in page
+
+
+def test_the_table_is_exported_whole(usual, tmp_path):
+    usual.to_csv(tmp_path / "table.csv")
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv"), usual.table)
+
+
+def test_there_is_a_bar_on_a_terminal_alone(capsys, monkeypatch):
+    ebr.operating_characteristics(SHARP, 2, runs=1)
+    assert capsys.readouterr() == ("", "")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    ebr.operating_characteristics(SHARP, 2, runs=1)
+    assert "truth/s" in capsys.readouterr().err
+
+
+def test_the_picture_shows_the_table_and_can_be_read(usual):
+    figure = usual.plot()
+    right, pulls = figure.axes
+    assert figure.get_size_inches()[0] == 3.4
+    for axis, name in ((right, "right"), (pulls, "pulls")):
+        drawn = np.concatenate([bars.lines[0].get_xdata() for bars in axis.containers])
+        assert sorted(drawn) == sorted(usual.table[name])
+    ends = [bar[:, 0] for bars in right.containers for bar in bars.lines[2][0].get_segments()]
+    np.testing.assert_allclose(ends, usual.table[["right_lower", "right_upper"]])
+    far = [bar[1, 0] for bars in pulls.containers for bar in bars.lines[2][0].get_segments()]
+    np.testing.assert_allclose(far, usual.table[["pulls", "pulls_90"]].max(axis=1))
+    colours = [to_hex(bars.lines[0].get_color()).upper() for bars in right.containers]
+    assert colours == ["#0072B2", "#D55E00", "#009E73"]  # Okabe and Ito's, whatever the user's style is
+    figure.draw_without_rendering()
+    texts = [*right.get_yticklabels(), right.xaxis.label, pulls.xaxis.label, *right.texts, *pulls.texts]
+    texts += figure.legends[0].get_texts()
+    boxes = {text.get_text(): text.get_window_extent() for text in texts}
+    assert {"1 − δ", "worst case", "0.9", "all tie"} <= set(boxes)
+    for name, box in boxes.items():
+        seen = Bbox.intersection(figure.bbox, box)
+        assert seen is not None, name
+        assert seen.bounds == pytest.approx(box.bounds, abs=0.5), name
+    for one, other in combinations(boxes, 2):
+        assert not boxes[one].overlaps(boxes[other]), (one, other)
+
+
+@pytest.mark.parametrize(
+    ("truths", "says"),
+    [
+        ({"odd": [0.5, 1.2]}, "truth 'odd': means must lie in [0, 1], got 1.2 for arm 1"),
+        ([[0.5, -0.1]], "truth '0.5, -0.1': means must lie in [0, 1], got -0.1 for arm 1"),
+        ({"lone": [0.5]}, "truth 'lone': means must be a list of at least 2 numbers, got shape (1,)"),
+        ([0.5, 0.4], "truth '0.5': means must be a list of at least 2 numbers, got shape ()"),
+        ([[0.5, math.nan]], "truth '0.5, nan': means must lie in [0, 1], got nan for arm 1"),
+        ({"a": [0.5, 0.4], "b": [0.5, 0.4, 0.3]}, "truth 'b' must have a mean for each of 2 arms, got 3"),
+        ([], "truths must be one or more lists of means, got none"),
+        (1, "n_arms must be an integer of at least 2, got 1"),
+        (True, "n_arms must be an integer of at least 2, got True"),
+        (None, "truths must be a number of arms or lists of means, got None"),
+    ],
+)
+def test_a_wrong_truth_is_named(truths, says):
+    with pytest.raises(ValueError, match=re.escape(says)):
+        ebr.operating_characteristics(SHARP, truths, runs=1)
+
+
+def test_other_wrong_arguments_are_named():
+    with pytest.raises(ValueError, match="runs must be an integer of at least 1, got 0"):
+        ebr.operating_characteristics(SHARP, 2, runs=0)
+    with pytest.raises(ValueError, match=r"rewards must be one of 'Bernoulli', .*, got 'coins'"):
+        ebr.operating_characteristics(SHARP, 2, "coins")
+    with pytest.raises(ValueError, match="design must be a plan or an algorithm, got 3"):
+        ebr.operating_characteristics(3, 2)
+    with pytest.raises(ValueError, match="truth 'a' must have a mean for each of 3 arms, got 2"):
+        ebr.operating_characteristics(ebr.plan(3, 1, 0.3), {"a": [0.5, 0.4]})
+    with pytest.raises(ValueError, match="k must lie in 1 … 2, below the number of arms, got 4"):
+        ebr.operating_characteristics(ebr.SharpElasticBatchRacing(2, 0.1, 0.1, k=4), 3)
+
+
+WORDS = ["characteristics", "--arms", "3", "--deadline", "2", "--epsilon", "0.1"]
+
+
+def test_a_terminal_prints_and_keeps_the_same(tmp_path, capsys):
+    kept, drawn = tmp_path / "table.csv", tmp_path / "picture.svg"
+    assert main([*WORDS, "--runs", "20", "--seed", "3", "--csv", str(kept), "--picture", str(drawn)]) == 0
+    wanted = ebr.operating_characteristics(ebr.plan(3, 2, 0.1), runs=20, seed=3)
+    assert capsys.readouterr() == (f"{wanted}\n", "")
+    pd.testing.assert_frame_equal(pd.read_csv(kept), wanted.table)
+    assert "pulls of all arms" in drawn.read_text()
+    own = ["--truth", "0.9", "0.8", "0.3", "--truth", "0.5", "0.5", "0.5", "--rewards", "Bernoulli"]
+    assert main([*WORDS, "--algorithm", "pausing", *own]) == 0
+    plan = ebr.plan(3, 2, 0.1, rewards="Bernoulli", algorithm="pausing")
+    wanted = ebr.operating_characteristics(plan, [[0.9, 0.8, 0.3], [0.5, 0.5, 0.5]])
+    assert capsys.readouterr().out == f"{wanted}\n"
+    assert "0.9, 0.8, 0.3" in str(wanted)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--truth", "0.9", "0.8"], "truth '0.9, 0.8' must have a mean for each of 3 arms, got 2"),
+        (["--truth", "0.9", "0.8", "1.3"], "truth '0.9, 0.8, 1.3': means must lie in [0, 1], got 1.3"),
+        (["--runs", "0"], "runs must be an integer of at least 1, got 0"),
+    ],
+)
+def test_a_terminal_refuses_a_wrong_truth_in_a_line(words, says, capsys):
+    assert main([*WORDS, *words]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {says}")

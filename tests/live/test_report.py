@@ -1,0 +1,295 @@
+"""What a race reports: intervals that hold together, and a page with the race's own numbers and names."""
+
+import math
+import re
+from dataclasses import dataclass
+from html.parser import HTMLParser
+
+import mistune
+import numpy as np
+import pytest
+from oracles import Bare
+from scipy.stats import beta, norm
+
+import ebr
+from ebr.live.arm_intervals import intervals_of
+from ebr.live.cli import main
+from ebr.live.journal import Journal
+from ebr.live.race import Race
+from ebr.live.report import report_of
+from ebr.theory.intervals import exact_interval
+
+SHARP = ebr.SharpElasticBatchRacing(6, 0.05, 0.05)
+ODD = ["A|B", "<b>bold</b>", "_C_ & *D*", "Ä `x` \\"]
+MEANS = [0.9, 0.55, 0.5, 0.2]
+
+
+def told(race, means=MEANS):
+    """Ones and zeros in the proportion of the means, as near as can be."""
+    by_arm = dict(zip(race.arms, means, strict=False))
+    return {arm: (pulls, round(by_arm[arm] * pulls)) for arm, pulls in race.ask().items()}
+
+
+def raced(algorithm, arms, path, rounds=math.inf, means=MEANS, **options):
+    """A race that is played for so many rounds, or to its end, and closed."""
+    with Race(algorithm, arms, path, **options) as race:
+        while not race.finished and race.round <= rounds:
+            race.tell(told(race, means))
+    return Race.open(path, readonly=True)
+
+
+class Page(HTMLParser):
+    """What a reader sees: the cells, and the tags that there are."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.cells, self.tags = [], set()
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        if tag in ("td", "th"):
+            self.cells.append("")
+
+    def handle_data(self, data):
+        if self.cells:
+            self.cells[-1] += data
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "told", "support", "method", "looks"),
+    [
+        (SHARP, "Bernoulli", (0, 1), "exact", 6),
+        (SHARP, "bounded", (0, 1), "KL", 6),
+        (SHARP, None, (0, 1), "KL", 6),
+        (ebr.SharpElasticBatchRacing(6, 0.05, 0.05, rewards="sub-Gaussian"), "bounded", (0, 1), "KL", 6),
+        (ebr.SharpElasticBatchRacing(6, 0.05, 0.05, 0.1), "bounded", (0, 1), "Hoeffding", 6),
+        (ebr.SharpElasticBatchRacing(6, 0.05, 0.05, 5), "sub-Gaussian", (-5, 5), "KL", 6),
+        (ebr.SharpElasticBatchRacing(6, 0.05, 0.05, 4), "sub-Gaussian", (-5, 5), "Hoeffding", 6),
+        (ebr.SharpElasticBatchRacing(6, 0.05, 0.05, rewards="Gaussian"), "sub-Gaussian", None, "normal", 6),
+        (ebr.SharpElasticBatchRacing(6, 0.05, 0.05, rewards="Gaussian"), "bounded", (0, 1), "KL", 6),
+        (SHARP, "Gaussian", (0.2, 0.7), "KL", 6),  # nothing that lies in [0, 1] is normal
+        (ebr.PausingElasticBatchRacing(4, 0.05, 0.05), "Bernoulli", (0, 1), "exact", 4),
+        (ebr.ElasticBatchRacing(3, 0.1, 0.1), "sub-Gaussian", None, "Hoeffding", 3),
+        (ebr.Passive(0.1, 0.1), "bounded", (0, 1), "KL", 1),
+        (ebr.SequentialRacing(0.1, 0.1), "bounded", (0, 1), "KL", None),
+        (ebr.DeltaElimination(3, 0.1, 0.1), "bounded", (0, 1), "KL", None),
+        (ebr.ElasticPair(2, 0.1, 0.1), "Gaussian", None, "normal", None),
+    ],
+)
+def test_the_intervals_are_those_that_what_is_known_allows(algorithm, told, support, method, looks):
+    chosen = intervals_of(algorithm, 2, told, support)
+    assert (chosen.method, chosen.looks) == (method, looks)
+    assert (chosen.delta, chosen.sigma, chosen.n_arms) == (algorithm.delta, algorithm.sigma, 2)
+
+
+def test_in_units_of_ones_own_sigma_and_epsilon_are_scaled(path, unflushed):
+    grams = intervals_of(SHARP, 2, "bounded", (20, 70), width=50)
+    assert (grams.method, grams.sigma, grams.support) == ("KL", 25, (20, 70))
+    assert intervals_of(SHARP, 2, "sub-Gaussian", None, width=50).method == "Hoeffding"
+    race = raced(SHARP, ["A", "B"], path)
+    report = report_of(race, Journal(path, readonly=True), grams, width=50, verdict="So it is.")
+    assert "within 2.5 of the best" in report.facts["Guarantee"]
+    assert report.sentences.endswith(" So it is.")
+
+
+def test_where_pausing_arms_lose_rewards_counts_are_not_fixed():
+    pausing = ebr.PausingElasticBatchRacing(4, 0.05, 0.05)
+    assert intervals_of(pausing, 2, "bounded", (0, 1), losses=True).looks is None
+    assert intervals_of(SHARP, 2, "bounded", (0, 1), losses=True).looks == 6
+
+
+def test_zeros_and_ones_have_exact_intervals_in_every_round(path, unflushed):
+    algorithm = ebr.PausingElasticBatchRacing(5, 0.1, 0.2, rewards="Bernoulli")
+    with raced(algorithm, ["A", "B", "C"], path, means=[0.8, 0.75, 0.1]) as race:
+        history, intervals = race.history, race.intervals
+    assert history["round"].max() > 1
+    for row in history.itertuples():
+        ones = round(row.mean * row.total)
+        miss = 0.2 / (3 * 5)
+        assert row.lower == pytest.approx(beta.ppf(miss / 2, ones, row.total - ones + 1))
+        assert row.upper == pytest.approx(beta.ppf(1 - miss / 2, ones + 1, row.total - ones))
+    last = history.groupby("arm").last()
+    for name in ("mean", "lower", "upper"):
+        assert intervals[name].to_dict() == last[name].to_dict()
+
+
+def test_normal_rewards_have_normal_intervals_and_none_is_clipped(path, unflushed):
+    algorithm = ebr.SharpElasticBatchRacing(2, 0.5, 0.1, sigma=3.0, rewards="Gaussian")
+    with raced(algorithm, ["A", "B"], path, means=[40, -7], support=None) as race:
+        row = race.intervals.loc["B"]
+    width = norm.isf(0.1 / (2 * 2) / 2) * 3 / math.sqrt(row["pulls"])
+    assert [row["lower"], row["upper"]] == pytest.approx([row["mean"] - width, row["mean"] + width])
+
+
+def test_simulated_races_are_covered_as_often_as_they_say(path):
+    """Every arm in every round at once, also those selected; planted: a single interval's level for all."""
+    race, problem, runs = ebr.SharpElasticBatchRacing(4, 0.1, 0.4), ebr.Bernoulli([0.5, 0.47, 0.45]), 400
+    proper = intervals_of(race, 3, "Bernoulli", (0, 1))
+    missed = {"proper": 0, "planted": 0}
+    for seed in range(runs):
+        seen = ebr.trace(race, problem, seed)
+        truth = problem.means[seen["arm"]]
+        means, pulls = seen["mean"].to_numpy(), seen["pulls"].to_numpy()
+        ends = {"proper": proper.around(means, pulls), "planted": exact_interval(means, pulls, 0.4)}
+        for name, (lower, upper) in ends.items():
+            missed[name] += bool(((truth < lower) | (truth > upper)).any())
+    assert proper.miss(1) == pytest.approx(0.4 / 12)
+    # Binomial(400, 0.4) is above 230 with probability 1e-12; in fact 0.19 and 0.96 of the races are.
+    assert missed["proper"] <= 160
+    assert missed["planted"] > 230
+
+
+def test_an_ended_race_is_reported_whole(path, unflushed):
+    race = raced(SHARP, ["A", "B", "C"], path, rewards="Bernoulli")
+    report = race.report()
+    text = str(report)
+    digest = Journal(path, readonly=True).lines[-1]["checksum"]
+    pulls = race.history["pulls"].sum()
+    assert race.recommendation == "A"
+    for said in (
+        "sharp elastic batch racing",
+        repr(SHARP),
+        "each is 0 or 1",
+        "the recommended arm is within 0.05 of the best with probability at least 0.95",
+        f"{race.round} of at most 6",
+        f"{pulls:,}",
+        "recommended: A",
+        f"ebr {report.facts['Software'].split()[1]}",
+        f"trial.jsonl, {len(path.read_text().splitlines())} lines",
+        digest,
+        "exact (Clopper–Pearson) intervals",
+        "all arms and all rounds at once with probability at least 0.95",
+        "3 arms × 6 rounds, each at level 1 − 0.0028",
+        f"The race ended after round {race.round} and {pulls:,} pulls; it recommends A (mean",
+    ):
+        assert said in " ".join(text.split())
+    assert "so far" not in text.lower()
+    assert max(map(len, text.splitlines())) <= 100
+    for row in race.intervals.itertuples():
+        assert f"{row.mean:.4f} {row.lower:.4f} {row.upper:.4f}" in text
+    assert re.findall(r" (recommended|not recommended)\n", text) == [
+        "recommended",
+        "not recommended",
+        "not recommended",
+    ]
+
+
+def test_a_running_race_is_reported_so_far(path, unflushed):
+    race = raced(SHARP, ["A", "B", "C"], path, rounds=0)
+    assert "0 of at most 6 so far" in str(race.report())
+    assert race.report().arms["mean"].isna().all()
+    path.unlink()
+    race = raced(SHARP, ["A", "B", "C"], path, rounds=1, means=[0.5, 0.5, 0.02])
+    text = str(race.report())
+    assert not race.finished
+    assert "1 of at most 6 so far" in text
+    assert "after 1 round and 234 pulls, nothing is recommended" in " ".join(text.split())
+    assert text.count("in the race") == 2
+    assert text.count(" out\n") == 1
+
+
+def test_the_digest_changes_with_every_line(path, unflushed):
+    digests = set()
+    with Race(SHARP, ["A", "B", "C"], path) as race:
+        for _ in range(3):
+            digests.add(race.report().facts["Journal"].split()[-1])
+            race.ask() if race.asked is None else race.tell(told(race, [0.5] * 3))
+    assert len(digests) == 3
+
+
+def test_names_are_names_in_every_format(path, unflushed):
+    report = raced(SHARP, ODD, path).report()
+    page = Page(report.html())
+    assert set(ODD) <= {cell.strip() for cell in page.cells}
+    assert "b" not in page.tags
+    assert report.html().startswith("<!DOCTYPE html>")
+    assert report._repr_html_() in report.html()
+    drawn = Page(mistune.create_markdown(plugins=["table"])(report.markdown()))
+    assert set(ODD) <= {cell.strip() for cell in drawn.cells}
+    assert len(drawn.cells) == 2 + 2 * len(report.facts) + 6 * (1 + len(ODD))
+    assert drawn.tags <= {"table", "thead", "tbody", "tr", "th", "td", "p", "strong"}
+    assert all(name in str(report) for name in ODD)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options", "says"),
+    [
+        (ebr.ElasticBatchRacing(2, 0.4, 0.4), {}, "within 0.4 of the best with probability at least 0.6"),
+        (ebr.AggressiveElimination(2, 0.3, 0.1), {}, "if all others are worse by 0.3 or more"),
+        (ebr.DeltaElimination(2, 0.5, 0.2), {}, "within 0.5 of the best with probability at least 0.8"),
+        (ebr.Passive(0.3, 0.1), {}, "1 of at most 1"),
+        (ebr.SequentialRacing(0.5, 0.5), {}, "union over all counts"),
+        (ebr.ElasticPair(2, 0.1, 0.1), {"support": None, "rewards": "Gaussian"}, "normal with σ = 0.5"),
+        (
+            ebr.SharpElasticBatchRacing(3, 0.1, 0.1, k=2),
+            {},
+            "the 2 recommended arms are within 0.1 of the k-th",
+        ),
+        (
+            ebr.PausingElasticBatchRacing(3, 0.1, 0.1, rewards="Bernoulli"),
+            {"rounding": True},
+            "each lies between 0 and 1 and is made 0 or 1 by lot",
+        ),
+        (ebr.SharpElasticBatchRacing(2, 0.2, 0.1, 0.2), {}, "is 0.2-sub-Gaussian and lies between 0 and 1"),
+        (ebr.SharpElasticBatchRacing(2, 0.2, 0.1, 5), {"support": (-4, 6)}, "lies between -4 and 6"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the algorithm's sigma")
+def test_every_race_that_a_journal_holds_can_be_reported(algorithm, options, says, path, unflushed):
+    arms = ["A", "B"] if isinstance(algorithm, ebr.ElasticPair) else ["A", "B", "C"]
+    race = raced(algorithm, arms, path, **options)
+    report = race.report()
+    assert says in " ".join(str(report).split())
+    assert race.finished
+    assert report.arms["lower"].notna().all()
+    assert (report.arms["lower"] <= report.arms["mean"]).all()
+    assert (report.arms["mean"] <= report.arms["upper"]).all()
+    assert set(np.atleast_1d(race.recommendation)) == set(
+        report.arms.loc[report.arms["standing"] == "recommended", "arm"]
+    )
+
+
+@pytest.mark.filterwarnings("ignore:the rewards are not Gaussian")
+def test_a_guarantee_that_is_void_is_said_to_be(path, unflushed):
+    race = raced(ebr.SharpElasticBatchRacing(2, 0.2, 0.1, rewards="Gaussian"), ["A", "B"], path)
+    assert "none: the algorithm is made for normal rewards" in str(race.report())
+
+
+@dataclass(frozen=True)
+class Coin(Bare):
+    def play(self, n_arms, replicates=1, **_):
+        yield np.ones((replicates, n_arms), dtype=int)
+        return np.full(replicates, -1)
+
+
+def test_an_algorithm_of_ones_own_is_reported_without_what_is_not_known(path, unflushed):
+    with Race(Coin(), ["A", "B"], path) as race:
+        race.ask()
+        race.tell({"A": [1], "B": [0]})
+        report = race.report()
+    assert "lower" not in report.arms
+    assert "no intervals of single arms: the algorithm has no δ" in str(report)
+    assert "recommended: no arm" in str(report)
+    assert "not one of ebr's own" in str(report)
+    assert "it recommends no arm" in str(report)
+
+
+@pytest.mark.parametrize("words", [[], ["--format", "text"]])
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_terminal_prints_the_report(words, finished, path, unflushed, capsys):
+    race = raced(SHARP, ["A", "B"], path, rounds=9 if finished else 0)
+    before = path.read_bytes()
+    assert main(["report", str(path), *words]) == 0
+    assert capsys.readouterr().out == f"{race.report()}\n"
+    assert path.read_bytes() == before
+
+
+def test_a_terminal_prints_markdown_and_a_page_while_another_process_writes(path, unflushed, capsys):
+    with Race(SHARP, ["A", "B"], path) as race:
+        race.ask()
+        for form, wanted in (("markdown", race.report().markdown()), ("html", race.report().html())):
+            assert main(["report", str(path), "--format", form]) == 0
+            assert capsys.readouterr().out == f"{wanted}\n"
+    assert main(["report", str(path.with_name("none"))]) == 2
+    assert "there is no journal" in capsys.readouterr().err
