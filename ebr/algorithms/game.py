@@ -9,7 +9,7 @@ import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT, REWARDS
-from ebr.validation import whole
+from ebr.validation import one_of, several, shown, whole
 
 __all__ = [
     "IN_UNIT",
@@ -23,10 +23,12 @@ __all__ = [
     "check_known",
     "check_places",
     "drive",
+    "entered",
     "no_interval",
     "spelled",
 ]
 
+MOST_CELLS = 2**25  # replicates × arms that are played side by side: 256 MB a table
 # Parameters that algorithms did not have from the first.
 UNSAID = {"k": 1, "looks": "joint", "control": None, "margin": None}
 Known = str | None  # of the rewards, one of REWARDS; None, where nothing is said, is the last
@@ -107,6 +109,14 @@ def no_interval(pulls: IntArray) -> FloatArray:
     return np.full(np.shape(pulls), np.nan)
 
 
+def entered(n_arms: int, replicates: int, rewards: Known) -> tuple[int, int]:
+    """Return a game's arms and replicates as plain numbers; raise ValueError if it cannot be played."""
+    if rewards is not None:
+        one_of("rewards", rewards, REWARDS)
+    n_arms = several("n_arms", n_arms)
+    return n_arms, whole("replicates", replicates, 1, MOST_CELLS // n_arms)
+
+
 def check_known(assumed: Known, told: Known) -> None:
     """Raise ValueError if rewards are not what an algorithm is told to assume; warn where that voids it."""
     if assumed in IN_UNIT and told not in (*IN_UNIT, None):
@@ -120,7 +130,7 @@ def check_known(assumed: Known, told: Known) -> None:
 def check_places(k: int, n_arms: int) -> None:
     """Raise ValueError unless k of n arms can be told from the others: 1 ≤ k < n."""
     if not whole("k", k, 1) < n_arms:
-        raise ValueError(f"k must lie in 1 … {n_arms - 1}, below the number of arms, got {k}")
+        raise ValueError(f"k must lie in 1 … {n_arms - 1}, below the number of arms, got {shown(k)}")
 
 
 def spelled(algorithm: Any) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots, no_interval
+from ebr.algorithms.game import Game, Known, Lots, entered, no_interval
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.validation import check_fields, count
 
@@ -64,6 +64,7 @@ class ElasticPair:
         """Pull both arms equally often, in rounds whose sizes depend on what was seen."""
         from ebr.theory.two_arms_solved import strategy
 
+        n_arms, replicates = entered(n_arms, replicates, rewards)
         if n_arms != 2:
             raise ValueError(f"n_arms must be 2 for ElasticPair, got {n_arms}")
         if rewards not in ("Gaussian", None):
@@ -71,7 +72,7 @@ class ElasticPair:
         lots = generator or np.random.default_rng()
         played = strategy(self.deadline, self.epsilon, self.delta)
         counts = 2 * (self.sigma / self.epsilon) ** 2 * played.information
-        count(counts.max())
+        count(counts.max(), n_arms)
         walk = _Walk(replicates, self.sigma)
         place = lots.choice(len(counts), size=replicates, p=played.plan.first)
         running = np.ones(replicates, dtype=bool)

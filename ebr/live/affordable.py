@@ -3,36 +3,21 @@
 from bisect import bisect_left
 from dataclasses import replace
 
-import numpy as np
-
-from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.arrays import IntArray
-from ebr.validation import positive, whole
+from ebr.live.typical import Planned, pulls_so_far
+from ebr.validation import positive, shown, whole
 
-__all__ = ["KNOWN", "LARGEST", "Planned", "affordable", "check_budget", "guarded", "pulls_so_far"]
+__all__ = ["LARGEST", "affordable", "check_budget", "guarded"]
 
-KNOWN = "bounded"  # of rewards of which nothing is said, as where they are raced
 LARGEST = 0.999  # ε or δ that a budget may buy
 DECADES = 9  # of ε or δ below 1 among which is sought what a budget buys
 MOST_BUDGET = 10**12  # all counts that a search comes to are exact
-Planned = SharpElasticBatchRacing | PausingElasticBatchRacing
-
-
-def pulls_so_far(algorithm: Planned, n_arms: int) -> IntArray:
-    """How often an arm may have been pulled after each round: a survivor, or the leader where arms pause."""
-    if isinstance(algorithm, SharpElasticBatchRacing):
-        return algorithm.pulls_by_round(n_arms, KNOWN)
-    grid = np.unique(algorithm.pulls_by_stage(n_arms, KNOWN))
-    stages = np.arange(1, algorithm.deadline + 1) + algorithm.ahead
-    stages[0], stages[-1] = 1, len(grid)  # of a single round, the last
-    return np.asarray(grid[np.minimum(stages, len(grid)) - 1])
 
 
 def check_budget(budget: int, n_arms: int, deadline: int) -> None:
     """Raise ValueError unless the budget is a number of pulls that can feed every arm in every round."""
     if not whole("budget", budget, 1) <= MOST_BUDGET:
-        raise ValueError(f"budget must be at most {MOST_BUDGET}, got {budget}")
+        raise ValueError(f"budget must be at most {MOST_BUDGET}, got {shown(budget)}")
     if budget < n_arms * deadline:
         rounds = f"{deadline} rounds" if deadline > 1 else "one round"
         raise ValueError(

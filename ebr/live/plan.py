@@ -1,22 +1,20 @@
 """Planning an experiment before its first pull: what each round costs and decides, what one more buys."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ebr.algorithms.game import IN_UNIT, check_places
+from ebr.algorithms.game import check_places
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.live.affordable import KNOWN, LARGEST, Planned, affordable, check_budget, guarded, pulls_so_far
+from ebr.live.affordable import LARGEST, affordable, check_budget, guarded
 from ebr.live.plots import draw_plan
 from ebr.live.scale import width_of
-from ebr.simulation.simulate import simulate
+from ebr.live.typical import KNOWN, RUNS, Planned, places, problems, pulls_so_far, runs_for, typical
 from ebr.theory import top_k
-from ebr.theory.problems import Bernoulli, Gaussian, Problem
-from ebr.validation import one_of, whole
+from ebr.validation import one_of, several
 
 if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal needs no picture
     from matplotlib.axes import Axes
@@ -24,8 +22,6 @@ if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal need
 
 __all__ = ["Plan", "plan"]
 
-MORE_ROUNDS = 3  # how far beyond the deadline to look
-RUNS = 200  # simulated experiments behind a typical total
 DELTA = 0.05  # where it is neither given nor sought
 ALGORITHMS: dict[str, type[Planned]] = {
     "sharp": SharpElasticBatchRacing,
@@ -64,9 +60,11 @@ class Plan:
         One row a kind of problem: all pulls together at most (`at_most`), with probability 1 − δ, or always
         where arms pause, and on average in simulated experiments (`typical`).
     deadlines
-        The typical totals (and the worst case) if there were 1, 2, … rounds.
+        The typical totals (and the worst case) if there were 1, 2, … rounds; of more than 20, a few.
     errors
         The standard errors of the totals in `deadlines`, as means of simulated experiments.
+    runs
+        How many simulated experiments the typical totals are means of: 200, fewer on many arms.
     budget, bought
         The budget, if one was given, and which of "epsilon" and "delta" was sought for it, if any.
     width
@@ -79,28 +77,35 @@ class Plan:
     totals: pd.DataFrame = field(repr=False)
     deadlines: pd.DataFrame = field(repr=False)
     errors: pd.DataFrame = field(repr=False)
+    runs: int = RUNS
     budget: int | None = None
     bought: str | None = None
     width: float = 1.0
 
     def __str__(self) -> str:
-        a, k = self.algorithm, _places(self.algorithm)
+        a, k = self.algorithm, places(self.algorithm)
         found, best = ("an arm", "the best") if k == 1 else (f"{k} arms", "the k-th best")
         surely = f"1 - {a.delta:g}" if self.bought == "delta" else f"{1 - a.delta:g}"
         within = f"{self.width * a.epsilon:g} of {best} with probability {surely}"
         parts = [f"{self.n_arms} arms, at most {a.deadline} rounds, {found} within {within}"]
-        if self.budget is not None:
-            parts[0] += f"\n{self._verdict()}"
-        if isinstance(a, SharpElasticBatchRacing) and a.margin is not None:
-            parts[0] += f"\nends early if no arm can be better than the control by {self.width * a.margin:g}"
+        parts[0] = "\n".join([parts[0], *self._notes()])
         for title, table in self._tables().items():
             parts.append(f"{title}\n{table.reset_index().to_string(index=False)}")
         return "\n\n".join([*parts, "\n".join(self._explained())])
 
     def _repr_html_(self) -> str:
-        verdict = "" if self.budget is None else f"<p>{self._verdict()}</p>"
+        notes = "".join(f"<p>{note}</p>" for note in self._notes())
         explained = "".join(f"<p>{line}</p>" for line in self._explained())
-        return verdict + "".join(table.to_html() for table in self._tables().values()) + explained
+        return notes + "".join(table.to_html() for table in self._tables().values()) + explained
+
+    def _notes(self) -> list[str]:
+        """What is to be said before the tables."""
+        notes = [] if self.budget is None else [self._verdict()]
+        if isinstance(self.algorithm, SharpElasticBatchRacing) and self.algorithm.margin is not None:
+            margin = f"{self.width * self.algorithm.margin:g}"
+            notes.append(f"ends early if no arm can be better than the control by {margin}")
+        few = f"typical totals are means of {self.runs} simulated experiments, as there are many arms"
+        return notes if self.runs == RUNS else [*notes, few]
 
     def _explained(self) -> list[str]:
         """Worst case, typical and hardest, told apart."""
@@ -108,7 +113,7 @@ class Plan:
         others = f"the others are {hard:.3g} worse (hard), {easy:.3g} (easy), or"
         return [
             "Worst case: the most pulls that there can be, proved, not simulated.",
-            f"Typical: the mean of {RUNS} simulated experiments; {others}",
+            f"Typical: the mean of {self.runs} simulated experiments; {others}",
             "spread in between. The hardest of a grid of truths: operating characteristics.",
         ]
 
@@ -185,15 +190,17 @@ def plan(
     -----
     Of sharp EBR "surely" and "at most" hold together with probability 1 − δ, by its theorem. Of the pausing
     race they say less, and that always: no arm is ever pulled more often than the leader may be. Typical
-    totals are means of 200 simulated experiments on three kinds of problem: all others worse by ½ ("easy"),
-    by 2ε but no more than ½ ("hard"), or spread evenly from the one to the other. The worst case is the most
-    that there can be, not simulated: sharp EBR comes to it where all arms tie and nobody is dropped.
+    totals are means of 200 simulated experiments (of fewer on more than 10,000 arms) on three kinds of
+    problem: all others worse by ½ ("easy"), by 2ε but no more than ½ ("hard"), or spread evenly from the one
+    to the other. The worst case is the most that there can be, not simulated: sharp EBR comes to it where all
+    arms tie and nobody is dropped.
 
     *A budget B.* No arm is ever pulled more than b_T times, so a race with n b_T ≤ B costs B at most, always.
     What is bought is an ε (or δ) of three digits which keeps to this, while the next smaller one does not;
     at the least it is 10⁻⁹.
     """
-    check_places(k, whole("n_arms", n_arms, 2))
+    n_arms = several("n_arms", n_arms)
+    check_places(k, n_arms)
     if budget is None and epsilon is None:
         raise ValueError("epsilon must lie in (0, 1), or a budget be given, got None")
     width = width_of(support, epsilon)
@@ -219,60 +226,24 @@ def plan(
 
 def _made(race: Planned, n_arms: int, width: float) -> Plan:
     """The plan of a race, with its tables."""
-    deadline, epsilon, k = race.deadline, race.epsilon, _places(race)
+    deadline, epsilon, k = race.deadline, race.epsilon, places(race)
     so_far = pulls_so_far(race, n_arms)
     rounds = pd.DataFrame(
         {"pulls": np.diff(so_far, prepend=0), "so_far": so_far, "worst_case": n_arms * so_far},
         index=pd.RangeIndex(1, deadline + 1, name="round"),
     )
-    problems = _problems(n_arms, race)
-    most: list[float] = [n_arms * float(so_far[-1])] * len(problems)
+    kinds = problems(n_arms, race)
+    most: list[float] = [n_arms * float(so_far[-1])] * len(kinds)
     if isinstance(race, SharpElasticBatchRacing):
         widths = race.width(so_far, race.log_terms(n_arms, KNOWN))
         rounds["gone"] = 2 * widths * width
-        most = [top_k.sharp_upper_bound(problem, epsilon, widths, so_far, k) for problem in problems.values()]
-    longer, errors = _typical(n_arms, race, range(1, deadline + MORE_ROUNDS + 1))
+        most = [top_k.sharp_upper_bound(problem, epsilon, widths, so_far, k) for problem in kinds.values()]
+    longer, errors = typical(n_arms, race)
     totals = pd.DataFrame(
         {"at_most": [n_arms * so_far[-1], *most], "typical": longer.loc[deadline].to_numpy()},
-        index=pd.Index(["worst case", *problems], name="problem"),
+        index=pd.Index(["worst case", *kinds], name="problem"),
     )
-    return Plan(race, n_arms, rounds, totals, longer, errors)
-
-
-def _places(algorithm: Planned) -> int:
-    """How many arms are looked for, k."""
-    return algorithm.k if isinstance(algorithm, SharpElasticBatchRacing) else 1
-
-
-def _problems(n_arms: int, algorithm: Planned) -> dict[str, Problem]:
-    """The kinds of problem that a plan looks at."""
-    hard, easy = min(2 * algorithm.epsilon, 0.5), 0.5
-    k = _places(algorithm)
-    gaps = {
-        "hard": np.full(n_arms - k, hard),
-        "spread": np.linspace(hard, easy, n_arms - k),
-        "easy": np.full(n_arms - k, easy),
-    }
-    if isinstance(algorithm, SharpElasticBatchRacing) and algorithm.control is not None:
-        gaps["none better"] = np.zeros(n_arms - k)
-    bounded = algorithm.model(KNOWN) in IN_UNIT
-    means = {name: 0.75 - np.append(np.zeros(k), gap) for name, gap in gaps.items()}
-    return {name: Bernoulli(m) if bounded else Gaussian(m, algorithm.sigma) for name, m in means.items()}
-
-
-def _typical(n_arms: int, algorithm: Planned, deadlines: Iterable[int]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The worst case, and mean totals of simulated experiments, for several deadlines; standard errors."""
-    rows, errors = {}, {}
-    for deadline in deadlines:
-        one = replace(algorithm, deadline=deadline, rewards=algorithm.model(KNOWN))
-        pulls = {name: simulate(one, each, RUNS).pulls for name, each in _problems(n_arms, one).items()}
-        most = float(n_arms * pulls_so_far(one, n_arms)[-1])
-        rows[deadline] = {"worst case": most} | {name: each.mean() for name, each in pulls.items()}
-        errors[deadline] = {"worst case": 0.0} | {
-            name: each.std(ddof=1) / np.sqrt(RUNS) for name, each in pulls.items()
-        }
-    means, standard = (pd.DataFrame.from_dict(table, orient="index") for table in (rows, errors))
-    return means.rename_axis("rounds"), standard.rename_axis("rounds")
+    return Plan(race, n_arms, rounds, totals, longer, errors, runs_for(n_arms))
 
 
 def _number(value: float) -> str:

@@ -16,7 +16,6 @@ from ebr.live.journal import Journal
 
 ARMS = ["A", "B", "C"]
 SHARP = ebr.SharpElasticBatchRacing
-FORMAT_3 = sorted((Path(__file__).parent / "format-3").glob("*.jsonl"))
 LOST = "at random"
 
 
@@ -200,23 +199,16 @@ def test_rounded_rewards_may_be_missing_too(path):
         ebr.Race.open(path)
 
 
-@pytest.mark.parametrize("old", FORMAT_3, ids=lambda path: path.stem)
-def test_a_journal_of_format_3_goes_on_as_it_began(old, tmp_path):
-    journal = tmp_path / old.name
-    journal.write_bytes(old.read_bytes())
+def test_a_race_of_before_with_a_support_beyond_0_and_1_goes_on_in_its_units(path):
+    old = Path(__file__).parent / "unscaled.jsonl"
+    path.write_bytes(old.read_bytes())
     recorded = [json.loads(line) for line in old.read_text().splitlines()]
-    assert recorded[0]["format"] == 3
-    with ebr.Race.open(journal) as race:
+    assert (recorded[0]["format"], recorded[0]["support"]) == (3, [0.0, 50.0])
+    with ebr.Race.open(path) as race:
         assert race.ask() == recorded[-1]["pulls"]
-        if "wide" in old.stem:  # a support beyond [0, 1] is no scale
-            assert race.within is None
-            assert race.intervals["mean"].between(15, 30).all()
-        half = {"sharp-wide": 25.0}.get(old.stem, 0.5)
-        race.tell({arm: [half] * count for arm, count in race.ask().items()})
-
-
-def test_there_are_journals_of_format_3():
-    assert {path.stem for path in FORMAT_3} == {"sharp", "sharp-gaussian", "sharp-wide", "pausing-rounding"}
+        assert race.intervals["mean"].between(15, 30).all()
+        race.tell({arm: (count - 1, 25.0 * (count - 1)) for arm, count in race.ask().items()}, missing=LOST)
+        assert race.algorithm.epsilon == 0.5
 
 
 # A control.
