@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ebr.algorithms.futility import check_control_among
-from ebr.algorithms.game import Algorithm, Known, check_known
+from ebr.algorithms.game import Algorithm, Known, check_known, entered
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.pairs import Pairs, bounded_refuted, normal_refuted
@@ -67,6 +67,7 @@ def lossy_play(
     algorithm: SharpElasticBatchRacing, n_arms: int, replicates: int = 1, *, rewards: Known = None
 ) -> LossyGame:
     """Race with rewards that may be missing."""
+    n_arms, replicates = entered(n_arms, replicates, rewards)
     check_lossy(algorithm, rewards)
     check_known(algorithm.rewards, rewards)
     check_control_among(algorithm.control, n_arms)

@@ -16,7 +16,6 @@ from ebr.live.journal import Journal
 
 ARMS = ["A", "B", "C"]
 SHARP = ebr.SharpElasticBatchRacing
-WIDE = Path(__file__).parent / "format-3-wide" / "sharp.jsonl"
 LOST = "at random"
 
 
@@ -200,16 +199,16 @@ def test_rounded_rewards_may_be_missing_too(path):
         ebr.Race.open(path)
 
 
-def test_a_support_beyond_the_unit_interval_is_no_scale_in_a_journal_of_format_3(tmp_path):
-    journal = tmp_path / "wide.jsonl"
-    journal.write_bytes(WIDE.read_bytes())
-    recorded = [json.loads(line) for line in WIDE.read_text().splitlines()]
-    assert recorded[0]["format"] == 3
-    with ebr.Race.open(journal) as race:
+def test_a_race_of_before_with_a_support_beyond_0_and_1_goes_on_in_its_units(path):
+    old = Path(__file__).parent / "unscaled.jsonl"
+    path.write_bytes(old.read_bytes())
+    recorded = [json.loads(line) for line in old.read_text().splitlines()]
+    assert (recorded[0]["format"], recorded[0]["support"]) == (3, [0.0, 50.0])
+    with ebr.Race.open(path) as race:
         assert race.ask() == recorded[-1]["pulls"]
-        assert race.within is None
         assert race.intervals["mean"].between(15, 30).all()
-        race.tell({arm: [25.0] * count for arm, count in race.ask().items()})
+        race.tell({arm: (count - 1, 25.0 * (count - 1)) for arm, count in race.ask().items()}, missing=LOST)
+        assert race.algorithm.epsilon == 0.5
 
 
 # A control.

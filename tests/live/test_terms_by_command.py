@@ -104,8 +104,7 @@ def test_bad_terms_are_refused_before_there_is_a_file(run, options, says, tmp_pa
     assert not (tmp_path / "x.jsonl").exists()
 
 
-def test_a_plan_in_units_is_the_plan_between_0_and_1(monkeypatch):
-    monkeypatch.setattr("ebr.live.plan.RUNS", 5)
+def test_a_plan_in_units_is_the_plan_between_0_and_1():
     unit = ebr.plan(3, 3, 0.1, control=True, margin=0.2)
     grams = ebr.plan(3, 3, 5, support=(10, 60), control=True, margin=10)
     assert (
