@@ -4,6 +4,8 @@ import ast
 import pickle
 import subprocess
 import sys
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import joblib
@@ -13,7 +15,7 @@ from joblib.externals.loky import get_reusable_executor
 import ebr
 
 SLOW = ["joblib", "matplotlib", "pandas", "scipy.optimize", "scipy.stats"]
-PACKAGE = Path(ebr.__file__)
+ROOT, PACKAGE = Path(__file__).parents[1], Path(ebr.__file__)
 
 
 def loaded(program, *arguments):
@@ -42,6 +44,20 @@ def test_help_loads_not_even_numpy(command):
     modules = command_line(*command.split(), "--help")
     assert "ebr.live.cli" in modules
     assert not modules & {*SLOW, "numpy", "scipy"}
+
+
+def test_the_script_is_the_command_line():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (script,) = metadata.EntryPoints(
+        metadata.EntryPoint(name, target, "console_scripts") for name, target in project["scripts"].items()
+    )
+    assert script.name == "ebr"
+    program = f"import sys; from {script.module} import {script.attr} as run; sys.exit(run())"
+    assert "numpy" not in loaded(program, "--help")
+    command = [sys.executable, "-c", program, "ask", "missing.jsonl"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
 
 
 def test_what_is_loaded_is_seen():

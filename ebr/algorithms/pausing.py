@@ -11,7 +11,9 @@ from ebr.algorithms.game import IN_UNIT, REWARDS, Game, Known, Lots, check_known
 from ebr.algorithms.paces import Paces
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.confidence import fixed_count_deviation
+from ebr.theory.divergence import erlang_quantile
 from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted, normal_refuted, sign_count
+from ebr.theory.selection import bechhofer_count, binomial_count
 from ebr.validation import check_fields, count, one_of, scale, whole
 
 __all__ = ["PausingElasticBatchRacing"]
@@ -94,13 +96,13 @@ class PausingElasticBatchRacing:
 
     def log_terms(self, miss: FloatArray, rewards: str | None = None) -> FloatArray:
         """L: a test of level α speaks once the likelihood ratio, or what stands for it, exceeds about L."""
-        from scipy.special import gammainccinv, ndtri
-
         model = self.model(rewards)
         if model in ("Gaussian", "Bernoulli"):
+            from scipy.special import ndtri
+
             return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
         if model == "bounded":
-            return np.asarray(gammainccinv(2, miss))
+            return erlang_quantile(miss)
         with np.errstate(divide="ignore"):  # of arms far apart on the grid there is no share: L is infinite
             return np.asarray(-np.log(miss))
 
@@ -112,8 +114,6 @@ class PausingElasticBatchRacing:
         and Bernoulli rewards it is the exact fixed design's count, ties by lot, if that is about 1,500 at
         most and so is soon found; else, as with T > 1, there is a union over pairs of arms.
         """
-        from ebr.theory.selection import bechhofer_count, binomial_count
-
         miss, model = self.shares().sum(axis=1) / (n_arms - 1), self.model(rewards)
         pulls = np.floor(4 * self.sigma**2 * self.log_terms(miss, rewards) / self.widths() ** 2) + 1
         last = self.shares()[-1, -1] / (n_arms - 1)
@@ -196,11 +196,14 @@ class _Tests:
         """Whether arms are refuted to be better, by s, than their leaders at a stage not below theirs."""
         replicate, other, low = arms.replicate[chosen], arms.sums[chosen], arms.stage[chosen]
         if self.model == "Bernoulli":
-            limits = np.zeros((self.top + 1, len(leaders)))
-            limits[low, replicate] = 1  # where one is asked for
-            stages, asked = np.nonzero(limits)
-            limits[stages, asked] = self.limits.limits(leaders[asked], high, stages, shift)
-            return np.asarray(other <= limits[low, replicate])
+            which = low * len(leaders) + replicate  # of the limits, for a stage and a leader each
+            wanted = np.zeros((self.top + 1) * len(leaders), dtype=bool)
+            wanted[which] = True
+            places = np.flatnonzero(wanted)
+            stages, asked = np.divmod(places, len(leaders))
+            limits = np.zeros(len(wanted))
+            limits[places] = self.limits.limits(leaders[asked], high, stages, shift)
+            return np.asarray(other <= limits[which])
         leader_pulls, miss = np.full(len(chosen), self.counts[high]), self.miss[high, low]
         pairs = Pairs(leaders[replicate], leader_pulls, other, self.counts[low])
         if self.model == "bounded":
@@ -210,9 +213,10 @@ class _Tests:
     def compare(self, arms: Paces, stage: int) -> None:
         """Certify the leaders against the arms that the tests allow, and drop those that are no better."""
         chosen = np.flatnonzero(arms.open)
-        at_top = arms.stage[chosen] == self.top  # where all have b_T pulls the sign of the difference decides
-        arms.certify(chosen[at_top])
-        chosen = chosen[~at_top]
+        if stage == self.top:  # where all have b_T pulls the sign of the difference decides
+            at_top = arms.stage[chosen] == stage
+            arms.certify(chosen[at_top])
+            chosen = chosen[~at_top]
         certified = chosen[self.refuted(arms.best, stage, arms, chosen, self.race.epsilon)]
         arms.certify(certified)
         arms.keep(dropped=certified[self.refuted(arms.best, stage, arms, certified, 0.0)])

@@ -21,7 +21,8 @@ from ebr.algorithms.game import (
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.confidence import fixed_count_deviation
-from ebr.theory.divergence import pair_divergence, pair_threshold
+from ebr.theory.divergence import erlang_quantile, pair_divergence, pair_threshold
+from ebr.theory.selection import bechhofer_distance
 from ebr.validation import check_fields, count, one_of, scale
 
 __all__ = ["SharpElasticBatchRacing"]
@@ -129,16 +130,16 @@ class SharpElasticBatchRacing:
 
         For Gaussian rewards: some difference first exceeds its expectation by w_t in round t with δ_t.
         """
-        from scipy.special import gammainccinv, ndtri
-
         miss = self.shares() / (self.k * (n_arms - self.k))
         model = self.model(rewards)
         if model == "Gaussian" and self.looks == "union":
+            from scipy.special import ndtri
+
             return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
         if model == "Gaussian":
             return np.asarray(self._planned(n_arms)[1] ** 2 / 2)
         if model == "bounded":  # (1+x) e^{−x} = δ_t/(n−1); at T the sign of the difference is all that counts
-            return np.asarray([*gammainccinv(2, miss[:-1]), -math.log(miss[-1])])
+            return np.asarray([*erlang_quantile(miss[:-1]), -math.log(miss[-1])])
         return -np.log(miss)
 
     def pulls_by_round(self, n_arms: int, rewards: str | None = None) -> IntArray:
@@ -158,9 +159,7 @@ class SharpElasticBatchRacing:
 
     def _planned(self, n_arms: int) -> tuple[IntArray, FloatArray]:
         """b_t and z_t for Gaussian rewards; of k(n−k) pairs those that share an arm are taken together."""
-        # Slow to import, and for Gaussian rewards alone.
         from ebr.theory.boundaries import planned_looks
-        from ebr.theory.selection import bechhofer_distance
 
         few, many = sorted((self.k, n_arms - self.k))
         shares = self.shares() / few

@@ -189,16 +189,12 @@ class Race(Progress):
         """
         with self._lock:
             self._check_going_on()
-            if round is not None:
-                self._check_round(whole("round", round, 1))
+            if round is not None and (told := whole("round", round, 1)) != self.round:
+                why = "has been told already, and counts once" if told < self.round else "has not come yet"
+                raise ValueError(f"round must be {self.round}, got {told}, which {why}")
             if not self._asked:
                 raise ValueError(f"round {self.round} has not been asked for yet: ask first, then tell")
             self._record(self._rounds.told(self.round, self._coming, rewards, missing))
-
-    def _check_round(self, told: int) -> None:
-        if told != self.round:
-            why = "has been told already, and counts once" if told < self.round else "has not come yet"
-            raise ValueError(f"round must be {self.round}, got {told}, which {why}")
 
     def _check_going_on(self) -> None:
         self._journal.check_writable()

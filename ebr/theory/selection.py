@@ -10,8 +10,6 @@ import math
 from functools import lru_cache, partial
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import gammaln, log_ndtr, ndtri
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.validation import checked, count, in_unit_interval, whole
@@ -39,6 +37,8 @@ def normal_slippage_error(distance: float, n_arms: int) -> float:
     Of b rewards each, N(μ, σ²) with all others ε worse, the sums are so with h = ε √b / σ. The error itself
     is summed, so that small ones are as accurate as large.
     """
+    from scipy.special import log_ndtr
+
     best = PLACES - distance / 2
     some = -np.expm1((n_arms - 1) * log_ndtr(best + distance))
     return float(np.exp(-(best**2) / 2) @ some * STEP / math.sqrt(2 * math.pi))
@@ -51,6 +51,9 @@ _miss = partial(in_unit_interval, least=1e-300)
 @lru_cache(maxsize=4096)
 def bechhofer_distance(n_arms: int, delta: float) -> float:
     """The h ≥ 0 at which the normal slippage error is δ; 0 where even lots err no more often."""
+    from scipy.optimize import brentq
+    from scipy.special import ndtri
+
     if normal_slippage_error(0.0, n_arms) <= delta:
         return 0.0
     # Between that of one other arm and the union bound over all.
@@ -106,6 +109,8 @@ def _plausible(subjects: int, best: FloatArray, others: FloatArray) -> IntArray:
 
 def _binomial(subjects: int, means: FloatArray, counts: IntArray) -> FloatArray:
     """The probabilities of these counts (means × counts); many times faster than scipy's."""
+    from scipy.special import gammaln
+
     x = np.arange(subjects + 1)
     ways = gammaln(subjects + 1) - gammaln(x + 1) - gammaln(subjects - x + 1)
     success, failure = (np.log(np.maximum(p, LEAST))[:, None] for p in (means, 1 - means))

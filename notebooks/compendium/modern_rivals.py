@@ -2,10 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 import pandas as pd
 from scipy.optimize import brentq, minimize_scalar
@@ -16,7 +14,7 @@ from compendium.batched_rivals import NEARLY_EXACT
 from compendium.findings import Evidence, Finding, counted, exceeds, interval, measured
 from compendium.rival_entrants import CLOSEST, ENTRANTS, OURS, PROVED, Entrant, Runs
 from ebr.algorithms.pausing import PausingElasticBatchRacing
-from ebr.simulation.sweep import workers
+from ebr.simulation.sweep import computed
 from ebr.theory.characteristic import characteristic_lower_bound
 from ebr.theory.problems import Bernoulli, Gaussian, Problem, setup_1, setup_2
 
@@ -85,7 +83,6 @@ def played(
     delta: float,
     runs: Runs,
     seed: int,
-    spread: Callable[[], AbstractContextManager[None]] = workers,
     entrants: dict[str, Entrant] = ENTRANTS,
 ) -> pd.DataFrame:
     """Race every point, the costliest first, each experiment once.
@@ -99,9 +96,10 @@ def played(
     keys = [_key(point, entrants) for point in points]
     pace = {key: COSTLY.index(entrants[key[0]].pace) for key in keys}
     distinct = sorted(dict(zip(keys, points, strict=True)).items(), key=lambda pair: pace[pair[0]])
-    tasks = [joblib.delayed(_summary)(entrants[p.entrant], p, delta, runs, seed) for _, p in distinct]
-    with spread():
-        found = dict(zip((key for key, _ in distinct), joblib.Parallel(batch_size=1)(tasks), strict=True))
+    calls = [(entrants[point.entrant], point, delta, runs, seed) for _, point in distinct]
+    names = [f"{point.entrant}, {point.labels}" for _, point in distinct]
+    results = computed(_summary, calls, names)
+    found = {key: result for (key, _), result in zip(distinct, results, strict=True)}
     return pd.DataFrame([point.labels | found[key] for point, key in zip(points, keys, strict=True)])
 
 

@@ -1,6 +1,7 @@
 """Who takes part: rivals of today and ours, each with its rewards, its promise and its rounds."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import pandas as pd
@@ -19,6 +20,7 @@ __all__ = ["CLOSEST", "ENTRANTS", "KNOWN_GAP", "OURS", "PROVED", "Entrant", "Run
 
 KNOWN_GAP = {"EBR told the gap": 0.999, "EBR told gap/10": 0.0999}  # ε over the smallest gap
 Race = Callable[[Problem, int, float, float, int, int], pd.DataFrame]  # problem, T, ε, δ, runs, seed
+Rival = Callable[..., pd.DataFrame]
 
 
 class Runs(NamedTuple):
@@ -68,43 +70,58 @@ class Entrant(NamedTuple):
     exact: bool = False
 
 
+# A race is a partial function, not a closure: its results are found again by what it is made of.
 def simulated(make: Callable[[int, float, float], Algorithm]) -> Race:
     """The race of an algorithm of this package, made from T, ε and δ."""
-    return lambda problem, deadline, epsilon, delta, runs, seed: simulate(
-        make(deadline, epsilon, delta), problem, runs, seed
-    ).to_frame()
+    return partial(_simulated, make)
 
 
-def _sequential(rival: Callable[..., pd.DataFrame]) -> Race:
-    return lambda problem, deadline, epsilon, delta, runs, seed: rival(problem, epsilon, delta, runs, seed)
+def _simulated(
+    make: Callable[[int, float, float], Algorithm],
+    problem: Problem,
+    deadline: int,
+    epsilon: float,
+    delta: float,
+    runs: int,
+    seed: int,
+) -> pd.DataFrame:
+    return simulate(make(deadline, epsilon, delta), problem, runs, seed).to_frame()
 
 
-def _looking(procedure: Callable[..., pd.DataFrame]) -> Race:
-    return lambda problem, deadline, epsilon, delta, runs, seed: procedure(
-        problem, epsilon, delta, runs, seed, looks=deadline
-    )
+def _sequential(
+    rival: Rival, problem: Problem, deadline: int, epsilon: float, delta: float, runs: int, seed: int
+) -> pd.DataFrame:
+    return rival(problem, epsilon, delta, runs, seed)
 
 
-def _exact(rival: Callable[..., pd.DataFrame]) -> Race:
-    return lambda problem, deadline, epsilon, delta, runs, seed: rival(problem, delta, runs, seed)
+def _looking(
+    rival: Rival, problem: Problem, deadline: int, epsilon: float, delta: float, runs: int, seed: int
+) -> pd.DataFrame:
+    return rival(problem, epsilon, delta, runs, seed, looks=deadline)
 
 
-def _told(share: float) -> Race:
+def _exact(
+    rival: Rival, problem: Problem, deadline: int, epsilon: float, delta: float, runs: int, seed: int
+) -> pd.DataFrame:
+    return rival(problem, delta, runs, seed)
+
+
+def _told(
+    share: float, problem: Problem, deadline: int, epsilon: float, delta: float, runs: int, seed: int
+) -> pd.DataFrame:
     """Ours for the best arm itself: it is told that the smallest gap is above `share` times what it is."""
-
-    def race(
-        problem: Problem, deadline: int, epsilon: float, delta: float, runs: int, seed: int
-    ) -> pd.DataFrame:
-        below = float(twelve_digits(share * problem.gaps).min())
-        return simulate(PausingElasticBatchRacing(deadline, below, delta), problem, runs, seed).to_frame()
-
-    return race
+    below = float(twelve_digits(share * problem.gaps).min())
+    return simulate(PausingElasticBatchRacing(deadline, below, delta), problem, runs, seed).to_frame()
 
 
 def _one_stage(
     problem: Problem, deadline: int, epsilon: float, delta: float, runs: int, seed: int
 ) -> pd.DataFrame:
     return simulate(PausingElasticBatchRacing(1, epsilon, delta), problem, runs, seed).to_frame()
+
+
+def _oracle(deadline: int, epsilon: float, delta: float) -> SequentialRacing:
+    return SequentialRacing(epsilon, delta)
 
 
 GOOD, ZONE, BEST = "ε-good arm", "best arm if gaps ≥ ε", "best arm"
@@ -117,31 +134,44 @@ ENTRANTS: dict[str, Entrant] = {
         "Bernoulli",
         GOOD,
         "none",
-        simulated(lambda _, epsilon, delta: SequentialRacing(epsilon, delta)),
+        simulated(_oracle),
         "single",
     ),
-    "KL-LUCB": Entrant("Bernoulli", GOOD, "none", _sequential(sequential_rivals.kl_lucb), "single"),
+    "KL-LUCB": Entrant("Bernoulli", GOOD, "none", partial(_sequential, sequential_rivals.kl_lucb), "single"),
     "KL-LUCB, own counts": Entrant(
-        "Bernoulli", GOOD, "none", _sequential(sequential_rivals.kl_lucb_own_counts), "single"
+        "Bernoulli", GOOD, "none", partial(_sequential, sequential_rivals.kl_lucb_own_counts), "single"
     ),
-    "T&S": Entrant("Bernoulli", GOOD, "none", _sequential(sequential_rivals.track_and_stop), "single"),
+    "T&S": Entrant(
+        "Bernoulli", GOOD, "none", partial(_sequential, sequential_rivals.track_and_stop), "single"
+    ),
     "T&S, proportional": Entrant(
-        "Bernoulli", GOOD, "none", _sequential(sequential_rivals.track_and_stop_proportional), "single"
+        "Bernoulli",
+        GOOD,
+        "none",
+        partial(_sequential, sequential_rivals.track_and_stop_proportional),
+        "single",
     ),
     CLOSEST: Entrant(
-        "Bernoulli", GOOD, "none", _sequential(sequential_rivals.track_and_stop_mixture), "closest"
+        "Bernoulli", GOOD, "none", partial(_sequential, sequential_rivals.track_and_stop_mixture), "closest"
     ),
-    "Tri-BBAI": Entrant("Bernoulli", BEST + ", δ → 0", "3", _exact(batched_rivals.tri_bbai), exact=True),
-    "Opt-BBAI": Entrant("Bernoulli", BEST, "none", _exact(batched_rivals.opt_bbai), exact=True),
-    **{name: Entrant("Bernoulli", BEST, "T", _told(share), exact=True) for name, share in KNOWN_GAP.items()},
+    "Tri-BBAI": Entrant(
+        "Bernoulli", BEST + ", δ → 0", "3", partial(_exact, batched_rivals.tri_bbai), exact=True
+    ),
+    "Opt-BBAI": Entrant("Bernoulli", BEST, "none", partial(_exact, batched_rivals.opt_bbai), exact=True),
+    **{
+        name: Entrant("Bernoulli", BEST, "T", partial(_told, share), exact=True)
+        for name, share in KNOWN_GAP.items()
+    },
     "pausing EBR, N": Entrant("Gaussian", GOOD, "T", simulated(PausingElasticBatchRacing)),
     "sharp EBR, N": Entrant("Gaussian", GOOD, "T", simulated(SharpElasticBatchRacing)),
     "EBR, N, T = 1": Entrant("Gaussian", GOOD, "1", _one_stage),
-    "Bechhofer": Entrant("Gaussian", GOOD, "1", _sequential(selection_rivals.bechhofer)),
-    "Paulson": Entrant("Gaussian", ZONE, "none", _sequential(selection_rivals.paulson), "staged"),
-    "Paulson, looks": Entrant("Gaussian", ZONE, "T", _looking(selection_rivals.paulson)),
-    "Kim–Nelson": Entrant("Gaussian", ZONE, "none", _sequential(selection_rivals.kim_nelson), "staged"),
-    "Kim–Nelson, looks": Entrant("Gaussian", ZONE, "T", _looking(selection_rivals.kim_nelson)),
+    "Bechhofer": Entrant("Gaussian", GOOD, "1", partial(_sequential, selection_rivals.bechhofer)),
+    "Paulson": Entrant("Gaussian", ZONE, "none", partial(_sequential, selection_rivals.paulson), "staged"),
+    "Paulson, looks": Entrant("Gaussian", ZONE, "T", partial(_looking, selection_rivals.paulson)),
+    "Kim–Nelson": Entrant(
+        "Gaussian", ZONE, "none", partial(_sequential, selection_rivals.kim_nelson), "staged"
+    ),
+    "Kim–Nelson, looks": Entrant("Gaussian", ZONE, "T", partial(_looking, selection_rivals.kim_nelson)),
 }
 # Fully sequential, for an ε-good arm and Bernoulli rewards, with a threshold that is proved.
 PROVED = ("paper's oracle", "KL-LUCB", "KL-LUCB, own counts", "T&S", "T&S, proportional", CLOSEST)

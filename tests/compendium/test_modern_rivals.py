@@ -1,7 +1,6 @@
 """Notebook 16: who takes part, what thresholds spend, and how two are compared."""
 
 import math
-from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
@@ -12,11 +11,19 @@ from compendium.rival_entrants import ENTRANTS, KNOWN_GAP, OURS, PROVED, Runs
 import ebr
 from ebr.theory.characteristic import characteristic_lower_bound
 
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch):
+    """Races are run in this process, where they can be altered."""
+    monkeypatch.setenv("EBR_WORKERS", "1")
+    monkeypatch.delenv("DASK", raising=False)
+
+
 FEW = Runs(batched=20, staged=3, single=2, closest=(3, 4))
 
 
 def test_everybody_races_on_both_setups_for_the_rewards_of_their_guarantee():
-    table = modern_rivals.played(modern_rivals.everybody(ENTRANTS, 4, 3, 0.3), 0.1, FEW, 1, nullcontext)
+    table = modern_rivals.played(modern_rivals.everybody(ENTRANTS, 4, 3, 0.3), 0.1, FEW, 1)
     assert len(table) == 2 * len(ENTRANTS)
     within = table["algorithm"].map(lambda name: ENTRANTS[name].deadline)
     assert (table["longest"][within == "T"] <= 3).all()
@@ -25,9 +32,18 @@ def test_everybody_races_on_both_setups_for_the_rewards_of_their_guarantee():
     assert set(table.loc[table["algorithm"] == rival_entrants.CLOSEST, "runs"]) == {3, 4}
 
 
+def test_everybodys_races_are_kept_and_found_again(monkeypatch, tmp_path):
+    monkeypatch.setenv("EBR_CACHE", str(tmp_path))
+    points = modern_rivals.everybody(ENTRANTS, 3, 2, 0.3)
+    first = modern_rivals.played(points, 0.1, FEW, 1)
+    assert len(list(tmp_path.iterdir())) == len(points)
+    monkeypatch.setattr("ebr.simulation.sweep.workers", None)  # nobody is asked to work
+    pd.testing.assert_frame_equal(modern_rivals.played(points, 0.1, FEW, 1), first, check_exact=True)
+
+
 def test_a_point_is_what_the_race_itself_gives():
     point = modern_rivals.everybody([OURS], 5, 3, 0.2)[1]
-    row = modern_rivals.played([point], 0.1, FEW, 7, nullcontext).iloc[0]
+    row = modern_rivals.played([point], 0.1, FEW, 7).iloc[0]
     race = ebr.simulate(ebr.algorithms.pausing.PausingElasticBatchRacing(3, 0.2, 0.1), ebr.setup_2(5), 20, 7)
     assert (row["setup"], row["pulls"], row["longest"]) == ("Setup 2", race.pulls.mean(), race.rounds.max())
     assert row["error"] == pytest.approx(race.pulls.std(ddof=1) / math.sqrt(20))
@@ -37,7 +53,7 @@ def test_a_point_is_what_the_race_itself_gives():
 @pytest.mark.parametrize("name", KNOWN_GAP)
 def test_who_is_told_the_gap_is_judged_by_the_best_arm_alone(name):
     point = modern_rivals.everybody([name], 4, 3, 0.9)[0]  # ε = 0.9 would forgive everything
-    row = modern_rivals.played([point], 0.1, FEW, 1, nullcontext).iloc[0]
+    row = modern_rivals.played([point], 0.1, FEW, 1).iloc[0]
     assert row["floor"] == pytest.approx(characteristic_lower_bound(ebr.setup_1(4), 1e-9, 0.1), rel=1e-6)
 
 
@@ -45,7 +61,7 @@ def test_who_has_no_deadline_races_once_along_the_rounds():
     points = modern_rivals.sweeps([1, 2, 3], [0.2, 0.3], 4, 3, 0.2)
     along = [point for point in points if point.labels["sweep"] == "T" and point.entrant == "KL-LUCB"]
     assert sorted({point.deadline for point in along}) == [1, 3]
-    table = modern_rivals.played(along, 0.1, FEW, 1, nullcontext)
+    table = modern_rivals.played(along, 0.1, FEW, 1)
     assert table.groupby("setup")["pulls"].nunique().eq(1).all()
 
 

@@ -16,7 +16,7 @@ from ebr.live.journal import Journal
 
 ARMS = ["A", "B", "C"]
 SHARP = ebr.SharpElasticBatchRacing
-FORMAT_3 = sorted((Path(__file__).parent / "format-3").glob("*.jsonl"))
+FORMAT_3 = sorted((Path(__file__).parent / "format-3-unscaled").glob("*.jsonl"))
 LOST = "at random"
 
 
