@@ -59,10 +59,15 @@ def build(output: Path) -> list[str]:
         shutil.rmtree(folder, ignore_errors=True)
     lay_out(work / "pages")
     add_mathjax(output / "_static" / "mathjax")
-    arguments = ["-q", "-W", "--keep-going", "-c", HERE, "-d", work / "read", work / "pages", output]
-    if build_main([str(argument) for argument in arguments]):
+    if run_sphinx(work / "pages", output, work / "read"):
         return ["Sphinx warned, see above"]
     return links.problems(output)
+
+
+def run_sphinx(pages: Path, output: Path, read: Path) -> int:
+    """Make HTML of pages; return 0, or another number if anything is to be warned of."""
+    arguments = ["-q", "-W", "--keep-going", "-c", HERE, "-d", read, pages, output]
+    return build_main([str(argument) for argument in arguments])
 
 
 def main() -> None:
