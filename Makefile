@@ -4,13 +4,27 @@
 # Variables on the command line are the notebooks' parameters: make figures RUNS=1000 SEED=2.
 
 PYTHON ?= python3
-VENV ?= .venv
+# From the command line alone: the name is a common one in people's environments.
+VENV := .venv
+$(if $(word 2,$(VENV)),$(error VENV must be a path without spaces, got "$(VENV)"))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 .SUFFIXES:
-.PHONY: help figures test quick notebooks ledger bench lab env lock clean FORCE
+.PHONY: help figures test quick notebooks ledger bench times lab env lock clean FORCE
+
+# The parameters: whatever is set on the command line and is not a setting of this file, and RUNS and SEED
+# from the environment as well. They are handed on unread, before anything else happens: make would run the
+# $(shell …) in a value, and does so even to export a variable of its command line.
+SETTINGS := PYTHON VENV BIN READY DASK SHELL EBR_WORKERS EBR_CACHE OMP_NUM_THREADS
+given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
+inherited := $(foreach name,RUNS SEED,$(if $(filter environment,$(origin $(name))),$(name)))
+define hand_on
+unexport $(1)
+export EBR_PARAMETER_$(1) := $$(value $(1))
+endef
+$(foreach name,$(filter-out $(SETTINGS),$(given)) $(inherited),$(eval $(call hand_on,$(name))))
 
 # An active conda environment made from environment.yml already holds the lock; else make a virtual one.
 ifeq ($(CONDA_DEFAULT_ENV),ebr)
@@ -21,22 +35,38 @@ BIN := $(VENV)/bin
 READY := $(VENV)/ready
 endif
 
-NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+# The longest come first, so that no core is left waiting for one of them at the end (`make times` measures).
+LONGEST := 09-sharp-racing 16-modern-rivals 10-failure-probability 05-two-rounds 13-the-price-of-a-deadline \
+           07-simulations 08-choices 15-budget-and-deadline 14-top-k 12-tuning 11-clinical-trial
 LEDGER := notebooks/00-ledger.ipynb# joins what the others found, so it comes last
+FOUND := $(wildcard notebooks/*.ipynb)
+FIRST := $(filter $(FOUND),$(LONGEST:%=notebooks/%.ipynb))
+NOTEBOOKS := $(FIRST) $(filter-out $(FIRST) $(LEDGER),$(FOUND)) $(filter $(LEDGER),$(FOUND))
 MODULE := $(shell find ebr -name "*.py" -o -name "*.mplstyle")
 # NOTEBOOK:MODULE for every compendium module that a notebook uses.
 NEEDS := $(shell $(PYTHON) tools/needs.py)
-EXECUTE := $(BIN)/python tools/execute.py
+INTERPRETER := "$(BIN)/python"# and its tools as modules: a script names the Python that it was installed for
+EXECUTE := $(INTERPRETER) tools/execute.py
 
+# All cores (nproc would count OMP_NUM_THREADS), unless a number of jobs is given, where every goal is a notebook.
+CORES := $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+ifeq ($(or $(filter -j%,$(MAKEFLAGS)),$(filter-out figures notebooks,$(or $(MAKECMDGOALS),help))),)
+MAKEFLAGS += -j$(CORES)
+endif
+# Notebooks that run side by side leave each other the cores: one process and one thread each.
+beside = $(filter-out -j1,$(filter -j%,$(MAKEFLAGS)))
+share = $(if $(beside),1,$(CORES))
+export EBR_WORKERS = $(share)
+export OMP_NUM_THREADS = $(share)
+
+# A checkout runs its own sources, whatever the environment has installed.
+export PYTHONPATH := $(CURDIR):$(CURDIR)/notebooks
+# Without compiled modules on the disk every kernel spends seconds on compiling the same ones.
+unexport PYTHONDONTWRITEBYTECODE
 # Kernels come from this environment, even where the user's home has one of the same name.
 export JUPYTER_PREFER_ENV_PATH := 1
-
-# The parameters: whatever is set on the command line and is not a setting of this file, and RUNS and SEED
-# from the environment as well.
-SETTINGS := PYTHON VENV BIN READY DASK
-given = $(foreach word,$(MAKEOVERRIDES),$(if $(findstring =,$(word)),$(firstword $(subst =, ,$(word)))))
-inherited = $(foreach name,RUNS SEED,$(if $(filter environment,$(origin $(name))),$(name)))
-PARAMETERS := $(foreach name,$(sort $(filter-out $(SETTINGS),$(given)) $(inherited)),'$(name)=$($(name))')
+# Where sweeps keep the points that they have simulated.
+export EBR_CACHE := $(CURDIR)/build/cache
 
 help: ## Print this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
@@ -50,30 +80,29 @@ needed = $(patsubst $(1):%,notebooks/compendium/%.py,$(filter $(1):%,$(NEEDS)))
 
 build/%.ipynb: notebooks/%.ipynb $(MODULE) $$(call needed,$$*) tools/execute.py $(READY) build/parameters \
                $$(sort $$(call lost,$$*))
-	@$(EXECUTE) $< $@ $(PARAMETERS)
+	@$(EXECUTE) $< $@
 
 build/00-ledger.ipynb: $(wildcard claims.yaml) $(patsubst notebooks/%,build/%,$(filter-out $(LEDGER),$(NOTEBOOKS)))
 
 # Changes only when the parameters do, so that the same command twice does nothing.
 build/parameters: FORCE | $(READY)
-	@mkdir -p build
-	@printf '%s\n' $(PARAMETERS) | cmp -s - $@ || \
-	{ $(EXECUTE) --check $(PARAMETERS) && printf '%s\n' $(PARAMETERS) > $@; }
+	@$(INTERPRETER) tools/parameters.py $@
 
 test: $(READY) ## Lint, type-check, run the tests and re-run every notebook against what is committed
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	$(INTERPRETER) -m ruff check
+	$(INTERPRETER) -m ruff format --check
+	$(INTERPRETER) -m mypy
 	@rm -rf build/check
-	EBR_FIGURES=$(CURDIR)/build/check $(BIN)/python -m pytest -q -n 2 --dist loadscope \
-	    --nbval --nbval-current-env --nbval-cell-timeout 600 tests notebooks
-	EBR_FIGURES=$(CURDIR)/build/check $(BIN)/python -m pytest -q -m reproduction tests
+	EBR_FIGURES="$$PWD/build/check" EBR_WORKERS=1 OMP_NUM_THREADS=1 $(INTERPRETER) -m pytest -q -n $(CORES) --dist loadscope \
+	    --no-loadscope-reorder --junit-xml build/test.xml \
+	    --nbval --nbval-current-env --nbval-cell-timeout 600 $(NOTEBOOKS) tests
+	EBR_FIGURES="$$PWD/build/check" $(INTERPRETER) -m pytest -q -m reproduction tests
 
 quick: $(READY) ## Lint, types and the unit tests of the package, without the slow ones: the inner loop
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -x -n 2 --dist worksteal -m "not slow and not reproduction" --ignore tests/compendium tests
+	$(INTERPRETER) -m ruff check
+	$(INTERPRETER) -m ruff format --check
+	$(INTERPRETER) -m mypy
+	$(INTERPRETER) -m pytest -q -x -n $(CORES) --dist worksteal -p no:nbval -m "not slow and not reproduction" --ignore tests/compendium tests
 
 notebooks: $(patsubst notebooks/%.ipynb,refresh-%,$(filter-out $(LEDGER),$(NOTEBOOKS))) ## Re-execute the committed notebooks in place
 	@$(if $(wildcard $(LEDGER)),$(EXECUTE) --in-place $(LEDGER))
@@ -82,36 +111,35 @@ refresh-%: $(READY) FORCE
 	@$(EXECUTE) --in-place notebooks/$*.ipynb
 
 ledger: $(READY) ## Join claims.yaml with what the notebooks found; write the README's part and notebook 00
-	@$(BIN)/python tools/ledger.py
+	@$(INTERPRETER) tools/ledger.py
 	@$(EXECUTE) --in-place $(LEDGER)
 
 bench: $(READY) ## Measure the simulator's speed against yardsticks in the same run
-	@$(BIN)/python tools/bench.py
+	@$(INTERPRETER) tools/bench.py
+
+times: $(READY) ## Measure `make figures` and `make test` here, from an empty build/: each notebook, the slowest tests
+	@MAKE="$(MAKE)" $(INTERPRETER) tools/times.py
 
 lab: $(READY) ## Open JupyterLab on this environment's kernel
-	$(BIN)/jupyter lab --notebook-dir notebooks
+	$(INTERPRETER) -m jupyterlab --notebook-dir notebooks
 
 env: $(READY) ## Install everything from the lock
 
-# The lock's own uv installs it in seconds; where uv cannot reach an index that pip can, pip does.
-$(VENV)/ready: requirements.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed, this is " + sys.version)'
-	$(PYTHON) -m venv --clear $(VENV)
-	@sed -n '/^uv==/,/[^\\]$$/p' requirements.txt > $(VENV)/uv.txt
-	{ $(BIN)/python -m pip install --quiet -r $(VENV)/uv.txt && \
-	  $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.txt; } || \
-	$(BIN)/python -m pip install --require-hashes -r requirements.txt
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
-	@touch $@
+# FORCE, when the environment was copied or moved with the checkout, or the Python that it was made from is gone.
+strayed = $(shell test -x $(VENV)/bin/python && test "$$(sed -n 1p $(VENV)/ready)" = "$$(pwd -P)" || echo FORCE)
+
+$(VENV)/ready: requirements.txt pyproject.toml $(strayed)
+	@$(PYTHON) tools/environment.py make $(VENV)
 
 build/conda-ready: requirements.txt pyproject.toml
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(INTERPRETER) -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@mkdir -p build && touch $@
 
 lock: $(READY) ## Renew requirements.txt from pyproject.toml
-	$(BIN)/uv pip compile --quiet --universal --fork-strategy fewest --python-version 3.11 --upgrade \
+	$(INTERPRETER) -m uv pip compile --quiet --universal --fork-strategy fewest --python-version 3.11 --upgrade \
 	    --generate-hashes --extra dev --custom-compile-command "make lock" \
 	    --output-file requirements.txt pyproject.toml
 
 clean: ## Remove what can be made again: build/ and the environment
-	rm -rf build $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@$(PYTHON) tools/environment.py remove $(VENV)

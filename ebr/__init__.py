@@ -7,21 +7,25 @@
 True
 """
 
-from ebr.algorithms.budgeted import BudgetedElimination, SequentialHalving, SuccessiveRejects
-from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
-from ebr.algorithms.pair import ElasticPair
-from ebr.algorithms.passive import Passive
-from ebr.algorithms.pausing import PausingElasticBatchRacing
-from ebr.algorithms.sequential import SequentialRacing
-from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.live.journal import JournalError
-from ebr.live.plan import plan
-from ebr.live.race import Race
-from ebr.simulation.simulate import simulate, trace
-from ebr.simulation.sweep import Point, sweep
-from ebr.theory.problems import Bernoulli, Gaussian, setup_1, setup_2
-from ebr.theory.schedules import minimax_overpull, minimax_schedule, overpull
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used, when it is used
+    from ebr.algorithms.budgeted import BudgetedElimination, SequentialHalving, SuccessiveRejects
+    from ebr.algorithms.elastic import ElasticBatchRacing
+    from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
+    from ebr.algorithms.pair import ElasticPair
+    from ebr.algorithms.passive import Passive
+    from ebr.algorithms.pausing import PausingElasticBatchRacing
+    from ebr.algorithms.sequential import SequentialRacing
+    from ebr.algorithms.sharp import SharpElasticBatchRacing
+    from ebr.live.journal import JournalError
+    from ebr.live.plan import plan
+    from ebr.live.race import Race
+    from ebr.simulation.simulate import simulate, trace
+    from ebr.simulation.sweep import Point, sweep
+    from ebr.theory.problems import Bernoulli, Gaussian, setup_1, setup_2
+    from ebr.theory.schedules import minimax_overpull, minimax_schedule, overpull
 
 __all__ = [
     "AggressiveElimination",
@@ -50,3 +54,37 @@ __all__ = [
     "sweep",
     "trace",
 ]
+
+# Where each public name is from. Loading all of them takes ten times as long as loading numpy.
+_HOMES = {
+    "ebr.algorithms.budgeted": "BudgetedElimination, SequentialHalving, SuccessiveRejects",
+    "ebr.algorithms.elastic": "ElasticBatchRacing",
+    "ebr.algorithms.elimination": "AggressiveElimination, DeltaElimination",
+    "ebr.algorithms.pair": "ElasticPair",
+    "ebr.algorithms.passive": "Passive",
+    "ebr.algorithms.pausing": "PausingElasticBatchRacing",
+    "ebr.algorithms.sequential": "SequentialRacing",
+    "ebr.algorithms.sharp": "SharpElasticBatchRacing",
+    "ebr.live.journal": "JournalError",
+    "ebr.live.plan": "plan",
+    "ebr.live.race": "Race",
+    "ebr.simulation.simulate": "simulate, trace",
+    "ebr.simulation.sweep": "Point, sweep",
+    "ebr.theory.problems": "Bernoulli, Gaussian, setup_1, setup_2",
+    "ebr.theory.schedules": "minimax_overpull, minimax_schedule, overpull",
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split(", ")}
+
+if not TYPE_CHECKING:  # where a misspelt name is an error
+
+    def __getattr__(name: str) -> object:
+        """Load a public name when it is first used."""
+        if name not in _HOME_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = getattr(import_module(_HOME_OF[name]), name)
+        return globals()[name]
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not, beside what every module has."""
+    return sorted({*globals(), *__all__})

@@ -1,23 +1,53 @@
 """Checks of what callers pass in: every error names the argument, its value and the range it must lie in."""
 
+import inspect
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-__all__ = ["check_fields", "count", "in_unit_interval", "one_of", "positive", "whole"]
+from ebr.arrays import FloatArray
+
+__all__ = [
+    "check_fields",
+    "checked",
+    "count",
+    "in_unit_interval",
+    "numbers",
+    "one_of",
+    "positive",
+    "probability",
+    "rounds",
+    "scale",
+    "several",
+    "shown",
+    "whole",
+]
 
 MOST_PULLS = 2**53  # of one arm in one round: beyond it a sum of rewards is no longer exact
+MOST_TOTAL = 2**63 - 1  # of all arms in a race: the largest count that an array holds
+MOST_ROUNDS = 10_000  # of a race, whose schedule is made in advance: one of so many is simulated in seconds
+MOST_ARMS = 10**6  # one race on so many fills a hundred megabytes
+LEAST = 1e-100  # of ε and δ: what is made of their squares is still a number
+SCALES = (1e-50, 1e50)  # of σ, for the same reason
+LONGEST = 80  # characters of a value in a message
+
+Rule = Callable[[str, Any], Any]
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 
-def in_unit_interval(name: str, value: Any) -> float:
+def in_unit_interval(name: str, value: Any, least: float = LEAST) -> float:
     """Return `value` if it is a number in the open interval (0, 1); raise ValueError otherwise."""
     number = _number(value)
     if not 0 < number < 1:
-        raise ValueError(f"{name} must lie in (0, 1), got {value!r}")
+        raise ValueError(f"{name} must lie in (0, 1), got {shown(value)}")
+    if number < least:
+        raise ValueError(f"{name} must be at least {least:g}, or its square is no number, got {shown(value)}")
     return number
 
 
@@ -25,34 +55,73 @@ def positive(name: str, value: Any) -> float:
     """Return `value` if it is a finite number above zero; raise ValueError otherwise."""
     number = _number(value)
     if not 0 < number < np.inf:
-        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+        raise ValueError(f"{name} must be a finite number above 0, got {shown(value)}")
     return number
 
 
-def whole(name: str, value: Any, at_least: int) -> int:
+def scale(name: str, value: Any) -> float:
+    """Return `value` if it is a positive number that can be squared; raise ValueError otherwise."""
+    least, most = SCALES
+    number = positive(name, value)
+    if not least <= number <= most:
+        raise ValueError(f"{name} must lie in [{least:g}, {most:g}], got {shown(value)}")
+    return number
+
+
+def probability(name: str, value: Any) -> float:
+    """Return `value` if it is a number in [0, 1]; raise ValueError otherwise."""
+    number = _number(value)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{name} must lie in [0, 1], got {shown(value)}")
+    return number
+
+
+def whole(name: str, value: Any, at_least: int, at_most: int | None = None) -> int:
     """Return `value` if it is an integer of at least `at_least`; raise ValueError otherwise."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < at_least:
-        raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}")
+    # A plain integer is told at once: to ask for a kind takes microseconds, and races check every round.
+    is_whole = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
+    if not is_whole or value < at_least:
+        raise ValueError(f"{name} must be an integer of at least {at_least}, got {shown(value)}")
+    if at_most is not None and int(value) > at_most:
+        most = f"{at_most:,}" if at_most <= MOST_TOTAL else f"{at_most:.0e}"
+        raise ValueError(f"{name} must be an integer of at most {most}, got {shown(value)}")
     return int(value)
 
 
 def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return `value` if it is among `choices`; raise ValueError otherwise."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {shown(value)}")
     return str(value)
 
 
+def numbers(name: str, values: ArrayLike, at_least: int = 1) -> FloatArray:
+    """Return `values` as an array if they are a list of numbers; raise ValueError otherwise."""
+    need = f"{name} must be a list of at least {at_least} numbers"
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{need}, got {shown(values)}") from None
+    if array.ndim != 1 or len(array) < at_least:
+        raise ValueError(f"{need}, got shape {array.shape}")
+    return array
+
+
+rounds: Rule = partial(whole, at_least=1, at_most=MOST_ROUNDS)
+several: Rule = partial(whole, at_least=2, at_most=MOST_ARMS)
+
 # What the parameters of that name must be, whose ever they are.
-COMMON: dict[str, Callable[[str, Any], Any]] = {
-    "deadline": partial(whole, at_least=1),
+COMMON: dict[str, Rule] = {
+    "deadline": rounds,
+    "n_arms": several,
+    "k": partial(whole, at_least=1, at_most=MOST_ARMS),
     "epsilon": in_unit_interval,
     "delta": in_unit_interval,
-    "sigma": positive,
+    "sigma": scale,
 }
 
 
-def check_fields(parameters: object, **checks: Callable[[str, Any], Any] | tuple[str, ...]) -> None:
+def check_fields(parameters: object, **checks: Rule | tuple[str, ...]) -> None:
     """Check the fields of a frozen dataclass and keep what the checks return.
 
     Those of a common name are checked by its rule, others by the given check, a function or the choices that
@@ -65,14 +134,55 @@ def check_fields(parameters: object, **checks: Callable[[str, Any], Any] | tuple
             fields[name] = rule(name, fields[name])
 
 
-def count(pulls: float) -> int:
-    """Round a number of pulls up to an integer; raise ValueError where sums would not be exact."""
+def checked(**checks: Rule) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """Check a function's arguments as `check_fields` does a dataclass's fields."""
+
+    def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        rules = COMMON | checks
+        names = enumerate(inspect.signature(function).parameters)
+        places = [(place, name, rules[name]) for place, name in names if name in rules]
+
+        @wraps(function)
+        def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+            given: list[Any] = list(args)
+            for place, name, rule in places:
+                if place < len(given):
+                    given[place] = rule(name, given[place])
+                elif name in kwargs:
+                    kwargs[name] = rule(name, kwargs[name])
+            return cast(Callable[..., Result], function)(*given, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def count(pulls: float, n_arms: int = 1) -> int:
+    """Round a number of pulls of each arm up; raise ValueError where sums or totals would not be exact."""
+    enough = "epsilon (or delta) must be large enough for at most"
     if not pulls <= MOST_PULLS:
-        raise ValueError(
-            f"epsilon (or delta) must be large enough for at most 2^53 pulls of an arm, got {pulls:.1e}"
-        )
+        raise ValueError(f"{enough} 2^53 pulls of an arm, got {pulls:.1e}; or sigma be smaller")
+    if math.ceil(pulls) * n_arms > MOST_TOTAL:
+        total = f"2^63 - 1 pulls of n_arms = {n_arms} together, got {pulls * n_arms:.1e}"
+        raise ValueError(f"{enough} {total}; or sigma be smaller")
     return math.ceil(pulls)
 
 
+def shown(value: Any) -> str:
+    """A value as messages have it: not longer than a line."""
+    try:
+        text = repr(value)
+    except Exception as error:  # an integer may have too many digits, and a stranger's repr do anything
+        return f"a {type(value).__name__} ({type(error).__name__} when it is shown)"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
 def _number(value: Any) -> float:
-    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else np.nan
+    if type(value) is float:
+        return value
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return np.nan
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond all numbers
+        return np.inf

@@ -5,6 +5,14 @@ import os
 import pytest
 
 
+@pytest.fixture(scope="module", autouse=True)
+def unkept():
+    """Tests alter what is simulated, so they neither use nor leave results that are kept."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("EBR_CACHE", raising=False)
+        yield
+
+
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "trial.jsonl"

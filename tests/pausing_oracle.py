@@ -8,15 +8,23 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 from scipy.stats import binom, norm
 
+NODES, WEIGHTS = np.polynomial.hermite.hermgauss(180)
+
+
+@cache
+def quantile(alpha):
+    return float(norm.isf(alpha))
+
 
 def kl(x, y):
     terms = [(x, y), (1 - x, 1 - y)]
     return sum(0 if a == 0 else math.inf if b <= 0 else a * math.log(a / b) for a, b in terms)
 
 
+@cache
 def log_term(model, alpha):
     if model in ("Gaussian", "Bernoulli"):
-        return max(norm.isf(alpha), 0) ** 2 / 2
+        return max(quantile(alpha), 0) ** 2 / 2
     if model == "bounded":
         return brentq(lambda x: (1 + x) * math.exp(-x) - alpha, 0, 800, xtol=1e-13)
     return math.log(1 / alpha)
@@ -60,7 +68,7 @@ def roots(k, N, p):
 
 def margins(p, piece, a, N, c, M, shift, alpha):
     """By how much the clearest of the three conditions holds at each p, on which piece it is."""
-    y, z = norm.isf(0.05 * alpha), norm.isf(0.9 * alpha)
+    y, z = quantile(0.05 * alpha), quantile(0.9 * alpha)
     middle = (1 - shift) * np.sin(np.pi / 128 * (piece + 0.5)) ** 2
     variance, other = middle * (1 - middle) / N, (middle + shift) * (1 - middle - shift) / M
     slope = z / 6 / np.sqrt(variance + other)
@@ -128,21 +136,19 @@ def refuted(model, sigma, a, N, c, M, shift, alpha):
 
 @cache
 def sign_count(epsilon, alpha):
-    """One count after another, from ⌈1/ε⌉, but no more than Hoeffding's bound takes."""
-    enough, b = math.ceil(-math.log(alpha) / epsilon**2) + 1, math.ceil(1 / epsilon)
-    while b < enough and binom.sf(b - 1, 2 * b, (1 - epsilon) / 2) > alpha:
-        b += 1
-    return min(b, enough)
+    """The first count of all, from ⌈1/ε⌉, but no more than Hoeffding's bound takes."""
+    enough = math.ceil(-math.log(alpha) / epsilon**2) + 1
+    b = np.arange(min(math.ceil(1 / epsilon), enough), enough)
+    few = b[binom.sf(b - 1, 2 * b, (1 - epsilon) / 2) <= alpha]
+    return int(few[0]) if len(few) else enough
 
 
 @cache
 def bechhofer_count(n, epsilon, miss, sigma):
     """The least b with which n − 1 normal arms, all worse by ε, exceed the best with `miss` at most."""
 
-    nodes, weights = np.polynomial.hermite.hermgauss(180)
-
     def error(h):
-        return -weights @ np.expm1((n - 1) * log_ndtr(math.sqrt(2) * nodes + h)) / math.sqrt(math.pi)
+        return -WEIGHTS @ np.expm1((n - 1) * log_ndtr(math.sqrt(2) * NODES + h)) / math.sqrt(math.pi)
 
     if error(0) <= miss:
         return 1

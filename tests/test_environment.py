@@ -1,10 +1,14 @@
-"""pyproject.toml, requirements.txt and environment.yml say the same; what is installed is the lock."""
+"""The environment: its files say the same, what is installed is the lock, and it is this checkout's alone."""
 
+import os
 import re
+import shutil
+import subprocess
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -66,3 +70,131 @@ def test_conda_takes_python_and_make_and_the_same_lock():
 def test_no_file_of_the_environment_names_an_index():
     for name in ("pyproject.toml", "requirements.txt", "environment.yml", "Makefile"):
         assert not re.search(r"index-url|find-links|https?://", (ROOT / name).read_text()), name
+
+
+# A package that needs nothing to be built or installed: the hooks that pip calls, without the network.
+BACKEND = """
+import zipfile
+def build_editable(folder, settings=None, metadata=None):
+    name, info = "ebr-1-py3-none-any.whl", "ebr-1.dist-info/"
+    files = {"ebr.pth": __import__("os").getcwd(),
+             info + "METADATA": "Metadata-Version: 2.1\\nName: ebr\\nVersion: 1",
+             info + "WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any",
+             info + "entry_points.txt": "[console_scripts]\\nwhere = ebr:where", info + "RECORD": ""}
+    with zipfile.ZipFile(folder + "/" + name, "w") as wheel:
+        for path, text in files.items():
+            wheel.writestr(path, text)
+    return name
+"""
+PYPROJECT = """
+[build-system]
+requires = []
+build-backend = "backend"
+backend-path = ["."]
+[project]
+name = "ebr"
+version = "1"
+"""
+
+
+def small(folder):
+    """A small checkout, and a folder beside it that is not to be lost."""
+    shutil.copytree(ROOT / "tools", folder / "tools")
+    shutil.copy(ROOT / "Makefile", folder)
+    (folder / "ebr").mkdir()
+    (folder / "ebr" / "__init__.py").write_text("def where():\n    print(__file__)\n")
+    (folder / "backend.py").write_text(BACKEND)
+    (folder / "pyproject.toml").write_text(PYPROJECT)
+    (folder / "requirements.txt").touch()
+    (folder / "precious").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """A small checkout with an environment of its own, in a folder with a space in its name."""
+    folder = small(tmp_path_factory.mktemp("some folder") / "first")
+    (folder / "precious" / "thesis.tex").touch()
+    made = make(folder, "env", VENV="precious")
+    assert made.returncode == 0, made.stderr
+    assert [path.name for path in (folder / "precious").iterdir()] == ["thesis.tex"]
+    assert sources(folder) == folder
+    return folder
+
+
+@pytest.fixture
+def another(checkout):
+    """A copy of it, with its environment."""
+    copy = checkout.with_name("second")
+    shutil.copytree(checkout, copy, symlinks=True)
+    yield copy
+    shutil.rmtree(copy)
+
+
+def make(folder, *words, **more):
+    inherited = {
+        k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "EBR_", "PYTHONPATH"))
+    }
+    environment = inherited | {"PIP_NO_INDEX": "1"} | more
+    return subprocess.run(["make", *words], cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def sources(folder):
+    """Where the `ebr` lies that an environment's own script runs, seen from elsewhere."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    script = [folder / ".venv" / "bin" / "where"]
+    printed = subprocess.run(
+        script, cwd="/", env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    return Path(printed.strip()).parents[1]
+
+
+@pytest.mark.parametrize("content", ["thesis.tex", "pyvenv.cfg", "ready"])
+def test_a_folder_that_is_no_environment_of_ours_is_never_touched(tmp_path, content):
+    folder = small(tmp_path / "checkout")
+    precious = folder / "precious" / content
+    precious.write_text("precious")
+    for target in ("env", "clean"):
+        refused = make(folder, target, "VENV=precious")
+        assert refused.returncode != 0
+        assert f"{precious.parent} is not an environment that `make env` made" in refused.stderr
+    assert make(folder, "clean", VENV="precious").returncode == 0
+    assert precious.read_text() == "precious"
+
+
+@pytest.mark.slow
+def test_another_checkouts_environment_is_left_to_it(checkout, another):
+    for target in ("env", "clean"):
+        refused = make(another, target, "VENV=../first/.venv")
+        assert refused.returncode != 0
+        assert f"is the environment of {checkout}" in refused.stderr
+    assert sources(checkout) == checkout
+
+
+@pytest.mark.slow
+def test_a_copied_or_moved_checkout_runs_its_own_sources(checkout, another):
+    assert sources(another) == checkout  # which is what a copy does of itself
+    assert make(another, "env").returncode == 0
+    assert sources(another) == another
+    assert sources(checkout) == checkout
+    moved = another.rename(another.with_name("third"))
+    try:
+        stamp = (moved / ".venv" / "ready").stat().st_mtime_ns
+        assert make(moved, "env").returncode == 0
+        assert sources(moved) == moved
+        assert (moved / ".venv" / "ready").stat().st_mtime_ns == stamp  # nothing is built again for it
+        assert make(moved, "env").stdout == "make: Nothing to be done for 'env'.\n"
+    finally:
+        moved.rename(another)
+
+
+@pytest.mark.slow
+def test_a_failed_install_leaves_the_environment_as_it_was(checkout, another):
+    assert make(another, "env").returncode == 0
+    (another / ".venv").rename(another / ".venv.old")  # as if a renewal had been killed at its last step
+    (another / "requirements.txt").write_text(f"nothing-of-that-name==1 --hash=sha256:{'0' * 64}\n")
+    failed = make(another, "env")
+    assert failed.returncode != 0
+    assert "could not be made" in failed.stderr
+    assert sources(another) == another
+    assert [path.name for path in another.glob(".venv*")] == [".venv"]

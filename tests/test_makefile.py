@@ -1,4 +1,8 @@
-"""The Makefile as a user meets it: real runs in a copy of the project with small notebooks."""
+"""The Makefile as a user meets it: in a copy of the project with small notebooks.
+
+What make decides is seen with a stand-in for the environment's Python that starts no kernel; what a notebook
+does is seen in few real runs, as a kernel takes seconds to start.
+"""
 
 import json
 import os
@@ -16,25 +20,41 @@ from nbformat.v4 import new_code_cell, new_notebook
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 
-PARAMETERS = "runs = 3  # replicates\nseed = 1  # of every draw"
-FIGURE = """
-import matplotlib.pyplot as plt, pandas as pd
-from compendium import figures
-figure, axis = plt.subplots()
-save = figures.saver("01-first", runs=runs, seed=seed)
-save(figure, "fig0", pd.DataFrame({"runs": [runs], "seed": [seed]}))
+PARAMETERS = "runs = 3  # replicates\nseed = 1  # of every draw\nlabel = 'none'  # any text"
+
+# Executes nothing: writes the target, a file that it lists as written, and a line of what it was given.
+STAND_IN = f"""#!{sys.executable}
+import json, os, pathlib, sys
+if sys.argv[1] != "tools/execute.py":
+    os.execv({sys.executable!r}, [{sys.executable!r}, *sys.argv[1:]])
+*_, source, target = map(pathlib.Path, sys.argv)
+target.touch()
+target.with_suffix(".written").write_text(f"build/{{target.stem}}.pdf\\n")
+target.with_suffix(".pdf").touch()
+with open("build/log", "a") as file:
+    file.write(json.dumps([target.stem, dict(os.environ)]) + "\\n")
 """
 
 
 class Project:
-    """A copy of the Makefile, its tool and the module, with notebooks of the test's own."""
+    """A copy of the Makefile, its tools and the module, with notebooks of the test's own."""
 
     def __init__(self, folder):
         self.folder = folder
+        folder.mkdir()
         for name in ("Makefile", "pyproject.toml", "requirements.txt"):
             shutil.copy2(ROOT / name, folder / name)
         for name in ("tools", "ebr", "notebooks/compendium"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        # The environment that runs the tests serves the copy as well; nothing is installed.
+        self.bin = Path(sys.prefix) / "bin"
+
+    def without_kernels(self):
+        self.bin = self.folder / "stand in"
+        self.bin.mkdir()
+        (self.bin / "python").write_text(STAND_IN)
+        (self.bin / "python").chmod(0o755)
+        return self
 
     def write(self, name, *cells):
         notebook = new_notebook(cells=[new_code_cell(PARAMETERS, metadata={"tags": ["parameters"]})])
@@ -43,18 +63,15 @@ class Project:
             "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}
         }
         path = self.folder / "notebooks" / f"{name}.ipynb"
-        path.parent.mkdir(exist_ok=True)
         nbformat.write(notebook, path)
 
     def command(self, *words):
-        # The environment that runs the tests serves the copy as well; nothing is installed.
-        return ["make", f"BIN={sys.prefix}/bin", "READY=Makefile", *words]
+        return ["make", f"BIN={self.bin}", "READY=Makefile", *words]
 
     def environment(self, **more):
         # A make that runs these tests hands its own flags down; this one is a user's, in a fresh shell.
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "EBR_"))}
-        path = f"{self.folder}{os.pathsep}{self.folder / 'notebooks'}"
-        return inherited | {"PYTHONPATH": path} | more
+        strange = ("MAKE", "MFLAGS", "EBR_", "PYTHONPATH", "OMP_")
+        return {key: value for key, value in os.environ.items() if not key.startswith(strange)} | more
 
     def make(self, *words, **environment):
         return subprocess.run(
@@ -78,6 +95,17 @@ class Project:
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
+    def executed(self, *words, **environment):
+        """What a stand-in was asked for, in order: the notebooks, each with its environment."""
+        log = self.folder / "build" / "log"
+        log.unlink(missing_ok=True)
+        result = self.make(*words, **environment)
+        assert result.returncode == 0, result.stderr
+        return [tuple(json.loads(line)) for line in log.read_text().splitlines()] if log.exists() else []
+
+    def rebuilt(self, *words, **environment):
+        return {name for name, _ in self.executed("figures", *words, **environment)}
+
     def built(self):
         return sorted(path.name for path in (self.folder / "build").glob("[!.]*.ipynb"))
 
@@ -87,96 +115,173 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path):
-    return Project(tmp_path)
+    return Project(tmp_path / "a folder")
 
 
-def test_plain_make_lists_the_targets(project):
-    listed = project.make().stdout
-    for target in ("figures", "test", "quick", "notebooks", "lab", "env", "lock", "clean"):
+@pytest.fixture
+def dry(project):
+    return project.without_kernels()
+
+
+def test_plain_make_lists_the_targets(dry):
+    listed = dry.make().stdout
+    for target in ("figures", "test", "quick", "notebooks", "times", "lab", "env", "lock", "clean"):
         assert f"make {target} " in listed
 
 
-def test_figures_are_built_once_and_again_only_when_something_changed(project):
-    project.write("01-first", FIGURE)
-    project.write("02-second", "print(seed)")
-    first = project.make("-j2", "figures")
-    assert first.returncode == 0, first.stderr
-    assert project.built() == ["01-first.ipynb", "02-second.ipynb"]
-    before = project.stamps()
-
-    assert project.make("figures").returncode == 0
-    assert project.stamps() == before
-
-    (project.folder / "notebooks" / "02-second.ipynb").touch()
-    assert project.make("figures").returncode == 0
-    assert project.stamps()["01-first.ipynb"] == before["01-first.ipynb"]
-    assert project.stamps()["02-second.ipynb"] > before["02-second.ipynb"]
-
-    (project.folder / "figures" / "fig0.pdf").unlink()
-    assert project.make("figures").returncode == 0
-    assert (project.folder / "figures" / "fig0.pdf").exists()
-
-    before = project.stamps()
-    (project.folder / "ebr" / "algorithms" / "elastic.py").touch()
-    assert project.make("figures").returncode == 0
-    assert all(project.stamps()[name] > before[name] for name in before)
-
-
-def test_a_changed_module_of_the_compendium_rebuilds_the_notebooks_that_use_it_and_no_others(project):
-    project.write("01-first", "from compendium import findings")  # which uses figures
-    project.write("02-second", "import compendium.figures")
-    project.write("03-third", "print(seed)")
-    assert project.make("-j2", "figures").returncode == 0
-    for module, users in (("figures", {"01", "02"}), ("findings", {"01"}), ("tuning", set())):
-        before = project.stamps()
-        (project.folder / "notebooks" / "compendium" / f"{module}.py").touch()
-        assert project.make("-j2", "figures").returncode == 0
-        assert {name[:2] for name, stamp in project.stamps().items() if stamp > before[name]} == users
+def test_figures_are_built_once_and_again_only_when_something_changed(dry):
+    dry.write("01-first", "from compendium import findings")  # which uses figures
+    dry.write("02-second", "import compendium.figures")
+    dry.write("03-third", "print(seed)")
+    everything = {"01-first", "02-second", "03-third"}
+    modules = dry.folder / "notebooks" / "compendium"
+    assert dry.rebuilt() == everything
+    assert dry.rebuilt() == set()
+    (dry.folder / "notebooks" / "02-second.ipynb").touch()
+    assert dry.rebuilt() == {"02-second"}
+    (dry.folder / "build" / "03-third.pdf").unlink()
+    assert dry.rebuilt() == {"03-third"}
+    for module, users in (
+        ("figures", {"01-first", "02-second"}),
+        ("findings", {"01-first"}),
+        ("tuning", set()),
+    ):
+        (modules / f"{module}.py").touch()
+        assert dry.rebuilt() == users
+    (dry.folder / "ebr" / "algorithms" / "elastic.py").touch()
+    assert dry.rebuilt() == everything
+    assert dry.rebuilt("RUNS=7") == everything
+    assert dry.rebuilt("RUNS=7") == set()
+    assert dry.rebuilt(RUNS="7") == set()
+    assert dry.rebuilt("RUNS=7", SEED="2") == everything
 
 
-def test_parameters_pass_through_and_misspelt_ones_are_errors(project):
-    project.write("01-first", FIGURE)
-    data = project.folder / "figures" / "data" / "fig0.csv"
-    assert project.make("figures", "RUNS=7").returncode == 0
-    assert data.read_text() == "runs,seed\n7,1\n"
-    assert project.make("figures", RUNS="8", SEED="2").returncode == 0
-    assert data.read_text() == "runs,seed\n8,2\n"
-    assert project.make("figures").returncode == 0
-    assert data.read_text() == "runs,seed\n3,1\n"
+def test_notebooks_start_the_longest_first_and_the_ledger_when_all_others_are_there(dry):
+    names = ["00-ledger", "01-setting", "09-sharp-racing", "16-modern-rivals"]
+    for name in names:
+        dry.write(name)
+    assert [name for name, _ in dry.executed("-j1", "figures")] == [*names[2:], *names[1::-1]]
 
-    before = project.stamps()
-    misspelt = project.make("figures", "RUN=7")
+
+def test_cores_are_shared_by_notebooks_side_by_side_and_all_are_for_one_alone(dry):
+    dry.write("01-first")
+    alone = str(len(os.sched_getaffinity(0)))
+    ways = {("figures", "-j2"): "1", ("figures", "-j1"): alone, ("build/01-first.ipynb",): alone}
+    for words, share in ways.items():
+        shutil.rmtree(dry.folder / "build", ignore_errors=True)
+        ((_, environment),) = dry.executed(*words)
+        assert (environment["EBR_WORKERS"], environment["OMP_NUM_THREADS"]) == (share, share)
+        assert environment["EBR_CACHE"] == str(dry.folder / "build" / "cache")
+
+
+def test_without_being_told_make_runs_as_many_notebooks_as_there_are_cores(dry):
+    dry.write("01-first")
+    ((_, environment),) = dry.executed("figures")
+    cores = len(os.sched_getaffinity(0))
+    assert f"-j{cores}" in environment["MAKEFLAGS"]
+    assert environment["EBR_WORKERS"] == "1"
+    # What removes does not run beside what builds.
+    assert dry.make("clean", "figures").returncode == 0
+    assert dry.built() == ["01-first.ipynb"]
+
+
+NASTY = [
+    "'; touch canary; echo '",
+    "$(shell touch canary)",
+    "`touch canary`",
+    '"; touch canary; "',
+    "$$HOME #",
+]
+
+
+@pytest.mark.parametrize("value", NASTY)
+def test_no_shell_reads_a_parameter(dry, value):
+    dry.write("01-first")
+    ((_, environment),) = dry.executed("figures", f"LABEL={value!r}")
+    assert environment["EBR_PARAMETER_LABEL"] == repr(value)
+    refused = dry.make("figures", f"SEED=1{value}")
+    assert refused.returncode != 0
+    assert "SEED must be a number" in refused.stderr
+    refused = dry.make("figures", RUNS=f"1{value}")
+    assert "RUNS must be a number" in refused.stderr
+    assert list(dry.folder.rglob("canary")) == []
+
+
+def test_a_misspelt_parameter_is_an_error_before_anything_runs(dry):
+    dry.write("01-first")
+    misspelt = dry.make("figures", "RUN=7")
     assert misspelt.returncode != 0
-    assert "RUN is not a parameter of any notebook; these are: RUNS, SEED" in misspelt.stderr
-    wrong = project.make("figures", "RUNS=many")
-    assert wrong.returncode != 0
-    assert "RUNS must be a number" in wrong.stderr
-    assert project.stamps() == before
+    assert "RUN is not a parameter of any notebook; these are: LABEL, RUNS, SEED" in misspelt.stderr
+    assert "RUNS must be a number" in dry.make("figures", "RUNS=many").stderr
+    assert dry.built() == []
 
 
-def test_a_failing_notebook_names_cell_and_error_and_the_next_run_goes_on_from_there(project):
-    project.write("01-first", "print(1)")
+FIGURE = """
+import matplotlib.pyplot as plt, pandas as pd
+from compendium import figures
+figure, axis = plt.subplots()
+save = figures.saver("01-first", runs=runs, seed=seed, label=label)
+save(figure, "fig0", pd.DataFrame({"runs": [runs], "seed": [seed], "label": [label]}))
+"""
+SOURCES = """
+from pathlib import Path
+import compendium, ebr
+assert Path(ebr.__file__).parents[1] == Path(compendium.__file__).parents[2] == Path.cwd().parent
+"""
+
+
+def test_a_run_builds_what_it_can_in_a_calm_line_each_and_names_cell_and_error_where_it_cannot(project):
+    project.write("01-first", FIGURE)
     project.write(
         "02-second", "print(2)", "from pathlib import Path\nassert Path('mended').exists(), 'not yet'"
     )
-    failed = project.make("figures")
-    assert failed.returncode != 0
-    assert "notebooks/02-second.ipynb, cell 3: AssertionError: not yet" in failed.stderr
-    assert project.built() == ["01-first.ipynb", "02-second.failed.ipynb"]
+    project.write(
+        "03-third", "import os, signal\nif label == 'one $HOME': os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    project.write("04-fourth", SOURCES)
+    run = project.make("-k", "figures", "RUNS=7", "LABEL='one $HOME'", SEED="2")
+    assert run.returncode != 0
+    lines = sorted(run.stdout.splitlines())
+    assert [line.split()[0] for line in lines] == ["01-first", "04-fourth"], run.stdout + run.stderr
+    assert [line.split()[2:] for line in lines] == [["s", "4", "files"], ["s", "0", "files"]]
+    # Cell 2 is the one that papermill adds, with the parameters given.
+    assert "notebooks/02-second.ipynb, cell 4: AssertionError: not yet" in run.stderr
+    assert "notebooks/03-third.ipynb: the kernel died" in run.stderr
+    assert project.built() == ["01-first.ipynb", "02-second.failed.ipynb", "04-fourth.ipynb"]
+    data = project.folder / "figures" / "data" / "fig0.csv"
+    assert data.read_text() == "runs,seed,label\n7,2,one $HOME\n"
+    for noise in ("\r", "TCP", "KeyboardInterrupt", "Executing", "Traceback"):
+        assert noise not in run.stderr + run.stdout
 
-    before = project.stamps()["01-first.ipynb"]
+    # The next run goes on from there.
+    before = project.stamps()
     (project.folder / "notebooks" / "mended").touch()
-    assert project.make("figures").returncode == 0
-    assert "02-second.ipynb" in project.built()
-    assert project.stamps()["01-first.ipynb"] == before
+    project.write("03-third", "print(3)")
+    again = project.make("figures", "RUNS=7", "LABEL='one $HOME'", "SEED=2")
+    assert again.returncode == 0, again.stderr
+    assert [line.split()[0] for line in sorted(again.stdout.splitlines())] == ["02-second", "03-third"]
+    assert all(project.stamps()[name] == before[name] for name in ("01-first.ipynb", "04-fourth.ipynb"))
 
 
-def test_a_dead_kernel_is_an_error(project):
-    project.write("01-first", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
-    failed = project.make("figures")
-    assert failed.returncode != 0
-    assert "01-first.ipynb: the kernel died" in failed.stderr
-    assert project.built() == []
+def test_on_a_terminal_one_line_says_how_far_the_notebooks_are(project):
+    project.write("01-first", "print(1)")
+    typescript = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]))",
+            *project.command("figures"),
+        ],
+        cwd=project.folder,
+        env=project.environment(TERM="xterm"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    ).stdout
+    assert "01-first 0/2" in typescript
+    assert "01-first 1/2" in typescript
+    assert typescript.rstrip("\r\n\x1b[K").endswith("0 files")
 
 
 WAIT = """
@@ -188,13 +293,23 @@ if not Path("go").exists():
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_an_interrupted_run_leaves_nothing_that_looks_finished(project, how):
+def test_an_interrupted_run_leaves_nothing_that_looks_finished(project):
     project.write("01-first", WAIT)
+    for how in (signal.SIGINT, signal.SIGKILL):
+        interrupt(project, how)
+    (project.folder / "notebooks" / "go").touch()
+    again = project.make("figures")
+    assert again.returncode == 0, again.stderr
+    assert project.built() == ["01-first.ipynb"]
+
+
+def interrupt(project, how):
+    """Start to build, send the signal while a cell runs, and see that nothing is left: no file, no kernel."""
     run = project.start("figures")
     marker = project.folder / "notebooks" / "kernel"
     wait_for(marker.exists)
     kernel = int(marker.read_text())
+    marker.unlink()
     try:
         os.killpg(run.pid, how)
         assert run.wait(60) != 0
@@ -204,23 +319,52 @@ def test_an_interrupted_run_leaves_nothing_that_looks_finished(project, how):
         if alive(kernel):
             os.kill(kernel, signal.SIGKILL)
 
-    (project.folder / "notebooks" / "go").touch()
-    again = project.make("figures")
-    assert again.returncode == 0, again.stderr
-    assert project.built() == ["01-first.ipynb"]
-
 
 def test_notebooks_are_executed_in_place_without_churn(project):
     project.write("01-first", "import sys\nprint(runs, file=sys.stderr)\nprint(seed)")
     path = project.folder / "notebooks" / "01-first.ipynb"
-    assert project.make("notebooks").returncode == 0
+    assert project.make("notebooks").stdout.split()[-1] == "changed"
     first, stamp = path.read_text(), path.stat().st_mtime_ns
     cells = json.loads(first)["cells"]
     assert [cell["execution_count"] for cell in cells] == [1, 2]
     assert cells[1]["outputs"][0]["text"] == ["1\n"]
     assert "papermill" not in first
-    assert project.make("notebooks").returncode == 0
+    assert project.make("notebooks").stdout.split()[-2:] == ["as", "before"]
     assert (path.read_text(), path.stat().st_mtime_ns) == (first, stamp)
+
+
+REPORT = """<testsuites><testsuite>
+<testcase classname="notebooks.01-first.ipynb" name="Cell 0" time="1.5"/>
+<testcase classname="notebooks.01-first.ipynb" name="Cell 1" time="2.5"/>
+{}
+</testsuite></testsuites>"""
+FAKE_MAKE = """#!/bin/sh
+test ! -e build/cache || exit 3
+mkdir -p build/cache
+test $1 = figures && cp notebook build/01-first.ipynb || cp report build/test.xml
+test $1 = figures
+"""
+
+
+def test_times_says_what_each_notebook_and_the_slowest_tests_took(tmp_path):
+    tests = (f'<testcase classname="tests.live.test_x" name="t{n}" time="{n}.25"/>' for n in range(30))
+    (tmp_path / "report").write_text(REPORT.format("".join(tests)))
+    (tmp_path / "notebook").write_text(json.dumps({"metadata": {"papermill": {"duration": 12.34}}}))
+    (tmp_path / "make").write_text(FAKE_MAKE)
+    (tmp_path / "make").chmod(0o755)
+    (tmp_path / "build" / "cache").mkdir(parents=True)  # which a measured run must not find
+    times = subprocess.run(
+        [sys.executable, ROOT / "tools" / "times.py"],
+        cwd=tmp_path,
+        env=os.environ | {"MAKE": str(tmp_path / "make")},
+        capture_output=True,
+        text=True,
+    )
+    assert times.returncode == 1  # make test failed
+    lines = [line.split() for line in times.stdout.splitlines()]
+    assert ["01-first", "12.3", "s", "4.0", "s"] in lines
+    shown = [line[0] for line in lines if line and line[-1].startswith("t") and "live.test_x:" in line]
+    assert shown == [f"{n}.2" for n in range(29, 9, -1)]
 
 
 def wait_for(condition, seconds=60):

@@ -111,23 +111,30 @@ def bare_draws(problem: Problem, draws: Draws, generator: np.random.Generator) -
         simulate.draw_sums(problem, arms, pulls, generator)
 
 
+Clock = Callable[[], float]
+
+
 def alternate(
-    actions: list[Callable[[], Any]], least: int, most: int, seconds: float
+    actions: list[Callable[[], Any]],
+    least: int,
+    most: int,
+    seconds: float,
+    clock: Clock = time.process_time,
 ) -> tuple[FloatArray, list[Any]]:
     """Do things in turn, over and over: the seconds that each takes in each turn, and the last results."""
     turns: list[tuple[float, ...]] = []
-    started = time.process_time()
-    while len(turns) < least or (len(turns) < most and time.process_time() - started < seconds):
-        times, results = zip(*(timed(action) for action in actions), strict=True)
+    started = clock()
+    while len(turns) < least or (len(turns) < most and clock() - started < seconds):
+        times, results = zip(*(timed(action, clock) for action in actions), strict=True)
         turns.append(times)
     return np.transpose(turns), list(results)
 
 
-def timed(action: Callable[[], Any]) -> tuple[float, Any]:
+def timed(action: Callable[[], Any], clock: Clock = time.process_time) -> tuple[float, Any]:
     """How many seconds something takes, and what it returns."""
-    started = time.process_time()
+    started = clock()
     result = action()
-    return time.process_time() - started, result
+    return clock() - started, result
 
 
 def peak_memory(arguments: str) -> float:

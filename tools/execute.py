@@ -1,77 +1,84 @@
 """Execute a notebook through papermill, for the Makefile.
 
-    execute.py SOURCE TARGET [NAME=VALUE …]   write an executed copy, with other parameters if given
-    execute.py --in-place NOTEBOOK            re-execute a committed notebook; write it only if it changed
-    execute.py --check NAME=VALUE …           check that some notebook has each parameter
+    execute.py SOURCE TARGET          write an executed copy, with the parameters that make was given
+    execute.py --in-place NOTEBOOK    re-execute a committed notebook; write it only if it changed
 
-The target appears under its name only when every cell has run. A failure names notebook, cell and error.
+The target appears under its name only when every cell has run, and a line says how long that took and how
+many files were written. A failure names notebook, cell and error.
 """
 
+# ruff: noqa: E402, one statement stands before the imports
+
 import argparse
-import ast
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+# nbformat loads jsonschema, which would load this if it could: a grammar that takes two seconds to compile,
+# for a format of addresses that no notebook has.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 import nbformat
 import papermill
+import parameters
+import status
+from jupyter_client.manager import AsyncKernelManager
 from nbclient.exceptions import DeadKernelError
+from traitlets.config import Config
 
 NOTEBOOKS = Path("notebooks")
+# Kernels listen on the loopback; without keys each of them warns that other users could read along.
+CONFIG = Config({"KernelManager": {"transport_encryption": "auto"}})
+
+
+class Manager(AsyncKernelManager):
+    """A kernel's manager that asks an idle kernel to end, where the usual one interrupts it before.
+
+    The kernel would report that as an error.
+    """
+
+    idle = True
+
+    async def shutdown_kernel(self, now: bool = False, restart: bool = False) -> None:
+        """End the kernel."""
+        if self.idle:
+            await self.request_shutdown(restart=restart)
+            await self.finish_shutdown(restart=restart)
+        else:
+            await super().shutdown_kernel(now=now, restart=restart)
 
 
 def main() -> None:
     """Read the command line and do as it says."""
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--in-place", action="store_true")
-    parser.add_argument("--check", action="store_true")
-    parser.add_argument("words", nargs="*")
+    parser.add_argument("paths", nargs="+", type=Path)
     arguments = parser.parse_args()
-    if arguments.check:
-        check(read_parameters(arguments.words))
-    elif arguments.in_place:
-        refresh(Path(arguments.words[0]))
+    if arguments.in_place:
+        refresh(*arguments.paths)
     else:
-        source, target, *settings = arguments.words
-        build(Path(source), Path(target), read_parameters(settings))
+        build(*arguments.paths)
 
 
-def read_parameters(settings: list[str]) -> dict[str, Any]:
-    """Read NAME=VALUE settings; names are the notebooks' in small letters, values Python literals."""
-    parameters = {}
-    for setting in settings:
-        name, _, value = setting.partition("=")
-        try:
-            parameters[name.lower()] = ast.literal_eval(value)
-        except (SyntaxError, ValueError):
-            sys.exit(f"{name} must be a number, a text in quotes or a list of them, got {value!r}")
-    return parameters
-
-
-def check(parameters: dict[str, Any]) -> None:
-    """Papermill only warns of a parameter that no notebook has, and runs with the default."""
-    known = {name for path in NOTEBOOKS.glob("*.ipynb") for name in papermill.inspect_notebook(path)}
-    for name in parameters:
-        if name not in known:
-            choices = ", ".join(sorted(known)).upper()
-            sys.exit(f"{name.upper()} is not a parameter of any notebook; these are: {choices}")
-
-
-def build(source: Path, target: Path, parameters: dict[str, Any]) -> None:
+def build(source: Path, target: Path) -> None:
     """Execute a copy; list the files that it wrote beside it, so that make sees when one is lost."""
-    own = papermill.inspect_notebook(source)
+    own = parameters.known(source)
     written = target.with_suffix(".written")
     written.unlink(missing_ok=True)
     os.environ["EBR_MANIFEST"] = str(written.resolve())
-    unfinished = execute(source, target, {name: value for name, value in parameters.items() if name in own})
-    written.touch()
+    given = {name: value for name, value in parameters.given().items() if name in own}
+    unfinished, seconds = execute(source, target, given)
+    files = written.read_text(encoding="utf-8").splitlines() if written.exists() else []
+    files = sorted({os.path.relpath(file) for file in files})  # so that they move with the checkout
+    written.write_text("".join(f"{file}\n" for file in files), encoding="utf-8")
     unfinished.replace(target)
+    report(source, seconds, f"{len(files)} files")
 
 
 def refresh(path: Path) -> None:
     """Re-execute in place, without what differs from run to run: timings, progress bars, tool metadata."""
-    unfinished = execute(path, Path("build") / path.name, {})
+    unfinished, seconds = execute(path, Path("build") / path.name, {})
     notebook = nbformat.read(unfinished, as_version=4)
     unfinished.unlink()
     notebook.metadata = {
@@ -84,34 +91,69 @@ def refresh(path: Path) -> None:
         if cell.cell_type == "code":
             cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
     text = nbformat.writes(notebook) + "\n"
-    if text != path.read_text(encoding="utf-8"):
+    changed = text != path.read_text(encoding="utf-8")
+    if changed:
         replacement = path.with_name(f".{path.name}.new")
         replacement.write_text(text, encoding="utf-8")
         replacement.replace(path)
+    report(path, seconds, "changed" if changed else "as before")
 
 
-def execute(source: Path, target: Path, parameters: dict[str, Any]) -> Path:
-    """Run every cell into an unfinished file beside the target and return its path."""
+def report(source: Path, seconds: float, outcome: str) -> None:
+    """The notebook's line."""
+    status.say(f"{source.stem:<28}{seconds:>7.1f} s   {outcome}")
+
+
+def execute(source: Path, target: Path, given: dict[str, Any]) -> tuple[Path, float]:
+    """Run every cell into an unfinished file beside the target; return its path and the seconds it took."""
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f".{target.stem}.unfinished.ipynb")
     try:
-        papermill.execute_notebook(
+        notebook = papermill.execute_notebook(
             source,
             unfinished,
-            parameters,
+            given,
             cwd=NOTEBOOKS,
             kernel_name="python3",
-            progress_bar={"desc": source.stem},
+            progress_bar=False,
+            config=CONFIG,
+            kernel_manager_class=Manager,
+            **hooks(source),
         )
     except papermill.PapermillExecutionError as error:
         failed = unfinished.replace(target.with_suffix(".failed.ipynb"))
-        sys.exit(
-            f"\n{source}, cell {error.exec_count}: {error.ename}: {error.evalue}\n"
+        fail(
+            f"{source}, cell {error.exec_count}: {error.ename}: {error.evalue}\n"
             f"in: {error.source.strip().splitlines()[0]} …\nThe whole traceback is in {failed}."
         )
     except DeadKernelError:
-        sys.exit(f"\n{source}: the kernel died; see the last executed cell in {unfinished}.")
-    return unfinished
+        fail(f"{source}: the kernel died; see the last executed cell in {unfinished}.")
+    except KeyboardInterrupt:
+        fail(f"{source}: interrupted")
+    return unfinished, notebook.metadata.papermill.duration
+
+
+def hooks(source: Path) -> dict[str, Any]:
+    """What is to happen before and after each cell of code: note it, for the manager and on the terminal."""
+    cells = [cell for cell in nbformat.read(source, as_version=4).cells if cell.cell_type == "code"]
+    done = 0
+
+    def before(**_: Any) -> None:
+        Manager.idle = False
+        status.progress(source.stem, done, len(cells))
+
+    def after(**_: Any) -> None:
+        nonlocal done
+        done += 1
+        Manager.idle = True
+
+    return {"on_cell_execute": before, "on_cell_executed": after}
+
+
+def fail(message: str) -> NoReturn:
+    """End with a message."""
+    status.say(message, sys.stderr)
+    sys.exit(1)
 
 
 if __name__ == "__main__":

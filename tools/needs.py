@@ -5,6 +5,7 @@ A word a pair, NOTEBOOK:MODULE. Only the standard library is used: it runs befor
 
 import ast
 import json
+from functools import cache
 from pathlib import Path
 
 NOTEBOOKS = Path("notebooks")
@@ -31,8 +32,14 @@ def needs(source: str) -> set[str]:
     new = used(source)
     while new:
         found |= new
-        new = set().union(*(used(MODULES[name].read_text(encoding="utf-8")) for name in new)) - found
+        new = set().union(*map(used_by_module, new)) - found
     return found
+
+
+@cache
+def used_by_module(name: str) -> set[str]:
+    """The modules that one of them imports."""
+    return used(MODULES[name].read_text(encoding="utf-8"))
 
 
 def code(path: Path) -> str:

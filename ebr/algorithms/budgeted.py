@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots, no_interval
+from ebr.algorithms.game import Game, Known, Lots, entered, no_interval
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.budgets import Plan, balanced_plan, geometric_plan, halving_plan, rejects_plan
-from ebr.validation import check_fields, whole
+from ebr.validation import MOST_PULLS, check_fields, whole
 
 __all__ = ["BudgetedElimination", "SequentialHalving", "SuccessiveRejects"]
 
-_budget: Callable[[str, Any], int] = partial(whole, at_least=1)
+_budget: Callable[[str, Any], int] = partial(whole, at_least=1, at_most=MOST_PULLS)
 
 
 class Planned:
@@ -42,6 +42,7 @@ class Planned:
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Eliminate; how many arms are kept does not depend on the rewards, only which ones."""
+        n_arms, replicates = entered(n_arms, replicates, rewards)
         plan = self.plan(n_arms)
         survivors = np.tile(np.arange(n_arms), (replicates, 1))
         if generator is not None:

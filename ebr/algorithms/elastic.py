@@ -2,17 +2,16 @@
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots, check_places, spelled
+from ebr.algorithms.game import Game, Known, Lots, check_places, entered, spelled
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import deviation
-from ebr.validation import check_fields, count, whole
+from ebr.validation import check_fields, count
 
 __all__ = ["ElasticBatchRacing"]
 
@@ -78,7 +77,6 @@ class ElasticBatchRacing:
             schedule=("scaled", "printed"),
             lone_survivor=("stops", "pulled again"),
             returned_from=("last round", "after it"),
-            k=partial(whole, at_least=1),
         )
         for name, default in {"lone_survivor": "stops", "returned_from": "last round"}.items():
             if self.k > 1 and vars(self)[name] != default:
@@ -90,7 +88,7 @@ class ElasticBatchRacing:
         variance = self.sigma**2 if self.schedule == "scaled" else 1.0
         first = SCHEDULE_CONSTANT * variance * math.log(n_arms * self.deadline / self.delta)
         pulls: FloatArray = np.ceil(first * self.epsilon ** (-2 * rounds / self.deadline))
-        count(pulls[-1])  # the largest
+        count(pulls[-1], n_arms)  # the largest
         return pulls.astype(np.int64)
 
     def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
@@ -105,6 +103,7 @@ class ElasticBatchRacing:
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
+        n_arms, replicates = entered(n_arms, replicates, rewards)
         check_places(self.k, n_arms)
         slack = self.slack(n_arms)
         survivors = Survivors(n_arms, replicates, self.k)  # S_1, which the paper calls S_0

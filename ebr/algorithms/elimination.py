@@ -2,15 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots, check_places, no_interval, spelled
+from ebr.algorithms.game import Game, Known, Lots, check_places, entered, no_interval, spelled
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import iterated_log
-from ebr.validation import check_fields, count, whole
+from ebr.validation import check_fields, count
 
 __all__ = ["AggressiveElimination", "DeltaElimination"]
 
@@ -45,12 +44,13 @@ class AggressiveElimination:
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Eliminate; how many arms are kept does not depend on the rewards, only which ones."""
+        n_arms, replicates = entered(n_arms, replicates, rewards)
         survivors = np.tile(np.arange(n_arms), (replicates, 1))
         rounds_left, log_term = self.deadline, math.log(8 / self.delta)
         rounded = math.ceil if self.rounding == "up" else math.floor
         while True:
             m = survivors.shape[1]
-            pulls = count(2 / self.epsilon**2 * (iterated_log(rounds_left, m) + log_term))
+            pulls = count(2 / self.epsilon**2 * (iterated_log(rounds_left, m) + log_term), n_arms)
             sums = yield _pulls_of(survivors, pulls, n_arms)
             if rounds_left == 1:
                 return _best(survivors, sums, 1)[:, 0]
@@ -105,7 +105,7 @@ class DeltaElimination:
     __repr__ = spelled
 
     def __post_init__(self) -> None:
-        check_fields(self, constants=tuple(CONSTANTS), k=partial(whole, at_least=1))
+        check_fields(self, constants=tuple(CONSTANTS))
 
     def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
         """None: the means are compared without intervals."""
@@ -115,6 +115,7 @@ class DeltaElimination:
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Eliminate; the lots are drawn from the generator. |S_r| does not depend on the rewards."""
+        n_arms, replicates = entered(n_arms, replicates, rewards)
         check_places(self.k, n_arms)
         generator = generator or np.random.default_rng()
         constants = CONSTANTS[self.constants]
@@ -123,7 +124,7 @@ class DeltaElimination:
         aside = np.empty((replicates, 0), dtype=np.int64)  # S′
         beta, delta, log_term = self._first_factor(n_arms), self.delta / 4, math.log(4 * self.k / self.delta)
         for r in range(1, self.deadline):
-            sums = yield _pulls_of(survivors, count(beta * per_arm * log_term), n_arms)
+            sums = yield _pulls_of(survivors, count(beta * per_arm * log_term, n_arms), n_arms)
             size = survivors.shape[1]
             share, drawn = (delta / self.k) ** beta * size, min(self.k, size)  # x and k′
             pool, kept = (min(size, max(1, math.ceil(x)) + drawn - 1) for x in (share / 2, 2 * share))
@@ -140,10 +141,10 @@ class DeltaElimination:
         if constants.ends_at_once and survivors.shape[1] == 0 and aside.shape[1] == self.k:
             return aside[:, 0] if self.k == 1 else np.sort(aside, axis=1)
         last = self._log_term(constants.later, self.deadline)
-        pulls = _pulls_of(survivors, count(beta * per_arm * last), n_arms)
+        pulls = _pulls_of(survivors, count(beta * per_arm * last, n_arms), n_arms)
         if aside.shape[1]:
             again = math.log(constants.again * aside.shape[1] / self.delta)
-            np.put_along_axis(pulls, aside, count(per_arm * again), axis=1)
+            np.put_along_axis(pulls, aside, count(per_arm * again, n_arms), axis=1)
         sums = yield pulls
         finalists = np.sort(np.hstack([survivors, aside]), axis=1)
         totals, counts = (np.take_along_axis(table, finalists, axis=1) for table in (sums, pulls))

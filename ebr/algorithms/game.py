@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
-from ebr.validation import whole
+from ebr.models import IN_UNIT, REWARDS
+from ebr.validation import one_of, several, shown, whole
 
 __all__ = [
     "IN_UNIT",
@@ -22,16 +23,14 @@ __all__ = [
     "check_known",
     "check_places",
     "drive",
+    "entered",
     "no_interval",
     "spelled",
 ]
 
-# What may be known of the rewards: that they are 0 and 1, that they lie in [0, 1], that they are normal with
-# the algorithm's σ, or only that they are σ-sub-Gaussian.
-REWARDS = ("Bernoulli", "bounded", "Gaussian", "sub-Gaussian")
-IN_UNIT = ("Bernoulli", "bounded")  # those of them that say that rewards lie in [0, 1]
+MOST_CELLS = 2**25  # replicates × arms that are played side by side: 256 MB a table
 UNSAID = {"k": 1, "looks": "joint"}  # parameters that algorithms did not have from the first
-Known = str | None  # one of them; None, where nothing is said, is the last
+Known = str | None  # of the rewards, one of REWARDS; None, where nothing is said, is the last
 Lots = np.random.Generator | None
 
 # What an algorithm plays: it yields how often to pull each arm in the coming round (replicates × arms, a
@@ -109,6 +108,14 @@ def no_interval(pulls: IntArray) -> FloatArray:
     return np.full(np.shape(pulls), np.nan)
 
 
+def entered(n_arms: int, replicates: int, rewards: Known) -> tuple[int, int]:
+    """Return a game's arms and replicates as plain numbers; raise ValueError if it cannot be played."""
+    if rewards is not None:
+        one_of("rewards", rewards, REWARDS)
+    n_arms = several("n_arms", n_arms)
+    return n_arms, whole("replicates", replicates, 1, MOST_CELLS // n_arms)
+
+
 def check_known(assumed: Known, told: Known) -> None:
     """Raise ValueError if rewards are not what an algorithm is told to assume; warn where that voids it."""
     if assumed in IN_UNIT and told not in (*IN_UNIT, None):
@@ -122,7 +129,7 @@ def check_known(assumed: Known, told: Known) -> None:
 def check_places(k: int, n_arms: int) -> None:
     """Raise ValueError unless k of n arms can be told from the others: 1 ≤ k < n."""
     if not whole("k", k, 1) < n_arms:
-        raise ValueError(f"k must lie in 1 … {n_arms - 1}, below the number of arms, got {k}")
+        raise ValueError(f"k must lie in 1 … {n_arms - 1}, below the number of arms, got {shown(k)}")
 
 
 def spelled(algorithm: Any) -> str:

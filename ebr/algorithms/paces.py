@@ -43,16 +43,19 @@ class Paces:
         self.best: FloatArray = np.zeros(replicates)
         self._shape = (n_arms, replicates)  # of tables: draws are made arm by arm
         self._place = self.arm * replicates + self.replicate  # in a table
+        self._pulled: IntArray = np.zeros(0, dtype=np.int64)  # the entries of the coming round
 
     def pulls(self, counts: IntArray) -> IntArray:
         """What to ask for, replicates × arms: every arm from its stage to its aim."""
         table = np.zeros(self._shape, dtype=np.int64)
-        table.ravel()[self._place] = counts[self.aim] - counts[self.stage]
+        self._pulled = np.flatnonzero(self.aim > self.stage)
+        asked = counts[self.aim[self._pulled]] - counts[self.stage[self._pulled]]
+        table.ravel()[self._place[self._pulled]] = asked
         return table.T
 
     def add(self, sums: FloatArray) -> None:
         """Take in the rewards' sums of a round."""
-        self.sums += sums.T.ravel()[self._place]
+        self.sums[self._pulled] += sums.T.ravel()[self._place[self._pulled]]
         self.rested = self.stage == self.aim
         self.stage = self.aim
 
@@ -60,10 +63,10 @@ class Paces:
         """Find the leaders: the largest sums, the first of those that tie, at this stage, the highest."""
         highest = np.flatnonzero(self.stage == stage)
         replicate = self.replicate[highest]
-        first = np.flatnonzero(np.diff(replicate, prepend=-1))
+        first = _firsts(replicate)
         self.best[replicate[first]] = np.maximum.reduceat(self.sums[highest], first)
         winners = highest[self.sums[highest] == self.best[replicate]]
-        winners = winners[np.flatnonzero(np.diff(self.replicate[winners], prepend=-1))]
+        winners = winners[_firsts(self.replicate[winners])]
         self.leader[self.replicate[winners]] = self.certifier[winners] = self.arm[winners]
         self.open = self.certifier != self.leader[self.replicate]
 
@@ -84,5 +87,11 @@ class Paces:
         kept = going[self.replicate]
         kept[dropped] = False
         if not kept.all():
+            places = np.flatnonzero(kept)
             for name in ("replicate", "arm", "sums", "stage", "rested", "certifier", "open", "_place"):
-                setattr(self, name, getattr(self, name)[kept])
+                setattr(self, name, getattr(self, name).take(places))
+
+
+def _firsts(replicate: IntArray) -> IntArray:
+    """Where each replicate's entries begin."""
+    return np.flatnonzero(np.concatenate([[True], replicate[1:] != replicate[:-1]])[: len(replicate)])

@@ -2,15 +2,16 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots, no_interval
+from ebr.algorithms.game import Game, Known, Lots, entered, no_interval
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.two_arms_grid import REACH
-from ebr.theory.two_arms_solved import Strategy, strategy
 from ebr.validation import check_fields, count
+
+if TYPE_CHECKING:  # slow to import, and needed only by who plays
+    from ebr.theory.two_arms_solved import Strategy
 
 __all__ = ["ElasticPair"]
 
@@ -48,6 +49,8 @@ class ElasticPair:
     one_pull_a_round: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        from ebr.theory.two_arms_solved import strategy
+
         check_fields(self)
         strategy(self.deadline, self.epsilon, self.delta)  # raises what there is against T, ε and δ
 
@@ -59,6 +62,9 @@ class ElasticPair:
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Pull both arms equally often, in rounds whose sizes depend on what was seen."""
+        from ebr.theory.two_arms_solved import strategy
+
+        n_arms, replicates = entered(n_arms, replicates, rewards)
         if n_arms != 2:
             raise ValueError(f"n_arms must be 2 for ElasticPair, got {n_arms}")
         if rewards not in ("Gaussian", None):
@@ -66,7 +72,7 @@ class ElasticPair:
         lots = generator or np.random.default_rng()
         played = strategy(self.deadline, self.epsilon, self.delta)
         counts = 2 * (self.sigma / self.epsilon) ** 2 * played.information
-        count(counts.max())
+        count(counts.max(), n_arms)
         walk = _Walk(replicates, self.sigma)
         place = lots.choice(len(counts), size=replicates, p=played.plan.first)
         running = np.ones(replicates, dtype=bool)
@@ -85,9 +91,11 @@ class ElasticPair:
 
 
 def _next(
-    played: Strategy, number: int, place: IntArray, lead: FloatArray, running: BoolArray, lots: FloatArray
+    played: "Strategy", number: int, place: IntArray, lead: FloatArray, running: BoolArray, lots: FloatArray
 ) -> IntArray:
     """How many steps of the grid to go on, by each replicate's lot; 0 is to stop, as z beyond REACH is."""
+    from ebr.theory.two_arms_grid import REACH
+
     chances = played.plan.rounds[number]
     going = np.flatnonzero(running & (lead < REACH))
     lag = np.zeros(len(place), dtype=np.int64)

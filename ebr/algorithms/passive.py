@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots, no_interval
+from ebr.algorithms.game import Game, Known, Lots, entered, no_interval
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.validation import check_fields, count
@@ -35,7 +35,9 @@ class Passive:
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Pull every arm equally often, once."""
-        pulls = count(SCHEDULE_CONSTANT * self.sigma**2 * math.log(n_arms / self.delta) / self.epsilon**2)
+        n_arms, replicates = entered(n_arms, replicates, rewards)
+        needed = SCHEDULE_CONSTANT * self.sigma**2 * math.log(n_arms / self.delta) / self.epsilon**2
+        pulls = count(needed, n_arms)
         sums = yield np.full((replicates, n_arms), pulls)
         arm: IntArray = sums.argmax(axis=1)
         return arm

@@ -2,24 +2,27 @@
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammainccinv, ndtri
 
-from ebr.algorithms.game import IN_UNIT, REWARDS, Game, Known, Lots, check_known
+from ebr.algorithms.game import IN_UNIT, REWARDS, Game, Known, Lots, check_known, entered
 from ebr.algorithms.paces import Paces
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.confidence import fixed_count_deviation
+from ebr.theory.divergence import erlang_quantile
 from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted, normal_refuted, sign_count
 from ebr.theory.selection import bechhofer_count, binomial_count
-from ebr.validation import check_fields, count, one_of, positive
+from ebr.validation import check_fields, count, one_of, scale, whole
 
 __all__ = ["PausingElasticBatchRacing"]
 
 MOST_EXACT = 1500  # rewards of an arm, for which the exact fixed design is sought
+MOST_STAGES = 1_000  # each is tested against each: a table of so many squared
 FALL = 1 / 3  # how fast the shares of δ fall with the lag between two arms
+
+_stages = partial(whole, at_least=1, at_most=MOST_STAGES)
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class PausingElasticBatchRacing:
     one_pull_a_round: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_fields(self, start=positive, lead=positive)
+        check_fields(self, deadline=_stages, start=scale, lead=scale)
         if self.rewards is not None:
             one_of("rewards", self.rewards, REWARDS)
         if self.rewards in IN_UNIT and self.sigma < 0.5:
@@ -95,8 +98,13 @@ class PausingElasticBatchRacing:
         """L: a test of level α speaks once the likelihood ratio, or what stands for it, exceeds about L."""
         model = self.model(rewards)
         if model in ("Gaussian", "Bernoulli"):
+            from scipy.special import ndtri
+
             return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
-        return np.asarray(gammainccinv(2, miss) if model == "bounded" else -np.log(miss))
+        if model == "bounded":
+            return erlang_quantile(miss)
+        with np.errstate(divide="ignore"):  # of arms far apart on the grid there is no share: L is infinite
+            return np.asarray(-np.log(miss))
 
     def pulls_by_stage(self, n_arms: int, rewards: str | None = None) -> IntArray:
         """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T, where the sign of a difference decides.
@@ -114,7 +122,7 @@ class PausingElasticBatchRacing:
         else:
             log_term = float(self.log_terms(np.array(last), rewards))
             pulls[-1] = math.floor(4 * self.sigma**2 * log_term / self.epsilon**2) + 1
-        count(pulls.max())
+        count(pulls.max(), n_arms)
         if model == "Gaussian":
             pulls[-1] = bechhofer_count(n_arms, self.epsilon, float(self.shares()[-1, -1]), self.sigma)
         if model == "Bernoulli":
@@ -144,6 +152,7 @@ class PausingElasticBatchRacing:
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
+        n_arms, replicates = entered(n_arms, replicates, rewards)
         check_known(self.rewards, rewards)
         tests = _tests(self, n_arms, self.model(rewards))
         arms = Paces(n_arms, replicates)
@@ -187,11 +196,14 @@ class _Tests:
         """Whether arms are refuted to be better, by s, than their leaders at a stage not below theirs."""
         replicate, other, low = arms.replicate[chosen], arms.sums[chosen], arms.stage[chosen]
         if self.model == "Bernoulli":
-            limits = np.zeros((self.top + 1, len(leaders)))
-            limits[low, replicate] = 1  # where one is asked for
-            stages, asked = np.nonzero(limits)
-            limits[stages, asked] = self.limits.limits(leaders[asked], high, stages, shift)
-            return np.asarray(other <= limits[low, replicate])
+            which = low * len(leaders) + replicate  # of the limits, for a stage and a leader each
+            wanted = np.zeros((self.top + 1) * len(leaders), dtype=bool)
+            wanted[which] = True
+            places = np.flatnonzero(wanted)
+            stages, asked = np.divmod(places, len(leaders))
+            limits = np.zeros(len(wanted))
+            limits[places] = self.limits.limits(leaders[asked], high, stages, shift)
+            return np.asarray(other <= limits[which])
         leader_pulls, miss = np.full(len(chosen), self.counts[high]), self.miss[high, low]
         pairs = Pairs(leaders[replicate], leader_pulls, other, self.counts[low])
         if self.model == "bounded":
@@ -201,9 +213,10 @@ class _Tests:
     def compare(self, arms: Paces, stage: int) -> None:
         """Certify the leaders against the arms that the tests allow, and drop those that are no better."""
         chosen = np.flatnonzero(arms.open)
-        at_top = arms.stage[chosen] == self.top  # where all have b_T pulls the sign of the difference decides
-        arms.certify(chosen[at_top])
-        chosen = chosen[~at_top]
+        if stage == self.top:  # where all have b_T pulls the sign of the difference decides
+            at_top = arms.stage[chosen] == stage
+            arms.certify(chosen[at_top])
+            chosen = chosen[~at_top]
         certified = chosen[self.refuted(arms.best, stage, arms, chosen, self.race.epsilon)]
         arms.certify(certified)
         arms.keep(dropped=certified[self.refuted(arms.best, stage, arms, certified, 0.0)])

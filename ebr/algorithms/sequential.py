@@ -5,13 +5,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import IN_UNIT, Game, Known, Lots
+from ebr.algorithms.game import IN_UNIT, Game, Known, Lots, entered
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.confidence import sequential_deviation
-from ebr.validation import check_fields
+from ebr.validation import MOST_PULLS, MOST_TOTAL, check_fields
 
 __all__ = ["SequentialRacing"]
+
+MOST_TURNS = 10**6  # of a race, each with its own asking: a minute of a simulation
 
 
 @dataclass(frozen=True)
@@ -64,11 +66,13 @@ class SequentialRacing:
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Race one sweep at a time, or as many as are certain to decide nothing if rewards lie in [0, 1]."""
+        n_arms, replicates = entered(n_arms, replicates, rewards)
+        self._check_end(n_arms)
         slack = self.epsilon / n_arms
         survivors = Survivors(n_arms, replicates)
         sweeps = np.zeros(replicates)
         ahead = np.ones(replicates, dtype=np.int64)
-        while survivors.running.any():
+        for _ in range(MOST_TURNS):
             survivors.add((yield survivors.pulls(ahead)))
             sweeps += ahead * survivors.running
             width = 2 * sweeps * self.deviation(sweeps, n_arms)  # W
@@ -78,13 +82,28 @@ class SequentialRacing:
             # A certified leader: L_1 ≥ U_i − ε. As ε > η, this is so too when all the others are dropped.
             ended = lead >= width - self.epsilon * sweeps if self.end == "certified" else lead > reach
             survivors.end(ended)
+            if not survivors.running.any():
+                return survivors.leader
             if rewards in IN_UNIT:
                 undecided = _certain_sweeps(sweeps, width, survivors.first - survivors.last(), slack)
                 if self.end == "certified":
                     until_end = _certain_sweeps(sweeps, width, np.minimum(lead, sweeps), self.epsilon)
                     undecided = np.minimum(undecided, until_end)
                 ahead = 1 + np.maximum(undecided - ROUNDING, 0).astype(np.int64)
-        return survivors.leader
+        raise ValueError(
+            f"epsilon must be large enough for a race to end after {MOST_TURNS:,} turns, got {self.epsilon}:"
+            f" {survivors.size().max()} arms are left with {sweeps.max():.1e} pulls each"
+        )
+
+    def _check_end(self, n_arms: int) -> None:
+        """Raise ValueError if arms that tie would be pulled more often than can be counted."""
+        most = min(MOST_PULLS, MOST_TOTAL // n_arms)
+        width = 2 * float(self.deviation(most, n_arms))
+        if self.end == "certified" and width > self.epsilon:
+            raise ValueError(
+                f"epsilon must be at least {width:.1e}, what {most:.1e} pulls of each arm resolve"
+                f" at sigma = {self.sigma:g} and delta = {self.delta:g}, got {self.epsilon:g}"
+            )
 
 
 ROUNDING = 1e-6  # sweeps: far above the rounding error of the look-ahead, which asks for one fewer near it

@@ -2,20 +2,27 @@
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import gammainccinv, ndtri
 
-from ebr.algorithms.game import IN_UNIT, REWARDS, Game, Known, Lots, check_known, check_places, spelled
+from ebr.algorithms.game import (
+    IN_UNIT,
+    REWARDS,
+    Game,
+    Known,
+    Lots,
+    check_known,
+    check_places,
+    entered,
+    spelled,
+)
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.boundaries import planned_looks
 from ebr.theory.confidence import fixed_count_deviation
-from ebr.theory.divergence import pair_divergence, pair_threshold
+from ebr.theory.divergence import erlang_quantile, pair_divergence, pair_threshold
 from ebr.theory.selection import bechhofer_distance
-from ebr.validation import check_fields, count, one_of, positive, whole
+from ebr.validation import check_fields, count, one_of, scale
 
 __all__ = ["SharpElasticBatchRacing"]
 
@@ -85,10 +92,9 @@ class SharpElasticBatchRacing:
     def __post_init__(self) -> None:
         check_fields(
             self,
-            start=positive,
+            start=scale,
             split=("late", "equal"),
             looks=("joint", "union"),
-            k=partial(whole, at_least=1),
         )
         if self.rewards is not None:
             one_of("rewards", self.rewards, REWARDS)
@@ -113,11 +119,13 @@ class SharpElasticBatchRacing:
         miss = self.shares() / (self.k * (n_arms - self.k))
         model = self.model(rewards)
         if model == "Gaussian" and self.looks == "union":
+            from scipy.special import ndtri
+
             return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
         if model == "Gaussian":
             return np.asarray(self._planned(n_arms)[1] ** 2 / 2)
         if model == "bounded":  # (1+x) e^{−x} = δ_t/(n−1); at T the sign of the difference is all that counts
-            return np.asarray([*gammainccinv(2, miss[:-1]), -math.log(miss[-1])])
+            return np.asarray([*erlang_quantile(miss[:-1]), -math.log(miss[-1])])
         return -np.log(miss)
 
     def pulls_by_round(self, n_arms: int, rewards: str | None = None) -> IntArray:
@@ -128,7 +136,7 @@ class SharpElasticBatchRacing:
         if self._jointly(rewards):
             return self._planned(n_arms)[0].copy()
         pulls = np.floor(4 * self.sigma**2 * self.log_terms(n_arms, rewards) / self.widths() ** 2) + 1
-        count(pulls.max())
+        count(pulls.max(), n_arms)
         # As L_t may fall faster than w_t²: b_T pulls are enough to end the race, in whichever round.
         return np.asarray(np.minimum(np.maximum.accumulate(pulls), pulls[-1]), dtype=np.int64)
 
@@ -137,9 +145,11 @@ class SharpElasticBatchRacing:
 
     def _planned(self, n_arms: int) -> tuple[IntArray, FloatArray]:
         """b_t and z_t for Gaussian rewards; of k(n−k) pairs those that share an arm are taken together."""
+        from ebr.theory.boundaries import planned_looks
+
         few, many = sorted((self.k, n_arms - self.k))
         shares = self.shares() / few
-        count((bechhofer_distance(many + 1, float(shares[-1])) * self.sigma / self.epsilon) ** 2)
+        count((bechhofer_distance(many + 1, float(shares[-1])) * self.sigma / self.epsilon) ** 2, n_arms)
         return planned_looks(tuple(self.widths().tolist()), tuple(shares.tolist()), many + 1, self.sigma)
 
     def deciding_widths(self, n_arms: int, rewards: str | None = None) -> FloatArray:
@@ -178,6 +188,7 @@ class SharpElasticBatchRacing:
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
+        n_arms, replicates = entered(n_arms, replicates, rewards)
         check_known(self.rewards, rewards)
         check_places(self.k, n_arms)
         log_terms = self.log_terms(n_arms, rewards)

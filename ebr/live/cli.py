@@ -1,37 +1,31 @@
 """The command line, `python -m ebr`: plan, start, ask, tell and look at a race from a terminal."""
 
 import argparse
-import csv
-import shlex
-import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import pandas as pd
+import ebr
+from ebr.live.output import asking, complain, replace_letters, shell_line, standing, written
+from ebr.models import REWARDS
 
-from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.algorithms.game import REWARDS, Algorithm
-from ebr.algorithms.pausing import PausingElasticBatchRacing
-from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.live.race import Race
-from ebr.live.rewards import from_file, from_words
-from ebr.live.rules import named, word_for_left_out
+if TYPE_CHECKING:  # what a command needs is loaded by the command: help and refusals come at once
+    from ebr.algorithms.game import Algorithm
 
 EXAMPLE = """\
 an experiment, from its start to its end:
   python -m ebr plan --arms 3 --deadline 6 --epsilon 0.05
   python -m ebr start trial.jsonl --arms A B C --deadline 6 --epsilon 0.05 --delta 0.05
   python -m ebr ask trial.jsonl                            how often to try each arm in this round
-  python -m ebr tell trial.jsonl A=67/120 B=80/120 C=...   successes (or the sum of rewards) / number
-  python -m ebr status trial.jsonl                         where it stands; then ask again"""
+  python -m ebr tell --round=1 trial.jsonl A=67/120 B=...  successes (or the sum of rewards) / number
+  python -m ebr status trial.jsonl                         where it stands; then ask again
+
+exit status: 0 done, 2 refused, 3 done but the output could not be written, 130 interrupted"""
 
 
-# The algorithms that are told what is known of the rewards.
-KINDS: dict[str, Callable[..., Algorithm]] = {
-    "sharp": SharpElasticBatchRacing,
-    "pausing": PausingElasticBatchRacing,
-}
+KINDS = ("sharp", "pausing")  # the algorithms that are told what is known of the rewards
+REFUSED, UNSAID, INTERRUPTED = 2, 3, 130  # exit statuses
+Said = Callable[[], str]  # what a command says once it is done
 
 
 class Parser(argparse.ArgumentParser):
@@ -39,105 +33,136 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the error and leave with status 2."""
-        self.exit(2, f"error: {message} (see {self.prog} --help)\n")
+        complain(f"error: {message} (see {self.prog} --help)")
+        self.exit(REFUSED)
+
+
+class Version(argparse.Action):
+    """Print the version and leave."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        """Look it up only now: no other command needs it."""
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            number = version("ebr")
+        except PackageNotFoundError:
+            number = "of a folder that is not installed"
+        parser.exit(_end(written(f"ebr {number}\n")))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return 0, or 2 if it was refused, with the reason on standard error."""
-    options = _parser().parse_args(arguments)
+    """Run a command.
+
+    Returns 0; 2 if it was refused, with the reason on standard error; 3 if it was done, but what it says
+    could not be written; 130 if it was interrupted.
+    """
+    replace_letters()
+    options, parser = argparse.Namespace(), _parser()
+    try:
+        _, rest = parser.parse_known_args(arguments, options)
+        _take_in(rest, options, parser)
+        return _run(options)
+    except SystemExit as end:  # argparse's own way out
+        return int(end.code or 0) or _end(written(""))
+    except KeyboardInterrupt:
+        complain(f"interrupted{_look(options, ': see whether it was recorded with')}")
+        return INTERRUPTED
+
+
+def _take_in(rest: list[str], options: argparse.Namespace, parser: Parser) -> None:
+    """Take in rewards behind an option, which argparse may leave over, and refuse all else."""
+    place = rest.index("--") if "--" in rest else len(rest)
+    if rest and (options.run is not tell or any(word.startswith("-") for word in rest[:place])):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        options.rewards = [*options.rewards, *rest[:place], *rest[place + 1 :]]
+
+
+def _run(options: argparse.Namespace) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+        warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
         try:
-            options.run(options)
-        except (ValueError, OSError, csv.Error) as error:
-            print("error:", " ".join(str(error).split()), file=sys.stderr)
-            return 2
-    return 0
+            said: Said = options.run(options)
+        except (ValueError, OSError) as error:
+            complain(f"error: {error}")
+            return REFUSED
+        # From here on it is done, whatever becomes of what there is to say.
+        return _end(written(said() + "\n"), _look(options, ": do not repeat it, look with"))
 
 
-def start(options: argparse.Namespace) -> None:
+def _end(unwritten: str | None, advice: str = "") -> int:
+    """The exit status of what was done and said, or could not be said."""
+    if unwritten is None:
+        return 0
+    done = "recorded, but " if advice else ""
+    complain(f"warning: {done}the output could not be written ({unwritten}){advice}")
+    return UNSAID
+
+
+def _look(options: argparse.Namespace, words: str) -> str:
+    """Where to look after a command that records something; no word of it after one that does not."""
+    if getattr(options, "run", None) not in (start, ask, tell):
+        return ""
+    return f"{words} {shell_line('status', options.journal)}"
+
+
+def start(options: argparse.Namespace) -> Said:
     """Begin a race, or find that the same one has begun already."""
-    rules = {name: getattr(options, name) for name in ("deadline", "epsilon", "delta", "sigma")}
-    if options.algorithm != "pausing":
-        rules["k"] = options.k
-    elif options.k != 1:
-        raise ValueError(f"k must be 1 for --algorithm pausing, got {options.k}")
-    if options.algorithm == "ebr":
-        if options.rewards:
-            raise ValueError("--rewards is for --algorithm sharp and pausing alone")
-        algorithm: Algorithm = ElasticBatchRacing(**rules)
-    else:
-        algorithm = KINDS[options.algorithm](**rules, rewards=options.rewards)
     support = None if options.unbounded else tuple(options.support)
-    with Race(algorithm, options.arms, options.journal, support, rounding=options.rounding) as race:
-        print(_standing(race, options.journal))
+    with ebr.Race(
+        _algorithm(options), options.arms, options.journal, support, rounding=options.rounding
+    ) as race:
+        return lambda: standing(race, options.journal)
 
 
-def ask(options: argparse.Namespace) -> None:
+def _algorithm(options: argparse.Namespace) -> "Algorithm":
+    """What is to be raced, by what --algorithm says."""
+    rules = {name: getattr(options, name) for name in ("deadline", "epsilon", "delta", "sigma")}
+    if options.algorithm == "pausing":
+        if options.k != 1:
+            raise ValueError(f"k must be 1 for --algorithm pausing, got {options.k}")
+        return ebr.PausingElasticBatchRacing(**rules, rewards=options.rewards)
+    if options.algorithm == "sharp":
+        return ebr.SharpElasticBatchRacing(**rules, k=options.k, rewards=options.rewards)
+    if options.rewards:
+        raise ValueError("--rewards is for --algorithm sharp and pausing alone")
+    return ebr.ElasticBatchRacing(**rules, k=options.k)
+
+
+def ask(options: argparse.Namespace) -> Said:
     """Say how often to pull each arm in this round."""
-    with Race.open(options.journal) as race:
+    with ebr.Race.open(options.journal) as race:
         pulls = race.ask()
-        table = pd.DataFrame({"arm": list(pulls), "pulls now": list(pulls.values())})
-        table["pulls so far"] = race.intervals["pulls"][list(pulls)].to_numpy()
-        print(f"{_heading(race)}\n\n{_text(table)}\n\n{_next(race, options.journal)}")
+        return lambda: asking(race, pulls, options.journal)
 
 
-def tell(options: argparse.Namespace) -> None:
+def tell(options: argparse.Namespace) -> Said:
     """Take in a round's rewards."""
+    from ebr.live.rewards import from_file, from_words
+
     if bool(options.rewards) == bool(options.file):
         raise ValueError("give either ARM=SUM/COUNT for each arm or --file")
     rewards = from_file(options.file) if options.file else from_words(options.rewards)
-    with Race.open(options.journal) as race:
-        race.tell(rewards)
-        print(_standing(race, options.journal))
+    with ebr.Race.open(options.journal) as race:
+        race.tell(rewards, options.round)
+        return lambda: standing(race, options.journal)
 
 
-def status(options: argparse.Namespace) -> None:
+def status(options: argparse.Namespace) -> Said:
     """Say where the race stands; this changes nothing, and works while another process has the journal."""
-    with Race.open(options.journal, readonly=True) as race:
-        print(_standing(race, options.journal))
+    with ebr.Race.open(options.journal, readonly=True) as race:
+        return lambda: standing(race, options.journal)
 
 
-def plan(options: argparse.Namespace) -> None:
+def plan(options: argparse.Namespace) -> Said:
     """Say what a race would cost, or what a budget buys."""
-    from ebr.live.plan import plan as planned
-
     names = ("n_arms", "deadline", "epsilon", "delta", "sigma", "rewards", "algorithm", "k", "budget")
-    made = planned(**{name: getattr(options, name) for name in names})
+    made = ebr.plan(**{name: getattr(options, name) for name in names})
     if options.picture:
         made.plot().savefig(options.picture, bbox_inches="tight")
-    print(made)
-
-
-def _standing(race: Race, journal: str) -> str:
-    table = race.intervals.reset_index()
-    table["survives"] = table["survives"].map(
-        {True: "in", False: "out" if race.finished else word_for_left_out(race.algorithm)}
-    )
-    return f"{_heading(race)}\n\n{_text(table.rename(columns={'survives': ''}))}\n\n{_next(race, journal)}"
-
-
-def _heading(race: Race) -> str:
-    if race.finished:
-        return f"The race has ended after round {race.round}."
-    left = race.rounds_left
-    return f"Round {race.round}" + (f" of at most {race.round + left - 1}" if left else "")
-
-
-def _next(race: Race, journal: str) -> str:
-    """What to do now."""
-    if race.finished:
-        return f"It recommends {named(race.recommendation)}."
-    if race.asked is None:
-        return f"Next: python -m ebr ask {shlex.quote(journal)}"
-    words = (f"{arm}=SUM/{pulls}" for arm, pulls in race.asked.items())
-    command = shlex.join(["python", "-m", "ebr", "tell", journal, *words])
-    return f"Next: {command}\n(SUM: the arm's successes in this round, or the sum of its rewards)"
-
-
-def _text(table: pd.DataFrame) -> str:
-    return table.to_string(index=False, na_rep="-", float_format="{:.4f}".format)
+    return lambda: str(made)
 
 
 def _parser() -> Parser:
@@ -147,6 +172,7 @@ def _parser() -> Parser:
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action=Version, nargs=0, help="print the version and leave")
     commands = parser.add_subparsers(required=True, metavar="command")
     for run, add_options in OPTIONS.items():
         command = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)
@@ -179,7 +205,8 @@ def _of_start(command: argparse.ArgumentParser) -> None:
     # The journal first: behind the arms it would be taken for one of them.
     command.usage = "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON [option ...]"
     _journal(command)
-    command.add_argument("--arms", nargs="+", required=True, metavar="ARM", help="their names")
+    names = "their names; --arms=-A --arms=B if they begin so"
+    command.add_argument("--arms", nargs="+", action="extend", required=True, metavar="ARM", help=names)
     _guarantee(command, needed=True)
     _rules(command)
     command.add_argument("--algorithm", choices=(*KINDS, "ebr"), default="sharp", help="(sharp)")
@@ -196,6 +223,7 @@ def _of_start(command: argparse.ArgumentParser) -> None:
 def _of_tell(command: argparse.ArgumentParser) -> None:
     _journal(command)
     command.add_argument("rewards", nargs="*", metavar="ARM=SUM/COUNT", help="for instance A=67/120")
+    command.add_argument("--round", type=int, metavar="N", help="whose they are: refused if it is another's")
     command.add_argument("--file", metavar="CSV", help="columns arm,reward (a row a pull) or arm,count,sum")
 
 
@@ -205,14 +233,14 @@ def _of_plan(command: argparse.ArgumentParser) -> None:
     buys = "pulls of all arms at most: find the epsilon that they buy, or with --epsilon alone the delta"
     command.add_argument("--budget", type=int, metavar="B", help=buys)
     _rules(command)
-    command.add_argument("--algorithm", choices=tuple(KINDS), default="sharp", help="(sharp)")
+    command.add_argument("--algorithm", choices=KINDS, default="sharp", help="(sharp)")
     command.add_argument(
         "--picture", metavar="FILE", help="draw there what one more round buys (png, svg, pdf)"
     )
 
 
 # Every command, and what adds its options to its parser.
-OPTIONS: dict[Callable[[argparse.Namespace], None], Callable[[argparse.ArgumentParser], None]] = {
+OPTIONS: dict[Callable[[argparse.Namespace], Said], Callable[[argparse.ArgumentParser], None]] = {
     start: _of_start,
     ask: _journal,
     tell: _of_tell,

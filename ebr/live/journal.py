@@ -4,13 +4,14 @@ import errno
 import hashlib
 import json
 import os
+import stat
 import warnings
 import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 try:
     import fcntl
@@ -54,7 +55,8 @@ class Journal:
 
     *Checksums* are chained: each covers the bytes of its line and the checksum of the line before, so a
     line that was changed, removed or moved is found, and named by its number. Only lines cut off at the very
-    end leave no trace: what is left is the journal as it was before them.
+    end leave no trace: what is left is the journal as it was before them. Whoever changes a line and computes
+    all checksums anew is not found here: see `Race`, which believes no line that it would not have written.
 
     *The lock* is the operating system's (flock). It ends with the process, however that ends.
     """
@@ -62,7 +64,8 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str], create: bool = True, readonly: bool = False) -> None:
         self.path = Path(path)
         self.lines: list[Line] = []
-        self._file = self.path.resolve()  # a later change of directory must not lead elsewhere
+        # A later change of directory must not lead elsewhere.
+        self._file = Path(os.path.realpath(self.path))
         self._checksum = b""
         self._readonly = readonly
         self._stamp: tuple[int, ...] = ()
@@ -71,7 +74,7 @@ class Journal:
         new = create and not readonly
         flags = os.O_RDONLY if readonly else os.O_RDWR | os.O_APPEND | (os.O_CREAT if new else 0)
         try:
-            self._descriptor = os.open(self._file, flags, 0o666)
+            self._descriptor = _opened(self._file, flags)
             # Idempotent, and also done when the journal is dropped without being closed. Never LOCK_UN: in
             # a forked copy it would free the lock of the original.
             self._close = weakref.finalize(self, os.close, self._descriptor)
@@ -136,7 +139,7 @@ class Journal:
         if not self._readonly:
             self._repair(torn)
         if torn:
-            does = "is passed over" if self._readonly else f"was moved to {self.path}.torn"
+            does = "is passed over" if self._readonly else f"was moved to {self._aside()}"
             warnings.warn(
                 f"the last line of {self.path} is torn: it was never finished, does not count, and {does}",
                 stacklevel=4,
@@ -158,15 +161,22 @@ class Journal:
             *whole, torn = file.read().split(b"\n")
         for number, line in enumerate(whole, start=1):
             if line + b"\n" != _sealed(line[: 1 - CHECKSUM_LENGTH], self._checksum):
-                kept = f"cut it back to its first {number - 1} lines and tell what followed again"
-                raise JournalError(
-                    f"line {number} of {self.path} was changed, or lines before it are missing: restore the"
-                    f" file from a copy, or {kept if number > 1 else 'name another one if it is no journal'}"
-                )
-            self._accept(line + b"\n")
+                raise self.defect(number, "was changed, or lines before it are missing")
+            try:
+                self._accept(line + b"\n")
+            except (ValueError, RecursionError) as error:
+                raise self.defect(number, f"is none that a journal has ({error})") from None
         if torn and not whole and torn[: len(OPENING)] != OPENING[: len(torn)]:
             raise JournalError(f"{self.path} is no journal: name another file")
         return torn
+
+    def defect(self, number: int, what: str) -> JournalError:
+        """The error that a line is not to be believed: which, why, and what to do."""
+        kept = f"cut it back to its first {number - 1} lines and tell what followed again"
+        return JournalError(
+            f"line {number} of {self.path} {what}: restore the file from a copy, or"
+            f" {kept if number > 1 else 'name another one if it is no journal'}"
+        )
 
     def _repair(self, torn: bytes) -> None:
         """Set a torn line aside, and see to it that what was read is on the disk."""
@@ -179,7 +189,7 @@ class Journal:
 
     def _set_aside(self, torn: bytes) -> None:
         """Move a torn last line to a file of its own: first copied and flushed, only then cut off."""
-        aside = os.open(f"{self._file}.torn", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+        aside = _opened(f"{self._file}.torn", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
             _write(aside, torn + b"\n")
         finally:
@@ -187,10 +197,43 @@ class Journal:
         _flush_folder(self._file)
         os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - len(torn))
 
+    def _aside(self) -> str:
+        """The file of torn lines, as the caller would name it: beside the journal, not a link to it."""
+        named, true = f"{self.path}.torn", f"{self._file}.torn"
+        return named if os.path.realpath(named) == true else true
+
     def _accept(self, sealed: bytes) -> None:
-        line: Line = json.loads(sealed)
+        """Take in a line of right checksum; raise ValueError if it does not say its kind and its time."""
+        line: Line = json.loads(sealed, object_pairs_hook=_distinct, parse_constant=_no_number)
+        for key in ("event", "time"):
+            if not isinstance(line.get(key), str):
+                raise ValueError(f"{key} must be a word, got {line.get(key)!r:.50}")
+        datetime.fromisoformat(line["time"])
         self._checksum = line["checksum"].encode()
         self.lines.append(line)
+
+
+def _opened(file: str | os.PathLike[str], flags: int) -> int:
+    """Open a file, and nothing else: a pipe would be waited for, and a device may have no end."""
+    descriptor = os.open(file, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+    kind = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(kind):
+        os.close(descriptor)
+        folder = OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+        raise folder if stat.S_ISDIR(kind) else OSError(errno.EINVAL, "it is a pipe or a device, not a file")
+    return descriptor
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> Line:
+    """Make a dict of what a line says; of two equal keys one would go unread."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        raise ValueError("a key is there twice")
+    return made
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON")
 
 
 def _sealed(body: bytes, previous: bytes) -> bytes:

@@ -1,22 +1,19 @@
 """Planning an experiment before its first pull: what each round costs and decides, what one more buys."""
 
 from bisect import bisect_left
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ebr.algorithms.game import IN_UNIT, check_places
+from ebr.algorithms.game import check_places
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.arrays import IntArray
 from ebr.live.plots import draw_plan
-from ebr.simulation.simulate import simulate
+from ebr.live.typical import KNOWN, RUNS, Planned, places, problems, pulls_so_far, runs_for, typical
 from ebr.theory import top_k
-from ebr.theory.problems import Bernoulli, Gaussian, Problem
-from ebr.validation import one_of, whole
+from ebr.validation import one_of, several, shown, whole
 
 if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal needs no picture
     from matplotlib.axes import Axes
@@ -24,14 +21,10 @@ if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal need
 
 __all__ = ["Plan", "plan"]
 
-MORE_ROUNDS = 3  # how far beyond the deadline to look
-KNOWN = "bounded"  # of rewards of which nothing is said, as where they are raced
-RUNS = 200  # simulated experiments behind a typical total
 DELTA = 0.05  # where it is neither given nor sought
 LARGEST = 0.999  # ε or δ that a budget may buy
 DECADES = 9  # of ε or δ below 1 among which is sought what a budget buys
 MOST_BUDGET = 10**12  # all counts that a search comes to are exact
-Planned = SharpElasticBatchRacing | PausingElasticBatchRacing
 ALGORITHMS: dict[str, type[Planned]] = {
     "sharp": SharpElasticBatchRacing,
     "pausing": PausingElasticBatchRacing,
@@ -68,9 +61,11 @@ class Plan:
         One row a kind of problem: all pulls together at most (`at_most`), with probability 1 − δ, or always
         where arms pause, and on average in simulated experiments (`typical`).
     deadlines
-        The typical totals (and the worst case) if there were 1, 2, … rounds.
+        The typical totals (and the worst case) if there were 1, 2, … rounds; of more than 20, a few.
     errors
         The standard errors of the totals in `deadlines`, as means of simulated experiments.
+    runs
+        How many simulated experiments the typical totals are means of: 200, fewer on many arms.
     budget, bought
         The budget, if one was given, and which of "epsilon" and "delta" was sought for it, if any.
     """
@@ -81,24 +76,30 @@ class Plan:
     totals: pd.DataFrame = field(repr=False)
     deadlines: pd.DataFrame = field(repr=False)
     errors: pd.DataFrame = field(repr=False)
+    runs: int = RUNS
     budget: int | None = None
     bought: str | None = None
 
     def __str__(self) -> str:
-        a, k = self.algorithm, _places(self.algorithm)
+        a, k = self.algorithm, places(self.algorithm)
         found, best = ("an arm", "the best") if k == 1 else (f"{k} arms", "the k-th best")
         surely = f"1 - {a.delta:g}" if self.bought == "delta" else f"{1 - a.delta:g}"
         within = f"{a.epsilon:g} of {best} with probability {surely}"
         parts = [f"{self.n_arms} arms, at most {a.deadline} rounds, {found} within {within}"]
-        if self.budget is not None:
-            parts[0] += f"\n{self._verdict()}"
+        parts[0] = "\n".join([parts[0], *self._notes()])
         for title, table in self._tables().items():
             parts.append(f"{title}\n{table.reset_index().to_string(index=False)}")
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
-        verdict = "" if self.budget is None else f"<p>{self._verdict()}</p>"
-        return verdict + "".join(table.to_html() for table in self._tables().values())
+        notes = "".join(f"<p>{note}</p>" for note in self._notes())
+        return notes + "".join(table.to_html() for table in self._tables().values())
+
+    def _notes(self) -> list[str]:
+        """What is to be said before the tables."""
+        verdict = [] if self.budget is None else [self._verdict()]
+        few = f"typical totals are means of {self.runs} simulated experiments, as there are many arms"
+        return verdict if self.runs == RUNS else [*verdict, few]
 
     def _verdict(self) -> str:
         """What the budget buys, or whether it is enough."""
@@ -162,15 +163,17 @@ def plan(
     -----
     Of sharp EBR "surely" and "at most" hold together with probability 1 − δ, by its theorem. Of the pausing
     race they say less, and that always: no arm is ever pulled more often than the leader may be. Typical
-    totals are means of 200 simulated experiments on three kinds of problem: all others worse by ½ ("easy"),
-    by 2ε but no more than ½ ("hard"), or spread evenly from the one to the other. The worst case is the most
-    that there can be, not simulated: sharp EBR comes to it where all arms tie and nobody is dropped.
+    totals are means of 200 simulated experiments (of fewer on more than 10,000 arms) on three kinds of
+    problem: all others worse by ½ ("easy"), by 2ε but no more than ½ ("hard"), or spread evenly from the one
+    to the other. The worst case is the most that there can be, not simulated: sharp EBR comes to it where all
+    arms tie and nobody is dropped.
 
     *A budget B.* No arm is ever pulled more than b_T times, so a race with n b_T ≤ B costs B at most, always.
     What is bought is an ε (or δ) of three digits which keeps to this, while the next smaller one does not;
     at the least it is 10⁻⁹.
     """
-    check_places(k, whole("n_arms", n_arms, 2))
+    n_arms = several("n_arms", n_arms)
+    check_places(k, n_arms)
     if budget is None and epsilon is None:
         raise ValueError("epsilon must lie in (0, 1), or a budget be given, got None")
     bought = None if budget is None else "epsilon" if epsilon is None else "delta" if delta is None else None
@@ -195,7 +198,7 @@ def plan(
 def _check_budget(budget: int, n_arms: int, deadline: int) -> None:
     """Raise ValueError unless the budget is a number of pulls that can feed every arm in every round."""
     if not whole("budget", budget, 1) <= MOST_BUDGET:
-        raise ValueError(f"budget must be at most {MOST_BUDGET}, got {budget}")
+        raise ValueError(f"budget must be at most {MOST_BUDGET}, got {shown(budget)}")
     if budget < n_arms * deadline:
         rounds = f"{deadline} rounds" if deadline > 1 else "one round"
         raise ValueError(
@@ -213,7 +216,7 @@ def _affordable(race: Planned, bought: str, n_arms: int, budget: int) -> Planned
         return replace(race, epsilon=value) if bought == "epsilon" else replace(race, delta=value)
 
     def most(value: float) -> int:
-        return n_arms * int(_pulls_so_far(at(value), n_arms)[-1])
+        return n_arms * int(pulls_so_far(at(value), n_arms)[-1])
 
     def fits(value: float) -> bool:
         return most(value) <= budget
@@ -230,68 +233,24 @@ def _affordable(race: Planned, bought: str, n_arms: int, budget: int) -> Planned
 
 def _made(race: Planned, n_arms: int) -> Plan:
     """The plan of a race, with its tables."""
-    deadline, epsilon, k = race.deadline, race.epsilon, _places(race)
-    so_far = _pulls_so_far(race, n_arms)
+    deadline, epsilon, k = race.deadline, race.epsilon, places(race)
+    so_far = pulls_so_far(race, n_arms)
     rounds = pd.DataFrame(
         {"pulls": np.diff(so_far, prepend=0), "so_far": so_far, "worst_case": n_arms * so_far},
         index=pd.RangeIndex(1, deadline + 1, name="round"),
     )
-    problems = _problems(n_arms, race)
-    most: list[float] = [n_arms * float(so_far[-1])] * len(problems)
+    kinds = problems(n_arms, race)
+    most: list[float] = [n_arms * float(so_far[-1])] * len(kinds)
     if isinstance(race, SharpElasticBatchRacing):
         widths = race.width(so_far, race.log_terms(n_arms, KNOWN))
         rounds["gone"] = 2 * widths
-        most = [top_k.sharp_upper_bound(problem, epsilon, widths, so_far, k) for problem in problems.values()]
-    longer, errors = _typical(n_arms, race, range(1, deadline + MORE_ROUNDS + 1))
+        most = [top_k.sharp_upper_bound(problem, epsilon, widths, so_far, k) for problem in kinds.values()]
+    longer, errors = typical(n_arms, race)
     totals = pd.DataFrame(
         {"at_most": [n_arms * so_far[-1], *most], "typical": longer.loc[deadline].to_numpy()},
-        index=pd.Index(["worst case", *problems], name="problem"),
+        index=pd.Index(["worst case", *kinds], name="problem"),
     )
-    return Plan(race, n_arms, rounds, totals, longer, errors)
-
-
-def _pulls_so_far(algorithm: Planned, n_arms: int) -> IntArray:
-    """How often an arm may have been pulled after each round: a survivor, or the leader where arms pause."""
-    if isinstance(algorithm, SharpElasticBatchRacing):
-        return algorithm.pulls_by_round(n_arms, KNOWN)
-    grid = np.unique(algorithm.pulls_by_stage(n_arms, KNOWN))
-    stages = np.arange(1, algorithm.deadline + 1) + algorithm.ahead
-    stages[0], stages[-1] = 1, len(grid)  # of a single round, the last
-    return np.asarray(grid[np.minimum(stages, len(grid)) - 1])
-
-
-def _places(algorithm: Planned) -> int:
-    """How many arms are looked for, k."""
-    return algorithm.k if isinstance(algorithm, SharpElasticBatchRacing) else 1
-
-
-def _problems(n_arms: int, algorithm: Planned) -> dict[str, Problem]:
-    """The kinds of problem that a plan looks at."""
-    hard, easy = min(2 * algorithm.epsilon, 0.5), 0.5
-    k = _places(algorithm)
-    gaps = {
-        "hard": np.full(n_arms - k, hard),
-        "spread": np.linspace(hard, easy, n_arms - k),
-        "easy": np.full(n_arms - k, easy),
-    }
-    bounded = algorithm.model(KNOWN) in IN_UNIT
-    means = {name: 0.75 - np.append(np.zeros(k), gap) for name, gap in gaps.items()}
-    return {name: Bernoulli(m) if bounded else Gaussian(m, algorithm.sigma) for name, m in means.items()}
-
-
-def _typical(n_arms: int, algorithm: Planned, deadlines: Iterable[int]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The worst case, and mean totals of simulated experiments, for several deadlines; standard errors."""
-    rows, errors = {}, {}
-    for deadline in deadlines:
-        one = replace(algorithm, deadline=deadline, rewards=algorithm.model(KNOWN))
-        pulls = {name: simulate(one, each, RUNS).pulls for name, each in _problems(n_arms, one).items()}
-        most = float(n_arms * _pulls_so_far(one, n_arms)[-1])
-        rows[deadline] = {"worst case": most} | {name: each.mean() for name, each in pulls.items()}
-        errors[deadline] = {"worst case": 0.0} | {
-            name: each.std(ddof=1) / np.sqrt(RUNS) for name, each in pulls.items()
-        }
-    means, standard = (pd.DataFrame.from_dict(table, orient="index") for table in (rows, errors))
-    return means.rename_axis("rounds"), standard.rename_axis("rounds")
+    return Plan(race, n_arms, rounds, totals, longer, errors, runs_for(n_arms))
 
 
 def _number(value: float) -> str:

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import pandas as pd
-
-if TYPE_CHECKING:  # matplotlib is slow to import, and a race in a terminal needs no picture
+if TYPE_CHECKING:  # both are slow to import, and a race in a terminal needs no picture
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -24,7 +23,7 @@ CURVES = ("v--", "o-", "s-", "^-")  # of a plan: the worst case, then the kinds 
 
 
 def draw_race(
-    history: pd.DataFrame,
+    history: "pd.DataFrame",
     survives: "pd.Series[bool]",
     finished: bool,
     axis: "Axes | None" = None,
@@ -81,7 +80,7 @@ def draw_race(
 
 
 def draw_plan(
-    deadlines: pd.DataFrame, planned: int, axis: "Axes | None" = None, errors: pd.DataFrame | None = None
+    deadlines: "pd.DataFrame", planned: int, axis: "Axes | None" = None, errors: "pd.DataFrame | None" = None
 ) -> "Figure":
     """Draw what one more round buys: pulls against rounds.
 

@@ -6,16 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pandas as pd
 
 from ebr.algorithms.game import Algorithm, advance
 from ebr.arrays import FloatArray
 from ebr.live.journal import Journal, JournalError, Line
 from ebr.live.plots import draw_race
-from ebr.live.rewards import Support, checked_round, counted_ones, lots_of_round
-from ebr.live.rules import algorithm_of, check_same, first_line, game_of, named, word_for_left_out
+from ebr.live.rewards import Support
+from ebr.live.rounds import Rounds
+from ebr.live.rules import (
+    algorithm_of,
+    another_version,
+    check_same,
+    first_line,
+    game_of,
+    named,
+    word_for_left_out,
+)
+from ebr.live.tables import Row, bounded, history_table, intervals_table
+from ebr.validation import whole
 
-if TYPE_CHECKING:  # matplotlib is slow to import, and a race in a terminal needs no picture
+if TYPE_CHECKING:  # both are slow to import, and a race in a terminal needs neither table nor picture
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -106,44 +117,42 @@ class Race:
                 raise JournalError(f"{journal.path} is empty: no race was ever started in it")
             if new is not None:
                 check_same(journal.path, first, new)
-            self._begin(algorithm or algorithm_of(journal.path, first), first)
-            for number, line in enumerate(journal.lines[1:], start=2):
-                if not self._fits(line):
-                    raise JournalError(
-                        f"line {number} of {journal.path} is not what the algorithm does here, so it was"
-                        " written by another version of ebr: continue with that one"
-                    )
-                self._follow(line)
-            if not journal.lines:
+            if journal.lines:
+                self._replay(algorithm_of(journal.path, first, algorithm), first)
+            elif algorithm is not None:
+                self._begin(algorithm, first)
                 journal.append(first)
+
+    def _replay(self, algorithm: Algorithm, first: Line) -> None:
+        """Go where the journal leads, which is believed only as far as it says what would be written now."""
+        journal = self._journal
+        try:
+            self._begin(algorithm, first)
+        except ValueError as error:
+            raise another_version(journal.path, error) from None
+        for number, line in enumerate(journal.lines[1:], start=2):
+            try:
+                fits = not self.finished and self._rounds.fits(line, self.round, self._coming, self._asked)
+            except ValueError as error:
+                raise journal.defect(number, f"says what is never written ({error})") from None
+            if not fits:
+                raise JournalError(
+                    f"line {number} of {journal.path} is not what the algorithm does here, so it was"
+                    " written by another version of ebr: continue with that one"
+                )
+            self._follow(line)
 
     def _begin(self, algorithm: Algorithm, first: Line) -> None:
         """Start the coroutine, as the first line of the journal describes it."""
         self.algorithm = algorithm
-        self.arms: tuple[str, ...] = tuple(first["arms"])
         self.round = 0
-        self._support: Support = first["support"] and tuple(first["support"])
-        self._zeros_and_ones = first.get("rewards") == "Bernoulli"
-        self._seed: int | None = first["seed"] if first.get("rounding") else None  # of the lots for rounding
+        self._rounds = Rounds(first)
+        self.arms = self._rounds.arms
+        self._places = {arm: place for place, arm in enumerate(self.arms)}
         self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
-        self._rows: list[tuple[int, str, int, float, float, int, float]] = []  # of the history
+        self._rows: list[Row] = []  # of the history
         self._game = game_of(algorithm, first)
         self._advance(None)
-
-    def _fits(self, line: Line) -> bool:
-        """Whether a line can come now: an ask for what the coroutine wants, or its answer."""
-        pulls = line.get("pulls") or {arm: count for arm, (count, _) in line.get("rewards", {}).items()}
-        expected = "tell" if self._asked else "ask"
-        fits = (line["event"], line.get("round"), pulls) == (expected, self.round, self._coming)
-        return fits and not self.finished and self._counts(line)
-
-    def _counts(self, line: Line) -> bool:
-        """Whether a line says what is counted of rewards that are rounded, and of no others."""
-        rounded = self._coming if self._asked and self._seed is not None else {}
-        counted: dict[str, int] = line.get("counted", {})
-        return counted.keys() == rounded.keys() and all(
-            counted[arm] in range(rounded[arm] + 1) for arm in rounded
-        )
 
     def ask(self) -> dict[str, int]:
         """How often to pull each arm in this round, those left out not at all; asking again changes nothing.
@@ -153,26 +162,24 @@ class Race:
         with self._lock:
             self._check_going_on()
             if not self._asked:
-                self._record({"event": "ask", "round": self.round, "pulls": self._coming})
+                self._record(self._rounds.asked(self.round, self._coming))
             return dict(self._coming)
 
-    def tell(self, rewards: Mapping[str, Any]) -> None:
+    def tell(self, rewards: Mapping[str, Any], round: int | None = None) -> None:
         """Take in a round's rewards: for each arm asked for a list or array of them, or a tuple (count, sum).
 
         They are on the disk when this returns. Raises ValueError, and takes in nothing, if they are not
-        exactly what was asked for.
+        exactly what was asked for; or if they are said to be another round's, so that whoever names the
+        `round` may tell it again, not knowing whether it was told, and it counts once.
         """
         with self._lock:
             self._check_going_on()
+            if round is not None and (told := whole("round", round, 1)) != self.round:
+                why = "has been told already, and counts once" if told < self.round else "has not come yet"
+                raise ValueError(f"round must be {self.round}, got {told}, which {why}")
             if not self._asked:
                 raise ValueError(f"round {self.round} has not been asked for yet: ask first, then tell")
-            told = checked_round(rewards, self._coming, self.arms, self._support)
-            line: Line = {"event": "tell", "round": self.round, "rewards": told}
-            if self._zeros_and_ones:
-                lots = None if self._seed is None else lots_of_round(self._seed, self.round, self.arms)
-                counted = counted_ones(rewards, told, lots)
-                line |= {"counted": counted} if lots else {}
-            self._record(line)
+            self._record(self._rounds.told(self.round, self._coming, rewards))
 
     def _check_going_on(self) -> None:
         self._journal.check_writable()
@@ -193,7 +200,7 @@ class Race:
         sums = np.zeros((1, len(self.arms)))
         for arm, (count, reported) in line["rewards"].items():
             total = float(line.get("counted", {}).get(arm, reported))
-            sums[0, self.arms.index(arm)] = total
+            sums[0, self._places[arm]] = total
             pulls, so_far = self._so_far[arm][0] + count, self._so_far[arm][1] + total
             self._so_far[arm] = pulls, so_far
             self._rows.append((self.round, arm, count, reported, total, pulls, so_far / pulls))
@@ -232,38 +239,28 @@ class Race:
         Of `PausingElasticBatchRacing` those left out may come back; where the k > 1 best are looked for, they
         may have been accepted.
         """
-        end = self.recommendation if isinstance(self.recommendation, tuple) else (self.recommendation,)
-        return [arm for arm in self.arms if arm in self._coming or arm in end]
+        end = self.recommendation or ()
+        chosen = {end} if isinstance(end, str) else set(end)
+        return [arm for arm in self.arms if arm in self._coming or arm in chosen]
 
     @property
-    def history(self) -> pd.DataFrame:
+    def history(self) -> "pd.DataFrame":
         """A row a round and arm: round, arm, its pulls and their sum; pulls so far (total), mean and bounds.
 
         The bounds are NaN for an algorithm without intervals. Where rewards are rounded, sum and mean are of
         what is counted, and a column more has the sum as it was reported.
         """
-        kinds = {"pulls": int, "reported": float, "sum": float, "total": int, "mean": float}
-        frame = pd.DataFrame(self._rows, columns=["round", "arm", *kinds])
-        frame = frame.astype({"round": int, **kinds})  # kinds of their own, also where there are no rows
-        return self._bounded(frame if self._seed is not None else frame.drop(columns="reported"), "total")
+        return self._bounded(history_table(self._rows, self._rounds.seed is not None), "total")
 
     @property
-    def intervals(self) -> pd.DataFrame:
+    def intervals(self) -> "pd.DataFrame":
         """What is known of each arm now: pulls, mean, lower and upper bound, and whether it survives."""
-        pulls, sums = zip(*self._so_far.values(), strict=True)
-        frame = pd.DataFrame({"pulls": pulls}, index=pd.Index(self.arms, name="arm"))
-        frame["mean"] = np.array(sums) / frame["pulls"].where(frame["pulls"] > 0)
-        frame = self._bounded(frame, "pulls")
+        frame = self._bounded(intervals_table(self._so_far), "pulls")
         frame["survives"] = frame.index.isin(self.survivors)
         return frame
 
-    def _bounded(self, frame: pd.DataFrame, pulls: str) -> pd.DataFrame:
-        """Add the confidence bounds of means of so many pulls, within the rewards' support."""
-        counts = np.maximum(frame[pulls].to_numpy(), 1)  # an arm without any has no mean, either
-        half_width = self.algorithm.deviation(counts, len(self.arms))
-        low, high = self._support or (None, None)
-        lower, upper = frame["mean"] - half_width, frame["mean"] + half_width
-        return frame.assign(lower=lower.clip(lower=low), upper=upper.clip(upper=high))
+    def _bounded(self, frame: "pd.DataFrame", pulls: str) -> "pd.DataFrame":
+        return bounded(frame, pulls, self.algorithm, self.arms, self._rounds.support)
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
         """Draw each arm's mean and interval, round below round, on `axis` or on a new figure."""

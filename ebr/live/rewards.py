@@ -3,16 +3,26 @@
 import csv
 import math
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
 from ebr.arrays import FloatArray
 
-__all__ = ["Support", "checked_round", "counted_ones", "from_file", "from_words", "lots_of_round"]
+__all__ = [
+    "Support",
+    "checked_round",
+    "counted_ones",
+    "from_file",
+    "from_words",
+    "listed",
+    "lots_of_round",
+]
 
+MOST_LISTED = 8  # names in a message: whoever has thousands of arms is to find the error in it
+LONGEST = 2**16  # characters of a line in a table: what has more is none, and may have no end
 Support = tuple[float, float] | None  # the closed interval of the rewards, or any finite number
 Sums = dict[str, tuple[int, float]]  # of each arm the number of its rewards and their sum
 Singles = dict[str, list[float]]  # of each arm its rewards
@@ -27,10 +37,17 @@ def checked_round(
     for arm in rewards:
         if arm not in asked:
             why = "is not pulled in this round" if arm in arms else "is unknown"
-            raise ValueError(f"arm {arm!r} {why}: the arms asked for are {', '.join(asked)}")
+            raise ValueError(f"arm {arm!r} {why}: the arms asked for are {listed(asked)}")
     if missing := [arm for arm in asked if arm not in rewards]:
-        raise ValueError(f"rewards of {', '.join(missing)} are missing: tell the round when it is complete")
+        raise ValueError(f"rewards of {listed(missing)} are missing: tell the round when it is complete")
     return {arm: _count_and_sum(arm, rewards[arm], number, support) for arm, number in asked.items()}
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a message; of many the first ones, and how many more there are."""
+    known = list(names)
+    more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
+    return ", ".join(known[:MOST_LISTED]) + more
 
 
 def _count_and_sum(arm: str, rewards: Any, asked: int, support: Support) -> list[float]:
@@ -140,21 +157,37 @@ def from_words(words: Iterable[str]) -> Sums:
 
 def from_file(name: str) -> Singles | Sums:
     """Read a table with columns arm and reward, a row a pull, or arm, count and sum, a row an arm."""
+    with open(name, newline="", encoding="utf-8-sig") as file:  # spreadsheets like to begin with a mark
+        try:
+            return _from_rows(name, csv.DictReader(_lines(name, file), skipinitialspace=True))
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise ValueError(f"{name} cannot be read as a table in UTF-8: {error}") from None
+
+
+def _lines(name: str, file: TextIO) -> Iterator[str]:
+    """The lines of a table: of what has no line ends, as a device may, not more than the first part."""
+    while line := file.readline(LONGEST):
+        if len(line) == LONGEST:
+            raise ValueError(f"{name} is no table: a line has more than {LONGEST - 1} characters")
+        yield line
+
+
+def _from_rows(name: str, rows: "csv.DictReader[str]") -> Singles | Sums:
     singles: Singles = {}
     sums: Sums = {}
-    with open(name, newline="", encoding="utf-8-sig") as file:  # spreadsheets like to begin with a mark
-        rows = csv.DictReader(file, skipinitialspace=True)
-        columns = set(rows.fieldnames or ())
-        if columns not in ({"arm", "reward"}, {"arm", "count", "sum"}):
-            raise ValueError(f"{name} must have the columns arm,reward or arm,count,sum in its first line")
-        for row in rows:
-            where = f"{name}, line {rows.line_num}"
-            if None in row or None in row.values():
-                raise ValueError(f"{where}: there must be {len(columns)} columns")
-            if "reward" in columns:
-                singles.setdefault(row["arm"], []).append(_number(row["reward"], where))
-            else:
-                _add(sums, row["arm"], row["count"], row["sum"], where)
+    columns = rows.fieldnames or ()
+    if sorted(columns) not in (["arm", "reward"], ["arm", "count", "sum"]):
+        twice = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
+        got = f", and {listed(map(repr, twice))} once only" if twice else ""
+        raise ValueError(f"{name} must have the columns arm,reward or arm,count,sum in its first line{got}")
+    for row in rows:
+        where = f"{name}, line {rows.line_num}"
+        if None in row or None in row.values():
+            raise ValueError(f"{where}: there must be {len(columns)} columns")
+        if "reward" in columns:
+            singles.setdefault(row["arm"], []).append(_number(row["reward"], where))
+        else:
+            _add(sums, row["arm"], row["count"], row["sum"], where)
     return singles or sums
 
 

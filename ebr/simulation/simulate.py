@@ -5,20 +5,24 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from ebr.algorithms.game import Algorithm, drive
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
-from ebr.validation import whole
+from ebr.validation import MOST_TOTAL, shown, whole
+
+if TYPE_CHECKING:  # slow to import, and many simulations need no table
+    import pandas as pd
 
 __all__ = ["Simulation", "simulate", "trace"]
 
 # Replicates come in blocks, each with a generator of its own. A block's size depends on the number of arms
 # alone, so memory is bounded, and neither the number of blocks nor who plays them can change a result.
 CELLS_PER_BLOCK = 2**17  # replicates × arms: about 15 MB of arrays
+MOST_RUNS = 10**8  # of which some numbers each are kept: gigabytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +59,10 @@ class Simulation:
             raise ValueError("the simulation must have been made with per_arm=True")
         return self.arm_pulls, self.arm_sums
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> "pd.DataFrame":
         """One row a run, with columns pulls, rounds and arm; for the k best, arm_1 … arm_k."""
+        import pandas as pd
+
         frame = pd.DataFrame({"pulls": self.pulls, "rounds": self.rounds})
         if self.arm.ndim == 1:
             return frame.assign(arm=self.arm)
@@ -81,17 +87,23 @@ def simulate(
     per_arm
         Keep every arm's number of pulls and sum of rewards as well (runs × arms).
     """
+    if not isinstance(per_arm, bool | np.bool_):
+        raise ValueError(f"per_arm must be True or False, got {shown(per_arm)}")
+    if per_arm and isinstance(problem, Problem):
+        whole("runs", runs, 1, MOST_RUNS // problem.n_arms)
     parts = [_play(algorithm, problem, *block, per_arm) for block in blocks(algorithm, problem, runs, seed)]
     pulls, rounds, arm, *by_arm = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Simulation(problem, pulls, rounds, arm, *(by_arm if per_arm else ()))
 
 
-def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> pd.DataFrame:
+def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> "pd.DataFrame":
     """Follow one run round by round: a row for each round and arm pulled in it.
 
     Columns: round, total (pulls of all arms so far), arm, its pulls so far and their mean, and the
     confidence bounds lower and upper, NaN for an algorithm without intervals.
     """
+    import pandas as pd
+
     check(algorithm, problem, seed)
     counts = np.zeros(problem.n_arms, dtype=np.int64)
     totals = np.zeros(problem.n_arms)
@@ -100,6 +112,7 @@ def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> pd.DataFrame
 
     def watch(pulls: IntArray, sums: FloatArray) -> None:
         nonlocal counts, totals, number
+        _check_total(algorithm, counts.sum(), pulls)
         counts += pulls[0]
         totals += sums[0]
         number += 1
@@ -167,7 +180,7 @@ def blocks(
     """So many runs, block by block: how many replicates, and the generator of their draws."""
     check(algorithm, problem, seed)
     size = max(1, CELLS_PER_BLOCK // problem.n_arms)
-    for block, start in enumerate(range(0, whole("runs", runs, 1), size)):
+    for block, start in enumerate(range(0, whole("runs", runs, 1, MOST_RUNS), size)):
         yield min(size, runs - start), _generator(algorithm, problem, seed, block)
 
 
@@ -176,12 +189,16 @@ def _play(
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray]:
     """Pulls, rounds, arms, and pulls and sums per arm of one block."""
     counted_arms = problem.n_arms if per_arm else 0
+    most = 0  # pulls that a replicate may have had
     total, rounds = np.zeros(replicates, dtype=np.int64), np.zeros(replicates, dtype=np.int64)
     arm_pulls = np.zeros((replicates, counted_arms), dtype=np.int64)
     arm_sums = np.zeros((replicates, counted_arms))
 
     def watch(pulls: IntArray, sums: FloatArray) -> None:
-        nonlocal total, rounds, arm_pulls, arm_sums
+        nonlocal total, rounds, arm_pulls, arm_sums, most
+        most += problem.n_arms * int(pulls.max())
+        if most > MOST_TOTAL:
+            _check_total(algorithm, total, pulls)
         in_round = pulls.sum(axis=1)
         total += in_round
         rounds += in_round if algorithm.one_pull_a_round else in_round > 0
@@ -190,6 +207,14 @@ def _play(
             arm_sums += sums
 
     return total, rounds, race(algorithm, problem, replicates, generator, watch), arm_pulls, arm_sums
+
+
+def _check_total(algorithm: Algorithm, total: IntArray, pulls: IntArray) -> None:
+    """Raise ValueError if a round's pulls make more of some replicate's total than can be counted."""
+    most = float((total + pulls.sum(axis=1, dtype=np.float64)).max())
+    if most > MOST_TOTAL:
+        asked = f"got {most:.1e} of {shown(algorithm)}"
+        raise ValueError(f"algorithm must ask for at most 2^63 - 1 pulls of all arms in a race, {asked}")
 
 
 def identity(algorithm: Algorithm, problem: Problem) -> bytes:
@@ -206,10 +231,12 @@ def _generator(algorithm: Algorithm, problem: Problem, seed: int, block: int) ->
 
 def check(algorithm: Algorithm, problem: Problem, seed: int) -> None:
     """Raise ValueError for what cannot be simulated; warn where the algorithm's guarantee is void."""
+    if isinstance(algorithm, type):
+        raise ValueError(f"algorithm must be made with its parameters, got the class {algorithm.__name__}")
     if not isinstance(algorithm, Algorithm):
-        raise ValueError(f"algorithm must have all of ebr.algorithms.game.Algorithm, got {algorithm!r}")
+        raise ValueError(f"algorithm must have all of ebr.algorithms.game.Algorithm, got {shown(algorithm)}")
     if draw_sums.dispatch(type(problem)) is draw_sums.dispatch(object):
-        raise ValueError(f"problem must be Bernoulli or Gaussian, got {problem!r}")
+        raise ValueError(f"problem must be Bernoulli or Gaussian, got {shown(problem)}")
     whole("seed", seed, 0)
     if algorithm.sigma < problem.sigma:
         warnings.warn(

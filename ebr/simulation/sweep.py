@@ -1,28 +1,29 @@
-"""Many simulations at once: on this machine's cores, or on a Dask cluster when one is given.
+"""Many simulations at once: on this machine's cores, or on a Dask cluster when one is given (`workers`).
 
-The environment variable DASK names a scheduler, for instance tcp://127.0.0.1:8786. A result depends on what
-is simulated and on the seed, never on where.
+A result depends on what is simulated and on the seed, never on where. With EBR_CACHE set, what was simulated
+before is looked up (`store`).
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import random
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
 import pandas as pd
-from joblib.externals.loky import get_reusable_executor
 from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm
+from ebr.simulation import store
 from ebr.simulation.simulate import check, identity, simulate
+from ebr.simulation.workers import workers
 from ebr.theory.problems import Problem
 from ebr.validation import whole
 
-__all__ = ["Point", "sweep", "workers"]
+__all__ = ["Point", "computed", "sweep"]
 
-SECONDS_TO_ANSWER = 10
+COLUMNS = ("pulls", "error", "rounds", "failures", "runs")
 
 
 class Point(NamedTuple):
@@ -33,8 +34,16 @@ class Point(NamedTuple):
     problem: Problem
 
 
-def sweep(points: Sequence[Point], runs: int = 100, seed: int = 0) -> pd.DataFrame:
-    """Simulate every point `runs` times, in parallel, with a progress bar.
+class Experiment(NamedTuple):
+    """What is simulated, and the identity that seeds it."""
+
+    identity: bytes
+    algorithm: Algorithm
+    problem: Problem
+
+
+def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> pd.DataFrame:
+    """Simulate every point `runs` times, in parallel, with a progress bar on a terminal.
 
     Returns
     -------
@@ -42,48 +51,76 @@ def sweep(points: Sequence[Point], runs: int = 100, seed: int = 0) -> pd.DataFra
     used), failures (runs whose arm was not ε-optimal) and runs. Everything is checked before anything runs;
     points that are the same experiment under other labels are simulated once.
     """
+    points = list(points)
     whole("runs", runs, 1)
-    for point in points:
-        check(point.algorithm, point.problem, seed)
-    keys = [identity(point.algorithm, point.problem) for point in points]
-    distinct = dict(zip(keys, points, strict=True))
-    tasks = [
-        joblib.delayed(_summary)(point.algorithm, point.problem, runs, seed) for point in distinct.values()
-    ]
-    with workers():
-        results = joblib.Parallel(return_as="generator", batch_size=1, pre_dispatch="all")(tasks)
-        summaries = list(tqdm(results, total=len(tasks), unit="point"))
-    found = dict(zip(distinct, summaries, strict=True))
+    _check(points, seed)
+    experiments = [Experiment(identity(a, problem), a, problem) for _, a, problem in points]
+    keys = [(type(one.algorithm), one.identity) for one in experiments]
+    distinct = dict(zip(keys, zip(experiments, points, strict=True), strict=True))
+    calls = [(experiment, runs, seed) for experiment, _ in distinct.values()]
+    names = [f"the point {point.labels}, {point.algorithm!r}" for _, point in distinct.values()]
+    found = dict(zip(distinct, computed(_summary, calls, names), strict=True))
     return pd.DataFrame([point.labels | found[key] for point, key in zip(points, keys, strict=True)])
 
 
-def _summary(algorithm: Algorithm, problem: Problem, runs: int, seed: int) -> dict[str, float]:
+def _check(points: Sequence[Point], seed: int) -> None:
+    """Raise ValueError for points that cannot be simulated, or whose labels a result would overwrite."""
+    if not points:
+        raise ValueError("points must be one Point at least, got none")
+    for point in points:
+        if not isinstance(point, Point):
+            raise ValueError(f"points must be of class Point, got {point!r}")
+        if taken := set(COLUMNS) & set(point.labels):
+            raise ValueError(f"labels must not be named {', '.join(COLUMNS)}, got {', '.join(sorted(taken))}")
+        check(point.algorithm, point.problem, seed)
+
+
+def _summary(experiment: Experiment, runs: int, seed: int) -> store.Result:
+    _, algorithm, problem = experiment
     result = simulate(algorithm, problem, runs, seed)
-    return {
-        "pulls": float(result.pulls.mean()),
-        "error": float(result.pulls.std(ddof=1) / np.sqrt(runs)) if runs > 1 else np.nan,
-        "rounds": int(result.rounds.max()),
-        "failures": int(np.count_nonzero(~result.correct(algorithm.epsilon))),
-        "runs": runs,
-    }
+    error = float(result.pulls.std(ddof=1) / np.sqrt(runs)) if runs > 1 else np.nan
+    failures = int(np.count_nonzero(~result.correct(algorithm.epsilon)))
+    summary = (float(result.pulls.mean()), error, int(result.rounds.max()), failures, runs)
+    return dict(zip(COLUMNS, summary, strict=True))
 
 
-@contextmanager
-def workers() -> Iterator[None]:
-    """Send joblib's work to the cluster that DASK names, else to all local cores."""
-    address = os.environ.get("DASK")
-    if not address:
-        try:
-            with joblib.parallel_config(backend="loky", n_jobs=-1):
-                yield
-        finally:
-            get_reusable_executor().shutdown(wait=True)  # else the workers linger, with their memory
-        return
-    from distributed import Client
+def computed(
+    function: Callable[..., store.Result], calls: Sequence[tuple[Any, ...]], names: Sequence[str]
+) -> list[store.Result]:
+    """Call a function with each tuple of arguments; what is kept is looked up, the others are shared out.
 
+    Results are kept as they come in, by this process. An error says the call's name.
+    """
+    keeping = store.folder() is not None
+    behind = [store.sources(function, *call) if keeping else None for call in calls]
+    keys = [store.key(it, function, *call) if it else None for it, call in zip(behind, calls, strict=True)]
+    kept = ((place, store.get(key)) for place, key in enumerate(keys) if key)
+    found = {place: result for place, result in kept if result is not None}
+    missing = [place for place in range(len(calls)) if place not in found]
+    if keeping and os.environ.get("EBR_WORKERS"):
+        random.SystemRandom().shuffle(missing)  # a process beside this one begins with another call
+    tasks = [
+        joblib.delayed(_task)(place, function, calls[place], names[place], keys[place]) for place in missing
+    ]
+    if tasks:
+        with workers():
+            parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="all")
+            for place, result, sources in tqdm(parallel(tasks), total=len(tasks), unit="point", disable=None):
+                found[place] = result
+                # A worker may run other sources than this process has: then it is not this key's result.
+                if (key := keys[place]) and sources == behind[place]:
+                    store.put(key, result)
+    return [found[place] for place in range(len(calls))]
+
+
+def _task(
+    place: int, function: Callable[..., store.Result], call: tuple[Any, ...], name: str, key: str | None
+) -> tuple[int, store.Result, str | None]:
+    """The result of a call, with its place and the sources behind it; None if another process was faster."""
+    if key and (kept := store.get(key)) is not None:
+        return place, kept, None
     try:
-        client = Client(address, timeout=SECONDS_TO_ANSWER, set_as_default=False)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError, TimeoutError) as error:
-        raise ConnectionError(f"DASK must name a scheduler that answers, got {address!r}: {error}") from error
-    with client, joblib.parallel_config(backend="dask", client=client, n_jobs=-1):
-        yield
+        return place, function(*call), store.sources(function, *call) if key else None
+    except Exception as error:
+        kind = ValueError if isinstance(error, ValueError) else RuntimeError
+        raise kind(f"{name}: {type(error).__name__}: {error}") from error

@@ -5,15 +5,15 @@ All are for the problem's own σ, a deadline of T rounds, ε and δ.
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.confidence import SELF_NORMALISED, fixed_count_ratio
 from ebr.theory.divergence import bernoulli_kl, relative_entropy
-from ebr.theory.problems import Problem, hardest_complexity
-from ebr.validation import in_unit_interval, positive, whole
+from ebr.theory.problems import Problem, falls, hardest_complexity
+from ebr.validation import checked, in_unit_interval, positive, probability, rounds, scale, several, whole
 
 __all__ = [
     "RUNTIME_CONSTANT",
@@ -42,16 +42,18 @@ RUNTIME_CONSTANT = 16 * SELF_NORMALISED  # 86.2, what Lemma "runtime" needs on t
 
 def _log_term(problem: Problem, deadline: int, delta: float) -> float:
     """L = log(nT/δ)."""
-    return math.log(problem.n_arms * whole("deadline", deadline, 1) / in_unit_interval("delta", delta))
+    return math.log(problem.n_arms * rounds("deadline", deadline) / in_unit_interval("delta", delta))
 
 
+@checked()
 def schedule(problem: Problem, epsilon: float, deadline: int, delta: float) -> FloatArray:
     """80σ² log(nT/δ) ε^{−2t/T} for t = 1 … T: Algorithm 1's pulls of a survivor, before the ceiling."""
-    rounds = np.arange(1, whole("deadline", deadline, 1) + 1)
+    number = np.arange(1, deadline + 1)
     first = SCHEDULE_CONSTANT * problem.sigma**2 * _log_term(problem, deadline, delta)
-    return np.asarray(first * in_unit_interval("epsilon", epsilon) ** (-2 * rounds / deadline))
+    return np.asarray(first * epsilon ** (-2 * number / deadline))
 
 
+@checked()
 def runtime(
     gap: FloatArray, problem: Problem, deadline: int, delta: float, constant: float = RUNTIME_CONSTANT
 ) -> FloatArray:
@@ -62,6 +64,7 @@ def runtime(
     return np.asarray(constant * problem.sigma**2 * _log_term(problem, deadline, delta) / np.square(gap))
 
 
+@checked()
 def partition_upper_bound(
     problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False
 ) -> float:
@@ -70,6 +73,7 @@ def partition_upper_bound(
     return float((pulls if printed else np.ceil(pulls)).sum())
 
 
+@checked()
 def hardest_upper_bound(
     problem: Problem,
     epsilon: float,
@@ -85,24 +89,25 @@ def hardest_upper_bound(
     return main + (0 if printed else problem.n_arms)
 
 
+@checked()
 def problem_upper_bound(
     problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False, constant: float = 0
 ) -> float:
     """Theorem 2: Ñ_T ≤ 320σ² ε^{−2/T} log(nT/δ) H(ν) + n; printed with 640 and without n (E2)."""
     constant = constant or (640 if printed else 320)
-    overpull = float(in_unit_interval("epsilon", epsilon) ** (-2 / whole("deadline", deadline, 1)))
+    overpull = float(epsilon ** (-2 / deadline))
     main = constant * problem.sigma**2 * overpull * _log_term(problem, deadline, delta)
     return main * problem.complexity(epsilon) + (0 if printed else problem.n_arms)
 
 
+@checked()
 def elimination_rounds(problem: Problem, epsilon: float, widths: FloatArray) -> IntArray:
     """τ_i: by when sharp EBR, on its event, has dropped an arm, counted from 0; T − 1 at the latest.
 
     The first t with 2w_t ≤ Δ_i, or 2w_t ≤ Δ_[2] + ε, when the race is over.
     """
     reach = np.maximum(problem.gaps, problem.gaps.min() + in_unit_interval("epsilon", epsilon))
-    wide = np.count_nonzero(2 * widths[:, None] > reach, axis=0)
-    return np.asarray(np.minimum(wide, len(widths) - 1), dtype=np.int64)
+    return np.minimum(falls(reach, 2 * widths), len(widths) - 1)
 
 
 def sharp_upper_bound(problem: Problem, epsilon: float, widths: FloatArray, pulls: IntArray) -> float:
@@ -110,17 +115,19 @@ def sharp_upper_bound(problem: Problem, epsilon: float, widths: FloatArray, pull
     return float(pulls[elimination_rounds(problem, epsilon, widths)].sum())
 
 
+@checked(start=scale)
 def sharp_problem_bound(
     problem: Problem, epsilon: float, deadline: int, log_term: float, start: float = 0.5, constant: float = 36
 ) -> float:
     """Sharp EBR's Theorem 2: Ñ_T ≤ 36σ² (w_0/ε)^{2/T} L H(ν) + n, L the largest L_t and w_0 ≥ ½."""
     if not start >= 0.5:
         raise ValueError(f"start must be at least 0.5, half the largest gap, got {start}")
-    overpull = float((max(start, in_unit_interval("epsilon", epsilon)) / epsilon) ** (2 / deadline))
+    overpull = float((max(start, epsilon) / epsilon) ** (2 / deadline))
     main = constant * problem.sigma**2 * overpull * log_term * problem.complexity(epsilon)
     return main + problem.n_arms
 
 
+@checked()
 def partition_lower_bound(
     gamma: Sequence[int],
     epsilon: float,
@@ -138,8 +145,8 @@ def partition_lower_bound(
     """
     index = np.asarray(gamma)
     supremum = hardest_complexity(gamma, epsilon, deadline)  # checks γ, ε and T
-    log_term = max(math.log(1 / (2.4 * in_unit_interval("delta", delta))), 0.0)
-    unit = 2 * positive("sigma", sigma) ** 2
+    log_term = max(math.log(1 / (2.4 * delta)), 0.0)
+    unit = 2 * sigma**2
     if printed:
         return unit * log_term * supremum
     smallest, last = epsilon ** (index / deadline), int((index == deadline).sum())
@@ -154,6 +161,7 @@ def partition_lower_bound(
     return float(unit * (hard + rest))
 
 
+@checked(arms=several)
 def told_apart(arms: int, delta: float, raised: float | None = None) -> float:
     """K of Theorem 3, corrected: m equally good arms cost 2σ² m ε^{−2} K together.
 
@@ -161,10 +169,10 @@ def told_apart(arms: int, delta: float, raised: float | None = None) -> float:
     the others are lowered by (1−a)ε: K = d(1/m, 1−δ) / (a² + (m−1)(1−a)²). The best a is (m−1)/m, which
     makes it d(1/m, 1−δ) m/(m−1); `raised` is a where there is less room.
     """
-    if not 1 / whole("arms", arms, 2) < 1 - in_unit_interval("delta", delta):
+    if not 1 / arms < 1 - delta:
         return 0.0
     share = 1 - 1 / arms if raised is None else raised
-    return float(bernoulli_kl(1 / arms, 1 - delta)) / (share**2 + (arms - 1) * (1 - share) ** 2)
+    return float(bernoulli_kl(1 - 1 / arms, delta)) / (share**2 + (arms - 1) * (1 - share) ** 2)
 
 
 def least_reach(root: FloatArray | float, delta: FloatArray | float) -> FloatArray:
@@ -174,15 +182,18 @@ def least_reach(root: FloatArray | float, delta: FloatArray | float) -> FloatArr
     once arm i has moved by Δ_i + ε; and a wrong recommendation has at most δ. Two arms that move by half of
     it each, past one another, say the same of all pulls: P(Ñ_T ≥ N) with √c = (Δ + ε)√N/2σ.
     """
+    from scipy.special import ndtr, ndtri
+
     return np.asarray(1 - delta - ndtr(ndtri(delta) + root))
 
 
+@checked()
 def passive_pulls(n_arms: int, epsilon: float, delta: float, sigma: float = 0.5) -> float:
     """Section 5's N̄_ε(δ) = 80σ² log(n/δ) / ε²: pulls of each arm that suffice in a single round."""
-    log_term = math.log(whole("n_arms", n_arms, 2) / in_unit_interval("delta", delta))
-    return SCHEDULE_CONSTANT * sigma**2 * log_term / in_unit_interval("epsilon", epsilon) ** 2
+    return SCHEDULE_CONSTANT * sigma**2 * math.log(n_arms / delta) / epsilon**2
 
 
+@checked(shrink=probability)
 def recommended_gap(n_arms: int, deadline: int, delta: float, shrink: float = 1.0) -> float:
     """How far from the best Algorithm 1's arm can be on E′, in units of ε.
 
@@ -199,6 +210,7 @@ def recommended_gap(n_arms: int, deadline: int, delta: float, shrink: float = 1.
     return (k - 1) * max(1 / k - 2 * (1 - r) * y, 0) + 2 * r * y
 
 
+@checked(shrink=probability, tolerance=probability)
 def elimination_need(
     n_arms: int, deadline: int, delta: float, shrink: float = 1.0, tolerance: float = 1.0
 ) -> float:
@@ -214,18 +226,25 @@ def elimination_need(
     return 2 * (1 + r) * y + (k - 1) * max(tolerance / k - 2 * (1 - r) * y, 0) - tolerance / k
 
 
+@checked()
 def hpcm(delta: float) -> float:
     """Lemma HPCM's constant c = ⅔ log(1/2δ): P(Ñ_i ≥ c σ²/(Δ_i + ε)²) ≥ 1/6."""
     return 2 / 3 * math.log(1 / (2 * delta))
 
 
+@checked(probability=probability)
 def hpcm_at(probability: float, delta: float) -> float:
     """The same proof with p in place of 1/6: c = 2 d(1 − p − δ, δ), for 1 − p − δ > δ."""
     return 2 * float(relative_entropy(1 - probability - delta, delta)) if 1 - probability > 2 * delta else 0.0
 
 
+@checked(times=partial(whole, at_least=0), value=positive, base=positive)
 def iterated_log(times: int, value: float, base: float = math.e) -> float:
     """ilog^{(r)}(a): ilog^{(0)}(a) = a and ilog^{(r)}(a) = max(log ilog^{(r−1)}(a), 1)."""
+    if not base > 1:
+        raise ValueError(f"base must be above 1, got {base}")
     for _ in range(times):
-        value = max(math.log(value) / math.log(base), 1.0)
+        before, value = value, max(math.log(value) / math.log(base), 1.0)
+        if value == before:  # and so for ever
+            break
     return value

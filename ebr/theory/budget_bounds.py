@@ -1,6 +1,7 @@
 """What a plan of elimination errs with: bounds for every problem of a hardness H₂, and a floor for some."""
 
 import math
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,7 +9,7 @@ from scipy.special import gammaln, log_ndtr, logsumexp
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.budgets import Plan, balanced_sizes, price
-from ebr.validation import positive, whole
+from ebr.validation import MOST_PULLS, checked, numbers, scale, whole
 
 __all__ = [
     "closed_form_bound",
@@ -27,6 +28,7 @@ def hardness(gaps: ArrayLike) -> float:
     return float((np.arange(2, len(behind) + 2) / behind**2).max())
 
 
+@checked()
 def error_bound(gaps: ArrayLike, plan: Plan, sigma: float = 0.5) -> float:
     """A bound on P(the arm returned is not the best), for σ-sub-Gaussian rewards: Σ_t of `round_bounds`.
 
@@ -35,6 +37,7 @@ def error_bound(gaps: ArrayLike, plan: Plan, sigma: float = 0.5) -> float:
     return float(min(1.0, np.exp(round_bounds(gaps, plan, sigma)).sum()))
 
 
+@checked()
 def round_bounds(gaps: ArrayLike, plan: Plan, sigma: float = 0.5) -> FloatArray:
     """The logarithms of bounds on P(the best arm is dropped in round t).
 
@@ -47,7 +50,7 @@ def round_bounds(gaps: ArrayLike, plan: Plan, sigma: float = 0.5) -> FloatArray:
     r = n − k, or if less and the round's rewards are fresh, m_t − 1; and for j = 1 the sum of the r largest
     exp(−c_t Δ_(i)²/4σ²), i > k, over m − k + 1. The least of them.
     """
-    behind, sigma = _sorted(gaps), positive("sigma", sigma)
+    behind = _sorted(gaps)
     if len(behind) != plan.n_arms - 1:
         raise ValueError(f"gaps must be those of {plan.n_arms - 1} arms, got {len(behind)}")
     rounds = zip(plan.pulled, plan.kept, plan.ranked_by, strict=True)
@@ -88,11 +91,13 @@ def log_round_bound(behind: FloatArray, kept: int, information: float, rivals: i
     return float(min(tails.min(), wide.min(), 0.0))
 
 
+@checked(hardness=scale)
 def hardest_gaps(n_arms: int, hardness: float) -> FloatArray:
     """Δ_(i) = √(i/H₂), i = 2 … n: no problem of this H₂ has a smaller gap anywhere."""
-    return np.sqrt(np.arange(2, whole("n_arms", n_arms, 2) + 1) / positive("hardness", hardness))
+    return np.sqrt(np.arange(2, n_arms + 1) / hardness)
 
 
+@checked(hardness=scale)
 def error_floor(plan: Plan, hardness: float, sigma: float = 0.5) -> float:
     """What the plan errs with, at least, on some problem of this H₂ with Gaussian arms.
 
@@ -100,23 +105,26 @@ def error_floor(plan: Plan, hardness: float, sigma: float = 0.5) -> float:
     below, and they all are above, the point that divides the gap as 1 : m.
     """
     kept, pulled = np.array(plan.kept), np.array(plan.pulled)
-    reach = np.sqrt(np.array(plan.ranked_by) / ((kept + 1) * positive("hardness", hardness))) / sigma
+    reach = np.sqrt(np.array(plan.ranked_by) / ((kept + 1) * hardness)) / sigma
     logs = log_ndtr(-kept * reach) + kept * log_ndtr(-reach)
     return float(np.exp(logs[kept < pulled].max()))
 
 
+@checked(budget=partial(whole, at_least=1, at_most=MOST_PULLS), hardness=scale)
 def closed_form_bound(budget: int, n_arms: int, deadline: int, hardness: float, sigma: float = 0.5) -> float:
     """Σ_t (n − m_{t+1}) · exp(−(B − Σ_t m_t) / (4σ²ΛH₂)) for the balanced plan."""
     kept = balanced_sizes(n_arms, deadline)
     spent = n_arms + sum(kept[:-1])
-    exponent = (budget - spent) / (4 * sigma**2 * price(n_arms, kept) * positive("hardness", hardness))
+    exponent = (budget - spent) / (4 * sigma**2 * price(n_arms, kept) * hardness)
     return min(1.0, sum(n_arms - m for m in kept) * math.exp(-max(exponent, 0.0)))
 
 
 def _sorted(gaps: ArrayLike) -> FloatArray:
-    behind = np.sort(np.asarray(gaps, dtype=np.float64))
-    if behind.ndim != 1 or len(behind) < 1 or not behind[0] > 0:
+    behind = np.sort(numbers("gaps", gaps))
+    if not behind[0] > 0:
         raise ValueError(f"gaps must be a list of numbers above 0, the best arm's left out, got {gaps!r}")
+    for gap in (behind[0], behind[-1]):
+        scale("gaps", gap)
     return behind
 
 

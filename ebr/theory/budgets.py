@@ -6,13 +6,14 @@ been pulled by then: n = m_1 > m_2 > … > m_{T+1} = 1 and c_1 < … < c_T, for 
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ebr.arrays import twelve_digits
-from ebr.validation import whole
+from ebr.validation import MOST_PULLS, MOST_ROUNDS, checked, numbers, rounds, whole
 
 __all__ = [
     "Plan",
@@ -30,6 +31,8 @@ __all__ = [
     "rejects_plan",
 ]
 
+_budget = partial(whole, at_least=1, at_most=MOST_PULLS)
+_formal = partial(whole, at_least=2, at_most=MOST_PULLS)  # arms in a formula: nothing is played
 HALVINGS = 200  # of the interval in which the level of a plan's counts lies: all that a number can take
 
 
@@ -74,20 +77,22 @@ class Plan(NamedTuple):
         return self.new if self.fresh else self.counts
 
 
+@checked(n_arms=_formal)
 def geometric_sizes(n_arms: int, deadline: int) -> tuple[int, ...]:
     """m_{t+1} = ⌈n^{1−t/T}⌉: halving where n = 2^T. Where they are many, rounds may drop nobody."""
-    shares = 1 - np.arange(1, whole("deadline", deadline, 1) + 1) / deadline
+    shares = 1 - np.arange(1, deadline + 1) / deadline
     # Twelve digits, lest the last bits of a power make an arm more on some processors.
-    sizes = twelve_digits(float(whole("n_arms", n_arms, 2)) ** shares)
+    sizes = twelve_digits(float(n_arms) ** shares)
     return tuple(math.ceil(size) for size in sizes)
 
 
+@checked()
 def balanced_sizes(n_arms: int, deadline: int) -> tuple[int, ...]:
     """m_{t+1} + 1 = 2((n+1)/2)^{1−t/T}, rounded; each round drops an arm or more, so there are n − 1 at most.
 
     Without rounding no other sizes have a smaller `price`.
     """
-    rounds = min(whole("deadline", deadline, 1), whole("n_arms", n_arms, 2) - 1)
+    rounds = min(deadline, n_arms - 1)
     ideal = twelve_digits(2 * ((n_arms + 1) / 2) ** (1 - np.arange(1, rounds + 1) / rounds) - 1)
     sizes, before = [], n_arms
     for left, size in zip(range(rounds, 0, -1), ideal, strict=True):
@@ -106,34 +111,37 @@ def price(n_arms: int, kept: Sequence[int]) -> float:
     return float(((before - left) / (np.array(kept) + 1)).sum())
 
 
+@checked(n_arms=_formal)
 def least_price(n_arms: int, deadline: int) -> float:
     """T (((n+1)/2)^{1/T} − 1) + ½: no plan of T rounds has a smaller Λ."""
-    growth = float(((whole("n_arms", n_arms, 2) + 1) / 2) ** (1 / whole("deadline", deadline, 1)))
+    growth = float(((n_arms + 1) / 2) ** (1 / deadline))
     return deadline * (growth - 1) + 0.5
 
 
+@checked(n_arms=_formal)
 def floor_price(n_arms: int, deadline: int) -> float:
     """T (n^{1/T} − 1) + 1: in every plan some c_t m_{t+1} is no larger than the budget over this.
 
     So on some Gaussian problem no plan's error is smaller, to first order, than exp(−B / (2σ²H₂ ·)) of it.
     """
-    growth = float(whole("n_arms", n_arms, 2) ** (1 / whole("deadline", deadline, 1)))
+    growth = float(n_arms ** (1 / deadline))
     return deadline * (growth - 1) + 1
 
 
+@checked(rounds=rounds)
 def best_sizes(weights: ArrayLike, rounds: int) -> tuple[int, ...]:
     """The m_2 > … > m_{T+1} = 1 that minimise Σ_t (m_t − m_{t+1}) w(m_{t+1}), with all of m_T in round T.
 
     `weights` are w(1), …, w(n−1): what a survivor's pulls are to be, in any unit, when so many are kept. A
     shortest path, in T n² steps. `price` has w(m) = 1/(m+1).
     """
-    weight = np.asarray(weights, dtype=np.float64)
+    weight = numbers("weights", weights)
     n_arms = len(weight) + 1
     sizes = np.arange(1, n_arms + 1)
     # cost[m − 1]: the least that remains to be paid with m arms and so many rounds left.
     cost, steps = sizes * weight[0], []
     dropped = (sizes[:, None] - sizes).astype(np.float64)
-    for _ in range(1, min(whole("rounds", rounds, 1), n_arms - 1)):
+    for _ in range(1, min(rounds, n_arms - 1)):
         through = np.where(dropped > 0, dropped * np.append(weight, 0.0) + cost, np.inf)
         through[:, 0] = np.inf  # whoever keeps one arm has ended
         steps.append(through.argmin(axis=1))
@@ -144,6 +152,7 @@ def best_sizes(weights: ArrayLike, rounds: int) -> tuple[int, ...]:
     return (*path[1:], 1)
 
 
+@checked(budget=_budget)
 def balanced_plan(budget: int, n_arms: int, deadline: int) -> Plan:
     """`balanced_sizes`, with c_t ≥ C/(m_{t+1} + 1) for the largest C that the budget allows (`plan_for`).
 
@@ -153,6 +162,7 @@ def balanced_plan(budget: int, n_arms: int, deadline: int) -> Plan:
     return plan_for(budget, n_arms, kept, 1 / (np.array(kept) + 1))
 
 
+@checked(budget=_budget)
 def plan_for(budget: int, n_arms: int, kept: Sequence[int], weights: ArrayLike) -> Plan:
     """So many survivors, pulled in proportion to weights that do not fall.
 
@@ -177,38 +187,43 @@ def plan_for(budget: int, n_arms: int, kept: Sequence[int], weights: ArrayLike) 
     return at(low)
 
 
+@checked(budget=_budget)
 def geometric_plan(budget: int, n_arms: int, deadline: int, fresh: bool = True) -> Plan:
     """`geometric_sizes`, with ⌊B/(T m_t)⌋ pulls of each survivor in each round: equal rounds."""
     return _equal_rounds(budget, n_arms, geometric_sizes(n_arms, deadline), fresh)
 
 
+@checked(budget=_budget)
 def halving_plan(budget: int, n_arms: int) -> Plan:
     """Sequential halving (Karnin, Koren and Somekh, ICML 2013): ⌈m/2⌉ are kept, in ⌈log₂ n⌉ equal rounds."""
-    kept = [whole("n_arms", n_arms, 2)]
+    kept = [n_arms]
     while kept[-1] > 1:
         kept.append(-(-kept[-1] // 2))
     return _equal_rounds(budget, n_arms, tuple(kept[1:]), fresh=True)
 
 
+@checked(budget=_budget)
 def rejects_plan(budget: int, n_arms: int) -> Plan:
     """Successive rejects (Audibert, Bubeck and Munos, COLT 2010): one arm is dropped in each of n − 1 rounds.
 
     n_k = ⌈(B − n) / (l (n + 1 − k))⌉ with l = ½ + Σ_{i=2}^n 1/i; where n_k = n_{k−1} two rounds are one.
     """
-    _feeds(budget, whole("n_arms", n_arms, 2) + 1, 1, n_arms)
+    whole("n_arms", n_arms, 2, MOST_ROUNDS)  # each has its own round
+    _feeds(budget, n_arms + 1, 1, n_arms)
     left = np.arange(n_arms, 1, -1)
     length = 0.5 + (1 / left).sum()
     counts = np.ceil((budget - n_arms) / (length * left)).astype(np.int64)
     return Plan(n_arms, tuple((left - 1).tolist()), tuple(counts.tolist()))
 
 
+@checked(budget=_budget)
 def affordable(most_pulls: Callable[[float], float], budget: int) -> float:
     """The smallest ε (or δ) in (0, 1) that a budget buys, to nine digits.
 
     `most_pulls` says what a value may cost, and falls in it without bound: n b_T for Sharp EBR with that ε.
     """
     high = 1 - 1e-9
-    if most_pulls(high) > whole("budget", budget, 1):
+    if most_pulls(high) > budget:
         raise ValueError(f"budget must be at least {most_pulls(high):.0f}, got {budget}")
     low = high / 2
     while most_pulls(low) <= budget:
@@ -228,6 +243,6 @@ def _equal_rounds(budget: int, n_arms: int, kept: tuple[int, ...], fresh: bool) 
 
 def _feeds(budget: int, least: int, rounds: int, n_arms: int) -> None:
     """Raise ValueError unless every survivor can be pulled in every round."""
-    if whole("budget", budget, 1) < least:
+    if budget < least:
         words = f"{rounds} rounds" if rounds > 1 else "one round"
         raise ValueError(f"budget must be at least {least} for {words} on {n_arms} arms, got {budget}")

@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from ebr.arrays import FloatArray
 from ebr.theory.divergence import bernoulli_kl, bisected, relative_entropy
 from ebr.theory.problems import Gaussian, Problem
-from ebr.validation import in_unit_interval
+from ebr.validation import checked
 
 __all__ = ["Characteristic", "characteristic", "characteristic_lower_bound"]
 
@@ -40,15 +40,17 @@ class Characteristic(NamedTuple):
     proportions: FloatArray
 
 
+@checked()
 def characteristic_lower_bound(problem: Problem, epsilon: float, delta: float) -> float:
     """T*(ν) kl(δ, 1−δ): no (ε, δ)-PAC algorithm has a smaller E[Ñ] on ν if one arm alone is ε-optimal.
 
     Where several are, the chance of each answer is not bounded, only that of all, and the bound is
     asymptotic: E[Ñ] is at least (1 − o(1)) T*(ν) log(1/δ) as δ → 0.
     """
-    return characteristic(problem, epsilon).time * bernoulli_kl(in_unit_interval("delta", delta), 1 - delta)
+    return characteristic(problem, epsilon).time * bernoulli_kl(1 - delta, delta)
 
 
+@checked()
 def characteristic(problem: Problem, epsilon: float) -> Characteristic:
     """T*(ν) and its optimal proportions for ε-best-arm identification, Gaussian or Bernoulli rewards.
 
@@ -66,7 +68,6 @@ def characteristic(problem: Problem, epsilon: float) -> Characteristic:
     y minimises (1 + Σ v_b(y)) / y. Both are found through the place x of the nearest λ: the weight at which
     x is the minimiser is the ratio of the two slopes, and weight and value rise as x moves away from μ_a.
     """
-    in_unit_interval("epsilon", epsilon)
     gaussian = isinstance(problem, Gaussian)
     means = problem.means if gaussian else np.clip(problem.means, EDGE, 1 - EDGE)
     leader, others = means[problem.best], np.delete(means, problem.best)

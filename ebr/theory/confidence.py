@@ -1,15 +1,14 @@
 """Deviation functions: how far an empirical mean of τ rewards may lie from its expectation."""
 
 import math
+from functools import partial
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import binom, norm
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.divergence import bernoulli_kl
 from ebr.theory.problems import Gaussian, Problem
-from ebr.validation import in_unit_interval, whole
+from ebr.validation import LEAST, MOST_ARMS, MOST_PULLS, checked, in_unit_interval, probability, whole
 
 __all__ = [
     "binomial_deviation",
@@ -23,8 +22,15 @@ __all__ = [
 
 # Lemma "confidence": the self-normalised bound of de la Peña, Klass and Lai (2004), Corollary 2.2.
 SELF_NORMALISED = 4 + 2 * math.log(2)
+MOST_OUTCOMES = 10**7  # of a binomial sum, that are gone through
+
+# Of a formula: nothing is played.
+_arms = partial(whole, at_least=1, at_most=MOST_ARMS)
+_rounds = partial(whole, at_least=1, at_most=10**300)
+_miss = partial(in_unit_interval, least=1e-300)
 
 
+@checked(n_arms=_arms, deadline=_rounds)
 def deviation(
     pulls: IntArray | int, n_arms: int, deadline: int, delta: float, sigma: float = 0.5
 ) -> FloatArray:
@@ -33,6 +39,7 @@ def deviation(
     return np.sqrt(variance / np.asarray(pulls, dtype=np.float64))
 
 
+@checked(n_arms=_arms)
 def sequential_deviation(
     pulls: IntArray | FloatArray | int, n_arms: int, delta: float, sigma: float = 0.5
 ) -> FloatArray:
@@ -46,6 +53,7 @@ def sequential_deviation(
     return np.sqrt(16 * sigma**2 * np.log(np.log2(2 * tau) / omega) / tau)
 
 
+@checked(miss=_miss)
 def fixed_count_deviation(pulls: IntArray | int, miss: float, sigma: float = 0.5) -> FloatArray:
     """Hoeffding's σ √(2 log(2/p) / τ): the mean of a *fixed* number τ of rewards is off by more with p.
 
@@ -54,18 +62,21 @@ def fixed_count_deviation(pulls: IntArray | int, miss: float, sigma: float = 0.5
     return np.sqrt(2 * sigma**2 * math.log(2 / miss) / np.asarray(pulls, dtype=np.float64))
 
 
+@checked(deadline=_rounds)
 def fixed_count_ratio(n_arms: int, deadline: int, delta: float) -> float:
     """Hoeffding's deviation at p = δ/(nT) over the paper's: √((L + log 2) / ((2 + log 2) L)), L = log(nT/δ).
 
     At most 1/√2 where L ≥ 2, and below 1 for every n ≥ 2, T ≥ 1 and δ < 1.
     """
-    arms, rounds = whole("n_arms", n_arms, 2), whole("deadline", deadline, 1)
-    log_term = math.log(arms * rounds / in_unit_interval("delta", delta))
+    log_term = math.log(n_arms * deadline / delta)
     return math.sqrt(2 * (log_term + math.log(2)) / (SELF_NORMALISED * log_term))
 
 
+@checked(pulls=partial(whole, at_least=1, at_most=MOST_PULLS), mean=probability, miss=_miss)
 def chernoff_deviation(pulls: int, mean: float, miss: float) -> float:
     """The KL bound for Bernoulli(μ) rewards: the wider side of {x : τ kl(x, μ) ≤ log(2/p)}."""
+    from scipy.optimize import brentq
+
     level = math.log(2 / miss) / pulls
 
     def side(end: float) -> float:
@@ -77,8 +88,12 @@ def chernoff_deviation(pulls: int, mean: float, miss: float) -> float:
     return max(side(0.0), side(1.0))
 
 
+@checked(pulls=partial(whole, at_least=1, at_most=MOST_OUTCOMES), mean=probability, miss=_miss)
 def binomial_deviation(pulls: int, mean: float, miss: float) -> float:
     """The least w with P(|μ̂ − μ| > w) ≤ p for Bernoulli(μ) rewards: nothing narrower would do."""
+    from scipy.stats import binom
+
+    mean = mean if mean >= LEAST else 0.0  # scipy's binomial law cannot tell them apart
     successes = np.arange(pulls + 1)
     distance = np.abs(successes / pulls - mean)
     order = np.argsort(distance)[::-1]  # the farthest first
@@ -88,6 +103,8 @@ def binomial_deviation(pulls: int, mean: float, miss: float) -> float:
 
 def miss_probability(problem: Problem, pulls: IntArray, width: FloatArray) -> FloatArray:
     """P(|μ̂_i − μ_i| > w) for the mean of τ rewards, exactly; an array of counts × arms."""
+    from scipy.stats import binom, norm
+
     pulls, width = np.asarray(pulls)[:, None], np.asarray(width)[:, None]
     if isinstance(problem, Gaussian):
         tail = 2 * norm.sf(width * np.sqrt(pulls) / problem.sigma)

@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri
 
 from ebr.arrays import FloatArray
 from ebr.theory.divergence import bernoulli_kl
-from ebr.validation import in_unit_interval, whole
+from ebr.validation import checked, several, whole
 
 __all__ = [
     "ClosedForm",
@@ -42,6 +42,7 @@ LEVELS = 300  # of S_T at which its law is bounded
 GAPS = 40  # problems on which the ratio is looked at
 TINY = 1e-9  # of a probability: so far from 0 and 1 every q is, and every p_t where a cut is made
 CUTS = 60  # at most, each on every gap
+MOST_SEARCHED = 100  # rounds: each has a threshold to search for
 START = 0.1  # of the longest S_T: where the search for the thresholds begins
 
 
@@ -114,17 +115,17 @@ def many_arms_stop(miss: FloatArray, epsilon: float, delta: float, arms: int) ->
     return np.asarray(root**2 * (arms - 1) / epsilon**2)
 
 
+@checked()
 def two_arms(epsilon: float, delta: float) -> Family:
     """Two arms with means ½ ± d/2, either one the better."""
-    in_unit_interval("epsilon", epsilon)
     misses = _misses(2 * _below(delta, 0.5))
     return Family(2, epsilon, 1 / 4, least_power, two_arms_stop(misses, epsilon, delta), misses)
 
 
+@checked(arms=several)
 def many_arms(arms: int, epsilon: float, delta: float) -> Family:
     """Arms of mean 0, n − 1 of them, and one of mean d, whichever it is."""
-    in_unit_interval("epsilon", epsilon)
-    share = (whole("arms", arms, 2) - 1) / arms
+    share = (arms - 1) / arms
     misses = _misses(_below(delta, share) / share)
 
     def curve(chance: FloatArray, seen: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -134,7 +135,7 @@ def many_arms(arms: int, epsilon: float, delta: float) -> Family:
 
 
 def _below(delta: float, most: float) -> float:
-    if not 0 < delta < most:
+    if not delta < most:
         raise ValueError(f"delta must lie in (0, {most:g}), got {delta}")
     return delta
 
@@ -223,7 +224,7 @@ def price(family: Family, deadline: int, widest: float = 1.0) -> Price:
     They are rounded to three digits, as any thresholds give a bound. Where ε^{−2/T} is small
     `sequential_price` is larger.
     """
-    rounds = np.arange(1, whole("deadline", deadline, 1))
+    rounds = np.arange(1, whole("deadline", deadline, 1, MOST_SEARCHED))
     if not len(rounds):
         return unavoidable(family, [], widest)
 
@@ -245,28 +246,28 @@ def price(family: Family, deadline: int, widest: float = 1.0) -> Price:
     return unavoidable(family, best, widest)
 
 
+@checked(arms=several)
 def sequential_price(arms: int, delta: float) -> float:
     """What is paid at the gap ε under no deadline at all: 4σ² d(1−δ, δ), or 2σ² (n−1)/n d(1−δ, δ) for n > 2.
 
     Two arms at ½ ± ε/2 that change places: a pull tells ε²/2σ² of it. Of n arms, n − 1 at 0 and one at ε, any
     other raised to 2ε (which is to be at most 1): a pull of that one tells 2ε²/σ².
     """
-    share = 4.0 if whole("arms", arms, 2) == 2 else 2 * (arms - 1) / arms
+    share = 4.0 if arms == 2 else 2 * (arms - 1) / arms
     return share * bernoulli_kl(1 - _below(delta, 0.5), delta)
 
 
+@checked(arms=several)
 def closed_form(arms: int, epsilon: float, delta: float, deadline: int) -> ClosedForm:
     """The price for n arms in a formula, for q = ½, M_t = κ n σ² ρᵗ and some p_t ≥ 1/2T.
 
     κ = max_x x exp(−x/2 − √(2x log(2T)/n)), reached at x*; x_0/2 + √(2x_0 log(2n)/(n−1)) = log((n−1)/2nδ).
     The gaps used, d_1 = 1 and d_t = √(x*/κρ^{t−1}), must lie in [ε, 1]: ρ ≥ x*/κ and ρ ≥ x_0(n−1)/nx*.
     """
-    last = float(
-        many_arms_stop(np.array(0.5), in_unit_interval("epsilon", epsilon), delta, whole("arms", arms, 2))
-    )
+    last = float(many_arms_stop(np.array(0.5), epsilon, delta, arms))
     if not last > 0:
         raise ValueError(f"delta must be below (n − 1)/2n = {(arms - 1) / (2 * arms):g}, got {delta}")
-    half_chance = np.array(0.5 / whole("deadline", deadline, 1))
+    half_chance = np.array(0.5 / deadline)
 
     def gained(seen: float) -> float:
         return seen * float(least_average(half_chance, np.array(seen), arms)[0] / half_chance)

@@ -1,17 +1,20 @@
 """Divergences between reward distributions, and likelihood ratios of what a race has seen."""
 
+import math
+import sys
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import rel_entr, xlogy
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Gaussian, Problem
+from ebr.validation import checked, probability
 
 __all__ = [
     "bernoulli_kl",
     "bisected",
+    "erlang_quantile",
     "gaussian_kl",
     "log_likelihood_ratio",
     "pair_divergence",
@@ -20,17 +23,45 @@ __all__ = [
 ]
 
 HALVINGS = 60  # of an interval in [0, 1]: to the last digit
+FEW = 16  # numbers, for which plain Python is fast enough
+LEAST = sys.float_info.min  # a ratio below it has lost digits
+STEPS = 6  # of Newton's method, from a bound that is not far: to the last digit
 
 
 def relative_entropy(x: ArrayLike, y: ArrayLike) -> FloatArray:
     """The binary relative entropy d(x, y) = x log(x/y) + (1−x) log((1−x)/(1−y)), with d(0,0) = d(1,1) = 0."""
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    return np.asarray(rel_entr(x, y) + rel_entr(1 - x, 1 - y))
+    return np.asarray(_entropies(x, y) + _entropies(1 - x, 1 - y))
 
 
+def _entropies(x: FloatArray, y: FloatArray) -> FloatArray:
+    """The terms x log(x/y); a few are found without scipy.special, which takes longer to load than numpy."""
+    if max(x.size, y.size) <= FEW:
+        with np.errstate(all="ignore"):
+            return np.asarray(_PLAIN(x, y), dtype=np.float64)
+    from scipy.special import rel_entr
+
+    return np.asarray(rel_entr(x, y))
+
+
+def _entropy(x: float, y: float) -> float:
+    """The same as rel_entr, digit for digit."""
+    if not (x > 0 and y > 0):
+        return math.nan if math.isnan(x + y) else 0.0 if x == 0 and y >= 0 else math.inf
+    ratio = x / y
+    if 0.5 < ratio < 2:  # where the logarithm of a rounded ratio would lose digits
+        return x * math.log1p((x - y) / y)
+    return x * (math.log(ratio) if LEAST < ratio < math.inf else math.log(x) - math.log(y))
+
+
+_PLAIN = np.frompyfunc(_entropy, 2, 1)
+
+
+@checked(x=probability, y=probability)
 def bernoulli_kl(x: float, y: float) -> float:
     """KL(Bernoulli(x), Bernoulli(y)) = d(x, y)."""
-    return float(relative_entropy(x, y))
+    x, y = float(x), float(y)
+    return _entropy(x, y) + _entropy(1 - x, 1 - y)
 
 
 def gaussian_kl(problem: Gaussian, other: Gaussian) -> FloatArray:
@@ -41,6 +72,8 @@ def gaussian_kl(problem: Gaussian, other: Gaussian) -> FloatArray:
 
 def log_likelihood_ratio(problem: Problem, other: Problem, pulls: IntArray, sums: FloatArray) -> FloatArray:
     """L = Σ_i Σ_k log f_i(X_{i,k}) / f′_i(X_{i,k}), from each arm's pulls and rewards' sum (runs × arms)."""
+    from scipy.special import xlogy
+
     _same_noise(problem, other)
     if isinstance(problem, Gaussian):
         shift, middle = problem.means - other.means, (problem.means + other.means) / 2
@@ -77,6 +110,20 @@ def pair_divergence(leader: ArrayLike, other: ArrayLike, shift: float) -> FloatA
     return np.asarray(
         np.min([relative_entropy(leader, p) + relative_entropy(other, q) for p, q in places], axis=0)
     )
+
+
+def erlang_quantile(miss: ArrayLike) -> FloatArray:
+    """The x that two independent Exp(1) variables together exceed with probability α: (1 + x) e^{−x} = α.
+
+    Newton's method for x − log(1 + x) = t, t = −log α, from t + √(2t), which is more than x (Chatzigeorgiou,
+    IEEE Commun. Lett. 17, 2013): the left side is convex. An α of 0 has an infinite x.
+    """
+    miss = np.asarray(miss, dtype=np.float64)
+    target = -np.log(np.where(miss > 0, miss, 0.5))
+    found = target + np.sqrt(2 * target)
+    for _ in range(STEPS):
+        found -= (found - np.log1p(found) - target) * (1 + found) / found
+    return np.where(miss > 0, found, np.inf)
 
 
 def pair_threshold(leader: FloatArray, level: float) -> FloatArray:

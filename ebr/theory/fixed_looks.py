@@ -15,6 +15,7 @@ from ebr.arrays import FloatArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
 from ebr.theory.two_arms_grid import likelihood, weight, wrong
+from ebr.validation import checked, scale
 
 __all__ = ["Looks", "best_looks", "elastic_looks", "sharp_looks"]
 
@@ -69,6 +70,7 @@ class Looks(NamedTuple):
         return float(self.ratios(gaps).max())
 
 
+@checked()
 def elastic_looks(deadline: int, epsilon: float, delta: float) -> Looks:
     """Algorithm 1 on two arms, without ceilings: stop where the means are more than 2D_t − ε/2 apart."""
     rounds, log_term = np.arange(1, deadline + 1), math.log(2 * deadline / delta)
@@ -77,6 +79,7 @@ def elastic_looks(deadline: int, epsilon: float, delta: float) -> Looks:
     return Looks(pulls * epsilon**2 / 2, (apart * np.sqrt(pulls / 2))[:-1])
 
 
+@checked(start=scale)
 def sharp_looks(deadline: int, epsilon: float, delta: float, start: float = 0.5) -> Looks:
     """Sharp racing on two Gaussian arms, without ceilings: stop where they are more than w_t − ε apart.
 
@@ -88,6 +91,7 @@ def sharp_looks(deadline: int, epsilon: float, delta: float, start: float = 0.5)
     return Looks(pulls * epsilon**2 / 2, ((widths - epsilon) * np.sqrt(pulls / 2))[:-1])
 
 
+@checked()
 def best_looks(deadline: int, epsilon: float, delta: float) -> Looks:
     """The PAC looks with the least worst ratio that a local search finds, from a sensible design.
 

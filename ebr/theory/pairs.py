@@ -8,15 +8,14 @@ with s = 0, the other arm is no better than the leader; refuted with s = ε, it 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Self
 
 import numpy as np
-from scipy.special import gammainccinv, ndtri
-from scipy.stats import binom
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.divergence import bisected, relative_entropy
-from ebr.validation import in_unit_interval
+from ebr.theory.divergence import bisected, erlang_quantile, relative_entropy
+from ebr.validation import checked, count, in_unit_interval
 
 __all__ = ["BinomialLimits", "Pairs", "binomial_refuted", "bounded_refuted", "normal_refuted", "sign_count"]
 
@@ -64,7 +63,7 @@ def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
     """
     leader, other = pairs.means
     ahead = leader > other - shift
-    threshold = gammainccinv(2, miss)
+    threshold = erlang_quantile(miss)
 
     def rising(p: FloatArray) -> BoolArray:
         """The sign of the derivative; the sum of two divergences is convex in p."""
@@ -117,6 +116,8 @@ class _Binomials:
     @classmethod
     def of(cls, pairs: Pairs, shift: float, miss: FloatArray) -> Self:
         """With what is to be passed at level α: y by one arm alone, z by both together."""
+        from scipy.special import ndtri
+
         return cls(pairs, shift, -ndtri(OWN / 2 * miss), -ndtri((1 - OWN) * miss))
 
     def __getitem__(self, chosen: IntArray | BoolArray) -> Self:
@@ -226,13 +227,15 @@ class BinomialLimits:
         """The limit for each leader's sum at one stage against an arm at another; −1: nothing is refuted."""
         span = self.counts[high] + 1
         asked = leader + low * span  # a number for each pair of stage and sum
-        keys, limits = self._known.get((high, shift), (np.zeros(0), np.zeros(0)))
-        if len(new := np.setdiff1d(asked, keys)):
+        keys, limits = self._known.get((high, shift), (np.full(1, -1.0), np.zeros(1)))
+        places = np.searchsorted(keys, asked)
+        if len(new := np.unique(asked[keys.take(places, mode="clip") != asked])):
             found = self._search(new % span, high, (new // span).astype(np.int64), shift)
             order = np.argsort(keys := np.concatenate([keys, new]))
             keys, limits = keys[order], np.concatenate([limits, found])[order]
             self._known[high, shift] = keys, limits
-        return np.asarray(limits[np.searchsorted(keys, asked)])
+            places = np.searchsorted(keys, asked)
+        return np.asarray(limits[places])
 
     def _search(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> FloatArray:
         """Bisect for what is refuted at the pooled estimate of p; below it, for what is for every p."""
@@ -262,6 +265,7 @@ def _largest(low: FloatArray, high: FloatArray, holds: Holds) -> FloatArray:
     return low
 
 
+@checked(miss=partial(in_unit_interval, least=1e-300))
 def sign_count(epsilon: float, miss: float) -> int:
     """The least b ≥ 1/ε with P(A ≥ C) ≤ α for binomial sums A, C of b rewards, C's probability larger by ε.
 
@@ -269,8 +273,9 @@ def sign_count(epsilon: float, miss: float) -> int:
     P(A ≥ C) ≤ P(Bin(2b, (1−ε)/2) ≥ b) if bε ≥ 1 (Hoeffding, Ann. Math. Stat. 27, 1956), with equality where
     the two probabilities are (1 ∓ ε)/2; that falls with b. If e^{−bε²} ≤ α a smaller b is enough.
     """
-    in_unit_interval("epsilon", epsilon)
-    low, high = int(np.ceil(1 / epsilon)) - 1, int(np.ceil(-np.log(miss) / epsilon**2)) + 1
+    from scipy.stats import binom
+
+    low, high = int(np.ceil(1 / epsilon)) - 1, count(-np.log(miss) / epsilon**2) + 1
 
     def enough(pulls: int) -> bool:
         return bool(binom.sf(pulls - 1, 2 * pulls, (1 - epsilon) / 2) <= miss)

@@ -7,6 +7,7 @@ costs scale with σ². Where n₂ depends on x: see `adaptive`.
 """
 
 import math
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy.special import expit, ndtr, ndtri
 from ebr.arrays import FloatArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
-from ebr.validation import in_unit_interval
+from ebr.validation import checked, in_unit_interval, scale, whole
 
 __all__ = [
     "Policy",
@@ -63,18 +64,19 @@ class Policy(NamedTuple):
         return early + float(half * np.tile(WEIGHTS, 2) @ (density * below))
 
 
+@checked()
 def complexity(gap: FloatArray | float, epsilon: float) -> FloatArray:
     """H(ν) of two arms: 2ε^{−2} where Δ < ε, 2(Δ+ε)^{−2} elsewhere."""
     gap = np.asarray(gap)
     return np.asarray(2 * np.where(gap < epsilon, epsilon, gap + epsilon) ** -2.0)
 
 
+@checked(first=scale, spent=in_unit_interval)
 def pac_policy(first: float, spent: float, epsilon: float, delta: float) -> Policy:
     """The policy with this n₁ whose early stops err with a share `spent` of δ on Δ = ε, and the least n₂.
 
     The error falls as the gap grows, so Δ = ε is the worst problem that has a wrong answer.
     """
-    in_unit_interval("spent", spent)
     scale = math.sqrt(first / 2)
     threshold = max(-float(ndtri(spent * delta)) / scale - epsilon, 1e-12)
 
@@ -85,14 +87,18 @@ def pac_policy(first: float, spent: float, epsilon: float, delta: float) -> Poli
     low = math.log(1e-9)
     if excess(low) <= 0:  # the first round is enough
         return Policy(first, math.exp(low), threshold)
+    if excess(top) > 0:
+        raise ValueError(f"spent must leave something of delta for the second round, got {spent}")
     return Policy(first, math.exp(float(brentq(excess, low, top, xtol=1e-10))), threshold)
 
 
+@checked(points=partial(whole, at_least=2, at_most=10**7))
 def gap_grid(epsilon: float, points: int = 2000) -> FloatArray:
     """Gaps from 0 to ½, dense on a log scale from ε up, and both sides of the jump of H at ε."""
     return np.concatenate([[0.0, epsilon * (1 - 1e-9), epsilon], np.geomspace(epsilon, 0.5, points)])
 
 
+@checked()
 def worst_ratio(policy: Policy, epsilon: float, chance: float | None = None) -> float:
     """The supremum over Δ ∈ [0, ½] of E[Ñ_2]/H; given a chance, of what Ñ_2/H reaches with it."""
     gaps = gap_grid(epsilon)
@@ -102,6 +108,7 @@ def worst_ratio(policy: Policy, epsilon: float, chance: float | None = None) -> 
     return float((reached / complexity(gaps, epsilon)).max())
 
 
+@checked()
 def best_policy(epsilon: float, delta: float, chance: float | None = None) -> tuple[Policy, float]:
     """The PAC policy of the family with the least worst ratio, and that ratio."""
 
@@ -119,6 +126,7 @@ def best_policy(epsilon: float, delta: float, chance: float | None = None) -> tu
     return pac_policy(math.exp(best.x[0]), float(expit(best.x[1])), epsilon, delta), math.exp(best.fun)
 
 
+@checked()
 def ebr_policy(epsilon: float, delta: float) -> Policy:
     """Algorithm 1 at n = T = 2, without ceilings: stop where |x| > 2D − ε/2."""
     counts = [SCHEDULE_CONSTANT * math.log(4 / delta) * epsilon**-t for t in (1, 2)]
@@ -126,6 +134,7 @@ def ebr_policy(epsilon: float, delta: float) -> Policy:
     return Policy(counts[0], counts[1] - counts[0], 2 * width - epsilon / 2)
 
 
+@checked(start=scale)
 def sharp_policy(epsilon: float, delta: float, start: float = 1.0, late: bool = False) -> Policy:
     """Sharp racing: b_t = 4 log(1/δ_t)/w_t², unrounded; it stops where |x| > w_1 − ε.
 

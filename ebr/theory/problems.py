@@ -1,5 +1,6 @@
 """Bandit problems: arms with means in [0, 1], and how hard they are (the paper's section 2)."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -9,7 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
-from ebr.validation import check_fields, in_unit_interval, whole
+from ebr.validation import (
+    MOST_ROUNDS,
+    check_fields,
+    checked,
+    in_unit_interval,
+    numbers,
+    probability,
+    rounds,
+    shown,
+    whole,
+)
 
 __all__ = [
     "Bernoulli",
@@ -21,6 +32,8 @@ __all__ = [
     "setup_1",
     "setup_2",
 ]
+
+MOST_PARTITIONS = 10**6  # that are listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +79,7 @@ class Problem:
         The ends are open: Δ ≥ ε^{1/T} is 1 and Δ < ε^{(T−1)/T} is T. At T = 1 the printed bins overlap;
         every gap is then in the only one, 1.
         """
-        in_unit_interval("epsilon", epsilon)
-        edges = epsilon ** (np.arange(1, whole("deadline", deadline, 1)) / deadline)
-        index: IntArray = 1 + np.count_nonzero(self.gaps[:, None] < edges, axis=1)
-        return index
+        return 1 + falls(self.gaps, bin_edges(epsilon, deadline))
 
     def is_good(self, arm: ArrayLike, epsilon: float, k: int = 1) -> BoolArray:
         """Whether an arm is ε-optimal, μ_i > μ_[1] − ε; for one arm or an array of them.
@@ -98,34 +108,51 @@ class Gaussian(Problem):
     rewards: ClassVar[str] = "Gaussian"
 
 
+@checked()
+def bin_edges(epsilon: float, deadline: int) -> FloatArray:
+    """ε^{k/T} for k = 1 … T − 1: where the bins of Definition 1 meet."""
+    return np.asarray(epsilon ** (np.arange(1, deadline) / deadline))
+
+
+def falls(values: FloatArray, edges: FloatArray) -> IntArray:
+    """How many of the edges each value lies below."""
+    return np.asarray(len(edges) - np.searchsorted(np.sort(edges), values, side="right"))
+
+
+@checked()
 def setup_1(n_arms: int = 100) -> Bernoulli:
     """Section 5's Setup 1, evenly spaced arms: means from 0.9 down to 0.1."""
-    return Bernoulli(np.linspace(0.9, 0.1, whole("n_arms", n_arms, 2)))
+    return Bernoulli(np.linspace(0.9, 0.1, n_arms))
 
 
+@checked()
 def setup_2(n_arms: int = 100) -> Bernoulli:
     """Section 5's Setup 2, all arms close: means from 0.9 down to 0.65."""
-    return Bernoulli(np.linspace(0.9, 0.65, whole("n_arms", n_arms, 2)))
+    return Bernoulli(np.linspace(0.9, 0.65, n_arms))
 
 
+@checked()
 def nonempty_partitions(n_arms: int, deadline: int) -> list[tuple[int, ...]]:
     """Every γ ∈ [T]^n whose P_γ holds a problem: the largest index occurs at least twice.
 
     The best arm takes the runner-up's gap, so the two share the smallest gap and the hardest bin (E5).
     """
-    indices = range(1, whole("deadline", deadline, 1) + 1)
-    return [
-        gamma for gamma in product(indices, repeat=whole("n_arms", n_arms, 2)) if gamma.count(max(gamma)) > 1
-    ]
+    if n_arms * math.log(deadline) > math.log(MOST_PARTITIONS):
+        many = f"{MOST_PARTITIONS:,} partitions of {deadline} bins"
+        raise ValueError(f"n_arms must be small enough for at most {many}, the deadline's, got {n_arms}")
+    indices = range(1, deadline + 1)
+    return [gamma for gamma in product(indices, repeat=n_arms) if gamma.count(max(gamma)) > 1]
 
 
+@checked()
 def hardest_complexity(gamma: Sequence[int], epsilon: float, deadline: int) -> float:
     """The supremum of H over P_γ: Σ_i (ε^{γ_i/T} + ε)^{−2}, ε^{−2} for γ_i = T, where gaps go below ε."""
     index = _checked_index(gamma, deadline)
-    smallest = in_unit_interval("epsilon", epsilon) ** (index / deadline)
+    smallest = epsilon ** (index / deadline)
     return float((np.where(index == deadline, epsilon, smallest + epsilon) ** -2.0).sum())
 
 
+@checked(shrink=probability)
 def hardest(
     gamma: Sequence[int], epsilon: float, deadline: int, sigma: float = 0.5, shrink: float = 1.0
 ) -> Gaussian:
@@ -136,9 +163,7 @@ def hardest(
     bin.
     """
     index = _checked_index(gamma, deadline)
-    if not 0 <= shrink <= 1:
-        raise ValueError(f"shrink must lie in [0, 1], got {shrink}")
-    smallest = twelve_digits(in_unit_interval("epsilon", epsilon) ** (index / deadline) * (1 + 1e-9))
+    smallest = twelve_digits(epsilon ** (index / deadline) * (1 + 1e-9))
     gaps = smallest * np.where(index == deadline, shrink, 1)
     gaps[index.argmax()] = 0.0  # the best arm: the first of those that share the hardest bin
     if 1 - epsilon - gaps.max() < 0:
@@ -147,10 +172,10 @@ def hardest(
 
 
 def _checked_index(gamma: Sequence[int], deadline: int) -> IntArray:
-    index = np.asarray([whole("gamma", k, 1) for k in gamma])
-    if len(index) < 2:
-        raise ValueError(f"gamma must have an index for each of at least 2 arms, got {tuple(gamma)}")
-    whole("deadline", deadline, 1)
+    if not (isinstance(gamma, Sequence) or np.ndim(gamma) == 1) or len(gamma) < 2:
+        raise ValueError(f"gamma must have an index for each of at least 2 arms, got {shown(gamma)}")
+    index = np.asarray([whole("gamma", k, 1, MOST_ROUNDS) for k in gamma])
+    rounds("deadline", deadline)
     if index.max() > deadline:
         raise ValueError(f"gamma must lie in 1 … {deadline}, the deadline, got {tuple(gamma)}")
     if np.count_nonzero(index == index.max()) < 2:
@@ -159,12 +184,10 @@ def _checked_index(gamma: Sequence[int], deadline: int) -> IntArray:
 
 
 def _checked_means(name: str, means: Any) -> FloatArray:
-    checked = np.array(means, dtype=np.float64)
-    if checked.ndim != 1 or len(checked) < 2:
-        raise ValueError(f"{name} must be a list of at least 2 numbers, got shape {checked.shape}")
-    outside = ~((checked >= 0) & (checked <= 1))
+    array = numbers(name, means, at_least=2)
+    outside = ~((array >= 0) & (array <= 1))
     if outside.any():
         arm = int(outside.argmax())
-        raise ValueError(f"{name} must lie in [0, 1], got {checked[arm]} for arm {arm}")
-    checked.flags.writeable = False
-    return checked
+        raise ValueError(f"{name} must lie in [0, 1], got {array[arm]} for arm {arm}")
+    array.flags.writeable = False
+    return array

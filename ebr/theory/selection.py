@@ -7,13 +7,12 @@ nearer to the best is no error and can only take wins from those that are. (Bech
 """
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import gammaln, log_ndtr, ndtri
 
 from ebr.arrays import FloatArray, IntArray
+from ebr.validation import checked, count, in_unit_interval, whole
 
 __all__ = [
     "bechhofer_count",
@@ -28,6 +27,7 @@ MOST_CELLS = 20_000  # of the success probabilities' range, before a certificate
 SURE = 37.0  # e^{−37} is less than 10⁻¹⁶
 TINY, LEAST = 1e-17, 1e-300  # less than a probability's rounding; hardly more than nothing
 STEP = 1 / 16  # of the trapezoidal rule for the normal density, whose error is far below rounding
+MOST_SUBJECTS = 10**6  # of an arm, for which counts are gone through
 PLACES = np.arange(-10, 10 + STEP, STEP)  # around where the best arm is when it errs
 
 
@@ -37,14 +37,23 @@ def normal_slippage_error(distance: float, n_arms: int) -> float:
     Of b rewards each, N(μ, σ²) with all others ε worse, the sums are so with h = ε √b / σ. The error itself
     is summed, so that small ones are as accurate as large.
     """
+    from scipy.special import log_ndtr
+
     best = PLACES - distance / 2
     some = -np.expm1((n_arms - 1) * log_ndtr(best + distance))
     return float(np.exp(-(best**2) / 2) @ some * STEP / math.sqrt(2 * math.pi))
 
 
+_miss = partial(in_unit_interval, least=1e-300)
+
+
+@checked(delta=_miss)
 @lru_cache(maxsize=4096)
 def bechhofer_distance(n_arms: int, delta: float) -> float:
     """The h ≥ 0 at which the normal slippage error is δ; 0 where even lots err no more often."""
+    from scipy.optimize import brentq
+    from scipy.special import ndtri
+
     if normal_slippage_error(0.0, n_arms) <= delta:
         return 0.0
     # Between that of one other arm and the union bound over all.
@@ -58,9 +67,10 @@ def bechhofer_distance(n_arms: int, delta: float) -> float:
     return float(brentq(excess, low, high, xtol=1e-13))
 
 
+@checked(delta=_miss)
 def bechhofer_count(n_arms: int, epsilon: float, delta: float, sigma: float) -> int:
     """Bechhofer's ⌈(hσ/ε)²⌉: how many rewards N(μ, σ²) of each arm make an error's probability at most δ."""
-    return max(math.ceil((bechhofer_distance(n_arms, delta) * sigma / epsilon) ** 2), 1)
+    return max(count((bechhofer_distance(n_arms, delta) * sigma / epsilon) ** 2, n_arms), 1)
 
 
 def slippage_error(subjects: int, best: FloatArray, others: FloatArray, n_arms: int) -> FloatArray:
@@ -99,12 +109,15 @@ def _plausible(subjects: int, best: FloatArray, others: FloatArray) -> IntArray:
 
 def _binomial(subjects: int, means: FloatArray, counts: IntArray) -> FloatArray:
     """The probabilities of these counts (means × counts); many times faster than scipy's."""
+    from scipy.special import gammaln
+
     x = np.arange(subjects + 1)
     ways = gammaln(subjects + 1) - gammaln(x + 1) - gammaln(subjects - x + 1)
     success, failure = (np.log(np.maximum(p, LEAST))[:, None] for p in (means, 1 - means))
     return np.asarray(np.exp(ways[counts] + counts * success + (subjects - counts) * failure))
 
 
+@checked(subjects=partial(whole, at_least=1, at_most=MOST_SUBJECTS))
 def certified(subjects: int, n_arms: int, epsilon: float, delta: float) -> bool:
     """Whether so many 0/1 rewards of each arm err with at most δ whatever the arms' means are.
 
@@ -126,15 +139,19 @@ def certified(subjects: int, n_arms: int, epsilon: float, delta: float) -> bool:
     return False
 
 
+@checked()
 @lru_cache(maxsize=256)
 def binomial_count(n_arms: int, epsilon: float, delta: float) -> int:
     """The least number of 0/1 rewards of each arm that is certified: errors have probability δ at most."""
+    enough = math.log((n_arms - 1) / delta) / epsilon**2  # Hoeffding's
+    if enough > MOST_SUBJECTS:
+        raise ValueError(f"epsilon must be large enough for {MOST_SUBJECTS:,} rewards, got {epsilon}")
     rates = np.linspace(epsilon, 1, 65)
 
     def refuted(subjects: int) -> bool:
         return bool((slippage_error(subjects, rates, rates - epsilon, n_arms) > delta).any())
 
-    low, high = 0, math.ceil(math.log((n_arms - 1) / delta) / epsilon**2)  # Hoeffding's is enough
+    low, high = 0, math.ceil(enough)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if refuted(middle) else (low, middle)

@@ -9,8 +9,8 @@ import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT, schedule
-from ebr.theory.problems import Problem
-from ebr.validation import in_unit_interval, whole
+from ebr.theory.problems import Problem, bin_edges, falls
+from ebr.validation import checked, scale, whole
 
 __all__ = [
     "decision_rounds",
@@ -42,22 +42,22 @@ def top_gaps(problem: Problem, k: int) -> FloatArray:
     return np.asarray(np.where(inside, problem.means - next_one, last - problem.means))
 
 
+@checked()
 def top_complexity(problem: Problem, epsilon: float, k: int) -> float:
     """H_k(ν) = Σ_i N_i*, with N_i* = ε^{−2} where Δ_i < ε and (Δ_i + ε)^{−2} elsewhere; H_1 is H."""
-    in_unit_interval("epsilon", epsilon)
     gaps = top_gaps(problem, k)
     return float((np.where(gaps < epsilon, epsilon, gaps + epsilon) ** -2).sum())
 
 
+@checked()
 def decision_rounds(problem: Problem, epsilon: float, widths: FloatArray, k: int) -> IntArray:
     """τ_i: by when sharp EBR, on its event, has decided an arm, counted from 0; T − 1 at the latest.
 
     The first t with 2w_t ≤ Δ_i, or 2w_t ≤ Δ_[k] + ε, when the race is over.
     """
     gaps = top_gaps(problem, k)
-    reach = np.maximum(gaps, gaps.min() + in_unit_interval("epsilon", epsilon))
-    wide = np.count_nonzero(2 * widths[:, None] > reach, axis=0)
-    return np.asarray(np.minimum(wide, len(widths) - 1), dtype=np.int64)
+    reach = np.maximum(gaps, gaps.min() + epsilon)
+    return np.minimum(falls(reach, 2 * widths), len(widths) - 1)
 
 
 def sharp_upper_bound(problem: Problem, epsilon: float, widths: FloatArray, pulls: IntArray, k: int) -> float:
@@ -65,6 +65,7 @@ def sharp_upper_bound(problem: Problem, epsilon: float, widths: FloatArray, pull
     return float(pulls[decision_rounds(problem, epsilon, widths, k)].sum())
 
 
+@checked(start=scale)
 def sharp_problem_bound(
     problem: Problem,
     epsilon: float,
@@ -77,18 +78,19 @@ def sharp_problem_bound(
     """Sharp EBR for the k best: Ñ_T ≤ 36σ² (w_0/ε)^{2/T} L H_k(ν) + n, L the largest L_t and w_0 ≥ ½."""
     if not start >= 0.5:
         raise ValueError(f"start must be at least 0.5, half the largest gap, got {start}")
-    overpull = (max(start, in_unit_interval("epsilon", epsilon)) / epsilon) ** (2 / deadline)
+    overpull = (max(start, epsilon) / epsilon) ** (2 / deadline)
     main = constant * problem.sigma**2 * overpull * log_term * top_complexity(problem, epsilon, k)
     return float(main + problem.n_arms)
 
 
+@checked()
 def elastic_partition_bound(problem: Problem, epsilon: float, deadline: int, delta: float, k: int) -> float:
     """Algorithm 1 for the k best: Ñ_T ≤ Σ_i ⌈80σ² log(nT/δ) ε^{−2γ_i/T}⌉, γ_i the bin of Δ_i."""
-    edges = epsilon ** (np.arange(1, whole("deadline", deadline, 1)) / deadline)
-    bins = np.count_nonzero(top_gaps(problem, k)[:, None] < edges, axis=1)
+    bins = falls(top_gaps(problem, k), bin_edges(epsilon, deadline))
     return float(np.ceil(schedule(problem, epsilon, deadline, delta)[bins]).sum())
 
 
+@checked()
 def elastic_problem_bound(
     problem: Problem,
     epsilon: float,
@@ -98,7 +100,7 @@ def elastic_problem_bound(
     constant: float = 4 * SCHEDULE_CONSTANT,
 ) -> float:
     """Algorithm 1 for the k best: Ñ_T ≤ 320σ² ε^{−2/T} log(nT/δ) H_k(ν) + n."""
-    overpull = in_unit_interval("epsilon", epsilon) ** (-2 / whole("deadline", deadline, 1))
-    log_term = math.log(problem.n_arms * deadline / in_unit_interval("delta", delta))
+    overpull = epsilon ** (-2 / deadline)
+    log_term = math.log(problem.n_arms * deadline / delta)
     main = constant * problem.sigma**2 * overpull * log_term * top_complexity(problem, epsilon, k)
     return float(main + problem.n_arms)

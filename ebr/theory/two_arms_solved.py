@@ -22,7 +22,7 @@ from ebr.theory.fixed_looks import Looks, best_looks
 from ebr.theory.two_arms import Bound, Plan, Profile, bayes_bound, plan, profile
 from ebr.theory.two_arms_grid import make_grid, weight
 from ebr.theory.two_arms_search import TEMPERATURES, search
-from ebr.validation import in_unit_interval, whole
+from ebr.validation import checked
 
 __all__ = ["Solution", "Strategy", "renew", "settle", "solution", "solutions", "strategy"]
 
@@ -81,23 +81,26 @@ def solutions() -> dict[tuple[int, float, float], Solution]:
     return {(row["deadline"], row["epsilon"], row["delta"]): _solution(row) for row in rows}
 
 
+@checked()
 def solution(deadline: int, epsilon: float, delta: float) -> Solution:
     """The solution for a (T, ε, δ) of the file; for T = 1 that of every ε and δ.
 
     T = 1: all lies in the widest gap, and λ is such that the Bayes value is least at τ = z_δ².
     """
-    if whole("deadline", deadline, 1) == 1:
-        quantile, widest = (
-            -float(ndtri(in_unit_interval("delta", delta))),
-            1 / in_unit_interval("epsilon", epsilon),
-        )
+    if deadline == 1:
+        quantile, widest = -float(ndtri(delta)), 1 / epsilon
         density = math.exp(-(quantile**2) / 2) / math.sqrt(2 * math.pi)
         price = 4 * (1 + widest) ** 2 * quantile / density
         prior = Prior(np.array([widest]), np.ones(1), price)
         return Solution(1, epsilon, delta, prior, price, Looks(np.array([quantile**2]), np.array([])))
+    if (deadline, epsilon, delta) not in solutions():
+        solved = f"{DEADLINES}, {EPSILONS} and {DELTAS}"
+        got = f"{deadline}, {epsilon} and {delta}"
+        raise ValueError(f"deadline, epsilon and delta must be among {solved}, got {got}")
     return solutions()[deadline, epsilon, delta]
 
 
+@checked()
 @lru_cache(8)
 def strategy(deadline: int, epsilon: float, delta: float) -> Strategy:
     """A policy for any ε and δ that the solved ones reach: that of the next smaller of each.
@@ -105,7 +108,7 @@ def strategy(deadline: int, epsilon: float, delta: float) -> Strategy:
     In units of ε a policy knows ε only by the widest gap that it is made for. So one for a smaller ε is PAC
     for this one, too, and its worst ratio is over more gaps; and error ≤ δ′ is error ≤ δ if δ′ ≤ δ.
     """
-    if whole("deadline", deadline, 1) == 1:
+    if deadline == 1:
         return Strategy(np.array([float(ndtri(delta)) ** 2]), Plan(np.ones(1), ()))
     if deadline > max(DEADLINES):
         raise ValueError(f"deadline must be at most {max(DEADLINES)}, got {deadline}")

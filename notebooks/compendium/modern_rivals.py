@@ -16,7 +16,7 @@ from compendium.batched_rivals import NEARLY_EXACT
 from compendium.findings import Evidence, Finding, counted, exceeds, interval, measured
 from compendium.rival_entrants import CLOSEST, ENTRANTS, OURS, PROVED, Entrant, Runs
 from ebr.algorithms.pausing import PausingElasticBatchRacing
-from ebr.simulation.sweep import workers
+from ebr.simulation.workers import workers
 from ebr.theory.characteristic import characteristic_lower_bound
 from ebr.theory.problems import Bernoulli, Gaussian, Problem, setup_1, setup_2
 

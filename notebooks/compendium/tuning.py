@@ -11,7 +11,7 @@ import pandas as pd
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.live.race import Race
-from ebr.simulation.sweep import workers
+from ebr.simulation.workers import workers
 
 __all__ = [
     "SPACE",

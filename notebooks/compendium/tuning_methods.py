@@ -17,7 +17,7 @@ from compendium.tuning import SPACE, TEST, TRAIN, archive, configurations
 from ebr.algorithms.game import drive
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
-from ebr.simulation.sweep import workers
+from ebr.simulation.workers import workers
 
 __all__ = [
     "Chosen",

@@ -185,3 +185,19 @@ def test_bad_parameters_are_named_with_their_value_and_range(algorithm, argument
 def test_more_pulls_than_can_be_summed_exactly_are_refused(algorithm):
     with pytest.raises(ValueError, match=r"epsilon .* at most 2\^53 pulls of an arm, got \d"):
         ebr.simulate(algorithm(**GOOD[algorithm] | {"epsilon": 1e-9}), ebr.setup_1(), runs=1)
+
+
+@pytest.mark.parametrize("algorithm", [each for each in GOOD if "deadline" in vars(each(**GOOD[each]))])
+def test_more_rounds_than_a_schedule_can_have_are_refused(algorithm):
+    for rounds in (10**5, 10**8, 10**10):
+        with pytest.raises(ValueError, match=rf"^deadline must be .* of at most [\d,]+, got {rounds}$"):
+            algorithm(**GOOD[algorithm] | {"deadline": rounds})
+
+
+@pytest.mark.parametrize("algorithm", GOOD)
+def test_more_arms_or_replicates_than_fit_are_refused(algorithm):
+    made = algorithm(**GOOD[algorithm])
+    with pytest.raises(ValueError, match=r"^n_arms must be an integer of at most 1,000,000, got 1\d*$"):
+        next(made.play(10**10))
+    with pytest.raises(ValueError, match=r"^replicates must be an integer of at most 16,777,216, got"):
+        next(made.play(2, 10**9))

@@ -1,5 +1,6 @@
 """Sequential racing: the same as a plain loop over single pulls, also where it asks ahead."""
 
+import math
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -9,6 +10,7 @@ from oracles import Bare, Rewards, overheard, play, sequential_race
 
 import ebr
 from ebr.algorithms import sequential
+from ebr.algorithms.game import drive
 
 PERIOD = 1024
 KINDS = 12
@@ -179,3 +181,29 @@ def test_replicates_that_have_ended_trouble_nobody():
             expected = sequential_race(table.tolist(), 0.3, 0.5, 0.3, "lone survivor")
             assert (pulls[replicate].tolist(), arm[replicate]) == expected
         assert pulls[0].max() < pulls[1, 2] < pulls[1, 0]
+
+
+def test_a_race_that_arms_which_tie_would_never_end_is_refused_at_once():
+    with pytest.raises(ValueError, match=r"^epsilon must be at least 1\.1e-07, .* got 1e-07$"):
+        next(ebr.SequentialRacing(1e-7, 0.05).play(2, rewards="bounded"))
+    # 2D(τ) = ε at the most pulls that can be counted: just above it a race begins.
+    for n_arms, most in ((2, 2**53), (4096, (2**63 - 1) // 4096)):
+        least = 8 * 0.5 * math.sqrt(math.log(math.log2(2 * most) / math.sqrt(0.05 / (6 * n_arms))) / most)
+        assert next(ebr.SequentialRacing(least * 1.001, 0.05).play(n_arms)).tolist() == [[1] * n_arms]
+        with pytest.raises(ValueError, match=r"^epsilon must be at least"):
+            next(ebr.SequentialRacing(least * 0.999, 0.05).play(n_arms))
+
+
+@pytest.mark.parametrize("end", ["certified", "lone survivor"])
+def test_a_race_of_too_many_turns_ends_with_their_number(end, monkeypatch):
+    monkeypatch.setattr("ebr.algorithms.sequential.MOST_TURNS", 50)
+    turns = 0
+
+    def tie(pulls):
+        nonlocal turns
+        turns += 1
+        return pulls / 2
+
+    with pytest.raises(ValueError, match=r"^epsilon must be large .* 50 turns, got 0\.001: 2 arms are left"):
+        drive(ebr.SequentialRacing(0.001, 0.05, end=end).play(2, rewards="bounded"), tie)
+    assert turns == 50

@@ -58,7 +58,7 @@ def test_a_race_from_start_to_end_each_command_a_process_of_its_own(folder):
     pulls = ebr.SharpElasticBatchRacing(3, 0.2, 0.1).pulls_by_round(2, "bounded")[0]
     assert status == 0
     assert f"\n  A {pulls:>10} {0:>13}\n" in said
-    assert f"python -m ebr tell trial.jsonl A=SUM/{pulls} B=SUM/{pulls}\n" in said
+    assert f"python -m ebr tell --round=1 trial.jsonl A=SUM/{pulls} B=SUM/{pulls}\n" in said
     status, said, _ = command("tell", "trial.jsonl", f"A={pulls}/{pulls}", f"B=0/{pulls}")
     assert status == 0
     assert said.startswith("The race has ended after round 1.\n")
@@ -165,13 +165,19 @@ def test_rewards_come_from_a_table_too(run, folder, write):
         ("arm,reward\nZ,1\n", "arm 'Z' is unknown"),
         ("arm,reward\n", "rewards of A, B, the third are missing"),
         ("arm,reward\n\0,1\n", "arm '\\x00' is unknown"),
+        ("arm,reward,reward\nA,1,0\n", "arm,count,sum in its first line, and 'reward' once only"),
+        ("arm,reward,arm\nA,1,B\n", "in its first line, and 'arm' once only"),
+        ("arm,count,count,sum,sum\n", "in its first line, and 'count', 'sum' once only"),
+        ("x" * 70_000, "rewards.csv is no table: a line has more than 65535 characters"),
+        (b"arm,reward\n\xff,1\n", "rewards.csv cannot be read as a table in UTF-8: 'utf-8' codec"),
+        ('arm,reward\n"' + "x\n" * 70_000, "rewards.csv cannot be read as a table in UTF-8: field larger"),
     ],
 )
 def test_a_wrong_table_is_refused_and_nothing_written(run, folder, content, says):
     run(*START)
     run("ask", "trial.jsonl")
     before = (folder / "trial.jsonl").read_bytes()
-    (folder / "rewards.csv").write_text(content)
+    (folder / "rewards.csv").write_bytes(content.encode() if isinstance(content, str) else content)
     status, said = run("tell", "trial.jsonl", "--file", "rewards.csv")
     assert status == 2
     assert says in said
@@ -206,6 +212,13 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, folder, content, says
         (["start", "b.jsonl", "--arms", "A", "B", *RULES, "--epsilon", "x"], "invalid float value: 'x'"),
         (["start", "b.jsonl", "--arms", "A", "B", *RULES, "--support", "1", "0"], "support must be a pair"),
         (["start", "b.jsonl", "--arms", "A", "B", *RULES, "--rewards", "good"], "invalid choice: 'good'"),
+        (["tell", "trial.jsonl", "--file", "/dev/zero"], "/dev/zero is no table: a line has more than"),
+        (["tell", "trial.jsonl", "--file", "."], "Is a directory: '.'"),
+        (["tell", "trial.jsonl", "A=1/2", "--round", "2"], "round must be 1, got 2, which has not come yet"),
+        (["tell", "trial.jsonl", "A=1/2", "--round", "0"], "round must be an integer of at least 1, got 0"),
+        (["tell", "trial.jsonl", "A=1/2", "--round", "one"], "invalid int value: 'one'"),
+        (["ask", "/dev/zero"], "/dev/zero cannot be opened: it is a pipe or a device, not a file"),
+        (["start", "/dev/zero", "--arms", "A", "B", *RULES], "it is a pipe or a device, not a file"),
         ([*START, "--rewards", "Gaussian"], "--rewards is for --algorithm sharp and pausing alone"),
         (["start", "--arms", "A", "B", *RULES], "the following arguments are required: journal"),
         (["plan", "--arms", "three", *RULES], "invalid int value: 'three'"),
@@ -222,6 +235,21 @@ def test_errors_are_one_line_and_write_nothing(run, folder, words, says):
     assert says in said
     assert (folder / "trial.jsonl").read_bytes() == before
     assert [file.name for file in folder.iterdir()] == ["trial.jsonl"]
+
+
+def test_circles_of_links_are_refused_in_one_line(run, folder):
+    run(*START)
+    (folder / "circle").symlink_to("circle")
+    for words in (["ask", "circle"], ["status", "circle"], ["tell", "trial.jsonl", "--file", "circle"]):
+        status, said = run(*words)
+        assert status == 2
+        assert "Too many levels of symbolic links" in said
+
+
+def test_gaussian_rewards_within_0_and_1_are_warned_of_in_one_line(folder, capsys):
+    assert main(["start", "b.jsonl", "--arms", "A", "B", *RULES, "--rewards", "Gaussian"]) == 0
+    says = "warning: the rewards are not Gaussian: the algorithm's guarantee is void\n"
+    assert capsys.readouterr().err == says
 
 
 def test_telling_twice_is_refused(run):

@@ -354,6 +354,65 @@ def test_what_cannot_be_opened_is_named(path, tmp_path, monkeypatch):
     assert payload(Journal(path, readonly=True)) == LINES
 
 
+@pytest.fixture
+def no_waiting():
+    """A guard, not a measurement: whoever waits for a pipe for ever is woken up."""
+
+    def wake(*_):
+        raise AssertionError("it waits")  # no OSError, which would be taken for the pipe's
+
+    before = signal.signal(signal.SIGALRM, wake)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+def test_a_pipe_is_refused_at_once(path, readonly, no_waiting):
+    os.mkfifo(path)
+    with pytest.raises(JournalError, match=r"trial\.jsonl cannot be opened: it is a pipe or a device"):
+        Journal(path, readonly=readonly)
+
+
+@pytest.mark.parametrize("readonly", [False, True])
+def test_devices_folders_and_circles_of_links_are_refused(path, readonly):
+    path.symlink_to("/dev/null")  # as /dev/zero is, which is not read to its end
+    with pytest.raises(JournalError, match="cannot be opened: it is a pipe or a device, not a file"):
+        Journal(path, readonly=readonly)
+    with pytest.raises(JournalError, match="cannot be opened: it is a pipe or a device, not a file"):
+        Journal("/dev/zero", readonly=readonly)
+    with pytest.raises(JournalError, match="cannot be opened: Is a directory"):
+        Journal(path.parent, readonly=readonly)
+    path.unlink()
+    path.symlink_to(path.with_name("other.jsonl"))
+    path.with_name("other.jsonl").symlink_to(path)
+    with pytest.raises(JournalError, match="cannot be opened: Too many levels of symbolic links"):
+        Journal(path, readonly=readonly)
+
+
+def test_a_pipe_where_torn_lines_go_is_not_waited_for(path, no_waiting):
+    content = filled(path)
+    path.write_bytes(content[:-5])
+    os.mkfifo(path.with_name("trial.jsonl.torn"))
+    with pytest.raises(JournalError, match="cannot be opened"):
+        Journal(path)
+    assert path.read_bytes() == content[:-5]
+
+
+def test_a_torn_line_behind_a_link_is_where_the_message_says(path, monkeypatch):
+    real = path.with_name("archive") / "2026.jsonl"
+    real.parent.mkdir()
+    content = filled(real)
+    real.write_bytes(content[:-5])
+    path.symlink_to(real)
+    monkeypatch.chdir(path.parent)
+    with pytest.warns(UserWarning, match="is torn") as warned:
+        Journal(path.name).close()
+    named = str(warned[0].message).rpartition("was moved to ")[2]
+    assert os.path.samefile(named, real.with_name("2026.jsonl.torn"))
+
+
 def test_numbers_that_json_does_not_have_are_refused_before_they_are_written(path):
     book = Journal(path)
     with pytest.raises(ValueError, match="JSON compliant"):

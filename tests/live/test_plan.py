@@ -2,8 +2,9 @@
 
 import math
 import re
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -334,3 +335,52 @@ def test_the_readme_shows_this_plan():
     assert str(ebr.plan(*EXAMPLE)) in page
     first = ebr.SharpElasticBatchRacing(6, 0.05, 0.05, rewards="bounded").pulls_by_round(3)[0]
     assert f"race.ask()  # {dict.fromkeys('ABC', int(first))}" in page
+
+
+def test_a_total_beyond_all_integers_is_refused():
+    with pytest.raises(
+        ValueError, match=r"^epsilon .* at most 2\^63 - 1 pulls of n_arms = 2000 together, got \d"
+    ):
+        ebr.plan(2000, 1, 4e-8)
+    assert (ebr.plan(2000, 1, 5e-6).rounds["worst_case"] > 0).all()
+
+
+@pytest.fixture
+def simulations(monkeypatch):
+    """The simulations that a plan asks for, counted and not made."""
+    asked = []
+
+    def simulate(algorithm, problem, runs):
+        asked.append((algorithm.deadline, problem.n_arms, runs))
+        return SimpleNamespace(pulls=np.arange(runs))
+
+    monkeypatch.setattr("ebr.live.typical.simulate", simulate)
+    return asked
+
+
+@pytest.mark.parametrize("algorithm", ["sharp", "pausing"])
+def test_a_plan_looks_at_every_deadline_near_and_at_few_far_away(algorithm, simulations):
+    for deadline in (1, 6, 17, 20, 21):
+        table = ebr.plan(3, deadline, 0.05, algorithm=algorithm).deadlines
+        assert table.index.tolist() == list(range(1, deadline + 4))
+    simulations.clear()
+    longest = 1000  # which the pausing race cannot exceed
+    index = ebr.plan(3, longest, 0.05, algorithm=algorithm).deadlines.index.tolist()
+    assert index[:22] == [*range(1, 21), 28, 40]
+    assert index[-4:] == ([1000, 1001, 1002, 1003] if algorithm == "sharp" else [453, 640, 905, 1000])
+    assert max(b / a for a, b in pairwise(index[20:])) < 1.5
+    assert [t for t, _, _ in simulations] == [t for t in index for _ in PROBLEMS]
+    assert len(index) < 40
+
+
+def test_on_many_arms_fewer_experiments_are_simulated_and_the_plan_says_how_many(simulations):
+    for n_arms, runs in ((10_000, 200), (20_000, 100), (10**6, 2)):
+        simulations.clear()
+        plan = ebr.plan(n_arms, 2, 0.05)
+        assert plan.runs == runs
+        assert {asked[1:] for asked in simulations} == {(n_arms, runs)}
+        said = f"typical totals are means of {runs} simulated experiments"
+        assert (said in str(plan)) == (said in plan._repr_html_()) == (runs < 200)
+        assert plan.deadlines.loc[1, "hard"] == (runs - 1) / 2  # the mean of 0 … runs − 1
+        spread = math.sqrt(sum((x - (runs - 1) / 2) ** 2 for x in range(runs)) / (runs - 1))
+        assert plan.errors.loc[1, "hard"] == pytest.approx(spread / math.sqrt(runs))

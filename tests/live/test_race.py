@@ -425,6 +425,28 @@ def test_telling_needs_asking_and_an_end_is_an_end(path, unflushed):
         assert path.read_bytes() == content
 
 
+def test_a_round_that_is_named_counts_once(path, unflushed):
+    """Rounds may ask for the same counts: nothing but its number tells a round from the one before."""
+    with Race(ebr.SequentialRacing(0.5, 0.5, sigma=1), ["A", "B"], path, support=None) as race:
+        assert race.ask() == {"A": 1, "B": 1}
+        with pytest.raises(ValueError, match="round must be 1, got 2, which has not come yet"):
+            race.tell({"A": [1], "B": [0]}, round=2)
+        race.tell({"A": [1], "B": [0]}, round=1)
+        told = path.read_bytes()
+        says = "round must be 2, got 1, which has been told already, and counts once"
+        with pytest.raises(ValueError, match=says):
+            race.tell({"A": [1], "B": [0]}, round=1)
+        assert path.read_bytes() == told
+        assert race.ask() == {"A": 1, "B": 1}  # the same again
+        with pytest.raises(ValueError, match=says):
+            race.tell({"A": [1], "B": [0]}, round=1)
+        for wrong in (0, -1, 1.0, "1", True):
+            with pytest.raises(ValueError, match="round must be an integer of at least 1"):
+                race.tell({"A": [1], "B": [0]}, round=wrong)
+        race.tell({"A": [1], "B": [0]}, round=np.int64(2))
+        assert race.round == 3
+
+
 @pytest.mark.parametrize(
     "kind",
     [list, np.array, pd.Series, lambda values: (len(values), math.fsum(values))],
@@ -520,6 +542,20 @@ class Coin(Bare):
         return np.full(replicates, -1)
 
 
+@dataclass(frozen=True)
+class Tossed(Coin):
+    """One with a parameter."""
+
+    how: object = ()
+
+
+def test_parameters_of_ones_own_are_the_same_again_once_they_were_json(path):
+    for _ in range(2):
+        Race(Tossed((1, "high")), ["A", "B"], path).close()
+    with pytest.raises(JournalError, match=r"how is \[1, 'high'\] there and \[1, 'low'\] here"):
+        Race(Tossed((1, "low")), ["A", "B"], path)
+
+
 def test_an_algorithm_of_ones_own_races_too(path):
     for _ in range(2):
         with Race(Coin(), ["A", "B"], path, support=None) as race:
@@ -598,6 +634,24 @@ def test_a_journal_without_a_race_is_named(path):
             r"support must lie in \[0, 1\] for bounded rewards, got \(-0\.5, 0\.5\)",
         ),
         ({"rewards": "good"}, "rewards must be one of 'Bernoulli', 'bounded', .*, got 'good'"),
+        ({"arms": None}, "arms must be a list of two or more distinct, printable names, got None"),
+        ({"arms": 3}, "arms must be a list .* got 3"),
+        ({"arms": b"AB"}, "arms must be a list .* got b'AB'"),
+        ({"arms": {"A", "B"}}, "arms must be a list .* got a set, whose order"),
+        ({"arms": frozenset("AB")}, "got a set"),
+        ({"arms": ["A", ["B"]]}, r"printable names, got \['B'\] among them"),
+        ({"arms": ["A", "B", "A"]}, "printable names, got more than once: A$"),
+        ({"support": 5}, "support must be a pair .* got 5"),
+        ({"support": {0, 1}}, "support must be a pair"),
+        ({"support": "01"}, "support must be a pair"),
+        ({"support": np.array(1.0)}, "support must be a pair"),
+        ({"support": [[0], [1, 2]]}, "support must be a pair"),
+        ({"support": (0, 10**400)}, "support must be a pair of finite numbers"),
+        ({"algorithm": ebr.ElasticBatchRacing}, "got the class ElasticBatchRacing itself: make one"),
+        ({"algorithm": ebr.SequentialRacing}, "got the class SequentialRacing itself: make one"),
+        ({"algorithm": Coin}, r"got the class Coin itself: make one, Coin\(\.\.\.\)"),
+        ({"algorithm": Tossed(object())}, "its parameters numbers and words, got Tossed"),
+        ({"algorithm": Tossed(math.nan)}, "its parameters numbers and words, got Tossed"),
     ],
 )
 def test_what_cannot_be_raced_is_named_and_leaves_no_file(arguments, says, path):
@@ -617,6 +671,68 @@ def test_a_sigma_that_is_too_small_for_the_support_is_warned_of(path):
         warnings.simplefilter("error")
         Race.open(path).close()  # said once, when it was decided
         Race(ebr.ElasticBatchRacing(3, 0.4, 0.4, sigma=1), ARMS, path.with_name("b"), support=(-1, 1)).close()
+
+
+@pytest.mark.parametrize("assumed", [None, "Gaussian"])
+def test_gaussian_rewards_within_0_and_1_are_warned_of(assumed, path):
+    algorithm = ebr.SharpElasticBatchRacing(3, 0.2, 0.1, rewards=assumed)
+    with pytest.warns(UserWarning, match=r"between 0\.0 and 1\.0 are not Gaussian: .* is void") as warned:
+        Race(algorithm, ARMS, path, rewards="Gaussian").close()
+    assert [warning.filename for warning in warned] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Race.open(path).close()  # said once, when it was decided
+        Race(algorithm, ARMS, path.with_name("b"), rewards="Gaussian", support=None).close()
+
+
+MANY = [f"arm {number}" for number in range(10_001)]
+
+
+def test_messages_are_short_however_many_arms_there_are(path, unflushed):
+    def refusal(use):
+        with pytest.raises(ValueError, match="arm") as error:
+            use()
+        assert len(str(error.value)) < 500
+        return str(error.value)
+
+    says = refusal(lambda: Race(ALGORITHM, [*MANY, "arm 77"], path))
+    assert says.endswith("got more than once: arm 77")
+    assert refusal(lambda: Race(ALGORITHM, MANY * 2, path)).endswith("arm 6, arm 7 and 9993 more")
+    with Race(ebr.Passive(0.5, 0.3), MANY, path) as race:
+        asked = race.ask()
+        assert "'other' is unknown" in refusal(lambda: race.tell(dict.fromkeys(["other"], (1, 1))))
+        assert "rewards of arm 1, arm 2" in refusal(lambda: race.tell({"arm 0": (asked["arm 0"], 1)}))
+    says = refusal(lambda: Race(ebr.Passive(0.5, 0.3), [*MANY[:-1], "last"], path))
+    assert "arms is (from place 10001 on) ['arm 10000'] there and ['last'] here" in says
+    says = refusal(lambda: Race(ebr.Passive(0.5, 0.3), [*MANY, "last"], path))
+    assert "arms is (from place 10002 on) [] there and ['last'] here" in says
+
+
+class Counted(str):
+    """A name that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+
+def comparisons(number, path, k):
+    """How often names are compared while so many arms are raced to the end."""
+    algorithm = ebr.SharpElasticBatchRacing(2, 0.5, 0.3, k=k)
+    Counted.compared = 0
+    with Race(algorithm, [Counted(f"arm {arm}") for arm in range(number)], path) as race:
+        while not race.finished:
+            race.tell({arm: (pulls, pulls / 2) for arm, pulls in race.ask().items()})
+        assert len(race.survivors) == k
+    return Counted.compared
+
+
+def test_telling_takes_a_time_that_grows_with_the_arms_and_not_with_their_square(path, unflushed):
+    few, many = (comparisons(number, path.with_name(f"{number}"), number // 2) for number in (100, 400))
+    assert many <= 5 * few + 1000  # it was half a square: 16 times as many, 80,000 and more
 
 
 def test_the_intervals_and_the_rounds_are_the_algorithms(path, unflushed):

@@ -211,7 +211,7 @@ def test_a_line_with_right_checksums_that_counts_what_cannot_be_is_refused(begun
     for line in (start, ask, tell | ({} if counted is None else {"counted": counted})):
         book.append(line)
     book.close()
-    with pytest.raises(JournalError, match=r"line 3 of .* is not what the algorithm does here"):
+    with pytest.raises(JournalError, match=r"line 3 of .* says what is never written \(counted must"):
         Race.open(forged)
 
 

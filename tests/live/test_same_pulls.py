@@ -1,5 +1,6 @@
 """One problem, one race: simulate, Race, plan and the command line ask the same pulls, round by round."""
 
+import json
 import warnings
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from ebr.simulation import simulate
 
 OLD = sorted((Path(__file__).parent / "format-1").glob("*.jsonl"))
 FORMAT_2 = sorted((Path(__file__).parent / "format-2").glob("*.jsonl"))
+FORMAT_3 = sorted((Path(__file__).parent / "format-3").glob("*.jsonl"))
 MEANS = [0.2, 0.55, 0.6]
 ARMS = ["A", "B", "C"]
 SUPPORTS = {"Bernoulli": (0.0, 1.0), "bounded": (0.0, 1.0), "Gaussian": None, "sub-Gaussian": None}
@@ -135,6 +137,27 @@ def test_there_are_journals_of_format_2():
         "sequential",
     }
     assert all('"format": 2' in path.read_text().splitlines()[0] for path in FORMAT_2)
+
+
+@pytest.mark.parametrize("old", FORMAT_3, ids=lambda path: path.stem)
+def test_a_journal_of_format_3_goes_on_as_it_began(old, tmp_path):
+    """What is asked now was asked when the journal was written, by the ebr of then."""
+    journal = tmp_path / old.name
+    journal.write_bytes(old.read_bytes())
+    last = json.loads(old.read_text().splitlines()[-1])
+    assert (last["event"], last["round"]) == ("ask", 2)
+    with ebr.Race.open(journal) as race:
+        assert race.ask() == last["pulls"]
+        algorithm = race.algorithm
+    known = {"support": None, "rewards": "Gaussian"} if "gaussian" in old.stem else {}
+    with ebr.Race(algorithm, ARMS, journal, **known, rounding="rounded" in old.stem) as race:
+        race.tell({arm: (pulls, pulls // 2) for arm, pulls in race.ask().items()}, round=2)
+        assert race.round == 3 or race.finished
+
+
+def test_there_are_journals_of_format_3():
+    assert {path.stem for path in FORMAT_3} >= {"sharp", "sharp-two-best", "pausing-rounded", "sequential"}
+    assert all('"format": 3' in path.read_text().splitlines()[0] for path in FORMAT_3)
 
 
 @pytest.mark.parametrize("old", OLD, ids=lambda path: path.stem)

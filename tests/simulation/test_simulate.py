@@ -212,3 +212,61 @@ def test_the_rewards_kept_are_those_of_the_trace():
     assert pulls[0].tolist() == last["pulls"].tolist()
     assert sums[0] == pytest.approx(last["pulls"] * last["mean"], rel=1e-12)
     assert pulls[0, 0] == pulls[0, 1] > pulls[0, 2] > 0
+
+
+class Greedy:
+    """Asks for the same pulls of every arm again and again, and recommends arm 0."""
+
+    epsilon, sigma, deadline, one_pull_a_round = 0.1, 0.5, None, False
+
+    def __init__(self, pulls, rounds):
+        self.pulls, self.rounds = pulls, rounds
+
+    def __repr__(self):
+        return f"Greedy({self.pulls}, {self.rounds})"
+
+    def deviation(self, pulls, n_arms):
+        return np.zeros(np.shape(pulls))
+
+    def play(self, n_arms, replicates=1, *, rewards=None, generator=None):
+        for _ in range(self.rounds):
+            yield np.full((replicates, n_arms), self.pulls)
+        return np.zeros(replicates, dtype=np.int64)
+
+
+@pytest.mark.parametrize("run", [ebr.simulate, ebr.trace])
+def test_a_total_that_is_too_large_for_an_integer_is_refused_and_the_largest_is_counted(run):
+    arms = ebr.Gaussian([0.5, 0.4, 0.3, 0.2], 0.5)
+    total = {"simulate": lambda result: result.pulls[0], "trace": lambda result: result["total"].max()}
+    largest = Greedy(2**53, 255)  # 4 · 255 · 2^53 pulls are fewer than 2^63
+    assert total[run.__name__](run(largest, arms)) == 4 * 255 * 2**53
+    for asked in (Greedy(2**53, 256), Greedy(2**61, 1), Greedy(2**62 - 1, 1), Greedy(2**62, 2)):
+        with pytest.raises(ValueError, match=r"^algorithm must ask for at most 2\^63 - 1 pulls .*Greedy"):
+            run(asked, arms)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [ebr.ElasticBatchRacing(2, 1e-6, 0.1), ebr.SharpElasticBatchRacing(2, 3e-7, 0.1), ebr.Passive(1e-6, 0.1)],
+)
+@pytest.mark.parametrize("run", [ebr.simulate, ebr.trace])
+def test_totals_that_a_schedule_says_in_advance_are_refused_before_anything_runs(run, algorithm, monkeypatch):
+    monkeypatch.setattr("ebr.simulation.simulate.draw_sums", None)  # nothing can be drawn
+    monkeypatch.setattr("ebr.simulation.simulate.check", lambda *_: None)
+    with pytest.raises(ValueError, match=r"^epsilon .* at most 2\^63 - 1 pulls of n_arms = 200000 together"):
+        run(algorithm, ebr.setup_1(200_000))
+
+
+def test_a_class_in_place_of_an_algorithm_is_named():
+    for run in (ebr.simulate, ebr.trace):
+        for algorithm in (ebr.ElasticBatchRacing, ebr.SequentialHalving):
+            with pytest.raises(ValueError, match=rf"^algorithm must be made .* class {algorithm.__name__}$"):
+                run(algorithm, ebr.setup_1(2))
+
+
+def test_more_runs_than_can_be_kept_are_refused():
+    race = ebr.Passive(0.3, 0.1)
+    with pytest.raises(ValueError, match=r"^runs must be an integer of at most 100,000,000, got 100000001$"):
+        ebr.simulate(race, ebr.setup_1(2), runs=10**8 + 1)
+    with pytest.raises(ValueError, match=r"^runs must be an integer of at most 1,000,000, got 1000001$"):
+        ebr.simulate(race, ebr.setup_1(100), runs=10**6 + 1, per_arm=True)

@@ -1,5 +1,6 @@
 """Sweeps: the same numbers on local cores, on a Dask cluster, and on one that loses a worker half-way."""
 
+import io
 import os
 import re
 import signal
@@ -38,6 +39,7 @@ def same(table, expected):
 @pytest.mark.slow
 def test_local_cores_give_the_same_numbers_as_a_plain_loop(expected, monkeypatch):
     monkeypatch.delenv("DASK", raising=False)
+    monkeypatch.delenv("EBR_WORKERS", raising=False)
     table = ebr.sweep(POINTS, runs=20, seed=5)
     assert same(table, expected)
     assert (table["failures"] == 0).all()
@@ -60,33 +62,72 @@ def test_a_cluster_gives_the_same_bits_even_if_it_loses_a_worker(expected, monke
         assert same(table, expected)
 
 
-def kill_when_busy(address, victim):
-    """Kill a worker process once the scheduler says that it is executing a task."""
+def kill_when_busy(address, *victims):
+    """Kill processes once the scheduler says that both workers are executing tasks."""
     from distributed import Client
 
     with Client(address, set_as_default=False) as client:
-        while victim.poll() is None:
+        while all(victim.poll() is None for victim in victims):
             busy = {key: names for key, names in client.processing().items() if names}
             if len(busy) == 2:
-                os.kill(victim.pid, signal.SIGKILL)
+                for victim in victims:
+                    os.kill(victim.pid, signal.SIGKILL)
                 return
             time.sleep(0.02)
 
 
-def test_an_address_that_does_not_answer_is_an_error_that_names_it(monkeypatch):
+@pytest.mark.parametrize("listening", [False, True])
+def test_an_address_that_does_not_answer_is_an_error_that_names_it(monkeypatch, listening):
+    """Also where something takes the connection and stays silent: it used to wait for ever."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
+        if listening:
+            free.listen()
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
         monkeypatch.setenv("DASK", address)
-        monkeypatch.setattr("ebr.simulation.sweep.SECONDS_TO_ANSWER", 1)
+        monkeypatch.setattr("ebr.simulation.workers.SECONDS_TO_ANSWER", 1)
         with pytest.raises(ConnectionError, match=re.escape(address)):
             ebr.sweep(POINTS[:1], runs=1)
 
 
-def test_an_address_that_is_none_is_an_error_that_names_it(monkeypatch):
-    monkeypatch.setenv("DASK", "nonsense://")
-    with pytest.raises(ConnectionError, match="DASK must name a scheduler that answers, got 'nonsense://'"):
+@pytest.mark.parametrize("address", ["nonsense", "nonsense://", "tcp://", "tcp://127.0.0.1", "inproc://x"])
+def test_an_address_that_is_none_is_an_error_that_names_it_and_nobody_is_called(monkeypatch, address):
+    monkeypatch.setenv("DASK", address)
+    monkeypatch.setattr("distributed.Client", None)
+    monkeypatch.setattr("socket.socket.connect", None)
+    with pytest.raises(ConnectionError, match=f"DASK must name a scheduler that answers, got '{address}': "):
         ebr.sweep(POINTS[:1], runs=1)
+
+
+@pytest.mark.slow
+def test_a_cluster_without_workers_left_is_an_error_and_what_it_did_is_kept(monkeypatch, tmp_path):
+    monkeypatch.setattr("ebr.simulation.workers.SECONDS_WITHOUT_WORKERS", 1)
+    monkeypatch.setenv("EBR_CACHE", str(tmp_path))
+    with Cluster() as cluster:
+        monkeypatch.setenv("DASK", cluster.address)
+        wait_for_workers(cluster.address, 2)
+        table = ebr.sweep(POINTS[-2:], runs=20, seed=5)
+        assert len(list(tmp_path.iterdir())) == 2
+
+        killer = threading.Thread(target=kill_when_busy, args=(cluster.address, *cluster.workers))
+        killer.start()
+        with pytest.raises(ConnectionError, match=f"{cluster.address} has gone, or has no workers left"):
+            ebr.sweep(POINTS[:2], runs=2000, seed=5)
+        killer.join()
+    # Nobody is there any more, and nobody is needed.
+    pd.testing.assert_frame_equal(ebr.sweep(POINTS[-2:], runs=20, seed=5), table, check_exact=True)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_dies_is_an_error(monkeypatch):
+    with Cluster() as cluster:
+        monkeypatch.setenv("DASK", cluster.address)
+        wait_for_workers(cluster.address, 2)
+        killer = threading.Thread(target=kill_when_busy, args=(cluster.address, cluster.scheduler))
+        killer.start()
+        with pytest.raises(ConnectionError, match=cluster.address):
+            ebr.sweep(POINTS[:2], runs=2000, seed=5)
+        killer.join()
 
 
 @pytest.mark.slow
@@ -99,12 +140,98 @@ def test_the_same_experiment_under_other_labels_is_simulated_once(monkeypatch):
     assert table.drop(columns="T").iloc[0].equals(table.drop(columns="T").iloc[1])
 
 
+@pytest.mark.parametrize("told", ["1", pytest.param("2", marks=pytest.mark.slow)])
+def test_the_number_of_workers_changes_no_number(monkeypatch, told):
+    monkeypatch.delenv("DASK", raising=False)
+    monkeypatch.setenv("EBR_WORKERS", told)
+    table = ebr.sweep(POINTS[-3:], runs=5, seed=5)
+    alone = [
+        ebr.simulate(algorithm, problem, 5, seed=5).pulls.mean() for _, algorithm, problem in POINTS[-3:]
+    ]
+    assert table["pulls"].tolist() == alone
+
+
+def test_one_worker_is_this_very_process(monkeypatch):
+    workers, simulate = [], ebr.simulate
+
+    def watched(*arguments):
+        workers.append((os.getpid(), threading.current_thread()))
+        return simulate(*arguments)
+
+    monkeypatch.delenv("DASK", raising=False)
+    monkeypatch.setenv("EBR_WORKERS", "1")
+    monkeypatch.setattr("ebr.simulation.sweep.simulate", watched)
+    monkeypatch.setattr("ebr.simulation.workers.get_reusable_executor", None)
+    monkeypatch.setattr("subprocess.Popen.__init__", None)
+    monkeypatch.setattr("os.fork", None)
+    ebr.sweep(POINTS[-2:], runs=2)
+    assert workers == [(os.getpid(), threading.current_thread())] * 2
+
+
+@pytest.mark.parametrize("told", ["0", "-1", "two", "1.5"])
+def test_a_number_of_workers_that_is_none_is_an_error_that_names_it(monkeypatch, told):
+    monkeypatch.delenv("DASK", raising=False)
+    monkeypatch.setenv("EBR_WORKERS", told)
+    with pytest.raises(ValueError, match=f"EBR_WORKERS must be an integer of at least 1, got '{told}'"):
+        ebr.sweep(POINTS[:1], runs=1)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_there_is_a_progress_bar_on_a_terminal_alone(monkeypatch, terminal):
+    monkeypatch.delenv("DASK", raising=False)
+    monkeypatch.setenv("EBR_WORKERS", "1")
+    screen = io.StringIO()
+    screen.isatty = lambda: terminal
+    monkeypatch.setattr("sys.stderr", screen)
+    ebr.sweep(POINTS[-2:], runs=2)
+    assert ("2/2" in screen.getvalue()) if terminal else screen.getvalue() == ""
+
+
+def test_points_may_come_from_a_generator(monkeypatch):
+    monkeypatch.delenv("DASK", raising=False)
+    monkeypatch.setenv("EBR_WORKERS", "1")
+    table = ebr.sweep((point for point in POINTS[-3:]), runs=2)
+    assert table["epsilon"].tolist() == [0.1, 0.2, 0.3]
+    assert table.equals(ebr.sweep(POINTS[-3:], runs=2))
+
+
+class Breaks(ebr.SequentialRacing):
+    """Its games end in an error."""
+
+    error = ZeroDivisionError
+
+    def play(self, *_, **__):
+        raise self.error("out of arms")
+
+
+class Refuses(Breaks):
+    error = ValueError
+
+
+@pytest.mark.parametrize("told", ["1", pytest.param("2", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("broken", "kind"), [(Breaks, RuntimeError), (Refuses, ValueError)])
+def test_an_error_in_a_worker_names_its_point(monkeypatch, told, broken, kind):
+    monkeypatch.delenv("DASK", raising=False)
+    monkeypatch.setenv("EBR_WORKERS", told)
+    bad = ebr.Point({"where": "here", "epsilon": 0.25}, broken(0.25, 0.1), ebr.setup_1(3))
+    words = f"the point {bad.labels}, {bad.algorithm!r}: {broken.error.__name__}: out of arms"
+    with pytest.raises(kind, match=re.escape(words)):
+        ebr.sweep([POINTS[-1], bad, POINTS[-2]], runs=2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
         ({"runs": 0}, r"runs .* at least 1, got 0"),
         ({"seed": -1}, r"seed .* got -1"),
         ({"points": [ebr.Point({}, POINTS[0].algorithm, "Setup 3")]}, r"problem must be .* got 'Setup 3'"),
+        ({"points": []}, "points must be one Point at least, got none"),
+        ({"points": iter(())}, "points must be one Point at least, got none"),
+        ({"points": [POINTS[0], tuple(POINTS[1])]}, r"points must be of class Point, got \({'problem'"),
+        *(
+            ({"points": [POINTS[0]._replace(labels={"T": 1, name: 2})]}, f"labels must not be .* got {name}$")
+            for name in ("pulls", "error", "rounds", "failures", "runs")
+        ),
     ],
 )
 def test_bad_input_is_an_error_before_anything_runs(arguments, names):

@@ -259,3 +259,31 @@ def test_the_iterated_logarithm_by_hand():
         [65536, 16, 4, 2, 1, 1]
     )
     assert bounds.iterated_log(1, 2) == 1
+
+
+def test_the_iterated_logarithm_stops_where_it_no_longer_changes(monkeypatch):
+    taken = 0
+
+    def log(x, plain=math.log):
+        nonlocal taken
+        taken += 1
+        return plain(x)
+
+    monkeypatch.setattr("ebr.theory.bounds.math.log", log)
+    assert bounds.iterated_log(10**7, 1e300) == 1.0
+    # To the base √2 from 3 on: it rises to 4, the larger of the two x = 2 log₂ x.
+    assert bounds.iterated_log(10**12, 3.0, base=math.sqrt(2)) == pytest.approx(4, rel=1e-12)
+    assert taken < 1000
+
+
+def test_an_arm_is_gone_after_as_many_rounds_as_widths_are_too_wide_for_it():
+    generator = np.random.default_rng(1)
+    for _ in range(50):
+        problem = ebr.Bernoulli(generator.choice([0.1, 0.3, 0.5, 0.9], 6))
+        widths = np.sort(generator.choice([0.05, 0.1, 0.2, 0.3], 5))[::-1]
+        gaps = [max(problem.means) - mean for mean in problem.means]
+        gaps[problem.best] = sorted(gaps)[1]
+        found = bounds.elimination_rounds(problem, 0.1, widths).tolist()
+        for gap, last in zip(gaps, found, strict=True):
+            reach = max(gap, min(gaps) + 0.1)
+            assert last == min(sum(2 * width > reach for width in widths), 4)

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
+from scipy.special import gammainccinv
 from scipy.stats import norm
 
 import ebr
 from ebr.theory.divergence import (
+    FEW,
     bernoulli_kl,
+    erlang_quantile,
     gaussian_kl,
     log_likelihood_ratio,
     pair_divergence,
@@ -138,6 +141,38 @@ def test_the_relative_entropy_by_hand(x, y):
 
 def test_the_relative_entropy_at_its_ends():
     assert relative_entropy([0, 1, 0.3, 0, 1, 0.5], [0, 1, 0.3, 1, 0, 0]).tolist() == [0] * 3 + [math.inf] * 3
+
+
+def test_few_relative_entropies_are_those_among_many_to_the_last_digit():
+    ends = [
+        0,
+        5e-324,
+        1e-310,
+        1e-300,
+        1e-17,
+        0.25,
+        0.5,
+        np.nextafter(0.5, 0),
+        np.nextafter(0.5, 1),
+        1 - 2**-53,
+        1,
+    ]
+    generator = np.random.default_rng(0)
+    numbers = np.array([*ends, *generator.random(60), *10.0 ** generator.uniform(-20, 0, 30)])
+    x, y = (grid.ravel() for grid in np.meshgrid(numbers, [*numbers, *numbers * (1 - 1e-9)]))
+    many = relative_entropy(x, y)  # scipy's
+    few = [relative_entropy(x[at : at + FEW], y[at : at + FEW]) for at in range(0, len(x), FEW)]
+    assert (np.concatenate(few) == many).all()
+    assert [bernoulli_kl(*pair) for pair in zip(x, y, strict=True)] == many.tolist()
+    assert np.isnan(relative_entropy([math.nan, 0.5], [0.5, math.nan])).all()
+
+
+def test_two_exponential_variables_exceed_their_quantile_with_the_probability_that_is_asked():
+    misses = np.concatenate([10.0 ** np.arange(-300, 0), np.linspace(0.01, 0.95, 95)])
+    found = erlang_quantile(misses)
+    assert found == pytest.approx(gammainccinv(2, misses), rel=1e-13)
+    assert (1 + found) * np.exp(-found) == pytest.approx(misses, rel=1e-12)  # by hand
+    assert erlang_quantile([0.0, 0.1]).tolist() == [math.inf, float(erlang_quantile(0.1))]
 
 
 def test_the_gaussian_divergence_is_the_integral_over_the_density():

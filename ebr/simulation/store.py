@@ -1,0 +1,144 @@
+"""Results that are kept: what was computed before, by the same sources from the same values, is looked up.
+
+The environment variable EBR_CACHE names the folder; where it is not set, nothing is kept. An entry is found
+by what it is the result of: the values, the sources of `ebr` and of every package that the values come from,
+the Python and the installed packages. So a changed source or parameter misses; entries are never out of date.
+"""
+
+import ast
+import hashlib
+import importlib.util
+import json
+import os
+import pickle
+import pickletools
+import platform
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import joblib
+
+__all__ = ["Result", "folder", "get", "key", "put", "sources"]
+
+Result = dict[str, Any]  # of plain numbers and texts: what JSON has
+OURS = __name__.partition(".")[0]
+INSTALLED = {"site-packages", "dist-packages"}  # folders of what has a version: it counts by that
+STARTED = time.time()  # a source that changes later may not be the one that runs
+
+
+def folder() -> Path | None:
+    """The folder of the entries, None if nothing is kept."""
+    name = os.environ.get("EBR_CACHE")
+    return Path(name) if name else None
+
+
+def get(name: str) -> Result | None:
+    """Read an entry; None if there is none, or not a whole one."""
+    where = folder()
+    if where is None:
+        return None
+    try:
+        check, body = (where / name).read_bytes().split(b"\n", 1)
+    except (OSError, ValueError):
+        return None
+    result: Result | None = json.loads(body) if check == _check(name, body) else None
+    return result
+
+
+def put(name: str, result: Result) -> None:
+    """Write an entry beside its place and move it there, so that nobody reads half of one."""
+    where = folder()
+    if where is None:
+        return
+    body = json.dumps(result).encode()
+    try:
+        where.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=where, prefix=".", delete=False) as file:
+            file.write(_check(name, body) + b"\n" + body)
+        os.replace(file.name, where / name)
+    except OSError as error:  # the result itself is fine
+        warnings.warn(f"EBR_CACHE must name a folder to write in, nothing is kept: {error}", stacklevel=2)
+
+
+def _check(name: str, body: bytes) -> bytes:
+    """What an entry begins with: it holds for this body under this name alone."""
+    return hashlib.sha256(name.encode() + b"\n" + body).hexdigest().encode()
+
+
+def key(behind: str, *values: Any) -> str:
+    """The name of the entry for these values and the `sources` behind them."""
+    return hashlib.sha256(f"{behind} {joblib.hash(values)}".encode()).hexdigest()
+
+
+def sources(*values: Any) -> str | None:
+    """A digest of all that is behind some values: the packages of their classes and functions, and `ebr`.
+
+    None where that cannot be told: for what is defined in a cell, in a script or in a function, and if a
+    source has changed since this process began.
+    """
+    try:
+        steps = pickletools.genops(pickle.dumps(values, protocol=3))
+        packages = {str(word).split(".")[0].split()[0] for step, word, _ in steps if step.name == "GLOBAL"}
+        digest, files = _digest(frozenset(packages))
+        changed = any(file.stat().st_mtime > STARTED for file in files)
+    except (AttributeError, TypeError, ValueError, pickle.PicklingError, ImportError, OSError):
+        return None
+    return None if changed else digest
+
+
+@cache
+def _digest(packages: frozenset[str]) -> tuple[str, tuple[Path, ...]]:
+    """The digest of these packages, of those that they import, and of the environment; and all their files.
+
+    Of `ebr` alone, the files that no simulation uses are left out.
+    """
+    found: dict[str, tuple[Path, ...]] = {OURS: _files(OURS)}
+    waiting = set(packages) - {OURS}
+    while waiting:
+        name = waiting.pop()
+        found[name] = _files(name)
+        waiting |= {other for other in _imports(found[name]) if other not in found}
+    if not any(files for name, files in found.items() if name != OURS):
+        found[OURS] = tuple(file for file in found[OURS] if file.parent.name != "live")
+    digest = hashlib.sha256(_environment().encode())
+    for name, files in sorted(found.items()):
+        for file in files:
+            content = hashlib.sha256(file.read_bytes()).hexdigest()
+            digest.update(f"{name}: {file.parent.name}/{file.name} {content}\n".encode())
+    return digest.hexdigest(), tuple(file for files in found.values() for file in files)
+
+
+def _files(package: str) -> tuple[Path, ...]:
+    """All files of a package, data included, or the one of a module; none of what is installed."""
+    if package in sys.stdlib_module_names:
+        return ()
+    spec = None if package == "__main__" else importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ImportError(f"{package} has no file of its own")
+    origin = Path(spec.origin).resolve()
+    if package != OURS and INSTALLED & set(origin.parts):
+        return ()
+    every = origin.parent.rglob("*") if spec.submodule_search_locations else [origin]
+    return tuple(sorted(file for file in every if file.is_file() and file.parent.name != "__pycache__"))
+
+
+def _imports(files: Iterable[Path]) -> Iterator[str]:
+    """The packages that files import, wherever in the file they do."""
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_bytes())) if file.suffix == ".py" else ():
+            if isinstance(node, ast.Import):
+                yield from (alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                yield node.module.partition(".")[0]
+
+
+def _environment() -> str:
+    """The Python, the kind of processor and the versions of all that is installed."""
+    installed = {path.name for place in sys.path for path in Path(place).glob("*.dist-info")}
+    return " ".join([platform.python_version(), platform.machine(), *sorted(installed)])

@@ -1,0 +1,318 @@
+"""Whatever people pass to a public name: the answer is a number, or a ValueError that names the argument."""
+
+import math
+import re
+from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ebr
+from ebr.algorithms.game import drive
+from ebr.theory import (
+    bounds,
+    budget_bounds,
+    budgets,
+    characteristic,
+    confidence,
+    deadline_price,
+    divergence,
+    fixed_looks,
+    pairs,
+    policies,
+    problems,
+    selection,
+    top_k,
+    two_arms_solved,
+)
+from ebr.validation import checked, whole
+
+NASTY = [
+    *(None, "three", "", b"3", True, np.bool_(True), 1j, object(), int, {}, [], (), [0.3], "0.1", "2"),
+    *(math.nan, math.inf, -math.inf, np.float64("nan"), 0, -1, 0.0, -0.0, -0.5, 1, 1.0, 0.5, 1.5, 2, 3, 7),
+    *(5e-324, 1e-308, 1e-200, 1e-155, 1e-100, 1e-17, 1 - 1e-16, 1e17, 1e155, 1e300, 1e308),
+    *(2**31, 10**8, 10**10, 2**53 + 1, 2**63, 2**64, 10**30, 10**400, 10**5000, -(10**5000)),
+    *(np.int8(3), np.uint8(2), np.int64(2), np.float16(0.25), np.float32(0.25), np.float64(0.25)),
+    *(Fraction(1, 3), Fraction(10**400, 3), Decimal("0.3"), np.str_("x")),
+    *(np.array(0.3), np.array(2), np.array([0.3, 0.2])),
+]
+MODELS = [*NASTY, "Bernoulli", "bounded", "Gaussian", "sub-Gaussian", "Normal"]
+RACE = {"deadline": 2, "epsilon": 0.3, "delta": 0.1}
+COINS, NORMAL = ebr.Bernoulli([0.9, 0.1]), ebr.Gaussian([0.9, 0.1, 0.5], 0.5)
+
+
+def played(algorithm):
+    """Make an algorithm and play it on arms that pay their means, evenly from 0.9 down to 0.1."""
+
+    def play(n_arms=2, replicates=1, rewards_known=None, **parameters):
+        made = algorithm(**parameters)
+        lots = np.random.default_rng(1)
+        game = made.play(n_arms, replicates, rewards=rewards_known, generator=lots)
+        return drive(game, lambda pulls: pulls * np.linspace(0.9, 0.1, pulls.shape[1]))
+
+    return play
+
+
+GAME = {"n_arms": 2, "replicates": 1, "rewards_known": None}
+FIXED = {"budget": 40}
+# By name: what is called, and arguments with which it answers; each of them is replaced by every nasty value.
+CALLS = {
+    "ElasticBatchRacing": (
+        played(ebr.ElasticBatchRacing),
+        GAME | RACE | {"sigma": 0.5, "schedule": "scaled", "lone_survivor": "stops", "k": 1},
+    ),
+    "SharpElasticBatchRacing": (
+        played(ebr.SharpElasticBatchRacing),
+        GAME
+        | RACE
+        | {"sigma": 0.5, "rewards": None, "start": 0.5, "split": "late", "k": 1, "looks": "joint"},
+    ),
+    "Gaussian looks": (
+        played(ebr.SharpElasticBatchRacing),
+        {"n_arms": 2} | RACE | {"sigma": 0.5, "start": 0.5, "rewards": "Gaussian"},
+    ),
+    "PausingElasticBatchRacing": (
+        played(ebr.PausingElasticBatchRacing),
+        GAME | RACE | {"sigma": 0.5, "rewards": None, "start": 0.5, "lead": 3.0},
+    ),
+    "pausing coins": (
+        played(ebr.PausingElasticBatchRacing),
+        {"n_arms": 2} | RACE | {"rewards": "Bernoulli", "start": 0.5, "lead": 3.0},
+    ),
+    "ElasticPair": (played(ebr.ElasticPair), GAME | RACE | {"sigma": 0.5}),
+    "Passive": (played(ebr.Passive), GAME | {"epsilon": 0.3, "delta": 0.1, "sigma": 0.5}),
+    "SequentialRacing": (
+        played(ebr.SequentialRacing),
+        GAME | {"epsilon": 0.3, "delta": 0.1, "sigma": 0.5, "end": "certified"},
+    ),
+    "AggressiveElimination": (played(ebr.AggressiveElimination), GAME | RACE | {"rounding": "up"}),
+    "DeltaElimination": (played(ebr.DeltaElimination), GAME | RACE | {"constants": "published", "k": 1}),
+    "BudgetedElimination": (
+        played(ebr.BudgetedElimination),
+        GAME | FIXED | {"deadline": 2, "sizes": "balanced", "memory": "all"},
+    ),
+    "geometric BudgetedElimination": (
+        played(ebr.BudgetedElimination),
+        GAME | FIXED | {"deadline": 2, "sizes": "geometric"},
+    ),
+    "SequentialHalving": (played(ebr.SequentialHalving), GAME | FIXED),
+    "SuccessiveRejects": (played(ebr.SuccessiveRejects), GAME | FIXED),
+    "plan": (
+        ebr.plan,
+        {"n_arms": 3, "delta": 0.1, "sigma": 0.5, "rewards": None, "algorithm": "sharp", "k": 1}
+        | {"deadline": 2, "epsilon": 0.3},
+    ),
+    "plan of a budget": (ebr.plan, {"n_arms": 3, "deadline": 2, "budget": 500}),
+    "simulate": (
+        ebr.simulate,
+        {"algorithm": ebr.Passive(0.3, 0.1), "problem": COINS, "runs": 2, "seed": 0, "per_arm": True},
+    ),
+    "trace": (ebr.trace, {"algorithm": ebr.ElasticBatchRacing(**RACE), "problem": COINS, "seed": 0}),
+    "Bernoulli": (ebr.Bernoulli, {"means": [0.9, 0.1]}),
+    "Gaussian": (ebr.Gaussian, {"means": [0.9, 0.1], "sigma": 0.5}),
+    "setup_1": (ebr.setup_1, {"n_arms": 3}),
+    "setup_2": (ebr.setup_2, {"n_arms": 3}),
+    "overpull": (ebr.overpull, {"batches": [2.0, 6.0], "lowest": 1.0, "highest": 8.0}),
+    "minimax_overpull": (ebr.minimax_overpull, {"rounds": 2, "ratio": 100.0}),
+    "minimax_schedule": (ebr.minimax_schedule, {"rounds": 2, "ratio": 100.0}),
+    "complexity": (COINS.complexity, {"epsilon": 0.1}),
+    "partition": (COINS.partition, {"epsilon": 0.1, "deadline": 3}),
+    "hardest": (
+        problems.hardest,
+        {"gamma": (1, 2, 2), "epsilon": 0.1, "deadline": 2, "sigma": 0.5, "shrink": 0.5},
+    ),
+    "hardest_complexity": (problems.hardest_complexity, {"gamma": (1, 2, 2), "epsilon": 0.1, "deadline": 2}),
+    "nonempty_partitions": (problems.nonempty_partitions, {"n_arms": 3, "deadline": 2}),
+    "deviation": (
+        confidence.deviation,
+        {"pulls": 5, "n_arms": 3, "deadline": 2, "delta": 0.1, "sigma": 0.5},
+    ),
+    "sequential_deviation": (
+        confidence.sequential_deviation,
+        {"pulls": 5, "n_arms": 3, "delta": 0.1, "sigma": 0.5},
+    ),
+    "fixed_count_deviation": (confidence.fixed_count_deviation, {"pulls": 5, "miss": 0.1, "sigma": 0.5}),
+    "fixed_count_ratio": (confidence.fixed_count_ratio, {"n_arms": 3, "deadline": 2, "delta": 0.1}),
+    "chernoff_deviation": (confidence.chernoff_deviation, {"pulls": 5, "mean": 0.3, "miss": 0.1}),
+    "binomial_deviation": (confidence.binomial_deviation, {"pulls": 5, "mean": 0.3, "miss": 0.1}),
+    "bernoulli_kl": (divergence.bernoulli_kl, {"x": 0.3, "y": 0.4}),
+    "told_apart": (bounds.told_apart, {"arms": 3, "delta": 0.1}),
+    "passive_pulls": (bounds.passive_pulls, {"n_arms": 3, "epsilon": 0.1, "delta": 0.1, "sigma": 0.5}),
+    "recommended_gap": (
+        bounds.recommended_gap,
+        {"n_arms": 3, "deadline": 2, "delta": 0.1, "shrink": 1.0},
+    ),
+    "elimination_need": (
+        bounds.elimination_need,
+        {"n_arms": 3, "deadline": 2, "delta": 0.1, "shrink": 1.0, "tolerance": 1.0},
+    ),
+    "hpcm": (bounds.hpcm, {"delta": 0.1}),
+    "hpcm_at": (bounds.hpcm_at, {"probability": 0.2, "delta": 0.1}),
+    "iterated_log": (bounds.iterated_log, {"times": 2, "value": 100.0, "base": 2.0}),
+    "partition_lower_bound": (
+        bounds.partition_lower_bound,
+        {"gamma": (1, 2, 2), "epsilon": 0.1, "deadline": 2, "delta": 0.1, "sigma": 0.5},
+    ),
+    "schedule": (partial(bounds.schedule, COINS), RACE),
+    "partition_upper_bound": (partial(bounds.partition_upper_bound, COINS), RACE),
+    "hardest_upper_bound": (partial(bounds.hardest_upper_bound, COINS), RACE),
+    "problem_upper_bound": (partial(bounds.problem_upper_bound, COINS), RACE),
+    "elastic_partition_bound": (partial(top_k.elastic_partition_bound, NORMAL), RACE | {"k": 2}),
+    "elastic_problem_bound": (partial(top_k.elastic_problem_bound, NORMAL), RACE | {"k": 2}),
+    "bechhofer_distance": (selection.bechhofer_distance, {"n_arms": 3, "delta": 0.1}),
+    "bechhofer_count": (
+        selection.bechhofer_count,
+        {"n_arms": 3, "epsilon": 0.1, "delta": 0.1, "sigma": 0.5},
+    ),
+    "binomial_count": (selection.binomial_count, {"n_arms": 3, "epsilon": 0.3, "delta": 0.1}),
+    "sign_count": (pairs.sign_count, {"epsilon": 0.3, "miss": 0.1}),
+    "characteristic": (partial(characteristic.characteristic, COINS), {"epsilon": 0.1}),
+    "characteristic_lower_bound": (
+        partial(characteristic.characteristic_lower_bound, COINS),
+        {"epsilon": 0.1, "delta": 0.1},
+    ),
+    "geometric_sizes": (budgets.geometric_sizes, {"n_arms": 5, "deadline": 2}),
+    "balanced_plan": (budgets.balanced_plan, {"budget": 40, "n_arms": 5, "deadline": 2}),
+    "geometric_plan": (budgets.geometric_plan, {"budget": 40, "n_arms": 5, "deadline": 2}),
+    "halving_plan": (budgets.halving_plan, {"budget": 40, "n_arms": 5}),
+    "rejects_plan": (budgets.rejects_plan, {"budget": 40, "n_arms": 5}),
+    "least_price": (budgets.least_price, {"n_arms": 5, "deadline": 2}),
+    "floor_price": (budgets.floor_price, {"n_arms": 5, "deadline": 2}),
+    "best_sizes": (budgets.best_sizes, {"weights": [0.5, 0.3, 0.2], "rounds": 2}),
+    "hardness": (budget_bounds.hardness, {"gaps": [0.3, 0.2]}),
+    "hardest_gaps": (budget_bounds.hardest_gaps, {"n_arms": 3, "hardness": 40.0}),
+    "closed_form_bound": (
+        budget_bounds.closed_form_bound,
+        {"budget": 40, "n_arms": 5, "deadline": 2, "hardness": 40.0, "sigma": 0.5},
+    ),
+    "two_arms": (deadline_price.two_arms, {"epsilon": 0.1, "delta": 0.1}),
+    "many_arms": (deadline_price.many_arms, {"arms": 5, "epsilon": 0.1, "delta": 0.1}),
+    "sequential_price": (deadline_price.sequential_price, {"arms": 5, "delta": 0.1}),
+    "closed_form": (
+        deadline_price.closed_form,
+        {"arms": 100, "epsilon": 0.01, "delta": 0.01, "deadline": 2},
+    ),
+    "pac_policy": (policies.pac_policy, {"first": 50.0, "spent": 0.5, "epsilon": 0.1, "delta": 0.1}),
+    "ebr_policy": (policies.ebr_policy, {"epsilon": 0.1, "delta": 0.1}),
+    "sharp_policy": (policies.sharp_policy, {"epsilon": 0.1, "delta": 0.1, "start": 1.0}),
+    "elastic_looks": (fixed_looks.elastic_looks, RACE),
+    "sharp_looks": (fixed_looks.sharp_looks, RACE | {"start": 0.5}),
+    "solution": (two_arms_solved.solution, {"deadline": 2, "epsilon": 0.1, "delta": 0.01}),
+    "strategy": (two_arms_solved.strategy, RACE),
+}
+# An argument goes by another name in what is called, or is an array of which this says nothing.
+SAID = {"rewards_known": "rewards"}
+LEFT_OUT = {("deviation", "pulls"), ("sequential_deviation", "pulls"), ("fixed_count_deviation", "pulls")}
+INFINITE = {"bernoulli_kl"}  # rightly, where y is 0 or 1
+SLOW = {"plan", "plan of a budget", "strategy", "SequentialRacing"}
+
+
+def numbers(result):
+    """All numbers in a result, whatever it is made of."""
+    if isinstance(result, pd.DataFrame):
+        yield from result.to_numpy(dtype=float).ravel()
+    elif isinstance(result, np.ndarray):
+        yield from np.asarray(result, dtype=float).ravel()
+    elif isinstance(result, tuple | list):
+        for part in result:
+            yield from numbers(part)
+    elif is_dataclass(result):
+        for field in fields(result):
+            yield from numbers(getattr(result, field.name))
+    elif isinstance(result, int | float | np.number):
+        yield float(result)
+
+
+def fault(name, values):
+    """What is wrong with how a call takes some values: nothing, or a line."""
+    call, good = CALLS[name]
+    shown = f"{name}({', '.join(f'{argument}={printed(value)}' for argument, value in values.items())})"
+    try:
+        result = call(**good | values)
+    except ValueError as error:
+        names = "|".join(SAID.get(argument, argument) for argument in values)
+        named = re.search(rf"\b({names})\b", str(error))
+        return None if named and len(str(error)) < 400 else f"{shown}: ValueError {str(error)[:120]}"
+    except Exception as error:
+        return f"{shown}: {type(error).__name__} {str(error)[:120]}"
+    bad = name not in INFINITE and not all(map(math.isfinite, numbers(result)))
+    return f"{shown}: {result}" if bad else None
+
+
+def printed(value):
+    return "a huge integer" if isinstance(value, int) and abs(value) > 10**1000 else str(value)[:40]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_good_arguments_are_answered_with_numbers(name):
+    call, good = CALLS[name]
+    found = list(numbers(call(**good)))
+    assert found
+    assert all(map(math.isfinite, found))
+
+
+void = pytest.mark.filterwarnings("ignore:the rewards are not Gaussian", "ignore:the algorithm's sigma")
+
+
+def nasty(name, argument):
+    """The values by which an argument is replaced."""
+    if (name, argument) in LEFT_OUT:
+        return []
+    return MODELS if argument in ("rewards", "rewards_known") else NASTY
+
+
+@void
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in CALLS]
+)
+def test_a_nasty_value_is_answered_with_numbers_or_refused_by_the_arguments_name(name):
+    faults = [fault(name, {each: value}) for each in CALLS[name][1] for value in nasty(name, each)]
+    assert [line for line in faults if line] == []
+
+
+@st.composite
+def calls(draw):
+    """A call with some of its arguments replaced, from none to all."""
+    name = draw(st.sampled_from([name for name in CALLS if name != "simulate"]))  # 10⁸ runs are its right
+    choices = {each: st.sampled_from(values) for each in CALLS[name][1] if (values := nasty(name, each))}
+    return name, {each: draw(choices[each]) for each in draw(st.sets(st.sampled_from(sorted(choices))))}
+
+
+@void
+@settings(max_examples=500, deadline=None)
+@given(calls())
+def test_so_are_several_together(call):
+    assert fault(*call) is None
+
+
+def test_checked_arguments_are_plain_numbers_however_they_are_passed():
+    @checked(size=lambda name, value: whole(name, value, 1, 9))
+    def function(array, epsilon, n_arms=5, *, size=1):
+        return array, epsilon, n_arms, size
+
+    found = function([0], np.float16(0.25), np.int8(100), size=np.int8(9))
+    assert found == ([0], 0.25, 100, 9)
+    assert [type(each) for each in found[1:]] == [float, int, int]
+    assert function(None, epsilon=0.5) == (None, 0.5, 5, 1)
+    for bad, message in (
+        ({"epsilon": 1}, r"^epsilon must lie in \(0, 1\), got 1$"),
+        ({"epsilon": 0.5, "n_arms": 1}, r"^n_arms must be an integer of at least 2, got 1$"),
+        ({"epsilon": 0.5, "size": 10}, r"^size must be an integer of at most 9, got 10$"),
+        (
+            {"epsilon": 0.5, "n_arms": 10**7},
+            r"^n_arms must be an integer of at most 1,000,000, got 10000000$",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            function([0], **bad)
+
+
+def test_a_long_value_is_not_shown_whole():
+    with pytest.raises(ValueError, match=r"^means must be .{1,200}$"):
+        ebr.Bernoulli(["x" * 10**5, "y"])

@@ -1,0 +1,115 @@
+"""How the package starts: nothing is loaded before it is used, and nothing is lost by it."""
+
+import ast
+import pickle
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import joblib
+import pytest
+from joblib.externals.loky import get_reusable_executor
+
+import ebr
+
+SLOW = ["joblib", "matplotlib", "pandas", "scipy.optimize", "scipy.stats"]
+ROOT, PACKAGE = Path(__file__).parents[1], Path(ebr.__file__)
+
+
+def loaded(program, *arguments):
+    """The modules that a new process has loaded when its program ends, however that ends."""
+    report = "import atexit, sys; atexit.register(lambda: print(*sys.modules, sep='\\n', file=sys.stderr))\n"
+    command = [sys.executable, "-c", report + program, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+def command_line(*words):
+    """What a command line loads."""
+    return loaded("import runpy; runpy.run_module('ebr', run_name='__main__', alter_sys=True)", *words)
+
+
+def test_importing_the_package_loads_nothing_slow():
+    modules = loaded("import ebr")
+    assert "ebr" in modules
+    assert not modules & {*SLOW, "numpy", "scipy"}
+
+
+@pytest.mark.parametrize("command", ["", "start", "ask", "tell", "status", "plan"])
+def test_help_loads_not_even_numpy(command):
+    modules = command_line(*command.split(), "--help")
+    assert "ebr.live.cli" in modules
+    assert not modules & {*SLOW, "numpy", "scipy"}
+
+
+def test_the_script_is_the_command_line():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (script,) = metadata.EntryPoints(
+        metadata.EntryPoint(name, target, "console_scripts") for name, target in project["scripts"].items()
+    )
+    assert script.name == "ebr"
+    program = f"import sys; from {script.module} import {script.attr} as run; sys.exit(run())"
+    assert "numpy" not in loaded(program, "--help")
+    command = [sys.executable, "-c", program, "ask", "missing.jsonl"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+
+
+def test_what_is_loaded_is_seen():
+    assert {"numpy", "scipy.stats"} <= loaded("import ebr, scipy.stats; ebr.Race")
+
+
+def test_every_public_name_is_there_and_in_the_listing():
+    assert set(ebr.__all__) <= set(dir(ebr))
+    for name in ebr.__all__:
+        assert getattr(ebr, name).__name__ == name
+    everything = {}
+    exec("from ebr import *", everything)
+    assert set(ebr.__all__) == everything.keys() - {"__builtins__"}
+    assert all(everything[name] is getattr(ebr, name) for name in ebr.__all__)
+
+
+def test_the_listing_is_whole_before_anything_is_used():
+    program = "import sys, ebr; sys.exit(not set(ebr.__all__) <= set(dir(ebr)))"
+    assert "numpy" not in loaded(program)
+
+
+def test_an_unknown_name_is_an_attribute_error_that_names_it():
+    with pytest.raises(AttributeError, match="'ebr' has no attribute 'ElasticBatchRacer'"):
+        ebr.ElasticBatchRacer  # noqa: B018
+    with pytest.raises(ImportError, match="ElasticBatchRacer"):
+        exec("from ebr import ElasticBatchRacer")
+
+
+def test_type_checkers_are_told_the_same_homes():
+    tree = ast.parse(PACKAGE.read_text(encoding="utf-8"))
+    (block,) = (
+        node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    )
+    told = {alias.name: node.module for node in block.body for alias in node.names}
+    assert told == ebr._HOME_OF
+    assert sorted(told) == sorted(ebr.__all__)
+    for name, module in told.items():
+        assert getattr(ebr, name).__module__ == module
+
+
+@pytest.mark.slow
+def test_workers_of_their_own_find_the_classes():
+    algorithms = [
+        ebr.ElasticBatchRacing(3, 0.2, 0.1),
+        ebr.SharpElasticBatchRacing(3, 0.2, 0.1),
+        ebr.PausingElasticBatchRacing(3, 0.2, 0.1),
+    ]
+    assert pickle.loads(pickle.dumps(algorithms)) == algorithms
+    problem = ebr.Bernoulli([0.9, 0.5, 0.1])
+    tasks = (joblib.delayed(ebr.simulate)(algorithm, problem, 20, 5) for algorithm in algorithms)
+    with joblib.parallel_config(backend="loky", n_jobs=2):
+        found = joblib.Parallel()(tasks)
+    get_reusable_executor().shutdown()
+    for algorithm, there in zip(algorithms, found, strict=True):
+        here = ebr.simulate(algorithm, problem, 20, 5)
+        assert (there.pulls == here.pulls).all()
+        assert (there.arm == here.arm).all()

@@ -1,0 +1,171 @@
+"""Make this checkout's environment from the lock, or remove it, for the Makefile.
+
+    environment.py make FOLDER      install requirements.txt, and this checkout itself, into FOLDER
+    environment.py remove FOLDER
+
+A folder that this program has not made is never touched. An environment is made beside the one that is there
+and takes its place when it is complete, so a failed install leaves the old one working. One that was copied
+or moved with its checkout is turned to where it lies now, without the network.
+
+Only the standard library is used: it runs before anything is installed.
+"""
+
+from __future__ import annotations  # an older Python is to get as far as the message for it
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path.cwd()
+LOCK, PROJECT = Path("requirements.txt"), Path("pyproject.toml")
+MARK = (
+    "ready"  # in the environment: the checkout's path (which the Makefile reads), its own, the lock's digest
+)
+
+# How a script says which Python runs it: by a path, which may have no spaces, or through a shell. Ours is
+# found beside the script, wherever both lie.
+SHEBANG = re.compile(rb"\A#!(?:.*/python[0-9.]*|/bin/sh\n'''exec' .*\n' ''')\n")
+BESIDE = b"""#!/bin/sh\n'''exec' "$(dirname -- "$(realpath -- "$0")")/python" "$0" "$@"\n' '''\n"""
+
+
+def main() -> None:
+    """Do as the command line says."""
+    if sys.version_info < (3, 11):  # noqa: UP036
+        sys.exit("Python 3.11 or newer is needed, this is " + sys.version)
+    action, name = sys.argv[1:]
+    folder = Path(name).resolve()
+    check(folder)
+    try:
+        if action == "make":
+            make(folder, name)
+        elif folder.exists():
+            shutil.rmtree(folder)
+    except (subprocess.CalledProcessError, KeyboardInterrupt) as error:
+        rest = f" What was in {name} before is still there." if folder.exists() else ""
+        sys.exit(f"The environment could not be made: {error or 'interrupted'}{rest}")
+
+
+def check(folder: Path) -> None:
+    """Refuse a folder that is neither new nor an environment of this checkout."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return
+    if not (folder / "pyvenv.cfg").is_file() or not (folder / MARK).is_file():
+        sys.exit(
+            f"{folder} is not an environment that `make env` made, so it stays as it is.\n"
+            "Remove it yourself if you can do without it, or name another folder: make VENV=…"
+        )
+    checkout, lay, _ = marks(folder)
+    if checkout != str(HERE) and lay == str(folder) and Path(checkout).is_dir():
+        sys.exit(
+            f"{folder} is the environment of {checkout}, so it stays as it is; make VENV=… names another."
+        )
+
+
+def marks(folder: Path) -> list[str]:
+    """What an environment says of itself: three texts, empty if it does not."""
+    mark = folder / MARK
+    lines = os.fsdecode(mark.read_bytes()).splitlines() if mark.exists() else []
+    return lines if len(lines) == 3 else ["", "", ""]
+
+
+def make(folder: Path, name: str) -> None:
+    """Make the environment, or turn the one that is there if it has what the lock says."""
+    _, lay, digest = marks(folder)
+    if digest != lock_digest() or not runs(folder):
+        started = time.monotonic()
+        print(f"Installing {LOCK} into {name} …", flush=True)
+        renew(folder)
+        print(f"Installed in {time.monotonic() - started:.0f} s.")
+        return
+    # What was built with it need not be built again.
+    newest = max(path.stat().st_mtime_ns for path in (folder / MARK, LOCK, PROJECT))
+    turn(folder, Path(lay), folder)
+    os.utime(folder / MARK, ns=(newest, newest))
+
+
+def lock_digest() -> str:
+    """What is to be installed."""
+    return hashlib.sha256(LOCK.read_bytes()).hexdigest()
+
+
+def runs(folder: Path) -> bool:
+    """Whether the environment's Python is still there."""
+    try:
+        return subprocess.run([folder / "bin" / "python", "-c", ""]).returncode == 0
+    except OSError:
+        return False
+
+
+def renew(folder: Path) -> None:
+    """Make an environment beside the folder, then let it take the folder's place."""
+    beside, aside = (folder.with_name(folder.name + suffix) for suffix in (".new", ".old"))
+    for leftover in (beside, aside):
+        check(leftover)
+    tidy(folder, beside, aside)  # after a run that was killed
+    try:
+        beside.mkdir(parents=True)
+        (beside / MARK).touch()
+        install(beside)
+        turn(beside, beside, folder)
+        if folder.exists():
+            folder.rename(aside)
+        beside.rename(folder)
+    finally:
+        tidy(folder, beside, aside)
+
+
+def tidy(folder: Path, beside: Path, aside: Path) -> None:
+    """Put the old environment back if nothing has taken its place, and remove what is left over."""
+    if aside.exists() and not folder.exists():
+        aside.rename(folder)
+    for leftover in (beside, aside):
+        shutil.rmtree(leftover, ignore_errors=True)
+
+
+def install(folder: Path) -> None:
+    """Install the lock: its uv does so in seconds; where uv cannot reach an index that pip can, pip does."""
+    run(sys.executable, "-m", "venv", "--prompt", "ebr", folder)
+    python = folder / "bin" / "python"
+    locked = ["install", "--require-hashes", "-r", LOCK]
+    uv = re.search(r"^uv==(.*\\\n)*.*\n", LOCK.read_text(encoding="utf-8"), re.MULTILINE)
+    (folder / "uv.txt").write_text(uv.group() if uv else "", encoding="utf-8")
+    try:
+        run(python, "-m", "pip", "install", "--quiet", "-r", folder / "uv.txt")
+        run(python, "-m", "uv", "pip", *locked, "--quiet", "--python", python)
+    except subprocess.CalledProcessError:
+        run(python, "-m", "pip", *locked)
+
+
+def turn(folder: Path, lay: Path, will_lie: Path) -> None:
+    """Turn an environment to this checkout, and to the path where it will lie: its scripts name both."""
+    python = folder / "bin" / "python"
+    run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", ".")
+    path = re.compile(rb"(?<![\w./-])" + re.escape(os.fsencode(lay)) + rb"(?![\w.-])")
+    for script in [folder / "pyvenv.cfg", *(folder / "bin").iterdir()]:
+        content = script.read_bytes()
+        turned = SHEBANG.sub(lambda _: BESIDE, path.sub(lambda _: os.fsencode(will_lie), content))
+        if turned != content and not script.is_symlink():
+            replace(script, turned)
+    replace(folder / MARK, os.fsencode(f"{HERE}\n{will_lie}\n{lock_digest()}\n"))
+
+
+def replace(file: Path, content: bytes) -> None:
+    """Put another file in a file's place: a copy made of links would share the old one with the original."""
+    mode = file.stat().st_mode
+    file.unlink()
+    file.write_bytes(content)
+    file.chmod(mode)
+
+
+def run(*command: str | Path) -> None:
+    """Run a command; a failure is an error."""
+    subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    main()
