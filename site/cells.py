@@ -1,7 +1,7 @@
 """A Sphinx extension: every cell of a notebook can be linked to, and every picture has words.
 
-A code cell gets the anchor cell-N, where N counts code cells as the ledger does; a picture gets the anchor and
-label under which the notebook saves it ("fig2"), and its alternative text from pictures.yaml.
+A code cell gets the anchor cell-N, where N counts code cells as the ledger does; a picture gets as its anchor
+and label the name under which the notebook saves it ("fig2"), and its alternative text from pictures.yaml.
 """
 
 import ast
@@ -27,7 +27,9 @@ def saved(source: str) -> list[str]:
     return [
         call.args[1].value
         for call in sorted(calls, key=lambda call: call.lineno)
-        if isinstance(call.func, ast.Name) and call.func.id == "save" and isinstance(call.args[1], ast.Constant)
+        if isinstance(call.func, ast.Name)
+        and call.func.id == "save"
+        and isinstance(call.args[1], ast.Constant)
     ]
 
 
@@ -40,7 +42,9 @@ def name_cells(app: Sphinx, doctree: nodes.document) -> None:
         pictures = list(cell.findall(nodes.image))
         names = saved(next(cell.findall(nodes.literal_block)).astext()) if pictures else []
         if len(names) != len(pictures):
-            message = f"cell {number} must save each picture that it shows, shows {len(pictures)}, saves {names}"
+            message = (
+                f"cell {number} must save each picture that it shows, shows {len(pictures)}, saves {names}"
+            )
             logging.getLogger(__name__).warning(message, location=doctree)
         for picture, name in zip(pictures, names, strict=False):
             if name not in texts:

@@ -36,8 +36,8 @@ SECTIONS = {
 PAGE = """\
 # Ledger
 
-Every claim of the paper, and what became of it. *Proof*, *exact* and *simulation* say what a verdict rests on; the
-link leads to the cell that checks it. [Notebook 00](notebooks/00-ledger.ipynb) has the errata.
+Every claim of the paper, and what became of it. *Proof*, *exact* and *simulation* say what a verdict rests
+on; the link leads to the cell that checks it. [Notebook 00](notebooks/00-ledger.ipynb) has the errata.
 
 ```{{raw}} html
 <form class="ledger-filters" id="ledger-filters">
@@ -63,7 +63,9 @@ def section(claim: ledger.Claim) -> str:
 
 def page() -> str:
     """The ledger's page, in Markdown around a table in HTML."""
-    entries = sorted(ledger.join(ledger.claims(), ledger.found()), key=lambda entry: ledger.paper_order(entry.claim))
+    entries = sorted(
+        ledger.join(ledger.claims(), ledger.found()), key=lambda entry: ledger.paper_order(entry.claim)
+    )
     claims = [entry.claim for entry in entries]
     filters = [
         _filter("verdict", (claim.verdict for claim in claims)),
@@ -85,9 +87,11 @@ def _row(entry: ledger.Entry) -> str:
         said += f'<p class="ledger-aside">Taken to assume: {escape(claim.hypotheses)}</p>'
     checked = ""
     if entry.finding:
-        count, heading = ledger.cell(claim)
+        count, _ = ledger.cell(claim)
         target = f"notebooks/{claim.notebook}.html#cell-{count}"
-        checked = f'<a href="{target}">notebook {claim.notebook[:2]}, cell {count}</a>{_evidence(entry.finding)}'
+        checked = (
+            f'<a href="{target}">notebook {claim.notebook[:2]}, cell {count}</a>{_evidence(entry.finding)}'
+        )
     data = {"verdict": claim.verdict, "section": section(claim), "basis": claim.basis}
     attributes = " ".join(f'data-{name}="{escape(value)}"' for name, value in data.items())
     cells = (

@@ -72,9 +72,13 @@ def escape(app: Sphinx, what: str, name: str, item: object, options: object, lin
             lines[index] = "`".join(parts)
 
 
-def short(app: Sphinx, what: str, name: str, item: object, options: object, given: str, returned: str) -> tuple:
+def short(
+    app: Sphinx, what: str, name: str, item: object, options: object, given: str, returned: str
+) -> tuple:
     """Name array types as the sources do."""
-    long = re.compile(r"(?:~?numpy\.)?ndarray\[tuple\[\S+, \.\.\.\], (?:~?numpy\.)?dtype\[(?:~?numpy\.)?(\w+)\]\]")
+    long = re.compile(
+        r"(?:~?numpy\.)?ndarray\[tuple\[\S+, \.\.\.\], (?:~?numpy\.)?dtype\[(?:~?numpy\.)?(\w+)\]\]"
+    )
     names = {"float64": "FloatArray", "int64": "IntArray", "bool": "BoolArray"}
     return tuple(text and long.sub(lambda kind: names[kind[1]], text) for text in (given, returned))
 

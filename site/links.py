@@ -1,4 +1,4 @@
-"""What can be wrong with built pages without a browser: dead links, pictures without words, outside resources."""
+"""What is wrong with pages, seen without a browser: dead links, pictures without words, outside resources."""
 
 import re
 from html.parser import HTMLParser
@@ -7,7 +7,14 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 # What a page loads, as opposed to what its reader may follow.
-LOADED = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("link", "href"), ("object", "data")}
+LOADED = {
+    ("script", "src"),
+    ("img", "src"),
+    ("iframe", "src"),
+    ("source", "src"),
+    ("link", "href"),
+    ("object", "data"),
+}
 NOT_LOADED = {"next", "prev", "index", "search", "author", "copyright", "canonical", "top", "up"}
 STYLE = re.compile(r"""(?:url\(\s*|@import\s+)['"]?([^'")\s;]+)""")
 
@@ -50,11 +57,15 @@ class Page(HTMLParser):
             self.links += [Link(found, True) for found in STYLE.findall(data)]
 
 
+def pages_of(site: Path) -> list[Path]:
+    """The pages of a site; the theme's own files hold templates of some."""
+    return [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
+
+
 def problems(site: Path) -> list[str]:
     """What is wrong with the pages and style sheets of a site, a line each."""
     site = site.resolve()
-    paths = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
-    pages = {path: Page(path.read_text(encoding="utf-8")) for path in paths}
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in pages_of(site)}
     found = []
     for path, page in pages.items():
         name = path.relative_to(site)
@@ -62,7 +73,9 @@ def problems(site: Path) -> list[str]:
         found += [f"{name}: {wrong}" for link in page.links if (wrong := _wrong(path, link, pages))]
     for sheet in sorted(site.rglob("*.css")):
         loaded = [Link(target, True) for target in STYLE.findall(sheet.read_text(encoding="utf-8"))]
-        found += [f"{sheet.relative_to(site)}: {wrong}" for link in loaded if (wrong := _wrong(sheet, link, pages))]
+        found += [
+            f"{sheet.relative_to(site)}: {wrong}" for link in loaded if (wrong := _wrong(sheet, link, pages))
+        ]
     return found
 
 

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 import cells
+
 import ebr
 from ebr.live import cli
 
@@ -54,8 +55,8 @@ def own_experiment() -> str:
     """The README's section on experiments of one's own, as a page."""
     (section,) = (section for section in _sections() if section.startswith(f"## {OWN}\n"))
     more = (
-        "\nNotebooks [11](notebooks/11-clinical-trial.ipynb) and [12](notebooks/12-tuning.ipynb) do all this for "
-        "a clinical trial and for the tuning of a learner; every option is on the page of the "
+        "\nNotebooks [11](notebooks/11-clinical-trial.ipynb) and [12](notebooks/12-tuning.ipynb) do all this "
+        "for a clinical trial and for the tuning of a learner; every option is on the page of the "
         "[command line](command-line.md), every name in the [reference](api/index.rst).\n"
     )
     return links(section.removeprefix("#") + more)
@@ -95,7 +96,10 @@ def reference() -> dict[str, str]:
     names = []
     for name in ebr.__all__:
         what = getattr(ebr, name)
-        names += [f":py:obj:`~{what.__module__}.{name}`", f"    {(what.__doc__ or '').strip().splitlines()[0]}"]
+        names += [
+            f":py:obj:`~{what.__module__}.{name}`",
+            f"    {(what.__doc__ or '').strip().splitlines()[0]}",
+        ]
     intro = "What can be imported from ``ebr`` itself:"
     more = "Everything else is in one of four rooms, each of which uses only those before it."
     tree = [".. toctree::", "   :maxdepth: 1", "", *(f"   {room}" for room in ROOMS)]

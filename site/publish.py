@@ -5,7 +5,7 @@ publish.py [FOLDER]    write the site there, by default to build/site
 
 import shutil
 import sys
-from importlib.util import find_spec
+from importlib.resources import files
 from pathlib import Path
 
 import claims_page
@@ -34,7 +34,12 @@ def lay_out(folder: Path) -> None:
     for name, text in written.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    copied = [*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("figures/*.png"), ROOT / "CITATION.cff", ROOT / "LICENSE"]
+    copied = [
+        *ROOT.glob("notebooks/*.ipynb"),
+        *ROOT.glob("figures/*.png"),
+        ROOT / "CITATION.cff",
+        ROOT / "LICENSE",
+    ]
     for path in copied:
         target = folder / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -43,9 +48,7 @@ def lay_out(folder: Path) -> None:
 
 def add_mathjax(static: Path) -> None:
     """Copy the parts of MathJax that the pages load."""
-    package = find_spec("sphinx-mathjax-offline")
-    assert package and package.origin, "the lock has it"
-    source = Path(package.origin).parent / "static" / "mathjax"
+    source = Path(str(files("sphinx-mathjax-offline"))) / "static" / "mathjax"
     static.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source / "tex-chtml.js", static / "tex-chtml.js")
     for part in ("output/chtml/fonts", "input/tex/extensions"):
@@ -74,7 +77,9 @@ def main() -> None:
     """Build it where the command line says."""
     output = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build" / "site").resolve()
     wrong = build(output)
-    sys.exit("\n".join(wrong) if wrong else None)
+    if wrong:
+        sys.exit("\n".join(wrong))
+    print(f"{output / 'index.html'} and {len(links.pages_of(output)) - 1} more pages")
 
 
 if __name__ == "__main__":

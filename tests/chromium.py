@@ -14,10 +14,22 @@ PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 WHY_NOT = "no Chromium on the PATH (chromium, chromium-browser or google-chrome)"
 PATIENCE = 120  # seconds, after which a page or the browser is taken for dead
 
-# No name resolves, so that whatever a page wants of another host fails; nothing is asked of the network at start.
-FLAGS = """--headless --no-sandbox --disable-gpu --disable-dev-shm-usage --disable-extensions --hide-scrollbars
---disable-background-networking --disable-component-update --disable-sync --disable-quic --no-first-run
---remote-debugging-port=0 --remote-allow-origins=* --allow-file-access-from-files""".split()
+# No name resolves, so that whatever a page wants of another host fails.
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-extensions",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--remote-debugging-port=0",
+    "--remote-allow-origins=*",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
 
 
 class Chromium:
@@ -26,8 +38,7 @@ class Chromium:
     def __init__(self):
         self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        offline = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-        command = [PROGRAM, *FLAGS, offline, f"--user-data-dir={self.profile.name}", "about:blank"]
+        command = [PROGRAM, *FLAGS, f"--user-data-dir={self.profile.name}", "about:blank"]
         self.process = subprocess.Popen(command, **quiet)
         self.count, self.heard = 0, []
         self.socket = websocket.create_connection(self._page(), timeout=PATIENCE)
@@ -87,8 +98,12 @@ class Chromium:
 
     def settle(self):
         self.wait_for("Page.loadEventFired")
-        self.evaluate("document.head.insertAdjacentHTML('beforeend', '<style>* {transition: none !important}</style>')")
-        self.evaluate("Promise.all([window.MathJax && MathJax.startup.promise, document.fonts.ready]).then(() => 0)")
+        self.evaluate(
+            "document.head.insertAdjacentHTML('beforeend', '<style>* {transition: none !important}</style>')"
+        )
+        self.evaluate(
+            "Promise.all([window.MathJax && MathJax.startup.promise, document.fonts.ready]).then(() => 0)"
+        )
 
     def complaints(self):
         """Errors on the console and requests that failed, since the page was opened."""

@@ -7,24 +7,32 @@ import pkgutil
 import re
 from pathlib import Path
 
-import ebr
+import links
 import publish
 import pytest
 import yaml
 from chromium import PROGRAM, WHY_NOT, Chromium
 
+import ebr
+
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted(ROOT.glob("notebooks/*.ipynb"))
 CLAIMS = yaml.safe_load((ROOT / "claims.yaml").read_text(encoding="utf-8"))
 DESK, PHONE = (1280, 900), (390, 844)
-LOOK = Path(__file__).with_name("look.js").read_text(encoding="utf-8")  # what is wrong with the page that is open
+LOOK = (
+    Path(__file__).with_name("look.js").read_text(encoding="utf-8")
+)  # what is wrong with the page that is open
 DOT = bytes.fromhex(  # a picture of one white pixel
     "89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b550000000a49444154789c63f80f00010101"
     "001bb6ee560000000049454e44ae426082"
 )
 
 in_a_browser = pytest.mark.skipif(PROGRAM is None, reason=WHY_NOT)
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of Sphinx, to its extensions
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -100,12 +108,17 @@ def test_every_claim_links_to_a_cell_that_checks_it(site):
 
 
 def test_a_picture_without_words_stops_the_build_and_says_where_to_add_them(tmp_path, capsys):
-    picture = {"output_type": "display_data", "metadata": {}, "data": {"image/png": base64.b64encode(DOT).decode()}}
+    picture = {
+        "output_type": "display_data",
+        "metadata": {},
+        "data": {"image/png": base64.b64encode(DOT).decode()},
+    }
     code = {"cell_type": "code", "id": "b", "metadata": {}, "execution_count": 1, "outputs": [picture]}
     title = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# Title"}
+    kept = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
     for name in ("fig2", "fig-unheard-of"):
         cells = [title, code | {"source": f'save(figure, "{name}", table)'}]
-        notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+        notebook = {"cells": cells, "metadata": kept, "nbformat": 4, "nbformat_minor": 5}
         (tmp_path / "index.ipynb").write_text(json.dumps(notebook))
         wrong = publish.run_sphinx(tmp_path, tmp_path / "out", tmp_path / "read")
         told = capsys.readouterr().err
@@ -128,7 +141,7 @@ def wrong_with(browser, address):
 
 @in_a_browser
 def test_every_page_is_whole_and_readable(site, browser):
-    paths = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
+    paths = links.pages_of(site)
     assert len(paths) >= len(NOTEBOOKS) + 10
     wrong, formulas, fonts = {}, 0, set()
     for path in paths:
@@ -148,15 +161,21 @@ def test_the_ledger_is_filtered_and_a_claim_leads_to_its_cell(site, browser, sha
     browser.open((site / "ledger.html").as_uri())
     shown = "[...document.querySelectorAll('#ledger td[id]')].filter((c) => c.offsetParent).map((c) => c.id)"
     assert sorted(browser.evaluate(shown)) == sorted(claim["id"] for claim in CLAIMS)
-    choose = """((name, value) => { const box = document.querySelector(`select[name=${name}]`); box.value = value;
-        box.dispatchEvent(new Event("change", {bubbles: true})); return box.value; })(%s, %s)"""
+    choose = """((name, value) => {
+        const box = document.querySelector(`select[name=${name}]`);
+        box.value = value;
+        box.dispatchEvent(new Event("change", {bubbles: true}));
+        return box.value;
+    })(%s, %s)"""
     fitting = CLAIMS
     for name, value in (("verdict", "fails as stated"), ("basis", "simulation")):
         assert browser.evaluate(choose % (json.dumps(name), json.dumps(value))) == value
         fitting = [claim for claim in fitting if claim[name] == value]
         assert 0 < len(fitting) < len(CLAIMS)
         assert sorted(browser.evaluate(shown)) == sorted(claim["id"] for claim in fitting)
-    assert browser.evaluate("document.getElementById('ledger-count').textContent").startswith(f"{len(fitting)} of")
+    assert browser.evaluate("document.getElementById('ledger-count').textContent").startswith(
+        f"{len(fitting)} of"
+    )
     assert browser.evaluate(choose % ('"section"', '"section 5"')) == "section 5"
     assert 0 < len(browser.evaluate(shown)) < len(fitting)
     browser.heard.clear()
@@ -179,7 +198,10 @@ PLANTED = {
     "grey on white": ('<p style="color: #999; background: #fff">hard to read</p>', "contrast 2.85"),
     "raw LaTeX": (r"<p>the sum \sum_i x_i</p>", "LaTeX: the sum"),
     "a formula that was not set": ('<span class="math">x</span>', "no formula"),
-    "a wide table": ('<article><table><tr><td style="min-width: 2000px">wide</td></tr></table></article>', "sticks out"),
+    "a wide table": (
+        '<article><table><tr><td style="min-width: 2000px">wide</td></tr></table></article>',
+        "sticks out",
+    ),
 }
 
 
