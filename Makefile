@@ -123,6 +123,10 @@ times: $(READY) ## Measure `make figures` and `make test` here, from an empty bu
 lab: $(READY) ## Open JupyterLab on this environment's kernel
 	$(INTERPRETER) -m jupyterlab --notebook-dir notebooks
 
+.PHONY: site
+site: $(READY) ## Write the site to build/site: the notebooks, the ledger, the reference
+	@$(INTERPRETER) site/publish.py
+
 env: $(READY) ## Install everything from the lock
 
 # FORCE, when the environment was copied or moved with the checkout, or the Python that it was made from is gone.

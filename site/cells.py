@@ -1,0 +1,62 @@
+"""A Sphinx extension: every cell of a notebook can be linked to, and every picture has words.
+
+A code cell gets the anchor cell-N, where N counts code cells as the ledger does; a picture gets as its anchor
+and label the name under which the notebook saves it ("fig2"), and its alternative text from pictures.yaml.
+"""
+
+import ast
+from pathlib import Path
+
+import yaml
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+WORDS = Path(__file__).with_name("pictures.yaml")
+
+
+def words() -> dict[str, str]:
+    """The alternative text of each picture."""
+    return {name: " ".join(text.split()) for name, text in yaml.safe_load(WORDS.read_text("utf-8")).items()}
+
+
+def saved(source: str) -> list[str]:
+    """The names under which a cell saves its figures: the second argument of each `save(…)`."""
+    code = "\n".join(line for line in source.splitlines() if not line.startswith(("%", "!")))
+    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
+    return [
+        call.args[1].value
+        for call in sorted(calls, key=lambda call: call.lineno)
+        if isinstance(call.func, ast.Name)
+        and call.func.id == "save"
+        and isinstance(call.args[1], ast.Constant)
+    ]
+
+
+def name_cells(app: Sphinx, doctree: nodes.document) -> None:
+    """Give the cells of a page their anchors, and its pictures their words."""
+    texts = words()
+    cells = [node for node in doctree.findall(nodes.container) if node.get("nb_element") == "cell_code"]
+    for number, cell in enumerate(cells, 1):
+        cell["ids"].append(f"cell-{number}")
+        pictures = list(cell.findall(nodes.image))
+        names = saved(next(cell.findall(nodes.literal_block)).astext()) if pictures else []
+        if len(names) != len(pictures):
+            message = (
+                f"cell {number} must save each picture that it shows, shows {len(pictures)}, saves {names}"
+            )
+            logging.getLogger(__name__).warning(message, location=doctree)
+        for picture, name in zip(pictures, names, strict=False):
+            if name not in texts:
+                message = f"{name} has no alternative text: say in site/pictures.yaml what it shows"
+                logging.getLogger(__name__).warning(message, location=doctree)
+            picture["alt"] = texts.get(name, "")
+            picture["ids"].append(name)
+            label = app.env.domains.standard_domain.note_hyperlink_target
+            label(name, app.env.docname, name, name)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Tell Sphinx."""
+    app.connect("doctree-read", name_cells)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

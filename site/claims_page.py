@@ -1,0 +1,115 @@
+"""The ledger as a page: every claim with its verdict, in a table that can be filtered."""
+
+from collections.abc import Iterable
+from html import escape
+
+from compendium import ledger
+from compendium.findings import number
+
+# In which section of the paper the places are that do not name theirs.
+SECTIONS = {
+    "Figure 1": "section 1",
+    "Definition 1": "section 2",
+    "Theorems 1": "section 3",
+    "Theorem 1": "section 3",
+    "Theorem 2": "section 3",
+    "Remark after Theorem 2": "section 3",
+    "sections 3": "section 3",
+    "Theorem 3": "section 4",
+    "Theorem 4": "section 4",
+    "Theorem 5": "section 4",
+    "Corollary": "section 4",
+    "Remark after Theorem 4": "section 4",
+    'Lemma "confidence"': "appendix A",
+    'Lemma "concentration"': "appendix A",
+    'Lemma "survival"': "appendix A",
+    'Lemma "alg survival"': "appendix A",
+    "Remark in appendix A.2": "appendix A",
+    'Lemma "runtime"': "appendix A",
+    "Lemma HPCM": "appendix B",
+    "Remark after Lemma HPCM": "appendix B",
+    "scheduling lemma": "appendix B",
+    "Lemma of Tsybakov": "appendix B",
+    "change of measure": "appendix B",
+}
+
+PAGE = """\
+# Ledger
+
+Every claim of the paper, and what became of it. *Proof*, *exact* and *simulation* say what a verdict rests
+on; the link leads to the cell that checks it. [Notebook 00](notebooks/00-ledger.ipynb) has the errata.
+
+```{{raw}} html
+<form class="ledger-filters" id="ledger-filters">
+{filters}
+<output id="ledger-count" aria-live="polite"></output>
+</form>
+<table class="ledger" id="ledger">
+<thead><tr><th>Claim</th><th>What is said</th><th>Verdict</th><th>What is so</th><th>Checked</th></tr></thead>
+<tbody>
+{rows}
+</tbody>
+</table>
+<script src="_static/ledger.js"></script>
+```
+"""
+
+
+def section(claim: ledger.Claim) -> str:
+    """The section of the paper that a claim is in, "ours" if in none."""
+    place = ledger.PAPER[ledger.paper_order(claim)]
+    return SECTIONS.get(place, place)
+
+
+def page() -> str:
+    """The ledger's page, in Markdown around a table in HTML."""
+    entries = sorted(
+        ledger.join(ledger.claims(), ledger.found()), key=lambda entry: ledger.paper_order(entry.claim)
+    )
+    claims = [entry.claim for entry in entries]
+    filters = [
+        _filter("verdict", (claim.verdict for claim in claims)),
+        _filter("section", map(section, claims)),
+        _filter("basis", (claim.basis for claim in claims)),
+    ]
+    return PAGE.format(filters="\n".join(filters), rows="\n".join(map(_row, entries)))
+
+
+def _filter(name: str, values: Iterable[str]) -> str:
+    options = "".join(f"<option>{escape(value)}</option>" for value in dict.fromkeys(filter(None, values)))
+    return f'<label>{name} <select name="{name}"><option value="">all</option>{options}</select></label>'
+
+
+def _row(entry: ledger.Entry) -> str:
+    claim = entry.claim
+    said = escape(claim.statement)
+    if claim.hypotheses:
+        said += f'<p class="ledger-aside">Taken to assume: {escape(claim.hypotheses)}</p>'
+    checked = ""
+    if entry.finding:
+        count, _ = ledger.cell(claim)
+        target = f"notebooks/{claim.notebook}.html#cell-{count}"
+        checked = (
+            f'<a href="{target}">notebook {claim.notebook[:2]}, cell {count}</a>{_evidence(entry.finding)}'
+        )
+    data = {"verdict": claim.verdict, "section": section(claim), "basis": claim.basis}
+    attributes = " ".join(f'data-{name}="{escape(value)}"' for name, value in data.items())
+    cells = (
+        f'<td id="{claim.id}"><strong>{claim.id}</strong><br>{escape(claim.place)}</td>',
+        f"<td>{said}</td>",
+        f'<td><span class="verdict">{escape(claim.verdict)}</span><br>{escape(claim.basis)}</td>',
+        f"<td>{escape(claim.correction)}</td>",
+        f"<td>{checked}</td>",
+    )
+    return f"<tr {attributes}>{''.join(cells)}</tr>"
+
+
+def _evidence(finding: dict) -> str:
+    """What the check found, folded away."""
+    items = []
+    for row in finding["evidence"]:
+        what = ", ".join(filter(None, [row["what"], row.get("where", "")]))
+        ends = f" [{number(row['low'])}, {number(row['high'])}]" if "low" in row else ""
+        allowed = f"; allowed: {row['allowed']}" if "allowed" in row else ""
+        items.append(f"<li>{escape(what)}: {escape(number(row['value']) + ends + allowed)}</li>")
+    return f"<details><summary>evidence</summary><ul>{''.join(items)}</ul></details>"

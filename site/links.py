@@ -1,0 +1,94 @@
+"""What is wrong with pages, seen without a browser: dead links, pictures without words, outside resources."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+# What a page loads, as opposed to what its reader may follow.
+LOADED = {
+    ("script", "src"),
+    ("img", "src"),
+    ("iframe", "src"),
+    ("source", "src"),
+    ("link", "href"),
+    ("object", "data"),
+}
+NOT_LOADED = {"next", "prev", "index", "search", "author", "copyright", "canonical", "top", "up"}
+STYLE = re.compile(r"""(?:url\(\s*|@import\s+)['"]?([^'")\s;]+)""")
+
+
+class Link(NamedTuple):
+    """Where a page points, and whether it loads what is there."""
+
+    target: str
+    loaded: bool
+
+
+class Page(HTMLParser):
+    """The anchors, links and wordless pictures of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.anchors: set[str] = {"", "top"}
+        self.links: list[Link] = []
+        self.wordless: list[str] = []
+        self.in_style = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what an element is called and where it points."""
+        given = {name: value or "" for name, value in attrs}
+        self.in_style = tag == "style"
+        self.anchors |= {given[name] for name in ("id", "name") if name in given}
+        for name, target in given.items():
+            relation = set(given.get("rel", "").split())
+            if name in ("href", "src", "data") and (tag, name) in LOADED | {("a", "href")}:
+                self.links.append(Link(target, tag != "a" and not relation & NOT_LOADED))
+            if name == "style":
+                self.links += [Link(found, True) for found in STYLE.findall(target)]
+        if tag == "img" and not given.get("alt", "").strip():
+            self.wordless.append(given.get("src", ""))
+
+    def handle_data(self, data: str) -> None:
+        """Note what a style sheet inside the page loads."""
+        if self.in_style:
+            self.links += [Link(found, True) for found in STYLE.findall(data)]
+
+
+def pages_of(site: Path) -> list[Path]:
+    """The pages of a site; the theme's own files hold templates of some."""
+    return [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
+
+
+def problems(site: Path) -> list[str]:
+    """What is wrong with the pages and style sheets of a site, a line each."""
+    site = site.resolve()
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in pages_of(site)}
+    found = []
+    for path, page in pages.items():
+        name = path.relative_to(site)
+        found += [f"{name}: {picture} has no alternative text" for picture in page.wordless]
+        found += [f"{name}: {wrong}" for link in page.links if (wrong := _wrong(path, link, pages))]
+    for sheet in sorted(site.rglob("*.css")):
+        loaded = [Link(target, True) for target in STYLE.findall(sheet.read_text(encoding="utf-8"))]
+        found += [
+            f"{sheet.relative_to(site)}: {wrong}" for link in loaded if (wrong := _wrong(sheet, link, pages))
+        ]
+    return found
+
+
+def _wrong(path: Path, link: Link, pages: dict[Path, Page]) -> str:
+    """What is wrong with a link, or nothing."""
+    address = urlsplit(link.target)
+    if address.scheme == "data" or (address.scheme and not link.loaded):
+        return ""
+    if address.scheme or address.netloc:
+        return f"{link.target} is loaded from another host" if link.loaded else ""
+    target = (path.parent / unquote(address.path)).resolve() if address.path else path
+    if not target.is_file():
+        return f"{link.target} leads nowhere"
+    if target in pages and unquote(address.fragment) not in pages[target].anchors:
+        return f"{link.target} has no such anchor"
+    return ""

@@ -1,0 +1,138 @@
+"""The texts of the site that are not written for it: cut from the README, asked of the package."""
+
+import contextlib
+import importlib
+import io
+import json
+import os
+import pkgutil
+import re
+from pathlib import Path
+
+import cells
+
+import ebr
+from ebr.live import cli
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("theory", "algorithms", "simulation", "live")
+OWN = "Use it on your own experiment"  # the README's section that has a page of its own
+
+MORE_FIGURES = """\
+![{fig2}](figures/fig2.png)
+
+*Figure 2 of the paper, from simulations of our own: pulls against the number of rounds and against ε, on both
+setups ([notebook 07](notebooks/07-simulations.ipynb)).*
+
+![{fig3}](figures/fig3.png)
+
+*Figure 3, ours: the same with sharp and pausing EBR ([notebook 09](notebooks/09-sharp-racing.ipynb)).*
+"""
+
+CONTENTS = """
+```{toctree}
+:hidden:
+
+Your own experiment <own-experiment>
+Notebooks <notebooks/index>
+Ledger <ledger>
+Reference <api/index>
+Command line <command-line>
+Contributing <contributing>
+Changelog <changelog>
+```
+"""
+
+
+def home() -> str:
+    """The README without the section that has its own page, with Figures 2 and 3 and the site's contents."""
+    (start, *rest) = _sections()
+    kept = "".join(section for section in rest if not section.startswith(f"## {OWN}\n"))
+    return links(start + MORE_FIGURES.format(**cells.words()) + "\n" + kept) + CONTENTS
+
+
+def own_experiment() -> str:
+    """The README's section on experiments of one's own, as a page."""
+    (section,) = (section for section in _sections() if section.startswith(f"## {OWN}\n"))
+    more = (
+        "\nNotebooks [11](notebooks/11-clinical-trial.ipynb) and [12](notebooks/12-tuning.ipynb) do all this "
+        "for a clinical trial and for the tuning of a learner; every option is on the page of the "
+        "[command line](command-line.md), every name in the [reference](api/index.rst).\n"
+    )
+    return links(section.removeprefix("#") + more)
+
+
+def _sections() -> list[str]:
+    """The README cut before every heading of the second level."""
+    return re.split(r"^(?=## )", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+
+
+def links(text: str) -> str:
+    """Point a text's links to the site's pages in place of the repository's files."""
+    text = re.sub(r"(?<!!)\[([^]]+)\]\(ebr/(\w+)/(\w+)\.py\)", r"{py:mod}`\1 <ebr.\2.\3>`", text)
+    text = re.sub(r"\]\(ebr/(\w+)\)", r"](api/\1.rst)", text)
+    text = re.sub(r"(?<!!)(\[[^]]+\])\(figures/([\w-]+)\.png\)", r"\1(#\2)", text)
+    text = re.sub(r"\]\((CHANGELOG|CONTRIBUTING|README)\.md\)", lambda page: page[0].lower(), text)
+    return text.replace("](claims.yaml)", "](ledger.md)").replace("](readme.md)", "](index.md)")
+
+
+def notebooks() -> str:
+    """The list of notebooks: each with its question."""
+    paths = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    lines = ["# Notebooks", "", "One question each, shown as they were executed.", ""]
+    for path in paths:
+        first = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
+        title = first.splitlines()[0].removeprefix("# ")
+        question = re.search(r"\*\*Question\.\*\* (.*)", first)
+        if question is None:
+            raise ValueError(f"{path.name} must say its question in its first cell, after **Question.**")
+        lines.append(f"* [{title}]({path.name}). {question[1]}")
+    tree = ["", "```{toctree}", ":hidden:", "", *(path.stem for path in paths), "```"]
+    return "\n".join([*lines, *tree, ""])
+
+
+def reference() -> dict[str, str]:
+    """Pages of the reference by name: the public names, and each room's modules from their docstrings."""
+    names = []
+    for name in ebr.__all__:
+        what = getattr(ebr, name)
+        names += [
+            f":py:obj:`~{what.__module__}.{name}`",
+            f"    {(what.__doc__ or '').strip().splitlines()[0]}",
+        ]
+    intro = "What can be imported from ``ebr`` itself:"
+    more = "Everything else is in one of four rooms, each of which uses only those before it."
+    tree = [".. toctree::", "   :maxdepth: 1", "", *(f"   {room}" for room in ROOMS)]
+    index = [*_title("Reference", "="), intro, "", *names, "", more, "", *tree]
+    return {"index": "\n".join(index), **{room: _room(room) for room in ROOMS}}
+
+
+def _room(room: str) -> str:
+    package = importlib.import_module(f"ebr.{room}")
+    lines = [*_title(f"ebr.{room}", "="), package.__doc__ or "", ""]
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.name != "cli":  # whose page is the command line
+            name = f"ebr.{room}.{module.name}"
+            lines += [*_title(module.name, "-"), f".. automodule:: {name}", "   :members:", ""]
+    return "\n".join(lines)
+
+
+def _title(title: str, line: str) -> list[str]:
+    return [title, line * len(title), ""]
+
+
+def command_line() -> str:
+    """Every command with its options, as the parsers themselves print them."""
+    top = _help()
+    names = re.findall(r"^    (\w+) ", top, flags=re.MULTILINE)
+    lines = ["# The command line", "", "```text", top, "```", ""]
+    for name in names:
+        lines += [f"## {name}", "", "```text", _help(name), "```", ""]
+    return "\n".join(lines)
+
+
+def _help(*command: str) -> str:
+    os.environ["COLUMNS"] = "88"
+    with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.suppress(SystemExit):
+        cli.main([*command, "--help"])
+    return printed.getvalue().strip()

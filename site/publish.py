@@ -1,0 +1,86 @@
+"""Build the site: lay out its pages, let Sphinx make HTML of them, check the links of what it made.
+
+publish.py [FOLDER]    write the site there, by default to build/site
+"""
+
+import shutil
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import claims_page
+import links
+import pages
+from sphinx.cmd.build import build_main
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+
+
+def lay_out(folder: Path) -> None:
+    """Write the pages that Sphinx reads."""
+    written = {
+        "index.md": pages.home(),
+        "own-experiment.md": pages.own_experiment(),
+        "notebooks/index.md": pages.notebooks(),
+        "ledger.md": claims_page.page(),
+        "command-line.md": pages.command_line(),
+        **{f"api/{name}.rst": text for name, text in pages.reference().items()},
+        **{
+            f"{name.lower()}.md": pages.links((ROOT / f"{name}.md").read_text(encoding="utf-8"))
+            for name in ("CHANGELOG", "CONTRIBUTING")
+        },
+    }
+    for name, text in written.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    copied = [
+        *ROOT.glob("notebooks/*.ipynb"),
+        *ROOT.glob("figures/*.png"),
+        ROOT / "CITATION.cff",
+        ROOT / "LICENSE",
+    ]
+    for path in copied:
+        target = folder / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+
+
+def add_mathjax(static: Path) -> None:
+    """Copy the parts of MathJax that the pages load."""
+    source = Path(str(files("sphinx-mathjax-offline"))) / "static" / "mathjax"
+    static.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source / "tex-chtml.js", static / "tex-chtml.js")
+    for part in ("output/chtml/fonts", "input/tex/extensions"):
+        shutil.copytree(source / part, static / part)
+
+
+def build(output: Path) -> list[str]:
+    """Build the site; return what is wrong with it, a line each."""
+    work = output.with_name(f"{output.name}-work")
+    for folder in (output, work):
+        shutil.rmtree(folder, ignore_errors=True)
+    lay_out(work / "pages")
+    add_mathjax(output / "_static" / "mathjax")
+    if run_sphinx(work / "pages", output, work / "read"):
+        return ["Sphinx warned, see above"]
+    return links.problems(output)
+
+
+def run_sphinx(pages: Path, output: Path, read: Path) -> int:
+    """Make HTML of pages; return 0, or another number if anything is to be warned of."""
+    arguments = ["-q", "-W", "--keep-going", "-c", HERE, "-d", read, pages, output]
+    return build_main([str(argument) for argument in arguments])
+
+
+def main() -> None:
+    """Build it where the command line says."""
+    output = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build" / "site").resolve()
+    wrong = build(output)
+    if wrong:
+        sys.exit("\n".join(wrong))
+    print(f"{output / 'index.html'} and {len(links.pages_of(output)) - 1} more pages")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""A headless Chromium, driven through its DevTools protocol: what a test needs of it, and no more."""
+
+import json
+import shutil
+import subprocess
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+import websocket
+
+PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+WHY_NOT = "no Chromium on the PATH (chromium, chromium-browser or google-chrome)"
+PATIENCE = 120  # seconds, after which a page or the browser is taken for dead
+
+# No name resolves, so that whatever a page wants of another host fails.
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-extensions",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--remote-debugging-port=0",
+    "--remote-allow-origins=*",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
+
+
+class Chromium:
+    """A browser with one page; `heard` are the events since the page was opened."""
+
+    def __init__(self):
+        self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        command = [PROGRAM, *FLAGS, f"--user-data-dir={self.profile.name}", "about:blank"]
+        self.process = subprocess.Popen(command, **quiet)
+        self.count, self.heard = 0, []
+        self.socket = websocket.create_connection(self._page(), timeout=PATIENCE)
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+
+    def _page(self):
+        """The address of the page's socket, once the browser is up."""
+        port = Path(self.profile.name) / "DevToolsActivePort"
+        deadline = time.monotonic() + PATIENCE
+        while not (port.exists() and port.read_text().count("\n")):
+            assert self.process.poll() is None, "Chromium has ended at its start"
+            assert time.monotonic() < deadline, "Chromium does not start"
+            time.sleep(0.05)
+        number = port.read_text().split()[0]
+        with urllib.request.urlopen(f"http://127.0.0.1:{number}/json/list", timeout=PATIENCE) as answer:
+            return next(page["webSocketDebuggerUrl"] for page in json.load(answer) if page["type"] == "page")
+
+    def close(self):
+        self.socket.close()
+        self.process.terminate()
+        self.process.wait(PATIENCE)
+        self.profile.cleanup()
+
+    def call(self, method, **parameters):
+        self.count += 1
+        self.socket.send(json.dumps({"id": self.count, "method": method, "params": parameters}))
+        while True:
+            message = json.loads(self.socket.recv())
+            if message.get("id") == self.count:
+                assert "error" not in message, f"{method}: {message['error']}"
+                return message["result"]
+            self.heard.append(message)
+
+    def wait_for(self, event):
+        while not any(message["method"] == event for message in self.heard):
+            self.heard.append(json.loads(self.socket.recv()))
+
+    def evaluate(self, expression):
+        """The value of a JavaScript expression, waited for if it is a promise."""
+        answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def look(self, width, height, scheme="light"):
+        """Take the shape of a screen and a colour scheme."""
+        shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.call("Emulation.setDeviceMetricsOverride", **shape)
+        wish = {"name": "prefers-color-scheme", "value": scheme}
+        self.call("Emulation.setEmulatedMedia", features=[wish])
+
+    def open(self, address):
+        """Open a page and wait until it has loaded, and its fonts and formulas are there."""
+        self.heard.clear()
+        self.call("Page.navigate", url=address)
+        self.settle()
+
+    def settle(self):
+        self.wait_for("Page.loadEventFired")
+        self.evaluate(
+            "document.head.insertAdjacentHTML('beforeend', '<style>* {transition: none !important}</style>')"
+        )
+        self.evaluate(
+            "Promise.all([window.MathJax && MathJax.startup.promise, document.fonts.ready]).then(() => 0)"
+        )
+
+    def complaints(self):
+        """Errors on the console and requests that failed, since the page was opened."""
+        wrong = []
+        for message in self.heard:
+            method, said = message["method"], message["params"]
+            if method == "Runtime.exceptionThrown":
+                wrong.append(said["exceptionDetails"].get("exception", {}).get("description", "an exception"))
+            elif method == "Runtime.consoleAPICalled" and said["type"] in ("error", "assert", "warning"):
+                wrong.append(" ".join(str(value.get("value", "")) for value in said["args"]))
+            elif method == "Log.entryAdded" and said["entry"]["level"] in ("error", "warning"):
+                wrong.append(f"{said['entry']['text']} {said['entry'].get('url', '')}")
+            elif method == "Network.loadingFailed" and not said.get("canceled"):
+                wrong.append(f"a request failed: {said['errorText']}")
+        return wrong

@@ -1,0 +1,217 @@
+"""The site, built from what is committed and read in a real browser at the width of a desk and of a phone."""
+
+import base64
+import importlib
+import json
+import pkgutil
+import re
+from pathlib import Path
+
+import links
+import publish
+import pytest
+import yaml
+from chromium import PROGRAM, WHY_NOT, Chromium
+
+import ebr
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted(ROOT.glob("notebooks/*.ipynb"))
+CLAIMS = yaml.safe_load((ROOT / "claims.yaml").read_text(encoding="utf-8"))
+DESK, PHONE = (1280, 900), (390, 844)
+LOOK = (
+    Path(__file__).with_name("look.js").read_text(encoding="utf-8")
+)  # what is wrong with the page that is open
+DOT = bytes.fromhex(  # a picture of one white pixel
+    "89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b550000000a49444154789c63f80f00010101"
+    "001bb6ee560000000049454e44ae426082"
+)
+
+in_a_browser = pytest.mark.skipif(PROGRAM is None, reason=WHY_NOT)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of Sphinx, to its extensions
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("published") / "site"
+    assert publish.build(folder) == []
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium = Chromium()
+    yield chromium
+    chromium.close()
+
+
+def text_of(site, page):
+    return (site / page).read_text(encoding="utf-8")
+
+
+def test_every_notebook_is_a_page_with_all_its_pictures(site):
+    for path in NOTEBOOKS:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        outputs = [output for cell in cells for output in cell.get("outputs", [])]
+        pictures = sum("image/png" in output.get("data", {}) for output in outputs)
+        page = text_of(site, f"notebooks/{path.stem}.html")
+        assert page.count("<img ") == pictures, path.name
+        code = sum(cell["cell_type"] == "code" for cell in cells)
+        assert len(re.findall(r'id="cell-\d+"', page)) == code, path.name
+
+
+def test_home_has_the_first_three_figures_and_the_map(site):
+    page = text_of(site, "index.html")
+    assert re.findall(r'src="_images/(fig\d)\.png"', page) == ["fig1", "fig2", "fig3"]
+    for path in NOTEBOOKS:
+        assert f'href="notebooks/{path.stem}.html"' in page
+
+
+def test_every_public_name_is_in_the_reference(site):
+    for room in ("theory", "algorithms", "simulation", "live"):
+        page = text_of(site, f"api/{room}.html")
+        for found in pkgutil.iter_modules(importlib.import_module(f"ebr.{room}").__path__):
+            module = importlib.import_module(f"ebr.{room}.{found.name}")
+            for name in getattr(module, "__all__", []):
+                home = getattr(getattr(module, name), "__module__", module.__name__)
+                if home == module.__name__ and callable(getattr(module, name)):
+                    assert f'id="{module.__name__}.{name}"' in page, f"{module.__name__}.{name}"
+    index = text_of(site, "api/index.html")
+    for name in ebr.__all__:
+        assert f'#{getattr(ebr, name).__module__}.{name}"' in index
+
+
+def test_every_command_is_on_its_page_as_the_terminal_has_it(site):
+    page = re.sub(r"<[^>]+>", "", text_of(site, "command-line.html"))
+    for option in ("--epsilon EPSILON", "--file CSV", "--budget B", "ARM=SUM/COUNT"):
+        assert option in page
+    for command in ("plan", "start", "ask", "tell", "status"):
+        assert f"usage: python -m ebr {command} " in page
+
+
+def test_every_claim_links_to_a_cell_that_checks_it(site):
+    ledger = text_of(site, "ledger.html")
+    for claim in CLAIMS:
+        row = ledger.split(f'<td id="{claim["id"]}">')[1].split("</tr>")[0]
+        assert claim["verdict"] in row
+        if "check" not in claim:
+            continue
+        page, cell = re.search(r'href="(notebooks/[\w-]+\.html)#(cell-\d+)"', row).groups()
+        assert page == f"notebooks/{claim['notebook']}.html"
+        source = text_of(site, page).split(f'id="{cell}"')[1].split('id="cell-')[0]
+        code = re.sub(r"<[^>]+>", "", source)
+        assert f"{claim['check']}(" in code or "record(" in code, claim["id"]
+
+
+def test_a_picture_without_words_stops_the_build_and_says_where_to_add_them(tmp_path, capsys):
+    picture = {
+        "output_type": "display_data",
+        "metadata": {},
+        "data": {"image/png": base64.b64encode(DOT).decode()},
+    }
+    code = {"cell_type": "code", "id": "b", "metadata": {}, "execution_count": 1, "outputs": [picture]}
+    title = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# Title"}
+    kept = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
+    for name in ("fig2", "fig-unheard-of"):
+        cells = [title, code | {"source": f'save(figure, "{name}", table)'}]
+        notebook = {"cells": cells, "metadata": kept, "nbformat": 4, "nbformat_minor": 5}
+        (tmp_path / "index.ipynb").write_text(json.dumps(notebook))
+        wrong = publish.run_sphinx(tmp_path, tmp_path / "out", tmp_path / "read")
+        told = capsys.readouterr().err
+        assert bool(wrong) == (name == "fig-unheard-of"), told
+    assert "fig-unheard-of has no alternative text: say in site/pictures.yaml what it shows" in told
+
+
+LOADED_FONTS = "[...document.fonts].filter((font) => font.status === 'loaded').map((font) => font.family)"
+
+
+def wrong_with(browser, address):
+    """What is wrong with a page on a desk in daylight, and then on a phone at night."""
+    browser.open("about:blank")  # else the page of before is laid out anew
+    browser.look(*DESK, "light")
+    browser.open(address)
+    found = [f"desk: {said}" for said in browser.evaluate(LOOK)]
+    browser.look(*PHONE, "dark")
+    return [*browser.complaints(), *found, *(f"phone: {said}" for said in browser.evaluate(LOOK))]
+
+
+@in_a_browser
+def test_every_page_is_whole_and_readable(site, browser):
+    paths = links.pages_of(site)
+    assert len(paths) >= len(NOTEBOOKS) + 10
+    wrong, formulas, fonts = {}, 0, set()
+    for path in paths:
+        if said := wrong_with(browser, path.as_uri()):
+            wrong[path.name] = said[:5]
+        formulas += browser.evaluate("document.querySelectorAll('mjx-container').length")
+        fonts |= set(browser.evaluate(LOADED_FONTS))
+    assert not wrong
+    assert formulas > 1000
+    assert any("MJXTEX" in family for family in fonts), "formulas are set in MathJax's own fonts"
+
+
+@in_a_browser
+@pytest.mark.parametrize("shape", [DESK, PHONE], ids=["desk", "phone"])
+def test_the_ledger_is_filtered_and_a_claim_leads_to_its_cell(site, browser, shape):
+    browser.look(*shape)
+    browser.open((site / "ledger.html").as_uri())
+    shown = "[...document.querySelectorAll('#ledger td[id]')].filter((c) => c.offsetParent).map((c) => c.id)"
+    assert sorted(browser.evaluate(shown)) == sorted(claim["id"] for claim in CLAIMS)
+    choose = """((name, value) => {
+        const box = document.querySelector(`select[name=${name}]`);
+        box.value = value;
+        box.dispatchEvent(new Event("change", {bubbles: true}));
+        return box.value;
+    })(%s, %s)"""
+    fitting = CLAIMS
+    for name, value in (("verdict", "fails as stated"), ("basis", "simulation")):
+        assert browser.evaluate(choose % (json.dumps(name), json.dumps(value))) == value
+        fitting = [claim for claim in fitting if claim[name] == value]
+        assert 0 < len(fitting) < len(CLAIMS)
+        assert sorted(browser.evaluate(shown)) == sorted(claim["id"] for claim in fitting)
+    assert browser.evaluate("document.getElementById('ledger-count').textContent").startswith(
+        f"{len(fitting)} of"
+    )
+    assert browser.evaluate(choose % ('"section"', '"section 5"')) == "section 5"
+    assert 0 < len(browser.evaluate(shown)) < len(fitting)
+    browser.heard.clear()
+    browser.evaluate("document.getElementById('C24').closest('tr').querySelector('a').click()")
+    browser.settle()
+    place = browser.evaluate("location.pathname + location.hash")
+    assert re.fullmatch(r".*/notebooks/07-simulations\.html#cell-\d+", place)
+    cell = "document.querySelector(':target').getBoundingClientRect()"
+    top = browser.evaluate(f"new Promise((r) => setTimeout(() => r({cell}.top), 300))")
+    assert 0 <= top < shape[1] / 2, "the cell is on the screen, below the header"
+
+
+PLANTED = {
+    "a console error": ('<script>console.error("planted")</script>', "planted"),
+    "an exception": ('<script>throw new Error("planted")</script>', "planted"),
+    "a script of another host": ('<script src="https://example.org/a.js"></script>', "a request failed"),
+    "a lost picture": ('<img src="lost.png" alt="lost">', "no picture"),
+    "a picture without words": ('<img src="dot.png">', "no words for a picture"),
+    "a button without a name": ("<button></button>", "no name"),
+    "grey on white": ('<p style="color: #999; background: #fff">hard to read</p>', "contrast 2.85"),
+    "raw LaTeX": (r"<p>the sum \sum_i x_i</p>", "LaTeX: the sum"),
+    "a formula that was not set": ('<span class="math">x</span>', "no formula"),
+    "a wide table": (
+        '<article><table><tr><td style="min-width: 2000px">wide</td></tr></table></article>',
+        "sticks out",
+    ),
+}
+
+
+@in_a_browser
+@pytest.mark.parametrize("error", [None, *PLANTED])
+def test_a_planted_error_is_seen(browser, tmp_path, error):
+    planted, said = PLANTED.get(error, ("", None))
+    (tmp_path / "dot.png").write_bytes(DOT)
+    good = '<img src="dot.png" alt="a dot"><p style="width: 100px; overflow-x: auto">good</p>'
+    page = tmp_path / "page.html"
+    page.write_text(f'<html lang="en"><head><title>A page</title></head><body>{good}{planted}</body></html>')
+    wrong = wrong_with(browser, page.as_uri())
+    assert any(said in one for one in wrong) if said else wrong == []
