@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from typing import Any, ClassVar
 
@@ -11,13 +12,11 @@ from numpy.typing import ArrayLike
 
 from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
 from ebr.validation import (
-    MOST_ROUNDS,
     check_fields,
     checked,
     in_unit_interval,
     numbers,
     probability,
-    rounds,
     shown,
     whole,
 )
@@ -34,6 +33,8 @@ __all__ = [
 ]
 
 MOST_PARTITIONS = 10**6  # that are listed
+MOST_BINS = 10**9  # T of formulas, which make no schedule
+_bins = partial(whole, at_least=1, at_most=MOST_BINS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +145,7 @@ def nonempty_partitions(n_arms: int, deadline: int) -> list[tuple[int, ...]]:
     return [gamma for gamma in product(indices, repeat=n_arms) if gamma.count(max(gamma)) > 1]
 
 
-@checked()
+@checked(deadline=_bins)
 def hardest_complexity(gamma: Sequence[int], epsilon: float, deadline: int) -> float:
     """The supremum of H over P_γ: Σ_i (ε^{γ_i/T} + ε)^{−2}, ε^{−2} for γ_i = T, where gaps go below ε."""
     index = _checked_index(gamma, deadline)
@@ -152,7 +153,7 @@ def hardest_complexity(gamma: Sequence[int], epsilon: float, deadline: int) -> f
     return float((np.where(index == deadline, epsilon, smallest + epsilon) ** -2.0).sum())
 
 
-@checked(shrink=probability)
+@checked(deadline=_bins, shrink=probability)
 def hardest(
     gamma: Sequence[int], epsilon: float, deadline: int, sigma: float = 0.5, shrink: float = 1.0
 ) -> Gaussian:
@@ -174,8 +175,8 @@ def hardest(
 def _checked_index(gamma: Sequence[int], deadline: int) -> IntArray:
     if not (isinstance(gamma, Sequence) or np.ndim(gamma) == 1) or len(gamma) < 2:
         raise ValueError(f"gamma must have an index for each of at least 2 arms, got {shown(gamma)}")
-    index = np.asarray([whole("gamma", k, 1, MOST_ROUNDS) for k in gamma])
-    rounds("deadline", deadline)
+    index = np.asarray([_bins("gamma", k) for k in gamma])
+    _bins("deadline", deadline)
     if index.max() > deadline:
         raise ValueError(f"gamma must lie in 1 … {deadline}, the deadline, got {tuple(gamma)}")
     if np.count_nonzero(index == index.max()) < 2:
