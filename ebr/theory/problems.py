@@ -153,7 +153,7 @@ def hardest_complexity(gamma: Sequence[int], epsilon: float, deadline: int) -> f
     return float((np.where(index == deadline, epsilon, smallest + epsilon) ** -2.0).sum())
 
 
-@checked(deadline=_bins, shrink=probability)
+@checked(shrink=probability)
 def hardest(
     gamma: Sequence[int], epsilon: float, deadline: int, sigma: float = 0.5, shrink: float = 1.0
 ) -> Gaussian:
