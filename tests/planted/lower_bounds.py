@@ -96,7 +96,7 @@ PLANTED = {
     "C40": (
         least_probability.larger_probability,
         # The event's probability taken twice: then nothing is left to tell the two problems apart.
-        lambda: least_probability.larger_probability(constant=lambda p, delta: bounds.hpcm_at(2 * p, delta)),
+        lambda: least_probability.larger_probability(constant=lambda p, d: bounds.hpcm_at(min(2 * p, 1), d)),
         lambda: least_probability.larger_probability(says_first=1.0),  # one error for two problems
         lambda: least_probability.larger_probability(excess=1.5),  # no longer PAC
         lambda: least_probability.larger_probability(excess=0.0),  # never idle
