@@ -92,8 +92,8 @@ test: $(READY) ## Lint, type-check, run the tests and re-run every notebook agai
 	$(INTERPRETER) -m ruff check
 	$(INTERPRETER) -m ruff format --check
 	$(INTERPRETER) -m mypy
-	@rm -rf build/check
-	EBR_FIGURES="$$PWD/build/check" EBR_WORKERS=1 OMP_NUM_THREADS=1 $(INTERPRETER) -m pytest -q -n $(CORES) --dist loadscope \
+	@rm -rf build/check build/check-cache
+	EBR_FIGURES="$$PWD/build/check" EBR_CACHE="$$PWD/build/check-cache" EBR_WORKERS=1 OMP_NUM_THREADS=1 $(INTERPRETER) -m pytest -q -n $(CORES) --dist loadscope \
 	    --no-loadscope-reorder --junit-xml build/test.xml \
 	    --nbval --nbval-current-env --nbval-cell-timeout 600 $(NOTEBOOKS) tests
 	EBR_FIGURES="$$PWD/build/check" $(INTERPRETER) -m pytest -q -m reproduction tests
