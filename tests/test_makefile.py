@@ -6,6 +6,7 @@ does is seen in few real runs, as a kernel takes seconds to start.
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -23,7 +24,10 @@ ROOT = Path(__file__).parents[1]
 PARAMETERS = "runs = 3  # replicates\nseed = 1  # of every draw\nlabel = 'none'  # any text"
 
 # Executes nothing: writes the target, a file that it lists as written, and a line of what it was given.
-STAND_IN = f"""#!{sys.executable}
+# A script's first line cannot name a Python whose path has a space: /bin/sh starts it, and Python reads on.
+STAND_IN = f"""#!/bin/sh
+'''''exec' {shlex.quote(sys.executable)} "$0" "$@"
+' '''
 import json, os, pathlib, sys
 if sys.argv[1] != "tools/execute.py":
     os.execv({sys.executable!r}, [{sys.executable!r}, *sys.argv[1:]])
