@@ -82,18 +82,18 @@ def compiled_loop(problem: Problem, epsilon: float, delta: float, runs: int) -> 
     return sum(loops)
 
 
-Draws = list[tuple[Any, IntArray]]  # which arms, and how many pulls of them
+Draws = list[tuple[FloatArray, IntArray]]  # the arms' means, and how many pulls of them
 
 
 def recorded_draws(algorithm: Algorithm, problem: Problem, runs: int) -> Draws:
-    """The arms and pulls of every draw that one `simulate` makes, in the memory order that it makes them."""
+    """The means and pulls of every draw that one `simulate` makes, in the memory order that it makes them."""
     draws: Draws = []
     original = simulate.draw_sums
 
     @functools.wraps(original)  # its attributes as well: simulate asks for the dispatch
-    def spy(problem: Problem, arms: Any, pulls: IntArray, generator: np.random.Generator) -> Any:
-        draws.append((arms, pulls.copy(order="K")))
-        return original(problem, arms, pulls, generator)
+    def spy(problem: Problem, means: FloatArray, pulls: IntArray, generator: np.random.Generator) -> Any:
+        draws.append((means, pulls.copy(order="K")))
+        return original(problem, means, pulls, generator)
 
     with mock.patch.object(simulate, "draw_sums", spy):
         ebr.simulate(algorithm, problem, runs)
@@ -107,8 +107,8 @@ def number_of_pulls(draws: Draws) -> int:
 
 def bare_draws(problem: Problem, draws: Draws, generator: np.random.Generator) -> None:
     """Nothing but the draws."""
-    for arms, pulls in draws:
-        simulate.draw_sums(problem, arms, pulls, generator)
+    for means, pulls in draws:
+        simulate.draw_sums(problem, means, pulls, generator)
 
 
 Clock = Callable[[], float]

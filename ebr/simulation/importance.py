@@ -11,8 +11,8 @@ from scipy.stats import beta
 
 from ebr.algorithms.game import Algorithm, Game, drive
 from ebr.arrays import FloatArray, IntArray, twelve_digits
-from ebr.simulation.simulate import blocks, draw_sums, simulate
-from ebr.theory.divergence import log_likelihood_ratio
+from ebr.simulation.simulate import blocks, draw, simulate
+from ebr.theory.divergence import log_ratios
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
 __all__ = ["Estimate", "failure"]
@@ -94,8 +94,7 @@ def failure(algorithm: Algorithm, problem: Problem, runs: int, seed: int, plain:
     Arms of equal mean are exchangeable: the mixture has each of them as a leader, and one is simulated.
     A way to fail that no tilt makes likely would be missed, so there are `plain` races as well.
     """
-    tilts = [None, *_tilts(algorithm, problem)]
-    weights = np.array([_log_weights(algorithm, problem, tilt, tilts, runs, seed) for tilt in tilts])
+    weights = _log_weights(algorithm, problem, _tilts(algorithm, problem), runs, seed)
     log_mean, relative_error = _mean(weights)
     lost = int((~simulate(algorithm, problem, plain, seed).correct(algorithm.epsilon)).sum())
     upper = 1.0 if lost == plain else float(beta.ppf(CONFIDENCE, lost + 1, plain - lost))
@@ -117,33 +116,32 @@ def _mean(log_weights: FloatArray) -> tuple[float, float]:
 
 
 def _log_weights(
-    algorithm: Algorithm, problem: Problem, tilt: Tilt | None, tilts: list[Tilt | None], runs: int, seed: int
+    algorithm: Algorithm, problem: Problem, tilts: list[Tilt], runs: int, seed: int
 ) -> FloatArray:
-    """The log weight of each race on a tilted problem, None for ν itself: −∞ unless it fails."""
-    rounds = {other.until for other in tilts if other is not None}
-    parts = []
-    for seen in _races(algorithm, problem, tilt, rounds, runs, seed):
-        against = [
-            np.zeros(len(seen.arm))
-            if other is None
-            else _log_ratio(other, problem, *seen.by_round[other.until])
-            for other in tilts
-        ]
-        weight = math.log(len(tilts)) - logsumexp(against, axis=0)
-        parts.append(np.where(problem.is_good(seen.arm, algorithm.epsilon), -np.inf, weight))
-    return np.concatenate(parts)
+    """The log weight of each race, −∞ unless it fails: on ν itself (first row) and on each tilted problem."""
+    parts, mixture = [], 1 + len(tilts)
+    for seen in _races(algorithm, problem, tilts, runs, seed):
+        failed = np.flatnonzero(~problem.is_good(seen.arm, algorithm.epsilon))
+        against = [np.zeros(len(failed))]
+        for tilt in tilts:
+            pulls, sums = seen.by_round[tilt.until]
+            against.append(_log_ratio(tilt, problem, pulls[failed], sums[failed]))
+        weights = np.full(len(seen.arm), -np.inf)
+        weights[failed] = math.log(mixture) - logsumexp(against, axis=0)
+        parts.append(weights.reshape(mixture, -1))
+    return np.concatenate(parts, axis=1)
 
 
 def _log_ratio(tilt: Tilt, problem: Problem, pulls: IntArray, sums: FloatArray) -> FloatArray:
     """The log of dν_k/dν of what was seen: the best arm is lowered, some arm of the group leads."""
-    lowered = -log_likelihood_ratio(problem, tilt.base, pulls, sums)
-    # Problems have two arms or more: nobody pulls the second.
-    own, lead = (_like(problem, [mean, 0.5]) for mean in (problem.means[tilt.group[0]], tilt.lead))
-    size = len(pulls) * len(tilt.group)
-    counts, totals = np.zeros((size, 2), dtype=np.int64), np.zeros((size, 2))
-    counts[:, 0], totals[:, 0] = pulls[:, tilt.group].ravel(), sums[:, tilt.group].ravel()
-    raised = -log_likelihood_ratio(own, lead, counts, totals).reshape(len(pulls), len(tilt.group))
-    return np.asarray(lowered + logsumexp(raised, axis=1) - math.log(len(tilt.group)))
+
+    def ratios(arms: IntArray, mean: ArrayLike) -> FloatArray:
+        return log_ratios(problem, mean, problem.means[arms], pulls[:, arms], sums[:, arms])
+
+    moved = np.flatnonzero(tilt.base.means != problem.means)
+    lowered = ratios(moved, tilt.base.means[moved]).sum(axis=1)
+    raised = logsumexp(ratios(tilt.group, tilt.lead), axis=1)
+    return np.asarray(lowered + raised - math.log(len(tilt.group)))
 
 
 def _play(
@@ -174,26 +172,28 @@ def _play(
     return Seen({end: by_round.get(end, (pulls_so_far, sums_so_far)) for end in {*rounds, 0}}, arm)
 
 
-def _races(
-    algorithm: Algorithm, problem: Problem, tilt: Tilt | None, rounds: set[int], runs: int, seed: int
-) -> Iterator[Seen]:
-    """Play races on a tilted problem, block by block."""
-    tilted = problem if tilt is None else tilt.problem()
-    for replicates, generator in blocks(algorithm, tilted, runs, seed):
-        game = algorithm.play(problem.n_arms, replicates, rewards=problem.rewards, generator=generator)
-        yield _play(game, problem, _drawing(problem, tilted, tilt, generator), rounds, replicates)
+def _races(algorithm: Algorithm, problem: Problem, tilts: list[Tilt], runs: int, seed: int) -> Iterator[Seen]:
+    """Play races on ν and on each of the tilted problems, all side by side, block by block."""
+    means = np.array([problem.means, *(tilt.problem().means for tilt in tilts)])
+    until = np.array([0, *(tilt.until for tilt in tilts)])
+    for replicates, generator in blocks(algorithm, problem, runs, seed, beside=len(means)):
+        many = replicates * len(means)
+        game = algorithm.play(problem.n_arms, many, rewards=problem.rewards, generator=generator)
+        tilted = means.repeat(replicates, axis=0), until.repeat(replicates)
+        yield _play(game, problem, _drawing(problem, *tilted, generator), set(until.tolist()), many)
 
 
 def _drawing(
-    problem: Problem, tilted: Problem, tilt: Tilt | None, generator: np.random.Generator
+    problem: Problem, means: FloatArray, until: IntArray, generator: np.random.Generator
 ) -> Callable[[int, IntArray], FloatArray]:
-    """How the sums of a round are drawn: from the tilted problem, and from ν after the tilt's last round."""
+    """How a round is drawn: by each race's means (races × arms), and after its last tilted round by ν's."""
 
-    def draw(number: int, pulls: IntArray) -> FloatArray:
-        source = tilted if tilt is None or not tilt.until or number <= tilt.until else problem
-        return np.asarray(draw_sums(source, slice(None), pulls.T, generator).T, dtype=np.float64)
+    def drawn(number: int, pulls: IntArray) -> FloatArray:
+        over = (until > 0) & (until < number)
+        now = np.where(over[:, None], problem.means, means) if over.any() else means
+        return draw(problem, now.T, pulls.T, generator).T
 
-    return draw
+    return drawn
 
 
 def _tilts(algorithm: Algorithm, problem: Problem) -> list[Tilt]:
@@ -217,18 +217,24 @@ def _tilted(problem: Problem, group: IntArray, margin: float, until: int) -> Til
     are likeliest to meet; and a lead is likeliest shared alike. Other arms that are better than the leader
     are lowered with the best, but not below the leader's own mean.
     """
+    base, lead = _leading(problem, group, np.array([margin]))
+    return Tilt(_like(problem, base[0]), float(lead[0]), group, until)
+
+
+def _leading(problem: Problem, group: IntArray, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The lowered means (margins × arms) and the leader's mean, for each of some margins."""
     place = _place(problem, problem.means)
     top, level = place.max(), place[group[0]]
-    middle, half = (top + level) / 2, margin * (top - level) / 2
+    middle, half = (top + level) / 2, margins * (top - level) / 2
     if isinstance(problem, Gaussian):  # means stay in [0, 1]
-        half = min(half, 0.5)
-        middle = min(max(middle, abs(half)), 1 - abs(half))
-    lowered = np.minimum(place, max(middle - half, level))
-    lowered[place == top] = middle - half
-    means = _mean_at(problem, np.append(lowered, middle + half))
+        half = np.minimum(half, 0.5)
+        middle = np.minimum(np.maximum(middle, abs(half)), 1 - abs(half))
+    low = (middle - half)[:, None]
+    lowered = np.where(place == top, low, np.minimum(place, np.maximum(low, level)))
     # Whoever stays where it was keeps its mean to the last bit.
-    base = np.where(lowered == place, problem.means, means[:-1])
-    return Tilt(_like(problem, base), float(means[-1]), group, until)
+    base, moved = np.tile(problem.means, (len(margins), 1)), lowered != place
+    base[moved] = _mean_at(problem, lowered[moved])
+    return base, _mean_at(problem, middle + half)
 
 
 def _reaching(algorithm: Algorithm, problem: Problem, group: IntArray) -> list[Tilt]:
@@ -236,14 +242,23 @@ def _reaching(algorithm: Algorithm, problem: Problem, group: IntArray) -> list[T
     place = _place(problem, problem.means)
     gap = place.max() - place[group[0]]
     leads = np.geomspace(SMALLEST_LEAD * gap, LARGEST_LEAD[type(problem)], PROBES)
-    probes = [_tilted(problem, group, float(lead / gap), 0) for lead in twelve_digits(leads)]
-    last = _rounds_of_the_best(algorithm, problem, np.array([probe.problem().means for probe in probes]))
+    base, lead = _leading(problem, group, twelve_digits(leads) / gap)
+    means = base.copy()
+    means[:, group[0]] = lead
+    last = _rounds_of_the_best(algorithm, problem, means)
     # The least lead first: a longer one drops the best arm no later.
     rounds, first = np.unique(last, return_index=True)
     most = FEW_REACHES if algorithm.one_pull_a_round else MOST_REACHES
     chosen = np.unique(np.linspace(0, len(rounds) - 1, most).astype(int))
-    untils = [0 if algorithm.one_pull_a_round else int(rounds[k]) for k in chosen]
-    return [probes[first[k]]._replace(until=until) for k, until in zip(chosen, untils, strict=True)]
+    return [
+        Tilt(
+            _like(problem, base[first[k]]),
+            float(lead[first[k]]),
+            group,
+            0 if algorithm.one_pull_a_round else int(rounds[k]),
+        )
+        for k in chosen
+    ]
 
 
 def _rounds_of_the_best(algorithm: Algorithm, problem: Problem, means: FloatArray) -> IntArray:

@@ -125,27 +125,27 @@ def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> "pd.DataFram
     return frame.assign(lower=frame["mean"] - half_width, upper=frame["mean"] + half_width)
 
 
-Arms = IntArray | slice
-
-
 @singledispatch
 def draw_sums(
-    problem: Problem, arms: Arms, pulls: IntArray, generator: np.random.Generator
+    problem: Problem, means: FloatArray, pulls: IntArray, generator: np.random.Generator
 ) -> FloatArray | IntArray:
-    """Draw the sums of so many rewards (arms × replicates): one draw each, however many the pulls."""
+    """Draw the sums of so many rewards (arms × replicates), of the problem's kind and with such means.
+
+    One draw each, however many the pulls.
+    """
     raise ValueError(f"problem must be Bernoulli or Gaussian, got {problem!r}")
 
 
 @draw_sums.register
-def _(problem: Bernoulli, arms: Arms, pulls: IntArray, generator: np.random.Generator) -> IntArray:
+def _(problem: Bernoulli, means: FloatArray, pulls: IntArray, generator: np.random.Generator) -> IntArray:
     # Arm by arm: numpy keeps its set-up while count and probability stay the same from draw to draw.
-    return np.asarray(generator.binomial(pulls, problem.means[arms, None]))
+    return np.asarray(generator.binomial(pulls, means))
 
 
 @draw_sums.register
-def _(problem: Gaussian, arms: Arms, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
+def _(problem: Gaussian, means: FloatArray, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
     noise = generator.standard_normal(pulls.shape)
-    return pulls * problem.means[arms, None] + problem.sigma * np.sqrt(pulls) * noise
+    return pulls * means + problem.sigma * np.sqrt(pulls) * noise
 
 
 Watch = Callable[[IntArray, FloatArray], None]
@@ -157,7 +157,7 @@ def race(
     """Play replicates side by side; `watch` sees each round's pulls and sums. Return the recommended arms."""
 
     def respond(pulls: IntArray) -> FloatArray:
-        sums = _draw(problem, pulls.T, generator).T
+        sums = draw(problem, problem.means[:, None], pulls.T, generator).T
         watch(pulls, sums)
         return sums
 
@@ -165,21 +165,24 @@ def race(
     return drive(game, respond)
 
 
-def _draw(problem: Problem, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
+def draw(problem: Problem, means: FloatArray, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
     """Draw the sums of a round (arms × replicates), passing over the arms that nobody pulls."""
     pulled = pulls.any(axis=1)
     arms = slice(None) if pulled.all() else np.flatnonzero(pulled)  # a slice makes no copy
     sums = np.zeros(pulls.shape)
-    sums[arms] = draw_sums(problem, arms, pulls[arms], generator)
+    sums[arms] = draw_sums(problem, means[arms], pulls[arms], generator)
     return sums
 
 
 def blocks(
-    algorithm: Algorithm, problem: Problem, runs: int, seed: int
+    algorithm: Algorithm, problem: Problem, runs: int, seed: int, beside: int = 1
 ) -> Iterator[tuple[int, np.random.Generator]]:
-    """So many runs, block by block: how many replicates, and the generator of their draws."""
+    """So many runs, block by block: how many replicates, and the generator of their draws.
+
+    Where each run is so many races side by side, a block has fewer runs.
+    """
     check(algorithm, problem, seed)
-    size = max(1, CELLS_PER_BLOCK // problem.n_arms)
+    size = max(1, CELLS_PER_BLOCK // (problem.n_arms * beside))
     for block, start in enumerate(range(0, whole("runs", runs, 1, MOST_RUNS), size)):
         yield min(size, runs - start), _generator(algorithm, problem, seed, block)
 

@@ -17,6 +17,7 @@ __all__ = [
     "erlang_quantile",
     "gaussian_kl",
     "log_likelihood_ratio",
+    "log_ratios",
     "pair_divergence",
     "pair_threshold",
     "relative_entropy",
@@ -72,15 +73,22 @@ def gaussian_kl(problem: Gaussian, other: Gaussian) -> FloatArray:
 
 def log_likelihood_ratio(problem: Problem, other: Problem, pulls: IntArray, sums: FloatArray) -> FloatArray:
     """L = Σ_i Σ_k log f_i(X_{i,k}) / f′_i(X_{i,k}), from each arm's pulls and rewards' sum (runs × arms)."""
+    _same_noise(problem, other)
+    return np.asarray(log_ratios(problem, problem.means, other.means, pulls, sums).sum(axis=1))
+
+
+def log_ratios(
+    problem: Problem, mean: ArrayLike, other: ArrayLike, pulls: IntArray, sums: FloatArray
+) -> FloatArray:
+    """Σ_k log f(X_k) / f′(X_k) of each arm, for arms of the problem's kind with one mean and another."""
+    mean, other = np.asarray(mean, dtype=np.float64), np.asarray(other, dtype=np.float64)
+    if isinstance(problem, Gaussian):
+        return np.asarray((mean - other) * (sums - pulls * ((mean + other) / 2)) / problem.sigma**2)
     from scipy.special import xlogy
 
-    _same_noise(problem, other)
-    if isinstance(problem, Gaussian):
-        shift, middle = problem.means - other.means, (problem.means + other.means) / 2
-        return np.asarray((shift * (sums - pulls * middle)).sum(axis=1) / problem.sigma**2)
-    mean, another = problem.means, other.means
-    ratio = xlogy(sums, mean) - xlogy(sums, another)
-    return np.asarray((ratio + xlogy(pulls - sums, 1 - mean) - xlogy(pulls - sums, 1 - another)).sum(axis=1))
+    missed = pulls - sums
+    ratio = xlogy(sums, mean) - xlogy(sums, other)
+    return np.asarray(ratio + xlogy(missed, 1 - mean) - xlogy(missed, 1 - other))
 
 
 def pair_divergence(leader: ArrayLike, other: ArrayLike, shift: float) -> FloatArray:

@@ -148,11 +148,12 @@ def test_the_plain_races_bound_is_clopper_and_pearsons(algorithm, plain):
 def test_no_weight_exceeds_the_number_of_tilts(name, top):
     problem = Hard(3, 5, 0.2, top, 1, 0.3).problem()
     algorithm = failure_probability.ALGORITHMS[name](3, 0.2, 0.3)
-    tilts = [None, *importance._tilts(algorithm, problem)]
-    weights = [importance._log_weights(algorithm, problem, tilt, tilts, 50, 1) for tilt in tilts]
+    tilts = importance._tilts(algorithm, problem)
+    weights = importance._log_weights(algorithm, problem, tilts, 50, 1)
+    assert weights.shape == (1 + len(tilts), 50)
     assert np.isfinite(weights).any()
-    assert np.max(weights) <= math.log(len(tilts)) + 1e-9
-    assert len(tilts) <= 1 + len(importance.MARGINS) + 2 * importance.MOST_REACHES
+    assert np.max(weights) <= math.log(1 + len(tilts)) + 1e-9
+    assert len(tilts) <= len(importance.MARGINS) + 2 * importance.MOST_REACHES
 
 
 @pytest.mark.parametrize("name", ["EBR", "sharp", "sharp, Gaussian"])
@@ -187,10 +188,13 @@ def test_after_a_tilts_last_round_rewards_are_the_problems_own():
     algorithm, problem = COMMON, ebr.Gaussian([0.5, 0.3], 0.5)
     (early, *_) = importance._reaching(algorithm, problem, np.array([1]))
     assert early.until == 1
-    draw = importance._drawing(problem, early.problem(), early, np.random.default_rng(1))
-    first, second = (draw(number, np.full((1, 2), 10**10)) / 10**10 for number in (1, 2))
-    assert first == pytest.approx(early.problem().means[None], abs=1e-4)
-    assert second == pytest.approx(problem.means[None], abs=1e-4)
+    tilted = early.problem().means
+    drawn = importance._drawing(
+        problem, np.array([tilted, tilted]), np.array([1, 0]), np.random.default_rng(1)
+    )
+    first, second = (drawn(number, np.full((2, 2), 10**10)) / 10**10 for number in (1, 2))
+    assert first == pytest.approx(np.array([tilted, tilted]), abs=1e-4)
+    assert second == pytest.approx(np.array([problem.means, tilted]), abs=1e-4)  # 0: there is no last round
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
@@ -205,7 +209,7 @@ def test_a_best_arm_dropped_early_by_whomever_is_a_failure_seen(hard, gaussian):
     assert plain_off(algorithm, hard.problem(gaussian), runs=2000, plain=100_000) < 5
 
 
-right_ratio = importance.log_likelihood_ratio
+right_ratios = importance.log_ratios
 
 
 def without_first(rows, axis=None):
@@ -215,8 +219,8 @@ def without_first(rows, axis=None):
 @pytest.mark.parametrize(
     ("name", "planted", "seen"),
     [
-        ("log_likelihood_ratio", lambda *race: -right_ratio(*race), True),
-        ("log_likelihood_ratio", lambda *race: right_ratio(*race) / 2, True),
+        ("log_ratios", lambda *race: -right_ratios(*race), True),
+        ("log_ratios", lambda *race: right_ratios(*race) / 2, True),
         ("logsumexp", without_first, True),  # the problem itself is missing in the mixture
         ("MARGINS", (0.0, 0.1), False),  # other tilts are as good
     ],
