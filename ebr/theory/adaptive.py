@@ -8,14 +8,15 @@ worst ratio of *every* two-round policy from below. σ = 1; counts are real numb
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog, minimize_scalar
+from scipy.sparse import csc_array
 from scipy.special import ndtr
 
-from ebr.arrays import FloatArray
+from ebr.arrays import FloatArray, IntArray
 from ebr.theory.policies import complexity
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
 
 REACH = 6.0  # standard deviations of x: beyond, the program's policies stop
 SAFETY = 1e-6  # of δ: the program's own tolerance must not break the guarantee
+RUN = 16  # sizes that one lower bound is for
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(4)  # in each cell of x
 
 
@@ -111,21 +113,22 @@ def _density(x: FloatArray, first: float, gap: FloatArray | float) -> FloatArray
 
 
 def _wrong(x: FloatArray, first: float, sizes: FloatArray, gap: float) -> FloatArray:
-    """Density at ±x (x ≥ 0) times the chance that n₂ more pulls leave the worse arm ahead, x's shape × sizes.
+    """Density at ±x (x ≥ 0) times the chance that n₂ more pulls leave the worse arm ahead.
 
-    The second round's difference is N(Δ, 2/n₂), and the pooled one is below 0 if it is below −x n₁/n₂.
+    x and sizes are broadcast against one another. The second round's difference is N(Δ, 2/n₂), and the
+    pooled one is below 0 if it is below −x n₁/n₂.
     """
-    more = sizes[sizes > 0]
-    lead, scale = x[..., None] * first / more, np.sqrt(more / 2)
-    ahead, behind = _density(x, first, gap)[..., None], _density(-x, first, gap)[..., None]
+    more = np.where(sizes > 0, sizes, 1.0)
+    lead, scale = x * first / more, np.sqrt(more / 2)
+    ahead, behind = _density(x, first, gap), _density(-x, first, gap)
     going_on = ahead * ndtr(-(gap + lead) * scale) + behind * ndtr(-(gap - lead) * scale)
-    return np.concatenate([behind, going_on], axis=-1) if len(more) < len(sizes) else going_on
+    return np.where(sizes > 0, going_on, behind)
 
 
 def _errors(edges: FloatArray, first: float, sizes: FloatArray, gap: float) -> FloatArray:
     """P_Δ(|x| in the cell and the worse arm is recommended) if n₂ pulls follow, cells × sizes."""
     x, weights = _quadrature(edges)
-    return np.asarray(np.einsum("ckn,ck->cn", _wrong(x, first, sizes, gap), weights))
+    return np.asarray(np.einsum("ckn,ck->cn", _wrong(x[..., None], first, sizes, gap), weights))
 
 
 def second_sizes(epsilon: float, delta: float, step: float) -> FloatArray:
@@ -155,12 +158,15 @@ def solve(
     own = np.column_stack([np.kron(np.eye(cells), np.ones(len(sizes))), -np.ones(cells)])  # Σ chances = share
     total = np.tile(np.eye(1, own.shape[1], own.shape[1] - 1), len(firsts))
     equal = np.vstack([np.kron(np.eye(len(firsts)), own), total])
+    upper: Any = csc_array(rows)
+    equalities: Any = csc_array(np.column_stack([equal, np.zeros(len(equal))]))
     found: Any = linprog(
         np.eye(1, rows.shape[1], rows.shape[1] - 1)[0],
-        A_ub=rows,
+        A_ub=upper,
         b_ub=np.append(np.zeros(len(grid)), 1 - SAFETY),
-        A_eq=np.column_stack([equal, np.zeros(len(equal))]),
+        A_eq=equalities,
         b_eq=np.eye(1, len(equal), len(equal) - 1)[0],
+        options={"presolve": False},  # which finds nothing to remove, in three times the solver's time
     )
     if not found.success:
         raise ValueError(f"no policy with first rounds of {firsts} pulls and these sizes is PAC")
@@ -246,10 +252,33 @@ def bayes_value(
     used, gaps = weights > 0, prior.gaps[weights > 0, None]
     pull = 2 * weights[used] @ (_density(x, first, gaps) + _density(-x, first, gaps))
     sizes = second_sizes(epsilon, delta, step)
-    blame = prior.price * _wrong(x, first, sizes, epsilon)
-    lower = np.append(0.0, sizes[:-1])  # the first interval is n₂ = 0 alone, the last is open
-    least = np.minimum((pull[:, None] * lower + blame).min(axis=1), pull * sizes[-1])
+
+    def blame(row: IntArray, size: IntArray) -> FloatArray:
+        return prior.price * _wrong(x[row], first, sizes[size], epsilon)
+
+    least = np.minimum(_least_sums(pull, sizes, blame), pull * sizes[-1])  # the last interval is open
     return float(2 * first * weights.sum() + volumes @ least - prior.price * delta)
+
+
+def _least_sums(
+    pull: FloatArray, sizes: FloatArray, blame: Callable[[IntArray, IntArray], FloatArray]
+) -> FloatArray:
+    """The least of pull · (the size before) + blame over the sizes, for each row; 0 has none before.
+
+    The blame falls as sizes grow, so one number bounds a run of sizes from below: most runs are never looked
+    into.
+    """
+    rows = np.arange(len(pull))[:, None]
+    ends = np.append(np.arange(0, len(sizes) - 1, RUN), len(sizes) - 1)
+    before = sizes[np.maximum(ends - 1, 0)]
+    at_ends = blame(rows, ends[None])
+    least = (pull[:, None] * before + at_ends).min(axis=1)
+    bounds = pull[:, None] * sizes[ends[:-1]] + at_ends[:, 1:]
+    row, run = np.nonzero(bounds < least[:, None])
+    inside = np.minimum(ends[run][:, None] + np.arange(1, RUN + 1), ends[run + 1][:, None])
+    found = pull[row][:, None] * sizes[inside - 1] + blame(row[:, None], inside)
+    np.minimum.at(least, row, found.min(axis=1))
+    return np.asarray(least)
 
 
 def floor(prior: Prior, epsilon: float, delta: float, start: float, tolerance: float = 2e-3) -> float:

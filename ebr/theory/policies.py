@@ -7,7 +7,7 @@ costs scale with σ². Where n₂ depends on x: see `adaptive`.
 """
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,9 @@ __all__ = [
     "worst_ratio",
 ]
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(120)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(120)
+# On [−2, 0] and [0, 2]. Where n₂ is small the integrand is a step near 0: each half is integrated by itself.
+NODES, WEIGHTS = np.concatenate([_NODES - 1, _NODES + 1]), np.tile(_WEIGHTS, 2)
 
 
 class Policy(NamedTuple):
@@ -52,16 +54,34 @@ class Policy(NamedTuple):
 
     def error(self, gap: float) -> float:
         """P(the worse arm is recommended): x < −a, or |x| ≤ a and the pooled difference is below 0."""
-        scale = math.sqrt(self.first / 2)
-        early = float(ndtr((-self.threshold - gap) * scale))
-        # The second round's difference is N(Δ, 2/n₂); the pooled one is below 0 if it is below −x n₁/n₂.
-        # Where n₂ is small that is a step near x = 0: each half is integrated by itself.
-        reach = min(self.threshold, abs(gap) + 9 / scale)
-        half = reach / 2
-        x = np.concatenate([half * (NODES - 1), half * (NODES + 1)])
+        return FirstRound.seen(self.first, self.threshold, gap).error(self.second)
+
+
+class FirstRound(NamedTuple):
+    """What n₁ pulls each show at a gap: P(x < −a), and the law of x on nodes where the policy goes on."""
+
+    first: float
+    gap: float
+    early: float
+    x: FloatArray
+    masses: FloatArray
+
+    @classmethod
+    def seen(cls, first: float, threshold: float, gap: float) -> "FirstRound":
+        """The law is N(Δ, 2/n₁), on [−a, a] or as much of it as has any mass."""
+        scale = math.sqrt(first / 2)
+        half = min(threshold, abs(gap) + 9 / scale) / 2
+        x = half * NODES
         density = np.exp(-(((x - gap) * scale) ** 2) / 2) * scale / math.sqrt(2 * math.pi)
-        below = ndtr(-(x * self.first / self.second + gap) * math.sqrt(self.second / 2))
-        return early + float(half * np.tile(WEIGHTS, 2) @ (density * below))
+        return cls(first, gap, float(ndtr((-threshold - gap) * scale)), x, half * WEIGHTS * density)
+
+    def error(self, second: float) -> float:
+        """P(x < −a) + P(|x| ≤ a and, with n₂ more pulls each, the pooled difference is below 0).
+
+        The second round's difference is N(Δ, 2/n₂); the pooled one is below 0 if it is below −x n₁/n₂.
+        """
+        below = ndtr(-(self.x * (self.first / second) + self.gap) * math.sqrt(second / 2))
+        return self.early + float(self.masses @ below)
 
 
 @checked()
@@ -80,8 +100,10 @@ def pac_policy(first: float, spent: float, epsilon: float, delta: float) -> Poli
     scale = math.sqrt(first / 2)
     threshold = max(-float(ndtri(spent * delta)) / scale - epsilon, 1e-12)
 
+    seen = FirstRound.seen(first, threshold, epsilon)
+
     def excess(log_second: float) -> float:
-        return Policy(first, math.exp(log_second), threshold).error(epsilon) - delta
+        return seen.error(math.exp(log_second)) - delta
 
     top = math.log(40 * math.log(2 / delta) / epsilon**2)
     low = math.log(1e-9)
@@ -101,11 +123,18 @@ def gap_grid(epsilon: float, points: int = 2000) -> FloatArray:
 @checked()
 def worst_ratio(policy: Policy, epsilon: float, chance: float | None = None) -> float:
     """The supremum over Δ ∈ [0, ½] of E[Ñ_2]/H; given a chance, of what Ñ_2/H reaches with it."""
-    gaps = gap_grid(epsilon)
+    gaps, weights = _problems(epsilon)
     if chance is None:
-        return float((policy.cost(gaps) / complexity(gaps, epsilon)).max())
+        return float((policy.cost(gaps) / weights).max())
     reached = 2 * policy.first + 2 * policy.second * (policy.continues(gaps) >= chance)
-    return float((reached / complexity(gaps, epsilon)).max())
+    return float((reached / weights).max())
+
+
+@lru_cache(maxsize=16)
+def _problems(epsilon: float) -> tuple[FloatArray, FloatArray]:
+    """The gaps of `gap_grid` and H there: a search asks for the same ones thousands of times."""
+    gaps = gap_grid(epsilon)
+    return gaps, complexity(gaps, epsilon)
 
 
 @checked()
