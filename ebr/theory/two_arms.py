@@ -162,7 +162,7 @@ def bayes_bound(deadline: int, epsilon: float, delta: float, prior: Prior, step:
     """
     values = []
     for coarseness in (1, 2):
-        grid = make_grid(deadline, epsilon, delta, step**coarseness, CELLS // coarseness, 1, BELOW, False)
+        grid = make_grid(deadline, epsilon, delta, step**coarseness, CELLS // coarseness, 1, BELOW)
         found, rate = bayes_values(grid, deadline, prior, delta), _rate(prior)
         below = found[0] - rate * grid.information[0]
         above = rate * grid.information[len(found) - 1] - prior.price * delta

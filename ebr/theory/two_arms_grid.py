@@ -5,8 +5,8 @@ half-normal.
 """
 
 import math
-from functools import lru_cache
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -23,22 +23,45 @@ HIGHEST = 3.0  # of the grid of τ, times z_δ²
 LOWEST = {2: 0.02, 3: 0.3, 4: 0.3}
 
 
-class Grid(NamedTuple):
-    """Where looks may be: each τ, nodes and weights of z in its cells, and what a step does.
-
-    moves[lag, z, z′] is the density of z′ given z, `lag` steps on, times the weight of z′. ends[j, lag, z] is
-    the error of whoever looks at τ_j and recommends `lag` steps later, leaves[j, lag, z] the part of it with
-    z′ beyond REACH; both at r = 1 and as a density against r = 0.
-    """
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Where looks may be: each τ, nodes and weights of z in its cells, and what a step does."""
 
     step: float
     unit: float
     information: FloatArray
-    nodes: FloatArray
-    weights: FloatArray
-    moves: FloatArray
-    ends: FloatArray
-    leaves: FloatArray
+    cells: int
+    inside: int
+
+    @property
+    def nodes(self) -> FloatArray:
+        """The places of z."""
+        return _nodes(self.cells, self.inside)[0]
+
+    @property
+    def weights(self) -> FloatArray:
+        """The widths that they stand for."""
+        return _nodes(self.cells, self.inside)[1]
+
+    @cached_property
+    def moves(self) -> FloatArray:
+        """[lag, z, z′]: the density of z′ given z, `lag` steps on, times the weight of z′."""
+        size = len(self.information)
+        # Grids of other ε and δ have some steps more or fewer: rounded up, most share theirs.
+        return _moves(self.cells, self.inside, self.step, math.ceil(size / 64) * 64)[:size]
+
+    @cached_property
+    def ends(self) -> FloatArray:
+        """[j, lag, z]: the error of whoever looks at τ_j and recommends `lag` steps later.
+
+        At r = 1, and as a density against r = 0.
+        """
+        return _errors(self.information, self.nodes, 0.0)
+
+    @cached_property
+    def leaves(self) -> FloatArray:
+        """The part of `ends` with z′ beyond REACH."""
+        return _errors(self.information, self.nodes, REACH)
 
     def start(self) -> FloatArray:
         """The law of z at r = 0, on the nodes."""
@@ -94,27 +117,27 @@ def make_grid(
     cells: int = CELLS,
     inside: int = 1,
     lowest: float | None = None,
-    leave: bool = True,
 ) -> Grid:
-    """A grid of τ from below a good first look to beyond the longest race; `inside` nodes in each cell.
-
-    Without `leave` it has no `leaves`, which a bound does not need.
-    """
+    """A grid of τ from below a good first look to beyond the longest race; `inside` nodes in each cell."""
     lowest = lowest or LOWEST[deadline]
     unit, highest = epsilon ** (2 - 2 / deadline), HIGHEST * float(ndtri(delta)) ** 2
     size = math.ceil(math.log(highest / (lowest * unit)) / math.log(step)) + 1
-    information = highest * step ** -np.arange(size, dtype=float)[::-1]
+    return Grid(step, unit, highest * step ** -np.arange(size, dtype=float)[::-1], cells, inside)
+
+
+@lru_cache(4)
+def _nodes(cells: int, inside: int) -> tuple[FloatArray, FloatArray]:
+    """Gauss and Legendre's nodes in each cell of z, and their weights."""
     places, volumes = np.polynomial.legendre.leggauss(inside)
     half = REACH / cells / 2
     nodes = (np.linspace(0, REACH, cells + 1)[:-1, None] + half * (1 + places)).ravel()
-    weights = np.tile(half * volumes, cells)
-    ends = _errors(information, nodes, 0.0)
-    leaves = _errors(information, nodes, REACH) if leave else np.zeros((0, 0, 0))
-    return Grid(step, unit, information, nodes, weights, _moves(nodes, weights, step, size), ends, leaves)
+    return nodes, np.tile(half * volumes, cells)
 
 
-def _moves(nodes: FloatArray, weights: FloatArray, step: float, size: int) -> FloatArray:
+@lru_cache(4)
+def _moves(cells: int, inside: int, step: float, size: int) -> FloatArray:
     """z′ = |√ρ z + √(1−ρ) Z| with ρ = τ/τ′ and Z normal: it depends on the number of steps alone."""
+    nodes, weights = _nodes(cells, inside)
     moves = np.zeros((size, len(nodes), len(nodes)))
     for lag in range(1, size):
         kept, spread = step ** (-lag / 2), math.sqrt(1 - step**-lag)
