@@ -85,11 +85,9 @@ def saver(notebook: str, **parameters: Any) -> Save:
             "svg": {"Title": name, "Source": source, "Description": description, "Date": None},
             "pdf": {"Title": name, "Subject": description, "Keywords": source, "CreationDate": None},
         }
-        layout = figure.get_layout_engine()
         for kind, facts in metadata.items():
             write(f"{name}.{kind}", partial(figure.savefig, format=kind, metadata=facts))
             _keep_places(figure)  # as the first kind has them
-        figure.set_layout_engine(layout)
 
     return save
 
