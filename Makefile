@@ -12,7 +12,7 @@ $(if $(word 2,$(VENV)),$(error VENV must be a path without spaces, got "$(VENV)"
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
 .SUFFIXES:
-.PHONY: help figures test quick notebooks ledger bench times lab env lock clean FORCE
+.PHONY: help figures test check-types check-suite quick notebooks ledger bench times lab env lock clean FORCE
 
 # The parameters: whatever is set on the command line and is not a setting of this file, and RUNS and SEED
 # from the environment as well. They are handed on unread, before anything else happens: make would run the
@@ -91,12 +91,18 @@ build/parameters: FORCE | $(READY)
 test: $(READY) ## Lint, type-check, run the tests and re-run every notebook against what is committed
 	$(INTERPRETER) -m ruff check
 	$(INTERPRETER) -m ruff format --check
+	@+$(MAKE) --no-print-directory -j2 check-types check-suite
+
+# Side by side: types take one core the best part of a minute where there is no cache.
+check-types: $(READY)
 	$(INTERPRETER) -m mypy
+
+check-suite: $(READY)
 	@rm -rf build/check build/check-cache
 	EBR_FIGURES="$$PWD/build/check" EBR_CACHE="$$PWD/build/check-cache" EBR_WORKERS=1 OMP_NUM_THREADS=1 $(INTERPRETER) -m pytest -q -n $(CORES) --dist loadscope \
 	    --no-loadscope-reorder --junit-xml build/test.xml \
 	    --nbval --nbval-current-env --nbval-cell-timeout 600 $(NOTEBOOKS) tests
-	EBR_FIGURES="$$PWD/build/check" $(INTERPRETER) -m pytest -q -m reproduction tests
+	EBR_FIGURES="$$PWD/build/check" $(INTERPRETER) -m pytest -q -m reproduction tests/test_reproduction.py
 
 quick: $(READY) ## Lint, types and the unit tests of the package, without the slow ones: the inner loop
 	$(INTERPRETER) -m ruff check
@@ -145,5 +151,5 @@ lock: $(READY) ## Renew requirements.txt from pyproject.toml
 	    --output-file requirements.txt pyproject.toml
 
 clean: ## Remove what can be made again: build/ and the environment
-	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build .pytest_cache .ruff_cache .hypothesis
 	@$(PYTHON) tools/environment.py remove $(VENV)
