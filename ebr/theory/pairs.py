@@ -62,8 +62,21 @@ def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
     For rewards in [0, 1]: at the leader's mean p each term is stochastically less than an Exp(1) variable.
     """
     leader, other = pairs.means
-    ahead = leader > other - shift
-    threshold = erlang_quantile(miss)
+    refuted = np.asarray(leader > other - shift)
+    chosen = np.flatnonzero(refuted)
+    pairs, leader, other = pairs[chosen], leader[chosen], other[chosen]
+    place = _likeliest(pairs, shift)
+    ratio = pairs.leader_pulls * relative_entropy(leader, place)
+    ratio = ratio + pairs.other_pulls * relative_entropy(other, np.minimum(place + shift, 1))
+    refuted[chosen] = ratio > erlang_quantile(miss[chosen])
+    return refuted
+
+
+def _likeliest(pairs: Pairs, shift: float) -> FloatArray:
+    """Where N kl(μ̂_1̂, p) + M kl(μ̂_i, p + s) is least, μ̂_1̂ being above μ̂_i − s: with s = 0, at the mean of all."""
+    if shift == 0:
+        return np.asarray((pairs.leader + pairs.other) / (pairs.leader_pulls + pairs.other_pulls))
+    leader, other = pairs.means
 
     def rising(p: FloatArray) -> BoolArray:
         """The sign of the derivative; the sum of two divergences is convex in p."""
@@ -72,10 +85,7 @@ def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
         return np.asarray(first + pairs.other_pulls * (q - other) * p * (1 - p) > 0)
 
     low, high = np.clip(other - shift, 0, 1 - shift), np.clip(leader, 0, 1 - shift)
-    place = bisected(np.minimum(low, high), high, rising)[0]
-    ratio = pairs.leader_pulls * relative_entropy(leader, place)
-    ratio = ratio + pairs.other_pulls * relative_entropy(other, np.minimum(place + shift, 1))
-    return np.asarray(ahead & (ratio > threshold))
+    return bisected(np.minimum(low, high), high, rising)[0]
 
 
 def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray, everywhere: bool = True) -> BoolArray:
