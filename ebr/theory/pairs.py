@@ -73,7 +73,7 @@ def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
 
 
 def _likeliest(pairs: Pairs, shift: float) -> FloatArray:
-    """Where N kl(μ̂_1̂, p) + M kl(μ̂_i, p + s) is least, μ̂_1̂ being above μ̂_i − s: with s = 0, at the mean of all."""
+    """Where N kl(μ̂_1̂, p) + M kl(μ̂_i, p + s) is least; with s = 0, at the mean of all rewards."""
     if shift == 0:
         return np.asarray((pairs.leader + pairs.other) / (pairs.leader_pulls + pairs.other_pulls))
     leader, other = pairs.means
