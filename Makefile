@@ -127,7 +127,7 @@ times: $(READY) ## Measure `make figures` and `make test` here, from an empty bu
 	@MAKE="$(MAKE)" $(INTERPRETER) tools/times.py
 
 lab: $(READY) ## Open JupyterLab on this environment's kernel
-	$(INTERPRETER) -m jupyterlab --notebook-dir notebooks
+	$(INTERPRETER) -m jupyterlab --notebook-dir notebooks --KernelManager.transport_encryption=auto
 
 .PHONY: site
 site: $(READY) ## Write the site to build/site: the notebooks, the ledger, the reference
