@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(120)
+TWICE = np.tile(WEIGHTS, 2)  # the weights of two intervals, one after the other
 
 
 class Policy(NamedTuple):
@@ -61,7 +62,7 @@ class Policy(NamedTuple):
         x = np.concatenate([half * (NODES - 1), half * (NODES + 1)])
         density = np.exp(-(((x - gap) * scale) ** 2) / 2) * scale / math.sqrt(2 * math.pi)
         below = ndtr(-(x * self.first / self.second + gap) * math.sqrt(self.second / 2))
-        return early + float(half * np.tile(WEIGHTS, 2) @ (density * below))
+        return early + float(half * TWICE @ (density * below))
 
 
 @checked()
