@@ -2,8 +2,8 @@
 
 Only the part of the check that an error breaks is done again, and of it only the models that it breaks most.
 Without an error it holds on all of them. What the union bound spends is computed, not simulated: errors raise
-it from 0.999 δ to nearly 4 δ or more. The adversary's tables are the check's own, none of which may end with a
-wrong arm: 20 and more of them do.
+it from 0.999 δ to nearly 4 δ or more. The adversary's tables are the check's own, none of which may end with
+a wrong arm: 20 and more of them do.
 """
 
 from functools import cache, partial

@@ -1,8 +1,8 @@
 """Notebook 05.
 
-For C30 an error is planted at the smaller ε alone, the row of the other ε is the right one: that is enough, as
-each ε's policy must be PAC and meet its bound up to 2 %. All is computed, not simulated; by the errors the
-policy's cost is a fifth and more from the bound, on either side, or its error ten times δ.
+For C30 an error is planted at the smaller ε alone, the row of the other ε is the right one: that is enough,
+as each ε's policy must be PAC and meet its bound up to 2 %. All is computed, not simulated: with an error the
+policy's cost is an eighth or more from the bound, on either side, or it errs with ten times δ.
 """
 
 import math
