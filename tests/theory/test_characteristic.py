@@ -18,7 +18,7 @@ def kl(kind, sigma, x, y):
 
 
 def ruled_out(kind, sigma, weights, means, arm, other, epsilon, beaten=0.0):
-    """inf over x of w_a KL(μ_a, x) + w_b KL(μ_b, x + ε), by a search; or some value that is already beaten."""
+    """inf over x of w_a KL(μ_a, x) + w_b KL(μ_b, x + ε), by a search; or a value that is already beaten."""
     low, high = means[other] - epsilon, means[arm]
     if kind == "Bernoulli":
         low, high = max(low, 1e-12), min(high, 1 - epsilon - 1e-12)
