@@ -22,3 +22,10 @@ def path(tmp_path):
 def unflushed(monkeypatch):
     """Flushing changes nothing that another process sees, and takes most of the time."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture
+def few_experiments(monkeypatch):
+    """Typical totals of a plan, which are not what is looked at: two experiments, for its deadline alone."""
+    monkeypatch.setattr("ebr.live.typical.RUNS", 2)
+    monkeypatch.setattr("ebr.live.typical._deadlines", lambda algorithm: [algorithm.deadline])

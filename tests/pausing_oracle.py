@@ -162,11 +162,17 @@ def lots_count(n, epsilon, delta):
 
     def error(b):
         x = np.arange(b + 1)
-        f, below = binom.pmf(x, b, best - epsilon), binom.cdf(x - 1, b, best - epsilon)
+        f = binom.pmf(x, b, best - epsilon)
+        below = f.cumsum(axis=1) - f
         wins = sum(math.comb(n - 1, j) * f**j * below ** (n - 1 - j) / (j + 1) for j in range(n))
         return (1 - (binom.pmf(x, b, best) * wins).sum(axis=1)).max()
 
-    low, high = 0, math.ceil(math.log((n - 1) / delta) / epsilon**2)
+    near, step = bechhofer_count(n, epsilon, delta, 0.5), 2  # what normal rewards take is not far off
+    low, high = max(near - step, 0), near
+    while low and error(low) <= delta:
+        low, high, step = max(low - step, 0), low, 2 * step
+    while error(high) > delta:
+        low, high, step = high, high + step, 2 * step
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if error(middle) > delta else (low, middle)

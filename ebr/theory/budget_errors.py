@@ -103,8 +103,8 @@ def _more_pulls(likely: FloatArray, axis: int, pulls: int, mean: float) -> Float
     """The distribution after so many more rewards of one arm: a convolution along its axis."""
     before = np.moveaxis(likely, axis, 0)
     after = np.zeros((len(before) + pulls, *before.shape[1:]))
-    for more in range(pulls + 1):
-        after[more : more + len(before)] += binom.pmf(more, pulls, mean) * before
+    for more, chance in enumerate(binom.pmf(np.arange(pulls + 1), pulls, mean)):
+        after[more : more + len(before)] += chance * before
     return np.moveaxis(after, 0, axis)
 
 

@@ -52,8 +52,9 @@ def policies(
         rows.append(_beside(f"T = {deadline}, γ = {index}{index}, δ = {delta:g}", place, facts, proved))
     for delta, looks in THREE.items():
         race = near_optimal.RaceOfThree(*looks)
-        wrong = max(race.play((0, -x, -y))[0][2] + (x >= 1) * race.play((0, -x, -y))[0][1] for x, y in GAPS)
-        cost = max(race.play((0, -x, -y))[1] for x, y in [(0, 0), *GAPS]) * (SIGMA / EPSILON) ** 2
+        played = {(x, y): race.play((0, -x, -y)) for x, y in [(0, 0), *GAPS]}
+        wrong = max(played[x, y][0][2] + (x >= 1) * played[x, y][0][1] for x, y in GAPS)
+        cost = max(pulls for _, pulls in played.values()) * (SIGMA / EPSILON) ** 2
         place = [2] * 3, EPSILON, 2, delta
         rows.append(_beside(f"T = 2, γ = 222, δ = {delta:g}", place, (wrong <= delta, cost), proved))
     return figures.rounded(pd.DataFrame(rows))

@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from functools import reduce
 from itertools import permutations, product
 
 import numpy as np
@@ -206,9 +207,9 @@ class Paths:
         after, known = (np.take_along_axis(self.sums, stage, axis=2)[:, :, 0] for stage in stages)
         return after - known
 
-    def chances(self, mean):
-        """How likely each of one arm's ways is."""
-        return binom.pmf(self.steps, self.fresh, mean).prod(axis=1)
+    def chances(self, means):
+        """How likely each of one arm's ways is, a row for each mean."""
+        return binom.pmf(self.steps, self.fresh, means[:, None, None]).prod(axis=2)
 
 
 def winners(race, n_arms, counts):
@@ -231,11 +232,10 @@ def failures(ways, gaps):
     epsilon = max(gaps)
     failing = [i for i, gap in enumerate(gaps) if gap == epsilon]
     paths, bad = ways[0][0], np.mean([np.isin(arm, failing) for _, arm in ways], axis=0)
-    for worst in (0, 1e-6, 0.003, 0.02, 0.06, *np.linspace(0.1, 0.9, 33), 0.97, 0.995, 1):
-        best, chance = worst * (1 - epsilon) + epsilon, bad
-        for gap in gaps[::-1]:
-            chance = chance @ paths.chances(min(max(best - gap, 0), 1))
-        yield float(chance)
+    worst = np.array((0, 1e-6, 0.003, 0.02, 0.06, *np.linspace(0.1, 0.9, 33), 0.97, 0.995, 1))
+    laws = [paths.chances(np.clip(worst * (1 - epsilon) + epsilon - gap, 0, 1)) for gap in gaps[::-1]]
+    for chances in zip(*laws, strict=True):
+        yield float(reduce(np.matmul, chances, bad))
 
 
 GAPS = {2: [(1, 0)], 3: [(1, 1, 0), (1, 0.5, 0), (1, 0, 0)]}  # in units of ε

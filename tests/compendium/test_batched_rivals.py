@@ -220,11 +220,11 @@ def test_means_off_by_four_times_the_resolution_are_caught():
 
 def test_a_planted_threshold_without_its_logarithm_stops_runs_that_the_loop_does_not(monkeypatch):
     problem = ebr.Bernoulli([0.9, 0.15])
-    right = rivals.tri_bbai(problem, 1e-4, 40, 3, 0.05)["rounds"]
+    right = rivals.tri_bbai(problem, 1e-4, 8, 3, 0.05)["rounds"]  # of 40 runs 23 are stopped: of 8 some are
     monkeypatch.setattr(
         rivals, "stopping_threshold", lambda pulls, delta: np.full(len(pulls), -np.log(delta))
     )
-    assert (rivals.tri_bbai(problem, 1e-4, 40, 3, 0.05)["rounds"] < right).any()
+    assert (rivals.tri_bbai(problem, 1e-4, 8, 3, 0.05)["rounds"] < right).any()
 
 
 def test_tri_bbai_on_two_close_arms_errs_as_often_as_twenty_two_pulls_each():

@@ -12,18 +12,30 @@ import ebr
 from ebr.theory.characteristic import characteristic_lower_bound
 
 
-@pytest.fixture(autouse=True)
-def here(monkeypatch):
+@pytest.fixture(scope="module", autouse=True)
+def here():
     """Races are run in this process, where they can be altered."""
-    monkeypatch.setenv("EBR_WORKERS", "1")
-    monkeypatch.delenv("DASK", raising=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EBR_WORKERS", "1")
+        patch.delenv("DASK", raising=False)
+        yield
 
 
 FEW = Runs(batched=20, staged=3, single=2, closest=(3, 4))
 
 
-def test_everybody_races_on_both_setups_for_the_rewards_of_their_guarantee():
-    table = modern_rivals.played(modern_rivals.everybody(ENTRANTS, 4, 3, 0.3), 0.1, FEW, 1)
+@pytest.fixture(scope="module")
+def everybody(here, tmp_path_factory):
+    """All races of everybody, once: the points, their table, and the folder in which they are kept."""
+    folder = tmp_path_factory.mktemp("kept")
+    points = modern_rivals.everybody(ENTRANTS, 4, 3, 0.3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EBR_CACHE", str(folder))
+        return points, modern_rivals.played(points, 0.1, FEW, 1), folder
+
+
+def test_everybody_races_on_both_setups_for_the_rewards_of_their_guarantee(everybody):
+    _, table, _ = everybody
     assert len(table) == 2 * len(ENTRANTS)
     within = table["algorithm"].map(lambda name: ENTRANTS[name].deadline)
     assert (table["longest"][within == "T"] <= 3).all()
@@ -32,11 +44,10 @@ def test_everybody_races_on_both_setups_for_the_rewards_of_their_guarantee():
     assert set(table.loc[table["algorithm"] == rival_entrants.CLOSEST, "runs"]) == {3, 4}
 
 
-def test_everybodys_races_are_kept_and_found_again(monkeypatch, tmp_path):
-    monkeypatch.setenv("EBR_CACHE", str(tmp_path))
-    points = modern_rivals.everybody(ENTRANTS, 3, 2, 0.3)
-    first = modern_rivals.played(points, 0.1, FEW, 1)
-    assert len(list(tmp_path.iterdir())) == len(points)
+def test_everybodys_races_are_kept_and_found_again(everybody, monkeypatch):
+    points, first, folder = everybody
+    assert len(list(folder.iterdir())) == len(points)
+    monkeypatch.setenv("EBR_CACHE", str(folder))
     monkeypatch.setattr("ebr.simulation.sweep.workers", None)  # nobody is asked to work
     pd.testing.assert_frame_equal(modern_rivals.played(points, 0.1, FEW, 1), first, check_exact=True)
 

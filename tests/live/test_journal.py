@@ -9,6 +9,7 @@ import sys
 import warnings
 
 import pytest
+from rewriting import rewrite
 
 from ebr.live import journal
 from ebr.live.journal import Journal, JournalError
@@ -89,7 +90,7 @@ def test_cut_at_every_byte_it_keeps_the_whole_lines_and_sets_the_rest_aside(path
     content = filled(path)
     aside = path.with_name("trial.jsonl.torn")
     for length in range(len(content) + 1):
-        path.write_bytes(content[:length])
+        rewrite(path, content[:length])
         aside.unlink(missing_ok=True)
         whole, torn = content[:length].count(b"\n"), content[:length].rpartition(b"\n")[2]
         assert reopened(path, readonly=True) == (LINES[:whole], bool(torn))
@@ -146,7 +147,7 @@ def test_killed_at_every_step_of_a_repair_it_loses_nothing(path, killed_after):
     repairs = 0
     for length in (*range(1, 40, 13), len(line) - 1):  # how much of the line came to the disk
         for steps in range(2 * len(line)):
-            path.write_bytes(before + line[:length])
+            rewrite(path, before + line[:length])
             aside.unlink(missing_ok=True)
             killed_after(steps)
             try:

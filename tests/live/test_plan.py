@@ -41,6 +41,7 @@ def example():
     return ebr.plan(*EXAMPLE)
 
 
+@pytest.mark.usefixtures("few_experiments")
 @every_model
 @every_case
 def test_the_rounds_are_plain_arithmetic(case, model):
@@ -78,6 +79,7 @@ class Adversary:
         return new
 
 
+@pytest.mark.usefixtures("few_experiments")
 @every_model
 def test_an_arm_beyond_the_gap_is_gone_after_its_round_however_lucky_and_just_below_it_need_not_be(model):
     case = (3, 4, 0.05)
@@ -187,6 +189,7 @@ class Spendthrift:
         return np.floor(pulls * 0.5)
 
 
+@pytest.mark.usefixtures("few_experiments")
 @every_model
 @pytest.mark.parametrize("case", [(3, 6, 0.05), (5, 4, 0.2), (4, 1, 0.3), (2, 2, 0.1), (3, 30, 0.2)], ids=str)
 def test_no_arm_of_a_pausing_race_is_pulled_more_often_than_its_plan_says_and_the_leader_as_often(

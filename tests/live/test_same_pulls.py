@@ -74,7 +74,7 @@ def test_a_race_asks_what_a_simulation_asks(
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(deadline=st.integers(1, 6), epsilon=st.floats(0.05, 0.6), delta=st.floats(0.02, 0.5))
 def test_a_plan_and_the_command_line_ask_the_same(
-    kind, rewards, deadline, epsilon, delta, tmp_path_factory, capsys
+    kind, rewards, deadline, epsilon, delta, tmp_path_factory, capsys, unflushed, few_experiments
 ):
     planned = ebr.plan(3, deadline, epsilon, delta, rewards=rewards, algorithm=kind)
     first = planned.rounds["pulls"].iloc[0]

@@ -1,6 +1,9 @@
-"""Notebook 10: sharp and pausing EBR with errors, and a sampler that misses a way to fail or its errors."""
+"""Notebook 10: sharp and pausing EBR with errors, and a sampler that misses a way to fail or its errors.
 
-from functools import partial
+Only the part of the check that an error breaks is done again, with the size that it has without the error.
+"""
+
+from functools import cache, partial
 from unittest import mock
 
 import pandas as pd
@@ -11,14 +14,16 @@ from ebr.simulation import importance
 from planted import algorithms
 
 
-def early_drops():
-    """Races that fail in their first rounds, by a long lead."""
-    return (case for case in exact_failures.cases() if case.rewards == "Gaussian" and case.epsilon == 0.001)
+def early_drops(*algorithms):
+    """Races that fail in their first rounds, by a long lead; of some algorithms alone, if any are named."""
+    cases = (case for case in exact_failures.cases() if case.algorithm in algorithms or not algorithms)
+    return (case for case in cases if case.rewards == "Gaussian" and case.epsilon == 0.001)
 
 
-def few():
+def few(models=pausing_shares.FORMS):
     """Two arms with two rounds, three with one."""
-    return (place for place in pausing_shares.places((0.1, 0.01)) if place[1:3] in ((2, 2), (3, 1)))
+    places = (place for place in pausing_shares.places((0.1, 0.01)) if place[0] in models)
+    return (place for place in places if place[1:3] in ((2, 2), (3, 1)))
 
 
 class WithoutUnion(PausingElasticBatchRacing):
@@ -43,25 +48,49 @@ class HalfTheGap(PausingElasticBatchRacing):
         return (pulls + 3) // 4
 
 
-def promises_kept(make, pausing=PausingElasticBatchRacing):
-    places = (
-        (failure_probability.Hard(deadline=1, n_arms=2, epsilon=0.1, top=0.55), 100_000),
-        (failure_probability.Hard(deadline=15, n_arms=16, epsilon=0.01, top=0.0123), 2_000),
-    )
+PLACES = (
+    (failure_probability.Hard(deadline=1, n_arms=2, epsilon=0.1, top=0.55), 100_000),
+    (failure_probability.Hard(deadline=15, n_arms=16, epsilon=0.01, top=0.0123), 2_000),
+)
+
+
+def paid(make=failure_probability.ALGORITHMS["sharp"], places=PLACES):
     tables = [
         failure_probability.paid({"sharp": place}, [0.01], 10, plain, 1, algorithms={"sharp": make})
         for place, plain in places
     ]
-    checked = exact_failures.compared(runs=500, seed=1, only=early_drops())
-    return failure_probability.promises_kept(
-        pd.concat(tables), checked, pausing_shares.shares(pausing, few())
-    )
+    return pd.concat(tables)
 
 
-def with_error(name, error):
-    """The check with another part of the sampler."""
+def checked(*algorithms):
+    return exact_failures.compared(runs=500, seed=1, only=early_drops(*algorithms))
+
+
+@cache
+def parts():
+    """The tables of the check without an error."""
+    return {"table": paid(), "checked": checked(), "shares": pausing_shares.shares(only=few())}
+
+
+def promises_kept(**changed):
+    return failure_probability.promises_kept(**parts() | changed)
+
+
+def with_sharp(make, place):
+    """Another sharp EBR, where it fails: in 1.7 % and in a quarter of the races, with δ = 1 %."""
+    return promises_kept(table=paid(make, [place]))
+
+
+def with_pausing(make):
+    """Another pausing EBR, for the models whose tests are exact: of two arms nearly all of δ is spent."""
+    return promises_kept(shares=pausing_shares.shares(make, few(("Bernoulli", "Gaussian"))))
+
+
+def with_error(name, error, *algorithms):
+    """The check with another part of the sampler, where some algorithms race."""
+    parts()
     with mock.patch.object(importance, name, error):
-        return promises_kept(failure_probability.ALGORITHMS["sharp"])
+        return promises_kept(checked=checked(*algorithms))
 
 
 def pooled(log_weights, right=importance._mean):
@@ -72,14 +101,12 @@ def pooled(log_weights, right=importance._mean):
 
 PLANTED = {
     "X6": (
-        lambda: promises_kept(failure_probability.ALGORITHMS["sharp"]),
-        lambda: promises_kept(algorithms.SharpTooFewPulls),
-        lambda: promises_kept(algorithms.SharpRoundedCarelessly),
-        lambda: with_error("_reaching", lambda *_: []),  # no tilt for a long lead in an early round
+        promises_kept,
+        lambda: with_sharp(algorithms.SharpTooFewPulls, PLACES[0]),
+        lambda: with_sharp(algorithms.SharpRoundedCarelessly, PLACES[1]),
+        # No tilt for a long lead in an early round: estimates of EBR are six standard errors too low.
+        lambda: with_error("_reaching", lambda *_: [], "EBR"),
         lambda: with_error("_mean", pooled),
-        *(
-            partial(promises_kept, failure_probability.ALGORITHMS["sharp"], error)
-            for error in (WithoutUnion, EveryRound, HalfTheGap)
-        ),
+        *(partial(with_pausing, error) for error in (WithoutUnion, EveryRound, HalfTheGap)),
     ),
 }

@@ -45,10 +45,11 @@ def costs():
     return raised_arms.costs(algorithms(2, 0.02), bound, 5, (0.02, 0.2, 1.0), 200, 1)
 
 
-def check(make=two_arms, least=least_average, stop=many_arms_stop, prices=None):
+def check(make=two_arms, least=least_average, stop=many_arms_stop, prices=two_arms):
     near = raised_arms.limit([10, 10_000], [1.0, 4.0], least, stop)
-    made = pairs(make if prices is None else prices)
-    return the_price_of_a_deadline.any_algorithm(steps(make), events(least), near, costs(), made, many())
+    return the_price_of_a_deadline.any_algorithm(
+        steps(make), events(least), near, costs(), pairs(prices), many()
+    )
 
 
 def forgetful(epsilon, delta):

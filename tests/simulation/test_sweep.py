@@ -43,7 +43,7 @@ def test_local_cores_give_the_same_numbers_as_a_plain_loop(expected, monkeypatch
     table = ebr.sweep(POINTS, runs=20, seed=5)
     assert same(table, expected)
     assert (table["failures"] == 0).all()
-    assert not same(ebr.sweep(POINTS[:1], runs=20, seed=6), expected[:1])
+    assert not same(ebr.sweep(POINTS[-1:], runs=20, seed=6), expected[-1:].reset_index(drop=True))
 
 
 @pytest.mark.slow
@@ -51,7 +51,7 @@ def test_a_cluster_gives_the_same_bits_even_if_it_loses_a_worker(expected, monke
     with Cluster() as cluster:
         monkeypatch.setenv("DASK", cluster.address)
         wait_for_workers(cluster.address, 2)
-        assert same(ebr.sweep(POINTS, runs=20, seed=5), expected)
+        assert same(ebr.sweep(POINTS[:6][::-1], runs=20, seed=5), expected[:6][::-1].reset_index(drop=True))
 
         victim = cluster.workers[0]
         killer = threading.Thread(target=kill_when_busy, args=(cluster.address, victim))

@@ -1,6 +1,7 @@
 """Policies whose second round depends on the first: against play, plain sums, and bounds from both sides."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -99,23 +100,24 @@ def test_the_best_policy_is_pac_attains_its_ratio_and_beats_every_single_size(fa
 
 def test_the_bayes_value_is_a_plain_integral_over_the_best_sizes():
     prior, first = Prior(np.array([0.2, 0.5]), np.array([0.6, 0.4]), 800.0), 60.0
-    spread = math.sqrt(2 / first)
+    spread, standard = math.sqrt(2 / first), NormalDist()
 
     def inside(x):
         pull = sum(
             2
             * chance
             / float(complexity(gap, EPSILON))
-            * (norm.pdf(x, gap, spread) + norm.pdf(-x, gap, spread))
+            * (NormalDist(gap, spread).pdf(x) + NormalDist(gap, spread).pdf(-x))
             for gap, chance in zip(prior.gaps, prior.chances, strict=True)
         )
 
-        def value(n):
-            ahead, behind = (norm.cdf(-(EPSILON + s * x * first / n) * math.sqrt(n / 2)) for s in (1, -1))
-            wrong = norm.pdf(x, EPSILON, spread) * ahead + norm.pdf(-x, EPSILON, spread) * behind
-            return n * pull + prior.price * wrong
+        leads, trails = (NormalDist(EPSILON, spread).pdf(s * x) for s in (1, -1))
 
-        stop = prior.price * norm.pdf(-x, EPSILON, spread)
+        def value(n):
+            ahead, behind = (standard.cdf(-(EPSILON + s * x * first / n) * math.sqrt(n / 2)) for s in (1, -1))
+            return n * pull + prior.price * (leads * ahead + trails * behind)
+
+        stop = prior.price * trails
         tries = [minimize_scalar(value, bounds=(low, 4 * low)).fun for low in 4.0 ** np.arange(-1, 6)]
         return min(stop, *tries)
 

@@ -17,8 +17,8 @@ def kl(kind, sigma, x, y):
     return sum(terms)
 
 
-def ruled_out(kind, sigma, weights, means, arm, other, epsilon):
-    """inf over x of w_a KL(μ_a, x) + w_b KL(μ_b, x + ε), by a search on a fine grid and around its best."""
+def ruled_out(kind, sigma, weights, means, arm, other, epsilon, beaten=0.0):
+    """inf over x of w_a KL(μ_a, x) + w_b KL(μ_b, x + ε), by a search; or a value that is already beaten."""
     low, high = means[other] - epsilon, means[arm]
     if kind == "Bernoulli":
         low, high = max(low, 1e-12), min(high, 1 - epsilon - 1e-12)
@@ -28,6 +28,9 @@ def ruled_out(kind, sigma, weights, means, arm, other, epsilon):
             kind, sigma, means[other], x + epsilon
         )
 
+    for share in (0.5, 0.25, 0.75):
+        if (some := cost(low + share * (high - low))) <= beaten:  # so is the infimum
+            return some
     return minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-12}).fun
 
 
@@ -40,7 +43,7 @@ def brute_force(problem, epsilon, points=120):
             for j in range(1, points - i):
                 weights = np.array([i, j, points - i - j]) / points
                 rivals = [b for b in range(3) if b != arm]
-                level = min(ruled_out(kind, sigma, weights, means, arm, b, epsilon) for b in rivals)
+                level = min(ruled_out(kind, sigma, weights, means, arm, b, epsilon, best) for b in rivals)
                 best = max(best, level)
     return 1 / best
 

@@ -69,9 +69,16 @@ def by_limits(counts, shift, level):
     limits = BinomialLimits(grid, np.full((len(grid), len(grid)), level)).limits(
         sums, high, np.full(len(sums), low), shift
     )
+    leader, at_most = laws(counts, shift)
+    return (leader * at_most[:, limits.astype(int) + 1]).sum(axis=1).max() / level
+
+
+@cache
+def laws(counts, shift):
+    """How likely each sum of the leader is, and at most −1, 0, 1, … of the other arm, for each mean."""
     p = MEANS[:, None] * (1 - shift)
-    spent = binom.pmf(sums, counts[0], p) * binom.cdf(limits, counts[1], np.minimum(p + shift, 1))
-    return spent.sum(axis=1).max() / level
+    other = binom.cdf(np.arange(-1, counts[1] + 1), counts[1], np.minimum(p + shift, 1))
+    return binom.pmf(np.arange(counts[0] + 1), counts[0], p), other
 
 
 @pytest.mark.parametrize("counts", [(500, 500), (2000, 700), (3000, 100)])
