@@ -177,8 +177,12 @@ def test_the_file_has_every_solution():
         assert found.prior.gaps.max() <= 1 / found.epsilon * (1 + 1e-9)
 
 
+# Notebook 13 does the same, with fewer nodes, at every ε that is a power of ten; here one of these for each T.
+PLACES = [(t, e, d) for t, e, d in sorted(solutions()) if e in (0.03, 0.003) or (e, d) == (0.1, 0.01)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("place", sorted(solutions()))
+@pytest.mark.parametrize("place", PLACES)
 def test_policy_and_prior_meet_and_the_policy_is_pac(place):
     found = solution(*place)
     law = found.profile(inside=3)
