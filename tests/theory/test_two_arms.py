@@ -177,7 +177,7 @@ def test_the_file_has_every_solution():
         assert found.prior.gaps.max() <= 1 / found.epsilon * (1 + 1e-9)
 
 
-# Notebook 13 does the same, with fewer nodes, at every ε that is a power of ten; here one of these for each T.
+# Notebook 13 does the same, with fewer nodes, at each ε that is a power of ten; here one of these for each T.
 PLACES = [(t, e, d) for t, e, d in sorted(solutions()) if e in (0.03, 0.003) or (e, d) == (0.1, 0.01)]
 
 
