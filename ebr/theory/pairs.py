@@ -246,13 +246,15 @@ class BinomialLimits:
             return found | (other[chosen] < 0)
 
         none, all_ = np.full(len(low), -1.0), self.counts[low].astype(np.float64)
-        least = pooled = _largest(none, all_, lambda at, on: refuted(at, on, False))
+        least = _largest(none, all_, lambda at, on: refuted(at, on, False))
+        most, failing = least + 1, np.arange(len(low))
         for step in (1, 2, 4, 8, 16, math.inf):  # seldom far below
-            failing = ~refuted(least, np.arange(len(low)), True)
-            if not failing.any():
+            failing = failing[~refuted(least, failing, True)]
+            if not len(failing):
                 break
-            least = np.where(failing, np.maximum(least - step, -1), least)
-        return _largest(least, pooled + 1, lambda at, on: refuted(at, on, True))
+            most[failing] = least[failing]
+            least[failing] = np.maximum(least[failing] - step, -1)
+        return _largest(least, most, lambda at, on: refuted(at, on, True))
 
 
 def _largest(low: FloatArray, high: FloatArray, holds: Holds) -> FloatArray:
