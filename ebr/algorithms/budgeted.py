@@ -65,7 +65,7 @@ def _first(values: FloatArray, kept: int) -> IntArray:
     places = np.arange(kept)
     if kept + 1 == values.shape[1]:  # nobody is left out but the last of the smallest
         out = kept - values[:, ::-1].argmin(axis=1)
-        return places + (places >= out[:, None])
+        return np.asarray(places + (places >= out[:, None]))
     return np.sort(np.argsort(-values, axis=1, kind="stable")[:, :kept], axis=1)
 
 

@@ -135,7 +135,7 @@ class _Binomials:
         return first, -_root(self.pairs.other, self.pairs.other_pulls, left + self.shift)
 
     def refutes(self, first: FloatArray, second: FloatArray, one: FloatArray, two: FloatArray) -> BoolArray:
-        """Whether one of the three conditions, the same, holds for all p of a range: its r_1, r_2, w_1, w_2."""
+        """Whether one of the three conditions, the same, holds for all p of a range; r_1, r_2, w_1, w_2."""
         together = one * first + two * second > self.together
         return np.asarray(together | (first > self.own) | (second > self.own))
 

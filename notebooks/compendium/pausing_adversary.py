@@ -58,9 +58,8 @@ class Grid:
         width = self.race.sigma * np.sqrt(2 * log_term * (1 / pulls + 1 / other_pulls))
         return np.asarray(pulls * (other / other_pulls - shift + width) - ROUNDING)
 
-
     def _unrefuted_whole(self, high: int, low: int, shift: float, other: FloatArray) -> FloatArray:
-        """The same for whole sums, as of rewards 0 and 1; many are tried at once, as one alone costs as much."""
+        """The same for whole sums, as of rewards 0 and 1; to try several at once costs hardly more."""
         pulls, rows = self.counts[high], np.arange(len(other))
         edges = np.tile([-1.0, pulls + 1.0], (len(other), 1))  # the leader's sums: not refuted, and refuted
         while (np.diff(edges) > 1).any():

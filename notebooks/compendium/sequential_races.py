@@ -301,7 +301,7 @@ def proportions(means: FloatArray, epsilon: float) -> FloatArray:
     logarithm, which Newton's method finds sooner; only next to it a sum decides.
     """
     n = len(means)
-    leader = np.argmax(means)
+    leader = int(np.argmax(means))
     places, weights = np.full(n, -1.0), np.ones(n)
     most = math.inf  # the least of the largest levels, short of where a weight is useless
     for arm in range(n):
