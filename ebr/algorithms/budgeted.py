@@ -55,11 +55,18 @@ class Planned:
                 sums = yield pulls
                 totals = sums if plan.fresh else totals + sums
             values = np.take_along_axis(totals, survivors, axis=1)
-            # A stable sort: of equal sums the first in the order of the lots is the better.
-            order = np.argsort(-values, axis=1, kind="stable")[:, :kept]
-            survivors = np.take_along_axis(survivors, np.sort(order, axis=1), axis=1)
+            survivors = np.take_along_axis(survivors, _first(values, kept), axis=1)
         arm: IntArray = survivors[:, 0]
         return arm
+
+
+def _first(values: FloatArray, kept: int) -> IntArray:
+    """The places of so many of the largest values of each row, in order; of equal values the first."""
+    places = np.arange(kept)
+    if kept + 1 == values.shape[1]:  # nobody is left out but the last of the smallest
+        out = kept - values[:, ::-1].argmin(axis=1)
+        return np.asarray(places + (places >= out[:, None]))
+    return np.sort(np.argsort(-values, axis=1, kind="stable")[:, :kept], axis=1)
 
 
 @dataclass(frozen=True)

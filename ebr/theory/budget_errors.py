@@ -103,9 +103,15 @@ def _more_pulls(likely: FloatArray, axis: int, pulls: int, mean: float) -> Float
     """The distribution after so many more rewards of one arm: a convolution along its axis."""
     before = np.moveaxis(likely, axis, 0)
     after = np.zeros((len(before) + pulls, *before.shape[1:]))
-    for more, chance in enumerate(binom.pmf(np.arange(pulls + 1), pulls, mean)):
-        after[more : more + len(before)] += chance * before
+    for more, probability in enumerate(_probabilities(pulls, mean)):
+        after[more : more + len(before)] += probability * before
     return np.moveaxis(after, 0, axis)
+
+
+@cache
+def _probabilities(pulls: int, mean: float) -> FloatArray:
+    """Of all sums of so many rewards, which all orders of the arms ask for."""
+    return np.asarray(binom.pmf(np.arange(pulls + 1), pulls, mean))
 
 
 @cache

@@ -37,7 +37,7 @@ def relative_entropy(x: ArrayLike, y: ArrayLike) -> FloatArray:
 
 def _entropies(x: FloatArray, y: FloatArray) -> FloatArray:
     """The terms x log(x/y); a few are found without scipy.special, which takes longer to load than numpy."""
-    if max(x.size, y.size) <= FEW:
+    if max(x.size, y.size) <= FEW and "scipy.special" not in sys.modules:
         with np.errstate(all="ignore"):
             return np.asarray(_PLAIN(x, y), dtype=np.float64)
     from scipy.special import rel_entr
@@ -99,8 +99,7 @@ def pair_divergence(leader: ArrayLike, other: ArrayLike, shift: float) -> FloatA
     """
     leader, other = np.broadcast_arrays(np.clip(leader, 0.0, 1.0), np.clip(other, 0.0, 1.0))
     if shift == 0:
-        middle = (leader + other) / 2
-        return relative_entropy(leader, middle) + relative_entropy(other, middle)
+        return _from_middle(leader, other)
 
     def rising(p: FloatArray) -> BoolArray:
         """The derivative's sign; the sum of two divergences is convex in p."""
@@ -120,6 +119,12 @@ def pair_divergence(leader: ArrayLike, other: ArrayLike, shift: float) -> FloatA
     )
 
 
+def _from_middle(leader: FloatArray, other: FloatArray) -> FloatArray:
+    """How far two means are from their midpoint, together: kl(μ̂_1̂, p) + kl(μ̂_i, p)."""
+    both = np.stack([leader, other])
+    return np.asarray(np.add(*relative_entropy(both, (leader + other) / 2)))
+
+
 def erlang_quantile(miss: ArrayLike) -> FloatArray:
     """The x that two independent Exp(1) variables together exceed with probability α: (1 + x) e^{−x} = α.
 
@@ -136,9 +141,10 @@ def erlang_quantile(miss: ArrayLike) -> FloatArray:
 
 def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
     """The lowest mean that is not told from the leader's: kl(μ̂_1̂, m) + kl(·, m) ≤ level."""
-    low, high = np.zeros_like(leader), np.array(leader, dtype=np.float64)
-    high = np.where(pair_divergence(leader, low, 0.0) <= level, low, high)  # even 0 is not told from it
-    return bisected(low, high, lambda mean: pair_divergence(leader, mean, 0.0) <= level)[1]
+    means, which = np.unique(np.clip(leader, 0.0, 1.0), return_inverse=True)  # of many races, few differ
+    low = np.zeros_like(means)
+    high = np.where(_from_middle(means, low) <= level, low, means)  # even 0 is not told from it
+    return bisected(low, high, lambda mean: _from_middle(means, mean) <= level)[1][which]
 
 
 def bisected(

@@ -107,7 +107,7 @@ def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray, everywhere: b
     chosen = np.flatnonzero(refuted)
     test = _Binomials.of(shrunk[chosen], shift, miss[chosen])
     pooled = np.clip(test.pooled(), 0, 1 - shift)
-    spoken = test.refutes(pooled, pooled, *test.weights(_piece(pooled, shift)))
+    spoken = test.refutes(*test.roots(pooled, pooled), *test.weights(_piece(pooled, shift)))
     refuted[chosen[~spoken]] = False
     if everywhere:
         refuted[chosen[spoken]] = test[np.flatnonzero(spoken)].refuted()
@@ -144,9 +144,8 @@ class _Binomials:
         first = _root(self.pairs.leader, self.pairs.leader_pulls, right)
         return first, -_root(self.pairs.other, self.pairs.other_pulls, left + self.shift)
 
-    def refutes(self, left: FloatArray, right: FloatArray, one: FloatArray, two: FloatArray) -> BoolArray:
-        """Whether one of the three conditions, the same, holds for all p between left and right; w_1, w_2."""
-        first, second = self.roots(left, right)
+    def refutes(self, first: FloatArray, second: FloatArray, one: FloatArray, two: FloatArray) -> BoolArray:
+        """Whether one of the three conditions, the same, holds for all p of a range; r_1, r_2, w_1, w_2."""
         together = one * first + two * second > self.together
         return np.asarray(together | (first > self.own) | (second > self.own))
 
@@ -175,25 +174,31 @@ class _Binomials:
     def refuted(self) -> BoolArray:
         """Whether the three conditions leave no p, for pairs that they refute at the pooled estimate."""
         low, high = self.plausible()
-        first, last = _piece(low, self.shift), _piece(high, self.shift)
-        ranges = np.where(high > low, last - first + 1, 0)
-        which = np.repeat(np.arange(len(low)), ranges)
-        piece = first[which] + np.arange(len(which)) - np.repeat(np.cumsum(ranges) - ranges, ranges)
+        lowest, highest = _piece(low, self.shift), _piece(high, self.shift)
+        pieces = np.where(high > low, highest - lowest + 1, 0)
+        which = np.repeat(np.arange(len(low)), pieces)
+        piece = lowest[which] + np.arange(len(which)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
         left = np.maximum(low[which], _edge(piece, self.shift))
         right = np.minimum(high[which], _edge(piece + 1, self.shift))
-        one, two = (test := self[which]).weights(piece)
+        test = self[which]
+        ranges = np.array([left, right, *test.roots(left, right), *test.weights(piece)])
+        open_ = ~test.refutes(*ranges[2:])
         refuted = np.ones(len(low), dtype=bool)
-        for _ in range(HALVINGS):
-            open_ = np.flatnonzero(~test.refutes(left, right, one, two))
-            middle = (left + right) / 2
-            lost = ~test[open_].refutes(middle[open_], middle[open_], one[open_], two[open_])
-            refuted[which[open_[lost]]] = False
-            open_ = open_[refuted[which[open_]]]
-            left, right = np.append(left[open_], middle[open_]), np.append(middle[open_], right[open_])
-            if not len(both := np.tile(open_, 2)):
+        for _ in range(HALVINGS - 1):
+            ranges, which = ranges[:, open_], which[open_]
+            if not len(which):
                 return refuted
-            test, which, one, two = test[both], which[both], one[both], two[both]
-        refuted[which] = False
+            (left, right, first, second, *weights), test = ranges, self[which]
+            middle = (left + right) / 2
+            first_there, second_there = test.roots(middle, middle)
+            refuted[which[~test.refutes(first_there, second_there, *weights)]] = False
+            # A half ends in the middle: its least roots are known.
+            lower = np.array([left, middle, first_there, second, *weights])
+            upper = np.array([middle, right, first, second_there, *weights])
+            halves = [~test.refutes(*half[2:]) & refuted[which] for half in (lower, upper)]
+            open_, ranges = np.concatenate(halves), np.concatenate([lower, upper], axis=1)
+            which = np.tile(which, 2)
+        refuted[which[open_]] = False
         return refuted
 
 
@@ -256,13 +261,15 @@ class BinomialLimits:
             return found | (other[chosen] < 0)
 
         none, all_ = np.full(len(low), -1.0), self.counts[low].astype(np.float64)
-        least = pooled = _largest(none, all_, lambda at, on: refuted(at, on, False))
+        least = _largest(none, all_, lambda at, on: refuted(at, on, False))
+        most, failing = least + 1, np.arange(len(low))
         for step in (1, 2, 4, 8, 16, math.inf):  # seldom far below
-            failing = ~refuted(least, np.arange(len(low)), True)
-            if not failing.any():
+            failing = failing[~refuted(least, failing, True)]
+            if not len(failing):
                 break
-            least = np.where(failing, np.maximum(least - step, -1), least)
-        return _largest(least, pooled + 1, lambda at, on: refuted(at, on, True))
+            most[failing] = least[failing]
+            least[failing] = np.maximum(least[failing] - step, -1)
+        return _largest(least, most, lambda at, on: refuted(at, on, True))
 
 
 def _largest(low: FloatArray, high: FloatArray, holds: Holds) -> FloatArray:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -114,8 +115,8 @@ def _summary(entrant: Entrant, point: Point, delta: float, runs: Runs, seed: int
     judged = NEARLY_EXACT if entrant.exact else point.epsilon
     failures = int((~point.problem.is_good(table["arm"].to_numpy(), judged)).sum())
     low, high = interval(failures, count)
-    # Seven digits: T* is found by a search.
-    floor = float(f"{characteristic_lower_bound(point.problem, judged, delta):.7g}")
+    sigma = point.problem.sigma if isinstance(point.problem, Gaussian) else None
+    floor = _floor(tuple(point.problem.means.tolist()), sigma, judged, delta)
     pulls, error = float(table["pulls"].mean()), float(table["pulls"].std(ddof=1) / math.sqrt(count))
     return {
         "pulls": pulls,
@@ -130,6 +131,16 @@ def _summary(entrant: Entrant, point: Point, delta: float, runs: Runs, seed: int
         "over": pulls / floor,
         "over_error": error / floor,
     }
+
+
+@cache
+def _floor(means: tuple[float, ...], sigma: float | None, epsilon: float, delta: float) -> float:
+    """T*(ν) kl(δ, 1−δ), for Gaussian rewards with this σ, else for Bernoulli ones; once for all who race.
+
+    To seven digits: T* is found by a search.
+    """
+    problem = Bernoulli(np.array(means)) if sigma is None else Gaussian(np.array(means), sigma)
+    return float(f"{characteristic_lower_bound(problem, epsilon, delta):.7g}")
 
 
 def compared(table: pd.DataFrame, pairs: Iterable[tuple[str, str]], by: Sequence[str] = ()) -> pd.DataFrame:

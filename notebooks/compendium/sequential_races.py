@@ -22,6 +22,7 @@ RENEWAL = 25  # w* is recomputed when t has grown by a twenty-fifth
 WARRANTY = 50  # ceilings of upper bounds are good until t has grown by a fiftieth
 DIGITS = 1024.0  # w* is rounded to ten binary digits: what tracking compares is then exact
 HALVINGS = 17  # of a bracket of 2 nats for the level of w*, to one part in 65,536
+NEAR = 1e-7  # nats: a step of Newton's method as short as this ends far nearer the root
 
 
 def compiled(function: Function) -> Function:
@@ -171,9 +172,9 @@ def evidence(p: float, pulls: float, q: float, rival_pulls: float, epsilon: floa
         else:
             low = x
         following = x - value / slope
-        if not low < following < high:
+        if not low < following < high and abs(following - x) > 1e-15:
             following = (low + high) / 2
-        if abs(following - x) <= 1e-15:
+        if abs(following - x) <= 1e-15:  # also by a step that rounding takes across the end of the bracket
             break
         x = following
     return pulls * divergence(p, x) + rival_pulls * divergence(q, x + epsilon)
@@ -238,16 +239,19 @@ def largest_level(p: float, q: float, epsilon: float) -> float:
 
 
 @compiled
-def balance(p: float, q: float, epsilon: float, level: float, start: float) -> tuple[float, float, float]:
-    """Where kl(p, x) + v kl(q, x + ε) is `level` at the v whose minimiser is x: x, v, kl(p, x)/kl(q, x + ε).
+def balance(
+    p: float, q: float, epsilon: float, level: float, start: float
+) -> tuple[float, float, float, float]:
+    """Where kl(p, x) + v kl(q, x + ε) is `level`, y, at the v whose minimiser is x: x, v, and a ratio.
 
-    The value falls as x grows from max(q − ε, 0) to min(p, 1 − ε), with slope v′(x) kl(q, x + ε).
+    The value falls as x grows from max(q − ε, 0) to min(p, 1 − ε), with slope v′(x) kl(q, x + ε). The ratio
+    is kl(p, x)/kl(q, x + ε); last comes its derivative with respect to log y.
     """
     low, high = max(q - epsilon, 0.0), min(p, 1 - epsilon)
     if p > high and level <= divergence(p, high):
-        return high, 0.0, 0.0
+        return high, 0.0, 0.0, 0.0
     x = start if low < start < high else (low + high) / 2
-    weight = own = other = 0.0
+    y = weight = own = other = slope = 0.0
     for _ in range(200):
         y = x + epsilon
         weight = (p - x) * y * (1 - y) / ((y - q) * x * (1 - x))
@@ -258,13 +262,31 @@ def balance(p: float, q: float, epsilon: float, level: float, start: float) -> t
         else:
             high = x
         turn = (1 - 2 * y) / (y * (1 - y)) - (1 - 2 * x) / (x * (1 - x)) - 1 / (p - x) - 1 / (y - q)
-        following = x - excess / (weight * turn * other)
-        if not low < following < high:
+        slope = weight * turn * other
+        following = x - excess / slope
+        if not low < following < high and abs(following - x) > 1e-11:
             following = (low + high) / 2
-        if abs(following - x) <= 1e-11:
+        if abs(following - x) <= 1e-11:  # also by a step that rounding takes across the end of the bracket
             break
         x = following
-    return x, weight, own / other
+    change = (x - p) / (x * (1 - x)) - own / other * (y - q) / (y * (1 - y))
+    return x, weight, own / other, change / other * level / slope
+
+
+@compiled
+def balances(
+    means: FloatArray, leader: int, epsilon: float, log_level: float, places: FloatArray, weights: FloatArray
+) -> tuple[float, float]:
+    """Take x_b and v_b of all arms to a level; return the sum of their ratios, and its derivative."""
+    total = rise = 0.0
+    for arm in range(len(means)):
+        if arm != leader:
+            places[arm], weights[arm], ratio, change = balance(
+                means[leader], means[arm], epsilon, math.exp(log_level), places[arm]
+            )
+            total += ratio
+            rise += change
+    return total, rise
 
 
 @compiled
@@ -274,32 +296,41 @@ def proportions(means: FloatArray, epsilon: float) -> FloatArray:
     With w_a = 1 for the best arm a, every b gets the v_b at which its term is the same level y; the best y
     has Σ_b kl(μ_a, x_b)/kl(μ_b, x_b + ε) = 1 (Garivier and Kaufmann 2016, Theorem 5, for ε = 0): the
     derivative of (1 + Σ v_b)/y vanishes there, as dv_b/dy = 1/kl(μ_b, x_b + ε).
+
+    The level is that of so many halvings of a bracket. Where they go is known from the root of the sum's
+    logarithm, which Newton's method finds sooner; only next to it a sum decides.
     """
     n = len(means)
-    leader = np.argmax(means)
+    leader = int(np.argmax(means))
     places, weights = np.full(n, -1.0), np.ones(n)
     most = math.inf  # the least of the largest levels, short of where a weight is useless
     for arm in range(n):
         if arm != leader:
             most = min(most, largest_level(means[leader], means[arm], epsilon))
     high = math.log(most)
-    low, bracketed, halvings = high - 2, False, 0
-    while halvings < HALVINGS:
-        tried = (low + high) / 2 if bracketed else low
-        total = 0.0
-        for arm in range(n):
-            if arm != leader:
-                places[arm], weights[arm], ratio = balance(
-                    means[leader], means[arm], epsilon, math.exp(tried), places[arm]
-                )
-                total += ratio
-        if not bracketed and total > 1:
-            low, high = low - 2, low
-        elif not bracketed:
-            bracketed = True
-        else:
-            low, high = (low, tried) if total > 1 else (tried, high)
-            halvings += 1
+    low = high - 2
+    total, rise = balances(means, leader, epsilon, low, places, weights)
+    while total > 1:
+        low, high = low - 2, low
+        total, rise = balances(means, leader, epsilon, low, places, weights)
+    root, left, right = low, low, high
+    for _ in range(60):
+        following = root - math.log(total) * total / rise if total > 0 and rise > 0 else right
+        if not left < following < right:
+            following = (left + right) / 2
+        near, root = abs(following - root), following
+        if near <= NEAR:
+            break
+        total, rise = balances(means, leader, epsilon, root, places, weights)
+        left, right = (left, root) if total > 1 else (root, right)
+    tried = root
+    for _ in range(HALVINGS):
+        tried = (low + high) / 2
+        above = tried > root
+        if abs(tried - root) <= 2 * NEAR:
+            above = balances(means, leader, epsilon, tried, places, weights)[0] > 1
+        low, high = (low, tried) if above else (tried, high)
+    balances(means, leader, epsilon, tried, places, weights)
     weights /= weights.sum()
     for arm in range(n):
         digits, power = math.frexp(weights[arm])
@@ -308,22 +339,34 @@ def proportions(means: FloatArray, epsilon: float) -> FloatArray:
 
 
 @compiled
-def tracked(weights: FloatArray, counts: FloatArray, pulls: int, forced: bool) -> int:
-    """The next arm (the first of them): the smallest N_a / w_a, or if `forced` as D-tracking prints it.
+def forced_next(weights: FloatArray, counts: FloatArray, pulls: int) -> int:
+    """The next arm of D-tracking as it is printed (the first of them).
 
-    D-tracking: the largest t w_a − N_a, or the least pulled arm if √t − n/2 is above its count.
+    The largest t w_a − N_a, or the least pulled arm if √t − n/2 is above its count.
     """
     least, behind = 0, 0
     for arm in range(len(counts)):
         if counts[arm] < counts[least]:
             least = arm
-        if forced:
-            later = pulls * weights[arm] - counts[arm] > pulls * weights[behind] - counts[behind]
-        else:
-            later = counts[arm] * weights[behind] < counts[behind] * weights[arm]
-        if later:
+        if pulls * weights[arm] - counts[arm] > pulls * weights[behind] - counts[behind]:
             behind = arm
-    return least if forced and counts[least] < math.sqrt(pulls) - len(counts) / 2 else behind
+    return least if counts[least] < math.sqrt(pulls) - len(counts) / 2 else behind
+
+
+@compiled
+def sink(heap: IntArray, place: int, weights: FloatArray, counts: FloatArray) -> None:
+    """Let the arm at this place of a heap sink: above, N_a / w_a is smaller, or as small and a the first."""
+    while 2 * place + 1 < len(heap):
+        above, below = place, place
+        for child in range(2 * place + 1, min(2 * place + 3, len(heap))):
+            arm, other = heap[child], heap[below]
+            less = counts[arm] * weights[other] - counts[other] * weights[arm]
+            if less < 0 or (less == 0 and arm < other):
+                below = child
+        if below == above:
+            break
+        heap[above], heap[below] = heap[below], heap[above]
+        place = below
 
 
 @compiled
@@ -334,13 +377,17 @@ def tracking_race(
     forced: bool,
     generator: np.random.Generator,
 ) -> tuple[int, int, int]:
-    """One race of Track-and-Stop: its pulls, looks at the rewards, and arm."""
+    """One race of Track-and-Stop: its pulls, looks at the rewards, and arm.
+
+    The next arm is the one with the smallest N_a / w_a (the first of them), which a heap has on top, or if
+    `forced` that of D-tracking.
+    """
     n = len(means)
     counts, sums, toughest = np.ones(n), np.zeros(n), np.zeros(n, dtype=np.int64)
     for arm in range(n):
         sums[arm] = generator.random() < means[arm]
     pulls, looks, renewal = n, 1, 0
-    weights = np.empty(n)
+    weights, heap = np.empty(n), np.arange(n)
     while True:
         chosen = answer(sums, counts, epsilon, stopping[0], stopping[1], toughest)
         if chosen >= 0:
@@ -348,9 +395,13 @@ def tracking_race(
         if pulls >= renewal:
             weights = proportions((sums + 0.5) / (counts + 1), epsilon)
             renewal = pulls + pulls // RENEWAL
+            for place in range(n // 2, -1, -1):
+                sink(heap, place, weights, counts)
         for _ in range(LOOK):
-            arm = tracked(weights, counts, pulls, forced)
+            arm = forced_next(weights, counts, pulls) if forced else heap[0]
             counts[arm] += 1
             sums[arm] += generator.random() < means[arm]
             pulls += 1
+            if not forced:
+                sink(heap, 0, weights, counts)
         looks += 1

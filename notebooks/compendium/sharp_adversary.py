@@ -12,6 +12,8 @@ from ebr.theory.problems import Problem
 
 __all__ = ["Played", "inside"]
 
+SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # of the level, that the best arm's bad luck takes
+
 
 class Played(NamedTuple):
     """What a race did on tables of means that lie inside the event: the arms, and each arm's pulls."""
@@ -29,8 +31,9 @@ def inside(algorithm: SharpElasticBatchRacing, problem: Problem, tables: int, se
     """
     generator = np.random.default_rng(np.random.SeedSequence([seed, 93]))
     told, n_arms = problem.rewards, problem.n_arms
-    bounded = algorithm.model(told) == "bounded"
     schedule, log_terms = algorithm.pulls_by_round(n_arms, told), algorithm.log_terms(n_arms, told)
+    bounded = algorithm.model(told) == "bounded"
+    ends = _bounded_ends(problem, log_terms / schedule) if bounded else None
     arm_pulls, sums = np.zeros((tables, n_arms), dtype=np.int64), np.zeros((tables, n_arms))
 
     def respond(pulls: IntArray) -> FloatArray:
@@ -38,8 +41,8 @@ def inside(algorithm: SharpElasticBatchRacing, problem: Problem, tables: int, se
         arm_pulls += pulls
         pulled = int(arm_pulls.max())
         now = int(np.searchsorted(schedule, pulled))  # the round, from 0: the first with this count
-        if bounded and now < len(schedule) - 1:
-            means = _bounded_table(problem, log_terms[now] / pulled, generator, tables)
+        if ends is not None and now < len(schedule) - 1:
+            means = _bounded_table(problem, ends[now], generator, tables)
         else:
             means = _table(problem, float(algorithm.width(pulled, log_terms[now])), generator, tables)
         if pulled == schedule[-1]:  # an earlier round may have b_T pulls: then round T's part holds here too
@@ -67,14 +70,22 @@ def _table(problem: Problem, width: float, generator: np.random.Generator, table
     return np.asarray(problem.means.max() + generator.normal(0, width, (tables, 1)) + lead)
 
 
-def _bounded_table(problem: Problem, level: float, generator: np.random.Generator, tables: int) -> FloatArray:
+def _bounded_ends(problem: Problem, levels: FloatArray) -> FloatArray:
+    """How low the best arm's mean and how high the others' may be, for every round and share of its level."""
+    level = levels[:, None, None]
+    highest = _kl_end(problem.means, level * (1 - SHARES[:, None]), 1.0)
+    highest[..., [problem.best]] = _kl_end(problem.means.max(), level * SHARES[:, None], 0.0)
+    return highest
+
+
+def _bounded_table(
+    problem: Problem, ends: FloatArray, generator: np.random.Generator, tables: int
+) -> FloatArray:
     """Means in [0, 1] with kl⁻(μ̂_1, μ_1) + kl⁺(μ̂_i, μ_i) ≤ level for every i."""
-    share = generator.choice([0.0, 0.25, 0.5, 0.75, 1.0], (tables, 1))  # what the best arm's bad luck takes
-    best = _kl_end(problem.means.max(), level * share, 0.0)[:, 0]
-    highest = _kl_end(problem.means, level * (1 - share), 1.0)
-    table = highest * (1 - _places(generator, highest.shape))
-    table[:, problem.best] = best
-    return np.asarray(table)
+    share = generator.integers(len(SHARES), size=tables)
+    below = _places(generator, (tables, problem.n_arms))
+    below[:, problem.best] = 0
+    return np.asarray(ends[share] * (1 - below))
 
 
 def _places(generator: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:

@@ -7,7 +7,7 @@ import pytest
 from oracles import Rewards, Seasons, play
 
 import ebr
-from ebr.algorithms.budgeted import BudgetedElimination, SequentialHalving, SuccessiveRejects
+from ebr.algorithms.budgeted import BudgetedElimination, SequentialHalving, SuccessiveRejects, _first
 
 MAKERS = [
     lambda budget: BudgetedElimination(budget, 1),
@@ -138,3 +138,10 @@ def test_a_budget_that_cannot_feed_every_round_is_refused_before_anything_runs(a
 def test_bad_parameters_are_named_with_their_value_and_range(arguments, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         BudgetedElimination(**{"budget": 100, "deadline": 2} | arguments)
+
+
+@pytest.mark.parametrize("kept", [1, 3, 4])
+def test_who_is_kept_is_the_first_of_a_sorted_row_however_many_are_dropped(kept):
+    values = np.random.default_rng(2).integers(0, 3, (200, 5)).astype(float)  # of which many are equal
+    order = [sorted(range(5), key=lambda place, row=row: (-row[place], place)) for row in values]
+    assert _first(values, kept).tolist() == [sorted(places[:kept]) for places in order]

@@ -179,6 +179,33 @@ def test_evidence_is_the_least_over_all_places():
         assert races.evidence(s / n, n, u / m, m, epsilon) == pytest.approx(expected, rel=1e-6, abs=1e-5)
 
 
+def halved_proportions(means, epsilon):
+    """w* at the last level of plain halvings, each by the sum of the ratios there."""
+    leader, others = means.max(), np.delete(means, means.argmax())
+    high = math.log(min(races.largest_level(leader, q, epsilon) for q in others))
+
+    def found(log_level):
+        return [races.balance(leader, q, epsilon, math.exp(log_level), -1.0) for q in others]
+
+    while sum(each[2] for each in found(high - 2)) > 1:
+        high -= 2
+    low = high - 2
+    for _ in range(races.HALVINGS):
+        tried = (low + high) / 2
+        low, high = (low, tried) if sum(each[2] for each in found(tried)) > 1 else (tried, high)
+    weights = np.insert([each[1] for each in found(tried)], means.argmax(), 1.0)
+    return weights / weights.sum()
+
+
+def test_proportions_are_at_the_level_that_plain_halvings_find():
+    generator = np.random.default_rng(8)
+    for n_arms, epsilon in ((2, 0.1), (3, 0.01), (10, 0.003), (10, 0.3), (40, 0.01)):
+        means = generator.uniform(0.02, 0.98, n_arms)
+        digits, powers = np.frexp(halved_proportions(means, epsilon))
+        rounded = np.ldexp(np.rint(digits * races.DIGITS) / races.DIGITS, powers)
+        assert races.proportions(means, epsilon).tolist() == rounded.tolist()
+
+
 def test_proportions_are_those_of_the_characteristic_time():
     generator = np.random.default_rng(2)
     problems = [generator.uniform(0.01, 0.99, n) for n in (2, 3, 10, 50)]
