@@ -195,6 +195,15 @@ def test_words_left_over_are_refused(capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.fixture
+def interruptible():
+    """An interrupt reaches this process and its children, even where a script with an `&` made them deaf."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_is_one_line_and_says_where_to_look(monkeypatch, capsys):
     main(START)
     answer = [f"{arm}=20/{pulls}" for arm, pulls in asked().items()]
@@ -217,6 +226,7 @@ def test_an_interrupt_is_one_line_and_says_where_to_look(monkeypatch, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
 def test_a_process_that_is_interrupted_leaves_one_line_and_writes_nothing(folder):
     main(START)
     asked()
