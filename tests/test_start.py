@@ -46,6 +46,18 @@ def test_help_loads_not_even_numpy(command):
     assert not modules & {*SLOW, "numpy", "scipy"}
 
 
+def test_a_race_on_the_command_line_loads_no_table(tmp_path):
+    journal = str(tmp_path / "trial.jsonl")
+    begin = ["start", journal, "--arms", "A", "B", "--deadline", "2", "--epsilon", "0.3"]
+    for words in (begin, ["ask", journal], ["status", journal]):
+        modules = command_line(*words)
+        assert "ebr.live.race" in modules
+        assert not modules & {*SLOW}, words
+    with ebr.Race.open(journal) as race:
+        answer = [f"{arm}=1/{pulls}" for arm, pulls in race.asked.items()]
+    assert not command_line("tell", journal, *answer) & {*SLOW}
+
+
 def test_the_script_is_the_command_line():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     (script,) = metadata.EntryPoints(

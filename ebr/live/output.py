@@ -4,13 +4,11 @@ import io
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # slow to import, and a word of help needs none of it
-    import pandas as pd
-
     from ebr.live.race import Race
 
 __all__ = ["asking", "complain", "replace_letters", "shell_line", "standing", "written"]
@@ -55,8 +53,12 @@ def _discard() -> None:
 
 def asking(race: "Race", pulls: dict[str, int], journal: str) -> str:
     """How often to pull each arm in this round."""
-    table = race.intervals.loc[list(pulls), ["pulls"]].rename(columns={"pulls": "pulls so far"}).reset_index()
-    table.insert(1, "pulls now", list(pulls.values()))
+    so_far = dict(zip(race.arms, race.known.pulls, strict=True))
+    table = {
+        "arm": list(pulls),
+        " pulls now": [str(number) for number in pulls.values()],
+        " pulls so far": [str(so_far[arm]) for arm in pulls],
+    }
     return f"{_heading(race)}\n\n{_text(table)}\n\n{_next(race, journal)}"
 
 
@@ -64,11 +66,13 @@ def standing(race: "Race", journal: str) -> str:
     """Where the race stands."""
     from ebr.live.rules import word_for_left_out
 
-    table = race.intervals.reset_index()
-    table["survives"] = table["survives"].map(
-        {True: "in", False: "out" if race.finished else word_for_left_out(race.algorithm)}
-    )
-    return f"{_heading(race)}\n\n{_text(table.rename(columns={'survives': ''}))}\n\n{_next(race, journal)}"
+    pulls, *numbers = race.known
+    left_out, within = "out" if race.finished else word_for_left_out(race.algorithm), set(race.survivors)
+    table = {"arm": list(race.arms), " pulls": [str(number) for number in pulls]}
+    for name, column in zip((" mean", " lower", " upper"), numbers, strict=True):
+        table[name] = ["-" if number != number else f"{number:.4f}" for number in column]
+    table[""] = ["in" if arm in within else left_out for arm in race.arms]
+    return f"{_heading(race)}\n\n{_text(table)}\n\n{_next(race, journal)}"
 
 
 def _heading(race: "Race") -> str:
@@ -96,5 +100,11 @@ def shell_line(name: str, journal: str, options: Sequence[str] = (), words: Sequ
     return shlex.join(["python", "-m", "ebr", name, *options, file, *words])
 
 
-def _text(table: "pd.DataFrame") -> str:
-    return table.to_string(index=False, na_rep="-", float_format="{:.4f}".format)
+def _text(table: Mapping[str, Sequence[str]]) -> str:
+    """Columns with their headings, as pandas prints them: it takes as long to load as all else together."""
+    columns = []
+    for heading, cells in table.items():
+        texts = [heading, *cells]
+        width = max(map(len, texts))
+        columns.append([text.rjust(width) for text in texts])
+    return "\n".join(" ".join(row) for row in zip(*columns, strict=True))

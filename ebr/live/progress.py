@@ -13,7 +13,7 @@ from ebr.live.journal import Line
 from ebr.live.plots import draw_race
 from ebr.live.rounds import Rounds
 from ebr.live.rules import word_for_left_out
-from ebr.live.tables import Row, bounded, history_table, intervals_table
+from ebr.live.tables import Known, Row, bounded, history_table, known
 from ebr.theory.intervals import Simultaneous
 
 if TYPE_CHECKING:  # slow to import, and a race in a terminal needs no picture
@@ -116,7 +116,8 @@ class Progress:
         The bounds of all arms and rounds hold at once with probability 1 − δ, as in `intervals`. Where
         rewards are rounded, sum and mean are of what is counted, and a column more has the reported sum.
         """
-        return self._bounded(history_table(self._rows, self._rounds.seed is not None), "total")
+        table = history_table(self._rows, self._rounds.seed is not None)
+        return bounded(table, "total", self._simultaneous())
 
     @property
     def intervals(self) -> "pd.DataFrame":
@@ -128,12 +129,16 @@ class Progress:
         reported; the race itself may compare arms more sharply. NaN where the algorithm has no δ, and where
         rewards come in blocks.
         """
-        frame = self._bounded(intervals_table(self._so_far), "pulls")
+        import pandas as pd
+
+        frame = pd.DataFrame(self.known._asdict(), index=pd.Index(list(self._so_far), name="arm"))
         frame["survives"] = frame.index.isin(self.survivors)
         return frame
 
-    def _bounded(self, frame: "pd.DataFrame", pulls: str) -> "pd.DataFrame":
-        return bounded(frame, pulls, self._simultaneous())
+    @property
+    def known(self) -> Known:
+        """The numbers of `intervals` as arrays, in the order of the arms: a table takes long to load."""
+        return known(self._so_far, self._simultaneous())
 
     def _simultaneous(self) -> Simultaneous | None:
         """The arms' intervals; none in blocks, where σ is of differences and says nothing of an arm alone."""

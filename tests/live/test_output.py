@@ -263,3 +263,25 @@ def test_a_process_whose_output_fails_ends_with_3_and_one_line(to, folder):
 def test_the_version_is_that_of_the_package(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"ebr {version('ebr')}\n"
+
+
+def printed_by_pandas(race):
+    table = race.intervals.reset_index()
+    table["survives"] = table["survives"].map({True: "in", False: "out"})
+    shown = table.rename(columns={"survives": ""})
+    return shown.to_string(index=False, na_rep="-", float_format="{:.4f}".format)
+
+
+@pytest.mark.parametrize("arms", [["A", "B", "C"], ["a name that is long", "Ä", "-C"]])
+def test_a_table_is_printed_as_pandas_prints_it(arms, path):
+    with ebr.Race(ebr.SharpElasticBatchRacing(4, 0.05, 0.05), arms, path) as race:
+        assert printed_by_pandas(race) in output.standing(race, "trial.jsonl")  # nothing is known of an arm
+        while not race.finished:
+            asked = race.ask()
+            table = race.intervals.loc[list(asked), ["pulls"]].reset_index()
+            table.insert(1, "pulls now", list(asked.values()))
+            table = table.rename(columns={"pulls": "pulls so far"})
+            assert table.to_string(index=False) in output.asking(race, asked, "trial.jsonl")
+            race.tell({arm: (pulls, 0.9 / (1 + arms.index(arm)) * pulls) for arm, pulls in asked.items()})
+            assert printed_by_pandas(race) in output.standing(race, "trial.jsonl")
+        assert not race.intervals["survives"].all()
