@@ -9,6 +9,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from scipy.stats import binomtest, norm
 
+from ebr.theory import adaptive
 from ebr.theory.adaptive import (
     Adaptive,
     Prior,
@@ -153,3 +154,16 @@ def test_masses_add_up_to_the_normal_ones():
     inside, _ = quad(lambda x: norm.pdf(x, 0.3, math.sqrt(2 / 12)), -edge, edge)
     whole = THREE._replace(chances=np.array([[0.0, 1.0, 0.0]] * 2))
     assert whole.cost(0.3)[0] == pytest.approx(24 + 20 * inside)
+
+
+@pytest.mark.parametrize("number", [1, adaptive.RUN + 1, 100])
+def test_runs_of_sizes_that_are_not_looked_into_have_no_smaller_sum(number):
+    generator = np.random.default_rng(1)
+    pull, sizes = generator.random(200), np.append(0.0, np.cumsum(generator.random(number)))
+    blame = -np.sort(-generator.exponential(10, (200, number + 1)), axis=1)  # falls as sizes grow
+    before = np.append(0.0, sizes[:-1])
+    plain = [
+        min(rate * b + own for b, own in zip(before, row, strict=True))
+        for rate, row in zip(pull, blame, strict=True)
+    ]
+    assert adaptive._least_sums(pull, sizes, lambda row, size: blame[row, size]).tolist() == plain
