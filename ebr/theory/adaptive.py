@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog, minimize_scalar
-from scipy.sparse import csc_array
+from scipy.sparse import block_array, block_diag, coo_array, eye_array, hstack, vstack
 from scipy.special import ndtr
 
-from ebr.arrays import FloatArray, IntArray
+from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.policies import complexity
 
 __all__ = [
@@ -153,51 +153,89 @@ def solve(
     """
     grid = np.concatenate([[0.0, np.nextafter(epsilon, 0)], np.geomspace(epsilon, widest, gaps)])
     grid[-1] = widest
-    blocks = [_rows(first, grid, epsilon, delta, sizes, cells) for first in firsts]
-    rows = np.column_stack([*blocks, np.append(-np.ones(len(grid)), 0.0)])
-    own = np.column_stack([np.kron(np.eye(cells), np.ones(len(sizes))), -np.ones(cells)])  # Σ chances = share
-    total = np.tile(np.eye(1, own.shape[1], own.shape[1] - 1), len(firsts))
-    equal = np.vstack([np.kron(np.eye(len(firsts)), own), total])
-    upper: Any = csc_array(rows)
-    equalities: Any = csc_array(np.column_stack([equal, np.zeros(len(equal))]))
+    blocks = [_block(first, grid, epsilon, delta, sizes, cells) for first in firsts]
+    ends = np.cumsum([block.laws.shape[1] for block in blocks])  # the last unknown of each is its share
+    laws: Any = block_diag([*(block.laws for block in blocks), coo_array((0, 1))])
+    shares: Any = coo_array((np.ones(len(ends)), (np.zeros(len(ends), int), ends - 1)), (1, ends[-1] + 1))
+    ratio: Any = coo_array(np.append(-np.ones(len(grid)), 0.0)[:, None])
     found: Any = linprog(
-        np.eye(1, rows.shape[1], rows.shape[1] - 1)[0],
-        A_ub=upper,
+        np.eye(1, ends[-1] + 1, ends[-1])[0],
+        A_ub=hstack([*(block.limits for block in blocks), ratio], format="csc"),
         b_ub=np.append(np.zeros(len(grid)), 1 - SAFETY),
-        A_eq=equalities,
-        b_eq=np.eye(1, len(equal), len(equal) - 1)[0],
+        A_eq=vstack([laws, shares], format="csc"),
+        b_eq=np.append(np.zeros(laws.shape[0]), 1.0),
         options={"presolve": False},  # which finds nothing to remove, in three times the solver's time
     )
     if not found.success:
         raise ValueError(f"no policy with first rounds of {firsts} pulls and these sizes is PAC")
-    parts = found.x[:-1].reshape(len(firsts), -1)
-    policies = tuple(_policy(*pair, sizes, cells) for pair in zip(firsts, parts, strict=True))
+    parts = np.split(found.x[:-1], ends[:-1])
+    laws_found = (block.chances(part, cells, len(sizes)) for block, part in zip(blocks, parts, strict=True))
+    policies = tuple(
+        Adaptive(first, _edges(first, cells), sizes, law)
+        for first, law in zip(firsts, laws_found, strict=True)
+    )
     dual = np.maximum(-found.ineqlin.marginals, 0)
     prior = Prior(grid, dual[:-1] / dual[:-1].sum(), float(dual[-1] / (delta * epsilon)))
-    return Program(float(found.fun) / epsilon, policies, parts[:, -1], prior)
+    return Program(float(found.fun) / epsilon, policies, found.x[ends - 1], prior)
 
 
-def _rows(
+class Block(NamedTuple):
+    """What the program has of one n₁: its cells and sizes, and the rows ≤ and = of its unknowns.
+
+    Unknown are the chance of each useful pair of cell and size, E[n₂] in each cell over the largest size, and
+    the share of this n₁. With E[n₂] by itself few entries are not 0: costs depend on nothing else.
+    """
+
+    cell: IntArray
+    size: IntArray
+    limits: Any
+    laws: Any
+
+    def chances(self, part: FloatArray, cells: int, sizes: int) -> FloatArray:
+        """P(n₂ | cell) by what is found; where the program gives this n₁ no share it stops at once."""
+        chances = np.zeros((cells, sizes))
+        chances[self.cell, self.size] = np.maximum(part[: len(self.cell)], 0)
+        chances[chances.sum(axis=1) == 0, 0] = 1.0
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+
+def _block(
     first: float, grid: FloatArray, epsilon: float, delta: float, sizes: FloatArray, cells: int
-) -> FloatArray:
-    """Cost/H at each gap, in units of 1/ε, and error/δ, of each cell and size; last of the first round."""
-    edges = _edges(first, cells)
-    weights = complexity(grid, epsilon) / epsilon
-    costs = 2 * _masses(edges, first, grid)[:, :, None] * (sizes / weights[:, None, None])
-    rows = np.vstack([costs.reshape(len(grid), -1), _errors(edges, first, sizes, epsilon).ravel() / delta])
+) -> Block:
+    """Limits: cost/H at each gap, in units of 1/ε, and error/δ. Laws: Σ chances = share, and E[n₂]."""
+    edges, weights = _edges(first, cells), complexity(grid, epsilon) / epsilon
+    errors = _errors(edges, first, sizes, epsilon) / delta
     beyond = float(ndtr(-(edges[-1] + epsilon) * math.sqrt(first / 2))) / delta
-    return np.column_stack([rows, np.append(2 * first / weights, beyond)])
+    costs = 2 * sizes[-1] * _masses(edges, first, grid) / weights[:, None]
+    cell, size = np.nonzero([_useful(sizes, row) for row in errors])
+    pairs = cell, np.arange(len(cell))
+    limits = [
+        [None, coo_array(costs), coo_array(2 * first / weights[:, None])],
+        [coo_array(errors[cell, size][None]), None, coo_array([[beyond]])],
+    ]
+    laws = [
+        [coo_array((np.ones(len(cell)), pairs)), None, coo_array(-np.ones((cells, 1)))],
+        [coo_array((sizes[size] / sizes[-1], pairs)), -eye_array(cells), None],
+    ]
+    return Block(cell, size, block_array(limits), block_array(laws))
+
+
+def _useful(sizes: FloatArray, errors: FloatArray) -> BoolArray:
+    """Where the errors lie on their convex hull from below: else a lot between two sizes errs less."""
+    kept: list[int] = []
+    for new, size in enumerate(sizes):
+        while len(kept) > 1:
+            first, last = kept[-2:]
+            slope = (errors[new] - errors[first]) / (size - sizes[first])
+            if errors[last] < errors[first] + slope * (sizes[last] - sizes[first]):
+                break
+            kept.pop()
+        kept.append(new)
+    return np.isin(np.arange(len(sizes)), kept)
 
 
 def _edges(first: float, cells: int) -> FloatArray:
     return np.linspace(0, REACH * math.sqrt(2 / first), cells + 1)
-
-
-def _policy(first: float, part: FloatArray, sizes: FloatArray, cells: int) -> Adaptive:
-    """The policy of one n₁; where the program gives it no share it stops at once."""
-    chances = np.maximum(part[:-1].reshape(cells, len(sizes)), 0)
-    chances[chances.sum(axis=1) == 0, 0] = 1.0
-    return Adaptive(first, _edges(first, cells), sizes, chances / chances.sum(axis=1, keepdims=True))
 
 
 def best_adaptive(
@@ -206,11 +244,14 @@ def best_adaptive(
     """The best n₁ between two bounds, by a scalar search: the program's ratio and its policy."""
     sizes = second_sizes(epsilon, delta, step)
 
+    programs: dict[float, Program] = {}
+
     def ratio(log_first: float) -> float:
-        return solve([math.exp(log_first)], epsilon, delta, sizes, widest).ratio
+        programs[log_first] = solve([math.exp(log_first)], epsilon, delta, sizes, widest)
+        return programs[log_first].ratio
 
     best: Any = minimize_scalar(ratio, bounds=(math.log(lowest), math.log(highest)), options={"xatol": 4e-3})
-    program = solve([math.exp(best.x)], epsilon, delta, sizes, widest)
+    program = programs[best.x]
     return program.ratio, program.policies[0]
 
 

@@ -33,6 +33,8 @@ __all__ = [
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(120)
 # On [−2, 0] and [0, 2]. Where n₂ is small the integrand is a step near 0: each half is integrated by itself.
 NODES, WEIGHTS = np.concatenate([_NODES - 1, _NODES + 1]), np.tile(_WEIGHTS, 2)
+NONE = 1e-9  # n₂ where the first round is enough
+ROOM = 1e-6  # of the pulls in all: more than the quadrature moves them
 
 
 class Policy(NamedTuple):
@@ -99,19 +101,20 @@ def pac_policy(first: float, spent: float, epsilon: float, delta: float) -> Poli
     """
     scale = math.sqrt(first / 2)
     threshold = max(-float(ndtri(spent * delta)) / scale - epsilon, 1e-12)
-
+    quantiles = (min(float(ndtri(miss)), 0.0) for miss in (delta, (1 - spent) * delta))
+    needed, enough = (2 * (quantile / epsilon) ** 2 for quantile in quantiles)
+    if first >= needed:
+        return Policy(first, NONE, threshold)
     seen = FirstRound.seen(first, threshold, epsilon)
 
     def excess(log_second: float) -> float:
         return seen.error(math.exp(log_second)) - delta
 
-    top = math.log(40 * math.log(2 / delta) / epsilon**2)
-    low = math.log(1e-9)
-    if excess(low) <= 0:  # the first round is enough
-        return Policy(first, math.exp(low), threshold)
-    if excess(top) > 0:
-        raise ValueError(f"spent must leave something of delta for the second round, got {spent}")
-    return Policy(first, math.exp(float(brentq(excess, low, top, xtol=1e-10))), threshold)
+    # Who never stops errs less with as many pulls; who does errs with `spent` and what those miss, at most.
+    least, most = max((1 - ROOM) * needed - first, NONE), (1 + ROOM) * enough - first
+    return Policy(
+        first, math.exp(float(brentq(excess, math.log(least), math.log(most), xtol=1e-10))), threshold
+    )
 
 
 @checked(points=partial(whole, at_least=2, at_most=10**7))

@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.optimize import minimize_scalar
+from scipy.optimize import linprog, minimize_scalar
 from scipy.stats import binomtest, norm
 
 from ebr.theory import adaptive
@@ -81,6 +81,46 @@ def test_with_one_size_the_program_is_the_best_threshold(family):
     assert program.ratio < 1.005 * worst_ratio(other, EPSILON)
     with pytest.raises(ValueError, match="no policy with first rounds"):  # too few even without a stop
         solve([policy.first], EPSILON, DELTA, np.array([0.0, 0.3 * policy.second]))
+
+
+@pytest.mark.parametrize("firsts", [[90.0], [60.0, 150.0]])
+def test_the_program_is_the_one_with_a_column_for_every_pair_of_cell_and_size(firsts):
+    sizes, cells = np.array([0.0, 30.0, 60.0, 200.0, 900.0, 1000.0]), 7
+    program = solve(firsts, EPSILON, DELTA, sizes, cells=cells, gaps=9)
+    weights = complexity(program.prior.gaps, EPSILON)
+    columns, places = [], []
+    for place, first in enumerate(firsts):
+        edges = np.linspace(0, adaptive.REACH * math.sqrt(2 / first), cells + 1)
+        stops = Adaptive(first, edges, sizes, np.zeros((cells, len(sizes))))
+        beyond = float(norm.cdf(-edges[-1], EPSILON, math.sqrt(2 / first)))
+        for cell, size in np.ndindex(cells, len(sizes)):
+            law = stops.chances.copy()
+            law[cell, size] = 1
+            pair = stops._replace(chances=law)
+            costs = (pair.cost(program.prior.gaps) - 2 * first) / weights
+            columns.append([*costs, pair.error(EPSILON) - beyond])
+            places.append(place * (cells + 1) + cell)
+        columns.append([*(2 * first / weights), beyond])
+        places.append(place * (cells + 1) + cells)
+    laws = np.zeros((len(firsts) * (cells + 1), len(columns) + 1))  # Σ chances − share = 0 in each cell
+    laws[places, np.arange(len(columns))] = 1
+    own = np.array(places) % (cells + 1) == cells
+    for place, share in enumerate(np.flatnonzero(own)):
+        laws[place * (cells + 1) : (place + 1) * (cells + 1), share] = -1
+        laws[place * (cells + 1) + cells] = 0
+    total = np.append(own, False).astype(float)
+    limits = np.column_stack([np.transpose(columns), [*-np.ones(len(weights)), 0.0]])
+    plain = linprog(
+        np.append(np.zeros(len(columns)), 1),
+        limits,
+        np.append(np.zeros(len(weights)), DELTA * (1 - adaptive.SAFETY)),
+        np.vstack([laws, total]),
+        np.append(np.zeros(len(laws)), 1),
+    )
+    assert program.ratio == pytest.approx(plain.fun, rel=1e-7)
+    assert program.shares == pytest.approx(plain.x[:-1][own], abs=1e-6)
+    for policy in program.policies:
+        assert policy.chances.sum(axis=1) == pytest.approx(np.ones(cells))
 
 
 def test_a_draw_of_the_first_round_is_as_good_as_its_best_value_or_better():

@@ -71,6 +71,15 @@ def test_where_the_first_round_is_enough_there_is_no_second():
     enough = 2 * (norm.isf(DELTA) / EPSILON) ** 2  # Φ(−ε√(n/2)) = δ
     assert pac_policy(1.01 * enough, 0.5, EPSILON, DELTA).second < 1e-6
     assert enough < sum(pac_policy(0.99 * enough, 0.5, EPSILON, DELTA)[:2]) < 1.01 * enough
+    assert pac_policy(1.0, 0.5, EPSILON, 0.6).second < 1e-6  # nor where any guess will do
+
+
+@pytest.mark.parametrize("short", [1e-9, 1e-6, 1e-3, 0.9])
+@pytest.mark.parametrize("spent", [1e-9, 0.5, 1 - 1e-6])
+def test_a_pac_policy_is_found_however_little_is_missing_or_left(short, spent):
+    enough = 2 * (norm.isf(DELTA) / EPSILON) ** 2
+    policy = pac_policy((1 - short) * enough, spent, EPSILON, DELTA)
+    assert policy.error(EPSILON) == pytest.approx(DELTA, abs=1e-9)
 
 
 def test_the_complexity_of_two_arms_by_hand():
