@@ -26,6 +26,7 @@ BELOW = 0.02  # the lowest of a bound's grid
 FIRST, EARLY = 60.0, 12.0  # times ε^{2−2/T}: the candidates for a first look, in a bound and in a policy
 LEANING = 0.3  # the weight of each way to go on, where to stop has 1, as the temperature rises
 NEGLIGIBLE = 1e-9  # a chance of a first look
+TOLD = 20.0  # r√τ beyond which none goes on: for z below REACH the likelihood ratio is less than 1e-45
 
 
 class Plan(NamedTuple):
@@ -72,12 +73,12 @@ class Profile(NamedTuple):
 
     def _decided(self, gaps: FloatArray) -> FloatArray:
         """E[τ_1], and the parts of E_r[τ_T] that are decided at each τ_j: a row a gap."""
-        used = np.flatnonzero(self.growth.any(axis=1))
         decided = np.zeros((len(gaps), 1 + len(self.growth)))
         decided[:, 0] = self.start
-        for j in used:
-            tilts = likelihood(gaps[:, None], self.grid.information[j], self.grid.nodes)
-            decided[:, 1 + j] = tilts @ self.growth[j]
+        for j in np.flatnonzero(self.growth.any(axis=1)):
+            information = self.grid.information[j]
+            near = gaps * math.sqrt(information) < TOLD
+            decided[near, 1 + j] = likelihood(gaps[near, None], information, self.grid.nodes) @ self.growth[j]
         return decided
 
 
@@ -105,7 +106,7 @@ def _hopes(grid: Grid, later: FloatArray, stop: int) -> FloatArray:
     hopes = np.zeros((stop, size, len(grid.nodes)))
     for lag in range(1, size):
         rows = min(stop, size - lag)
-        hopes[:rows, lag] = later[lag : lag + rows] @ grid.moves[lag].T
+        hopes[:rows, lag] = later[lag : lag + rows] @ grid.move(lag).T
     return hopes
 
 
@@ -117,13 +118,13 @@ def _options(
     If not `leave`, z beyond REACH counts as free of error, as does the last τ, which stands for all beyond.
     """
     size, risks = len(grid.information), grid.risks()
-    errors = grid.ends if later is None else grid.leaves
+    reach = 0.0 if later is None else REACH
     hopes = None if later is None else _hopes(grid, later, stop)
     for j in range(stop):
         options = (grid.information[j:] - grid.information[j])[:, None] * paces[j]
         beyond = options[-1].copy()
         if later is None or leave:
-            options += price * errors[j, : size - j]
+            options[1:] += price * grid.errors(j, reach)
         if hopes is not None:
             options[1:] += hopes[j, 1 : size - j]
         options[0] = price * risks[j]
@@ -219,15 +220,15 @@ def profile(grid: Grid, policy: Plan) -> Profile:
     inside = len(grid.nodes) // policy.rounds[0].shape[2]
     for number, chances in enumerate(policy.rounds, start=1):
         last = number == len(policy.rounds)
-        errors, going = grid.ends if last else grid.leaves, np.zeros_like(arrived)
-        low, high = np.flatnonzero(arrived.any(axis=1))[[0, -1]]
-        for lag in range(size - low):
-            here = slice(low, min(high + 1, size - lag))
-            there = slice(here.start + lag, here.stop + lag)
+        reach, going = 0.0 if last else REACH, np.zeros_like(arrived)
+        reached = np.flatnonzero(arrived.any(axis=1))
+        for j in reached:
+            law = np.repeat(chances[j, : size - j], inside, axis=1) * arrived[j]
+            growth[j] += (grid.information[j:] - grid.information[j]) @ law
+            error += float(law[0] @ risks[j] + np.vdot(law[1:], grid.errors(j, reach)))
+        for lag in range(1, 1 if last else size - reached[0]):
+            here = slice(reached[0], min(reached[-1] + 1, size - lag))
             law = np.repeat(chances[here, lag], inside, axis=1) * arrived[here]
-            growth[here] += (grid.information[there] - grid.information[here])[:, None] * law
-            error += float((law * (errors[here, lag] if lag else risks[here])).sum())
-            if lag and not last:
-                going[there] += law @ grid.moves[lag]
+            going[here.start + lag : here.stop + lag] += law @ grid.move(lag)
         arrived = going
     return Profile(grid, float(policy.first @ grid.information), growth, error)

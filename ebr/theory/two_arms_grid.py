@@ -43,25 +43,21 @@ class Grid:
         """The widths that they stand for."""
         return _nodes(self.cells, self.inside)[1]
 
-    @cached_property
-    def moves(self) -> FloatArray:
-        """[lag, z, z′]: the density of z′ given z, `lag` steps on, times the weight of z′."""
-        size = len(self.information)
-        # Grids of other ε and δ have some steps more or fewer: rounded up, most share theirs.
-        return _moves(self.cells, self.inside, self.step, math.ceil(size / 64) * 64)[:size]
+    def move(self, lag: int) -> FloatArray:
+        """[z, z′]: the density of z′ given z, `lag` steps on, times the weight of z′."""
+        return _move(self.cells, self.inside, self.step, lag)
+
+    def errors(self, place: int, reach: float = 0.0) -> FloatArray:
+        """[lag − 1, z]: `wrong` for whoever looks at the τ of this place, and again `lag` steps later."""
+        if (place, reach) not in self._errors:
+            here, later = float(self.information[place]), self.information[place + 1 :, None]
+            self._errors[place, reach] = wrong(here, self.nodes, later, reach)
+        return self._errors[place, reach]
 
     @cached_property
-    def ends(self) -> FloatArray:
-        """[j, lag, z]: the error of whoever looks at τ_j and recommends `lag` steps later.
-
-        At r = 1, and as a density against r = 0.
-        """
-        return _errors(self.information, self.nodes, 0.0)
-
-    @cached_property
-    def leaves(self) -> FloatArray:
-        """The part of `ends` with z′ beyond REACH."""
-        return _errors(self.information, self.nodes, REACH)
+    def _errors(self) -> dict[tuple[int, float], FloatArray]:
+        """Those asked for: a bound needs few of them, a search all of them many times."""
+        return {}
 
     def start(self) -> FloatArray:
         """The law of z at r = 0, on the nodes."""
@@ -134,23 +130,12 @@ def _nodes(cells: int, inside: int) -> tuple[FloatArray, FloatArray]:
     return nodes, np.tile(half * volumes, cells)
 
 
-@lru_cache(4)
-def _moves(cells: int, inside: int, step: float, size: int) -> FloatArray:
+@lru_cache(512)
+def _move(cells: int, inside: int, step: float, lag: int) -> FloatArray:
     """z′ = |√ρ z + √(1−ρ) Z| with ρ = τ/τ′ and Z normal: it depends on the number of steps alone."""
     nodes, weights = _nodes(cells, inside)
-    moves = np.zeros((size, len(nodes), len(nodes)))
-    for lag in range(1, size):
-        kept, spread = step ** (-lag / 2), math.sqrt(1 - step**-lag)
-        for sign in (-1, 1):
-            moves[lag] += np.exp(-(((nodes + sign * kept * nodes[:, None]) / spread) ** 2) / 2)
-        moves[lag] *= weights / (spread * math.sqrt(2 * math.pi))
-    return moves
-
-
-def _errors(information: FloatArray, nodes: FloatArray, reach: float) -> FloatArray:
-    """`wrong` for all pairs of looks, [j, lag, z]."""
-    size = len(information)
-    errors = np.zeros((size, size, len(nodes)))
-    for j, here in enumerate(information[:-1]):
-        errors[j, 1 : size - j] = wrong(float(here), nodes, information[j + 1 :, None], reach)
-    return errors
+    kept, spread = step ** (-lag / 2), math.sqrt(1 - step**-lag)
+    ahead, behind = (
+        np.exp(-(((nodes + sign * kept * nodes[:, None]) / spread) ** 2) / 2) for sign in (-1, 1)
+    )
+    return np.asarray((ahead + behind) * weights / (spread * math.sqrt(2 * math.pi)))
