@@ -7,6 +7,7 @@ from compendium import two_arms_solved
 
 from ebr.theory.adaptive import best_adaptive, best_prior, floor
 from ebr.theory.two_arms import Bound, bayes_bound
+from ebr.theory.two_arms_solved import solution
 
 EPSILON, DELTA = 0.1, 0.01
 
@@ -50,8 +51,14 @@ def oracle():
     return below, policy.worst_ratio(EPSILON, widest=1.0)
 
 
-def solved(**errors):
-    table = two_arms_solved.certified((1, 2, 3), (EPSILON,), (DELTA,), **errors)
+@cache
+def right(deadline):
+    found = solution(deadline, EPSILON, DELTA)
+    return two_arms_solved.evaluated(found), found.bound()
+
+
+def solved(evaluate=lambda found: right(found.deadline)[0], bound=lambda found: right(found.deadline)[1]):
+    table = two_arms_solved.certified((1, 2, 3), (EPSILON,), (DELTA,), evaluate, bound)
     return two_arms_solved.solved(table, oracle(), EPSILON, DELTA)
 
 

@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.optimize import brentq
+from scipy.optimize import brentq, linprog
 
 from ebr.theory import deadline_price
 from ebr.theory.deadline_price import many_arms, price, two_arms, unavoidable
@@ -37,6 +37,21 @@ def paid(family, thresholds, p, gap):
         cost += (pulls - before) * rest * curve(max(1 - miss - sum(p), 0) / rest, x)
         before = pulls
     return cost * (gap + family.epsilon) ** 2 / n
+
+
+@pytest.mark.parametrize("many", [0, 1, 2, 3, 5])
+def test_the_lowest_point_above_some_tangents_is_the_linear_programs(many):
+    generator = np.random.default_rng(many)
+    bounds = np.vstack([np.append(0.0, np.ones(many)), -np.eye(many, many + 1, 1)])
+    for scale in (0.1, 1.0, 30.0):
+        slopes, heights = scale * generator.standard_normal((50, many)) + 1, 1 + generator.random(50)
+        rows = np.vstack([bounds, np.column_stack([-np.ones(50), slopes])])
+        limits = np.concatenate([[1.0], np.zeros(many), -heights])
+        basis = deadline_price._lowest(slopes[0])
+        for part in (20, len(rows)):  # the second program goes on where the first one ended
+            place, basis = deadline_price._descended(rows[:part], limits[:part], basis)
+            plain = linprog(np.eye(many + 1)[0], rows[:part], limits[:part], bounds=(None, None))
+            assert place == pytest.approx(plain.x, abs=1e-9)
 
 
 FAMILIES = {"two": two_arms(EPSILON, DELTA), "five": many_arms(5, EPSILON, DELTA)}
