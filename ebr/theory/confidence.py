@@ -24,6 +24,8 @@ __all__ = [
 SELF_NORMALISED = 4 + 2 * math.log(2)
 MOST_OUTCOMES = 10**7  # of a binomial sum, that are gone through
 
+NOTHING = 50  # a chance e^50 times smaller than another, beside it
+
 # Of a formula: nothing is played.
 _arms = partial(whole, at_least=1, at_most=MOST_ARMS)
 _rounds = partial(whole, at_least=1, at_most=10**300)
@@ -94,7 +96,10 @@ def binomial_deviation(pulls: int, mean: float, miss: float) -> float:
     from scipy.stats import binom
 
     mean = mean if mean >= LEAST else 0.0  # scipy's binomial law cannot tell them apart
-    successes = np.arange(pulls + 1)
+    far = pulls * math.sqrt((math.log(2 / miss) + NOTHING) / (2 * pulls))  # Hoeffding's: beyond lies nothing
+    successes = np.arange(
+        max(0, math.floor(pulls * mean - far)), min(pulls, math.ceil(pulls * mean + far)) + 1
+    )
     distance = np.abs(successes / pulls - mean)
     order = np.argsort(distance)[::-1]  # the farthest first
     beyond = np.cumsum(binom.pmf(successes[order], pulls, mean))  # P(|μ̂ − μ| ≥ distance)

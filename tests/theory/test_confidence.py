@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 import ebr
 from ebr.theory.confidence import (
@@ -113,6 +113,15 @@ def test_the_binomial_deviation_is_within_the_kl_one_and_that_within_hoeffdings(
     binomial, kl = binomial_deviation(pulls, mean, miss), chernoff_deviation(pulls, mean, miss)
     assert binomial <= kl + 1e-9
     assert kl <= fixed_count_deviation(pulls, miss) + 1e-9
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.01, 0.3, 1.0])
+def test_the_binomial_deviation_goes_through_all_outcomes_that_matter(mean):
+    pulls, miss = 50_000, 1e-4
+    distances = np.abs(np.arange(pulls + 1) / pulls - mean)
+    farthest = np.argsort(distances)[::-1]
+    beyond = np.cumsum(binom.pmf(farthest, pulls, mean))
+    assert binomial_deviation(pulls, mean, miss) == distances[farthest][np.argmax(beyond > miss)]
 
 
 def test_miss_probabilities_of_coins_are_sums_over_all_outcomes():
