@@ -74,18 +74,19 @@ def characteristic(problem: Problem, epsilon: float) -> Characteristic:
     # Bernoulli means stay in [0, 1]: x ≥ 0 and x + ε ≤ 1.
     nearest = leader if gaussian else min(leader, 1 - epsilon)
     reach = nearest - (others - epsilon if gaussian else np.maximum(others - epsilon, 0.0))
+    farthest = reach**2 / (2 * problem.sigma**2)  # for Gaussian rewards: the divergence at the end of the way
 
     def weight_and_value(share: FloatArray) -> tuple[FloatArray, FloatArray]:
-        x = nearest - share * reach
         if gaussian:
-            weight = (leader - x) / (x + epsilon - others)
-            value = ((x - leader) ** 2 + weight * (x + epsilon - others) ** 2) / (2 * problem.sigma**2)
-            return weight, value
+            return share / (1 - share), share * farthest
+        x = nearest - share * reach
         y = np.minimum(x + epsilon, 1 - 1e-15)  # where x + ε is 1 the divergence is infinite
         weight = (leader - x) * y * (1 - y) / ((y - others) * x * (1 - x))
         return weight, relative_entropy(leader, x) + weight * relative_entropy(others, y)
 
     def weights(level: float) -> FloatArray:
+        if gaussian:
+            return weight_and_value(level / farthest)[0]
         nothing, all_the_way = np.zeros_like(others), np.ones_like(others)
         share, _ = bisected(nothing, all_the_way, lambda share: weight_and_value(share)[1] >= level)
         return weight_and_value(share)[0]

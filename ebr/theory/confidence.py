@@ -96,10 +96,9 @@ def binomial_deviation(pulls: int, mean: float, miss: float) -> float:
     from scipy.stats import binom
 
     mean = mean if mean >= LEAST else 0.0  # scipy's binomial law cannot tell them apart
-    far = pulls * math.sqrt((math.log(2 / miss) + NOTHING) / (2 * pulls))  # Hoeffding's: beyond lies nothing
-    successes = np.arange(
-        max(0, math.floor(pulls * mean - far)), min(pulls, math.ceil(pulls * mean + far)) + 1
-    )
+    far = math.sqrt(pulls * (math.log(2 / miss) + NOTHING) / 2)  # Hoeffding's, in successes
+    low, high = math.floor(pulls * mean - far), math.ceil(pulls * mean + far)
+    successes = np.arange(max(low, 0), min(high, pulls) + 1)
     distance = np.abs(successes / pulls - mean)
     order = np.argsort(distance)[::-1]  # the farthest first
     beyond = np.cumsum(binom.pmf(successes[order], pulls, mean))  # P(|μ̂ − μ| ≥ distance)
