@@ -34,6 +34,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(120)
 # On [−2, 0] and [0, 2]. Where n₂ is small the integrand is a step near 0: each half is integrated by itself.
 NODES, WEIGHTS = np.concatenate([_NODES - 1, _NODES + 1]), np.tile(_WEIGHTS, 2)
 NONE = 1e-9  # n₂ where the first round is enough
+FARTHEST = 20.0  # of the log odds of the share that early stops have
 ROOM = 1e-6  # of the pulls in all: more than the quadrature moves them
 
 
@@ -144,9 +145,12 @@ def _problems(epsilon: float) -> tuple[FloatArray, FloatArray]:
 def best_policy(epsilon: float, delta: float, chance: float | None = None) -> tuple[Policy, float]:
     """The PAC policy of the family with the least worst ratio, and that ratio."""
 
+    def policy(place: FloatArray) -> Policy:
+        share = float(np.clip(place[1], -FARTHEST, FARTHEST))
+        return pac_policy(math.exp(place[0]), float(expit(share)), epsilon, delta)
+
     def objective(place: FloatArray) -> float:
-        policy = pac_policy(math.exp(place[0]), float(expit(place[1])), epsilon, delta)
-        return math.log(worst_ratio(policy, epsilon, chance))
+        return math.log(worst_ratio(policy(place), epsilon, chance))
 
     starts = [(math.log(factor / epsilon), share) for factor in (0.3, 2, 10) for share in (-2.0, 1.0)]
     options = {"xatol": 1e-5, "fatol": 1e-8, "maxiter": 400}
@@ -155,7 +159,7 @@ def best_policy(epsilon: float, delta: float, chance: float | None = None) -> tu
         for start in starts
     ]
     best = min(found, key=lambda result: float(result.fun))
-    return pac_policy(math.exp(best.x[0]), float(expit(best.x[1])), epsilon, delta), math.exp(best.fun)
+    return policy(best.x), math.exp(best.fun)
 
 
 @checked()
