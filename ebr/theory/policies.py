@@ -146,6 +146,7 @@ def best_policy(epsilon: float, delta: float, chance: float | None = None) -> tu
     """The PAC policy of the family with the least worst ratio, and that ratio."""
 
     def policy(place: FloatArray) -> Policy:
+        # Where the share changes nothing the search goes astray.
         share = float(np.clip(place[1], -FARTHEST, FARTHEST))
         return pac_policy(math.exp(place[0]), float(expit(share)), epsilon, delta)
 
