@@ -209,11 +209,11 @@ def _block(
     costs = 2 * sizes[-1] * _masses(edges, first, grid) / weights[:, None]
     cell, size = np.nonzero([_useful(sizes, row) for row in errors])
     pairs = cell, np.arange(len(cell))
-    limits = [
+    limits: list[list[Any]] = [
         [None, coo_array(costs), coo_array(2 * first / weights[:, None])],
         [coo_array(errors[cell, size][None]), None, coo_array([[beyond]])],
     ]
-    laws = [
+    laws: list[list[Any]] = [
         [coo_array((np.ones(len(cell)), pairs)), None, coo_array(-np.ones((cells, 1)))],
         [coo_array((sizes[size] / sizes[-1], pairs)), -eye_array(cells), None],
     ]

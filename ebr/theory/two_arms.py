@@ -221,11 +221,11 @@ def profile(grid: Grid, policy: Plan) -> Profile:
     for number, chances in enumerate(policy.rounds, start=1):
         last = number == len(policy.rounds)
         reach, going = 0.0 if last else REACH, np.zeros_like(arrived)
-        reached = np.flatnonzero(arrived.any(axis=1))
+        reached = np.flatnonzero(arrived.any(axis=1)).tolist()
         for j in reached:
             law = np.repeat(chances[j, : size - j], inside, axis=1) * arrived[j]
             growth[j] += (grid.information[j:] - grid.information[j]) @ law
-            error += float(law[0] @ risks[j] + np.vdot(law[1:], grid.errors(j, reach)))
+            error += float(law[0] @ risks[j] + (law[1:] * grid.errors(j, reach)).sum())
         for lag in range(1, 1 if last else size - reached[0]):
             here = slice(reached[0], min(reached[-1] + 1, size - lag))
             law = np.repeat(chances[here, lag], inside, axis=1) * arrived[here]
