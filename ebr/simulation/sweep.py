@@ -7,11 +7,10 @@ before is looked up (`store`).
 import os
 import random
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import joblib
 import numpy as np
-import pandas as pd
 from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm
@@ -20,6 +19,9 @@ from ebr.simulation.simulate import check, identity, simulate
 from ebr.simulation.workers import workers
 from ebr.theory.problems import Problem
 from ebr.validation import whole
+
+if TYPE_CHECKING:  # slow to import, and a worker makes no table
+    import pandas as pd
 
 __all__ = ["Point", "computed", "sweep"]
 
@@ -42,7 +44,7 @@ class Experiment(NamedTuple):
     problem: Problem
 
 
-def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> pd.DataFrame:
+def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> "pd.DataFrame":
     """Simulate every point `runs` times, in parallel, with a progress bar on a terminal.
 
     Returns
@@ -51,6 +53,8 @@ def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> pd.DataFra
     used), failures (runs whose arm was not ε-optimal) and runs. Everything is checked before anything runs;
     points that are the same experiment under other labels are simulated once.
     """
+    import pandas as pd
+
     points = list(points)
     whole("runs", runs, 1)
     _check(points, seed)
