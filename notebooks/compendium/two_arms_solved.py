@@ -104,7 +104,7 @@ def prices(table: pd.DataFrame, epsilon: float, delta: float) -> pd.DataFrame:
 def solved(table: pd.DataFrame, oracle: tuple[float, float], epsilon: float, delta: float) -> Finding:
     """Check X8: policy and prior meet within 1 % everywhere, and nothing is below the prior's value.
 
-    `oracle` encloses the same number for T = 2 at this ε and δ, by the linear program of `adaptive`.
+    `oracle` encloses the same number for T = 2 at this ε and δ, by the linear program of `adaptive_program`.
     """
     many = f"{len(table)} (T, ε, δ)"
     place = table[(table["epsilon"] == epsilon) & (table["delta"] == delta)].set_index("deadline")

@@ -15,7 +15,8 @@ from scipy.special import expit, ndtr
 from compendium import figures
 from compendium.findings import Evidence, Finding
 from compendium.lineup import LOOKS
-from ebr.theory.adaptive import Adaptive, Prior, best_adaptive, best_prior, floor
+from ebr.theory.adaptive import Adaptive, Prior, floor
+from ebr.theory.adaptive_program import best_adaptive, best_prior
 from ebr.theory.divergence import bernoulli_kl, gaussian_kl
 from ebr.theory.policies import (
     Policy,

@@ -5,7 +5,8 @@ from functools import cache
 import numpy as np
 from compendium import two_arms_solved
 
-from ebr.theory.adaptive import best_adaptive, best_prior, floor
+from ebr.theory.adaptive import floor
+from ebr.theory.adaptive_program import best_adaptive, best_prior
 from ebr.theory.two_arms import Bound, bayes_bound
 from ebr.theory.two_arms_solved import solution
 

@@ -13,7 +13,8 @@ import pandas as pd
 from compendium import randomised_rounds, two_rounds
 from scipy.stats import norm
 
-from ebr.theory.adaptive import best_adaptive, best_prior, floor
+from ebr.theory.adaptive import floor
+from ebr.theory.adaptive_program import best_adaptive, best_prior
 from ebr.theory.divergence import bernoulli_kl
 from ebr.theory.policies import Policy, best_policy, pac_policy, worst_ratio
 

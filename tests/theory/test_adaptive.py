@@ -9,17 +9,9 @@ from scipy.integrate import quad
 from scipy.optimize import linprog, minimize_scalar
 from scipy.stats import binomtest, norm
 
-from ebr.theory import adaptive
-from ebr.theory.adaptive import (
-    Adaptive,
-    Prior,
-    bayes_value,
-    best_adaptive,
-    best_prior,
-    floor,
-    second_sizes,
-    solve,
-)
+from ebr.theory import adaptive, adaptive_program
+from ebr.theory.adaptive import Adaptive, Prior, bayes_value, floor, second_sizes
+from ebr.theory.adaptive_program import best_adaptive, best_prior, solve
 from ebr.theory.policies import best_policy, complexity, pac_policy, worst_ratio
 
 EPSILON, DELTA = 0.1, 0.05
@@ -113,7 +105,7 @@ def test_the_program_is_the_one_with_a_column_for_every_pair_of_cell_and_size(fi
     plain = linprog(
         np.append(np.zeros(len(columns)), 1),
         limits,
-        np.append(np.zeros(len(weights)), DELTA * (1 - adaptive.SAFETY)),
+        np.append(np.zeros(len(weights)), DELTA * (1 - adaptive_program.SAFETY)),
         np.vstack([laws, total]),
         np.append(np.zeros(len(laws)), 1),
     )

@@ -8,7 +8,8 @@ from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
 from scipy.stats import norm
 
-from ebr.theory.adaptive import best_adaptive, best_prior, floor
+from ebr.theory.adaptive import floor
+from ebr.theory.adaptive_program import best_adaptive, best_prior
 from ebr.theory.fixed_looks import Looks, best_looks, elastic_looks, sharp_looks
 from ebr.theory.policies import Policy, complexity, ebr_policy
 from ebr.theory.two_arms import Plan, bayes_values, plan, profile
