@@ -72,7 +72,7 @@ class Tilt(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What races on a problem saw, and their arms: pulls and rewards' sums (arms × races) up to some rounds."""
+    """What races saw, and their arms: pulls and rewards' sums (arms × races) up to some rounds."""
 
     by_round: dict[int, tuple[IntArray, FloatArray]]
     arm: IntArray
@@ -132,7 +132,7 @@ def _log_weights(
 
 
 def _log_ratio(tilt: Tilt, problem: Problem, pulls: IntArray, sums: FloatArray) -> FloatArray:
-    """The log of dν_k/dν of what was seen (arms × races): the best arm is lowered, some of the group leads."""
+    """The log of dν_k/dν of what was seen (arms × races): the best is lowered, some of the group leads."""
     moved = np.flatnonzero(tilt.base != problem.means)
     lowered = log_ratios(
         problem, tilt.base[moved, None], problem.means[moved, None], pulls[moved], sums[moved]
@@ -190,7 +190,6 @@ def _drawing(
     problem: Problem, means: FloatArray, until: IntArray, generator: np.random.Generator
 ) -> Callable[[int, IntArray], FloatArray]:
     """How a round is drawn: by each race's means (races × arms), and after its last tilted round by ν's."""
-
     own, tilted = problem.means[:, None], np.ascontiguousarray(means.T)  # arms × races, as draws are
 
     def drawn(number: int, pulls: IntArray) -> FloatArray:

@@ -90,7 +90,7 @@ def log_ratios(
 
 
 def _times_log(counts: FloatArray, chance: FloatArray) -> FloatArray:
-    """x log p, and 0 where x is: a logarithm for each p, of which there are fewer than counts."""
+    """Counts times log p, 0 where nothing is counted: a logarithm for each p, and not for each count."""
     if (chance > 0).all():
         return np.asarray(counts * np.log(chance))
     from scipy.special import xlogy
