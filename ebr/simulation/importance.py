@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.special import expit, logit, logsumexp
+from scipy.special import expit, logit
 from scipy.stats import beta
 
 from ebr.algorithms.game import Algorithm, Game, drive
@@ -34,9 +33,9 @@ class Estimate(NamedTuple):
     log10, relative_error, races
         Of the importance-sampling estimate, −∞ where no race on a tilted problem failed; and from how many.
     failures, runs
-        Failures in plain races, without importance sampling.
+        Failures in plain races, without importance sampling, if there are any.
     upper
-        The exact (Clopper–Pearson) 99 % upper bound from the plain races.
+        The exact (Clopper–Pearson) 99 % upper bound from the plain races; 1 without any.
     """
 
     log10: float
@@ -53,33 +52,33 @@ class Tilt(NamedTuple):
     Attributes
     ----------
     base, lead
-        The problem with the best arm lowered, and the leader's mean.
+        The arms' means with the best arm's lowered, and the leader's mean.
     group
         The arms of equal mean that might lead; the first does, and stands for all.
     until
         The last round of the change; after it, rewards are the problem's own. 0: there is no last.
     """
 
-    base: Problem
+    base: FloatArray
     lead: float
     group: IntArray
     until: int
 
-    def problem(self) -> Problem:
+    def means(self) -> FloatArray:
         """What is simulated."""
-        means = self.base.means.copy()
+        means = self.base.copy()
         means[self.group[0]] = self.lead
-        return _like(self.base, means)
+        return means
 
 
 class Seen(NamedTuple):
-    """What races on a problem saw: each arm's pulls and rewards' sums up to some rounds, and their arms."""
+    """What races saw, and their arms: pulls and rewards' sums (arms × races) up to some rounds."""
 
     by_round: dict[int, tuple[IntArray, FloatArray]]
     arm: IntArray
 
 
-def failure(algorithm: Algorithm, problem: Problem, runs: int, seed: int, plain: int = 1) -> Estimate:
+def failure(algorithm: Algorithm, problem: Problem, runs: int, seed: int, plain: int = 0) -> Estimate:
     """Estimate P(the arm is not ε-optimal), however small.
 
     There are `runs` races on ν itself and on each of some tilted problems; one that fails counts with its
@@ -92,11 +91,13 @@ def failure(algorithm: Algorithm, problem: Problem, runs: int, seed: int, plain:
       not be wrong, as a wrong one may win once the best is gone.
 
     Arms of equal mean are exchangeable: the mixture has each of them as a leader, and one is simulated.
-    A way to fail that no tilt makes likely would be missed, so there are `plain` races as well.
+    A way to fail that no tilt makes likely would be missed, so there may be `plain` races as well.
     """
     weights = _log_weights(algorithm, problem, _tilts(algorithm, problem), runs, seed)
     log_mean, relative_error = _mean(weights)
-    lost = int((~simulate(algorithm, problem, plain, seed).correct(algorithm.epsilon)).sum())
+    lost = 0
+    if plain:
+        lost = int((~simulate(algorithm, problem, plain, seed).correct(algorithm.epsilon)).sum())
     upper = 1.0 if lost == plain else float(beta.ppf(CONFIDENCE, lost + 1, plain - lost))
     return Estimate(log_mean / math.log(10), relative_error, weights.size, lost, plain, upper)
 
@@ -122,26 +123,28 @@ def _log_weights(
     parts, mixture = [], 1 + len(tilts)
     for seen in _races(algorithm, problem, tilts, runs, seed):
         failed = np.flatnonzero(~problem.is_good(seen.arm, algorithm.epsilon))
-        against = [np.zeros(len(failed))]
-        for tilt in tilts:
-            pulls, sums = seen.by_round[tilt.until]
-            against.append(_log_ratio(tilt, problem, pulls[failed], sums[failed]))
+        by_round = {end: (pulls[:, failed], sums[:, failed]) for end, (pulls, sums) in seen.by_round.items()}
+        ratios = [_log_ratio(tilt, problem, *by_round[tilt.until]) for tilt in tilts]
         weights = np.full(len(seen.arm), -np.inf)
-        weights[failed] = math.log(mixture) - logsumexp(against, axis=0)
+        weights[failed] = math.log(mixture) - _log_sum([np.zeros(len(failed)), *ratios])
         parts.append(weights.reshape(mixture, -1))
     return np.concatenate(parts, axis=1)
 
 
 def _log_ratio(tilt: Tilt, problem: Problem, pulls: IntArray, sums: FloatArray) -> FloatArray:
-    """The log of dν_k/dν of what was seen: the best arm is lowered, some arm of the group leads."""
-
-    def ratios(arms: IntArray, mean: ArrayLike) -> FloatArray:
-        return log_ratios(problem, mean, problem.means[arms], pulls[:, arms], sums[:, arms])
-
-    moved = np.flatnonzero(tilt.base.means != problem.means)
-    lowered = ratios(moved, tilt.base.means[moved]).sum(axis=1)
-    raised = logsumexp(ratios(tilt.group, tilt.lead), axis=1)
+    """The log of dν_k/dν of what was seen (arms × races): the best is lowered, some of the group leads."""
+    moved = np.flatnonzero(tilt.base != problem.means)
+    lowered = log_ratios(
+        problem, tilt.base[moved, None], problem.means[moved, None], pulls[moved], sums[moved]
+    ).sum(axis=0)
+    level = problem.means[tilt.group[0]]
+    raised = _log_sum(log_ratios(problem, tilt.lead, level, pulls[tilt.group], sums[tilt.group]))
     return np.asarray(lowered + raised - math.log(len(tilt.group)))
+
+
+def _log_sum(logs: FloatArray | list[FloatArray]) -> FloatArray:
+    """The logarithm of a sum along the first axis, from its terms' logarithms."""
+    return np.asarray(np.logaddexp.reduce(logs, axis=0))
 
 
 def _play(
@@ -152,8 +155,8 @@ def _play(
     replicates: int,
 ) -> Seen:
     """Play a game; keep what was seen to the end (0) and up to some rounds."""
-    pulls_so_far = np.zeros((replicates, problem.n_arms), dtype=np.int64)
-    sums_so_far = np.zeros((replicates, problem.n_arms))
+    pulls_so_far = np.zeros((problem.n_arms, replicates), dtype=np.int64)
+    sums_so_far = np.zeros((problem.n_arms, replicates))
     by_round: dict[int, tuple[IntArray, FloatArray]] = {}
     number = 0
 
@@ -161,10 +164,10 @@ def _play(
         nonlocal number, pulls_so_far, sums_so_far
         number += 1
         sums = draw(number, pulls)
-        pulls_so_far = pulls_so_far + pulls
-        sums_so_far = sums_so_far + sums
+        pulls_so_far += pulls.T
+        sums_so_far += sums.T
         if number in rounds:
-            by_round[number] = pulls_so_far, sums_so_far
+            by_round[number] = pulls_so_far.copy(), sums_so_far.copy()
         return sums
 
     arm = drive(game, respond)
@@ -174,7 +177,7 @@ def _play(
 
 def _races(algorithm: Algorithm, problem: Problem, tilts: list[Tilt], runs: int, seed: int) -> Iterator[Seen]:
     """Play races on ν and on each of the tilted problems, all side by side, block by block."""
-    means = np.array([problem.means, *(tilt.problem().means for tilt in tilts)])
+    means = np.array([problem.means, *(tilt.means() for tilt in tilts)])
     until = np.array([0, *(tilt.until for tilt in tilts)])
     for replicates, generator in blocks(algorithm, problem, runs, seed, beside=len(means)):
         many = replicates * len(means)
@@ -187,11 +190,12 @@ def _drawing(
     problem: Problem, means: FloatArray, until: IntArray, generator: np.random.Generator
 ) -> Callable[[int, IntArray], FloatArray]:
     """How a round is drawn: by each race's means (races × arms), and after its last tilted round by ν's."""
+    own, tilted = problem.means[:, None], np.ascontiguousarray(means.T)  # arms × races, as draws are
 
     def drawn(number: int, pulls: IntArray) -> FloatArray:
         over = (until > 0) & (until < number)
-        now = np.where(over[:, None], problem.means, means) if over.any() else means
-        return draw(problem, now.T, pulls.T, generator).T
+        now = np.where(over, own, tilted) if over.any() else tilted
+        return draw(problem, now, pulls.T, generator).T
 
     return drawn
 
@@ -203,26 +207,22 @@ def _tilts(algorithm: Algorithm, problem: Problem) -> list[Tilt]:
     for level in np.unique(problem.means[problem.means < problem.means.max()]):
         group = np.flatnonzero(problem.means == level)
         if wrong[group[0]]:
-            made += [_tilted(problem, group, margin, 0) for margin in MARGINS]
+            leading = zip(*_leading(problem, group, np.array(MARGINS)), strict=True)
+            made += [Tilt(base, float(lead), group, 0) for base, lead in leading]
         # Where every pull is a round a lead goes on to the end, and a good arm's is no way to fail.
         if wrong[group[0]] or not algorithm.one_pull_a_round:
             made += _reaching(algorithm, problem, group)
     return made
 
 
-def _tilted(problem: Problem, group: IntArray, margin: float, until: int) -> Tilt:
-    """An arm of the group is ahead of the best by a margin, in units of its gap.
-
-    It is halfway to the best, in means for Gaussian rewards and in logits for Bernoulli ones, that two arms
-    are likeliest to meet; and a lead is likeliest shared alike. Other arms that are better than the leader
-    are lowered with the best, but not below the leader's own mean.
-    """
-    base, lead = _leading(problem, group, np.array([margin]))
-    return Tilt(_like(problem, base[0]), float(lead[0]), group, until)
-
-
 def _leading(problem: Problem, group: IntArray, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The lowered means (margins × arms) and the leader's mean, for each of some margins."""
+    """The lowered means (margins × arms) and the leader's mean, for each of some margins.
+
+    An arm of the group is ahead of the best by a margin, in units of its gap. It is halfway to the best, in
+    means for Gaussian rewards and in logits for Bernoulli ones, that two arms are likeliest to meet; and a
+    lead is likeliest shared alike. Other arms that are better than the leader are lowered with the best, but
+    not below the leader's own mean.
+    """
     place = _place(problem, problem.means)
     top, level = place.max(), place[group[0]]
     middle, half = (top + level) / 2, margins * (top - level) / 2
@@ -252,7 +252,7 @@ def _reaching(algorithm: Algorithm, problem: Problem, group: IntArray) -> list[T
     chosen = np.unique(np.linspace(0, len(rounds) - 1, most).astype(int))
     return [
         Tilt(
-            _like(problem, base[first[k]]),
+            base[first[k]],
             float(lead[first[k]]),
             group,
             0 if algorithm.one_pull_a_round else int(rounds[k]),
@@ -284,9 +284,3 @@ def _place(problem: Problem, means: FloatArray) -> FloatArray:
 def _mean_at(problem: Problem, place: FloatArray) -> FloatArray:
     """The mean of an arm that stands there."""
     return twelve_digits(np.clip(place, 0, 1) if isinstance(problem, Gaussian) else expit(place))
-
-
-def _like(problem: Problem, means: ArrayLike) -> Problem:
-    """Arms of the problem's kind with other means."""
-    means = np.asarray(means, dtype=np.float64)
-    return Gaussian(means, problem.sigma) if isinstance(problem, Gaussian) else Bernoulli(means)

@@ -1,11 +1,12 @@
 """What a plan of elimination errs with: bounds for every problem of a hardness H₂, and a floor for some."""
 
 import math
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
-from scipy.special import gammaln, log_ndtr, logsumexp
+from scipy.special import gammaln, log_ndtr
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.budgets import Plan, balanced_sizes, price
@@ -77,18 +78,24 @@ def log_round_bound(behind: FloatArray, kept: int, information: float, rivals: i
         How many arms beside the best may have survived, if that is known; n − 1 otherwise.
     """
     rivals = len(behind) if rivals is None else rivals
+    squares = information * behind**2
+    largest = -squares[:kept] / 2  # of the terms i > k, for each k
+    terms = np.append(-squares / 2, np.full(rivals, -np.inf))
+    sums = np.exp(sliding_window_view(terms, rivals)[:kept] - largest[:, None]).sum(axis=1)
+    tails = largest + np.log(sums) - np.log(np.arange(kept, 0, -1))
+    ways, share = _sets(len(behind), kept, rivals)
+    wide = ways - squares[:kept, None] * share
+    return float(min(tails.min(), wide.min(), 0.0))
+
+
+@lru_cache(maxsize=4)
+def _sets(others: int, kept: int, rivals: int) -> tuple[FloatArray, FloatArray]:
+    """The logarithm of C(r, j)/C(m−k+1, j), and j/(j+1), for k (rows) and j (columns); no gap matters."""
     best = np.arange(1, kept + 1)[:, None]  # k
     beaters = kept + 1 - best
-    squares = information * behind**2
-    place = np.arange(len(behind))
-    inside = (place >= best - 1) & (place < best - 1 + rivals)
-    tails = logsumexp(np.where(inside, -squares / 2, -np.inf), axis=1) - np.log(beaters[:, 0])
-    size = np.arange(1, kept + 1)  # j
-    sets = np.minimum(size, beaters)
-    among = np.minimum(len(behind) + 1 - best, rivals)
-    ways = _log_choose(among, sets) - _log_choose(beaters, sets)
-    wide = ways - squares[:kept, None] * sets / (sets + 1)
-    return float(min(tails.min(), wide.min(), 0.0))
+    sets = np.minimum(np.arange(1, kept + 1), beaters)  # j
+    among = np.minimum(others + 1 - best, rivals)
+    return _log_choose(among, sets) - _log_choose(beaters, sets), sets / (sets + 1)
 
 
 @checked(hardness=scale)

@@ -59,7 +59,7 @@ class Plan(NamedTuple):
     @property
     def new(self) -> tuple[int, ...]:
         """c_t − c_{t−1}: the pulls of each survivor in each round."""
-        return tuple(np.diff(self.counts, prepend=0).tolist())
+        return tuple(after - before for before, after in zip((0, *self.counts), self.counts, strict=False))
 
     @property
     def pulled(self) -> tuple[int, ...]:
@@ -171,10 +171,10 @@ def plan_for(budget: int, n_arms: int, kept: Sequence[int], weights: ArrayLike) 
     floor = Plan(n_arms, tuple(kept), tuple(range(1, len(kept) + 1)))
     _feeds(budget, floor.pulls, len(kept), n_arms)
     weight = np.asarray(weights, dtype=np.float64)
+    rounds = np.arange(len(kept))
 
     def at(level: float) -> Plan:
-        counts = np.maximum(np.ceil(level * weight), floor.counts).astype(np.int64)
-        rounds = np.arange(len(counts))
+        counts = np.maximum(np.ceil(level * weight), rounds + 1).astype(np.int64)
         increasing = np.maximum.accumulate(counts - rounds) + rounds
         return floor._replace(counts=tuple(increasing.tolist()))
 

@@ -84,11 +84,18 @@ def log_ratios(
     mean, other = np.asarray(mean, dtype=np.float64), np.asarray(other, dtype=np.float64)
     if isinstance(problem, Gaussian):
         return np.asarray((mean - other) * (sums - pulls * ((mean + other) / 2)) / problem.sigma**2)
+    missed = pulls - sums
+    ratio = _times_log(sums, mean) - _times_log(sums, other)
+    return np.asarray(ratio + _times_log(missed, 1 - mean) - _times_log(missed, 1 - other))
+
+
+def _times_log(counts: FloatArray, chance: FloatArray) -> FloatArray:
+    """Counts times log p, 0 where nothing is counted: a logarithm for each p, and not for each count."""
+    if (chance > 0).all():
+        return np.asarray(counts * np.log(chance))
     from scipy.special import xlogy
 
-    missed = pulls - sums
-    ratio = xlogy(sums, mean) - xlogy(sums, other)
-    return np.asarray(ratio + xlogy(missed, 1 - mean) - xlogy(missed, 1 - other))
+    return np.asarray(xlogy(counts, chance))
 
 
 def pair_divergence(leader: ArrayLike, other: ArrayLike, shift: float) -> FloatArray:

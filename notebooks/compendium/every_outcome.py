@@ -9,7 +9,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binom
+from numpy.lib.stride_tricks import sliding_window_view
+from scipy.special import gammaln
 
 from ebr.algorithms.game import advance
 from ebr.algorithms.pausing import PausingElasticBatchRacing
@@ -19,6 +20,7 @@ from ebr.theory.problems import Bernoulli
 __all__ = ["Outcomes", "by_lot", "failure", "outcomes"]
 
 MOST = 1_000_000  # outcomes of the rounds before the last
+LEAST = 1e-300  # in place of a probability of 0, which has no logarithm
 
 
 class Outcomes(NamedTuple):
@@ -26,19 +28,21 @@ class Outcomes(NamedTuple):
 
     Attributes
     ----------
+    log_ways
+        The logarithm of the number of sequences of rewards that come to this.
     pulls, successes
-        Of each round before the last, outcomes × arms.
-    ended, arm
-        Whether the race is over by then, and the arm that it returns.
-    last
-        The pulls of the last round, outcomes × arms, of the races that go on.
+        So far, outcomes × arms.
+    arm
+        What the race returns if it is over by then; −1 if it goes on.
+    plans
+        Of the races that go on: each arm's pulls so far and in the last round, and which outcomes have them.
     """
 
-    pulls: list[IntArray]
-    successes: list[IntArray]
-    ended: BoolArray
+    log_ways: FloatArray
+    pulls: IntArray
+    successes: IntArray
     arm: IntArray
-    last: IntArray
+    plans: list[tuple[IntArray, IntArray]]
 
 
 @lru_cache(maxsize=4)
@@ -54,7 +58,24 @@ def outcomes(race: PausingElasticBatchRacing, n_arms: int) -> Outcomes:
         asked, arm = _asked(race, n_arms, successes, len(new))
     if race.deadline == 1:
         arm = np.zeros(1, dtype=np.int64)
-    return Outcomes(pulls, successes, np.asarray(asked.sum(axis=1) == 0), arm, asked)
+    log_ways = np.zeros(len(asked)) + sum(map(_log_ways, pulls, successes))
+    so_far, found = (sum(parts, np.zeros_like(asked)) for parts in (pulls, successes))
+    arm = np.where(asked.any(axis=1), -1, arm)
+    return _merged(np.hstack([so_far, asked, found, arm[:, None]]), log_ways)
+
+
+def _merged(seen: IntArray, log_ways: FloatArray) -> Outcomes:
+    """Take outcomes as one that are alike in pulls so far and to come, successes and arm: the columns."""
+    lowest, highest = seen.min(axis=0), seen.max(axis=0)
+    numbers = np.ravel_multi_index(tuple((seen - lowest).T), tuple(highest - lowest + 1))
+    _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
+    ways = np.full(len(first), -np.inf)
+    np.logaddexp.at(ways, which, log_ways)
+    pulls, last, successes = np.split(seen[first, :-1], 3, axis=1)
+    arm, plans = seen[first, -1], np.stack([pulls, last], axis=1)
+    different = np.unique(plans[arm < 0], axis=0)
+    here = [np.flatnonzero((arm < 0) & (plans == plan).all(axis=(1, 2))) for plan in different]
+    return Outcomes(ways, pulls, successes, arm, list(zip(different, here, strict=True)))
 
 
 def _asked(
@@ -85,21 +106,26 @@ def _product(pulls: IntArray) -> tuple[IntArray, IntArray]:
     return came_from, successes
 
 
+def _log_ways(pulls: IntArray, successes: IntArray) -> FloatArray:
+    """The logarithm of the number of orders of a round's rewards: a product of binomial coefficients."""
+    logs = gammaln(np.arange(int(pulls.max()) + 1) + 1.0)  # of the factorials
+    return np.asarray((logs[pulls] - logs[successes] - logs[pulls - successes]).sum(axis=1))
+
+
+def _log_chance(pulls: IntArray, successes: IntArray, means: FloatArray) -> FloatArray:
+    """The logarithm of the probability of each order of so many successes."""
+    success, miss = (np.log(np.maximum(chance, LEAST)) for chance in (means, 1 - means))
+    return np.asarray(successes @ success + (pulls - successes) @ miss)
+
+
 def failure(race: PausingElasticBatchRacing, problem: Bernoulli) -> float:
     """P(a race returns an arm that is not ε-optimal). Nothing is subtracted: small ones are accurate too."""
     seen = outcomes(race, problem.n_arms)
-    chance, totals = np.ones(len(seen.last)), np.zeros((2, *seen.last.shape), dtype=np.int64)
-    for pulls, successes in zip(seen.pulls, seen.successes, strict=True):
-        totals += np.array([pulls, successes])
-        for arm, mean in enumerate(problem.means):
-            chance *= _chances(pulls[:, arm], successes[:, arm], float(mean))
+    chance = np.exp(seen.log_ways + _log_chance(seen.pulls, seen.successes, problem.means))
     wrong = ~problem.is_good(np.arange(problem.n_arms), race.epsilon)
-    failed = float(chance[seen.ended & wrong[seen.arm]].sum())
-    going = np.flatnonzero(~seen.ended)
-    plans, which = np.unique(np.hstack([totals[0], seen.last])[going], axis=0, return_inverse=True)
-    for number, plan in enumerate(plans):
-        here = going[which.ravel() == number]
-        lost = _last_round(plan.reshape(2, -1), totals[1][here], problem.means, wrong, by_lot(race))
+    failed = float(chance[(seen.arm >= 0) & wrong[seen.arm]].sum())
+    for plan, here in seen.plans:
+        lost = _last_round(plan, seen.successes[here], problem.means, wrong, by_lot(race))
         failed += float(chance[here] @ lost)
     return failed
 
@@ -109,13 +135,11 @@ def by_lot(race: PausingElasticBatchRacing) -> bool:
     return race.deadline == 1 and race.model("Bernoulli") == "Bernoulli"
 
 
-def _chances(pulls: IntArray, successes: IntArray, mean: float) -> FloatArray:
-    """Binomial probabilities, computed once for each number of pulls."""
-    chances = np.zeros(len(pulls))
-    for count in np.unique(pulls):
-        here = pulls == count
-        chances[here] = binom.pmf(np.arange(count + 1), count, mean)[successes[here]]
-    return chances
+def _law(pulls: int, mean: float) -> FloatArray:
+    """The binomial law; many times faster than scipy's."""
+    successes = np.arange(pulls + 1)[:, None]
+    each = np.full_like(successes, pulls)
+    return np.exp(_log_ways(each, successes) + _log_chance(each, successes, np.array([mean])))
 
 
 def _last_round(
@@ -127,18 +151,19 @@ def _last_round(
     finalists = np.flatnonzero(pulled + last == most)  # the others cannot win
     exactly, less = {}, {}
     for arm in finalists:
-        # One row for each number of successes so far, one column for each in the end.
-        more = np.arange(most + 1) - np.arange(pulled[arm] + 1)[:, None]
-        exactly[arm] = binom.pmf(more, last[arm], means[arm])[successes[:, arm]]
-        less[arm] = binom.cdf(more - 1, last[arm], means[arm])[successes[:, arm]]
+        # One row for each outcome, one column for each number of successes in the end.
+        around = np.zeros(pulled[arm])
+        law = np.concatenate([around, _law(int(last[arm]), float(means[arm])), around])
+        below = np.append(0.0, law.cumsum()[:-1])
+        starts = pulled[arm] - successes[:, arm]
+        exactly[arm], less[arm] = (sliding_window_view(each, most + 1)[starts] for each in (law, below))
     lost = np.zeros(len(successes))
-    nodes, weights = np.polynomial.legendre.leggauss(len(finalists))
+    # With a lot of u in (0, 1), of those who tie it beats each with probability u.
+    lots = np.transpose(np.polynomial.legendre.leggauss(len(finalists))) if by_lot else [(0.0, 2.0)]
     for winner in finalists[wrong[finalists]]:
         others = [arm for arm in finalists if arm != winner]
-        if by_lot:  # with a lot of u in (0, 1), of those who tie it beats each with probability u
-            beaten = [[less[arm] + (1 + u) / 2 * exactly[arm] for arm in others] for u in nodes]
-        else:
-            beaten = [[less[arm] + (exactly[arm] if arm > winner else 0) for arm in others]] * len(nodes)
-        won = sum(w / 2 * np.prod(behind, axis=0) for w, behind in zip(weights, beaten, strict=True))
-        lost += (exactly[winner] * won).sum(axis=1)
+        for u, weight in lots:
+            shares = [(1 + u) / 2 if by_lot else float(arm > winner) for arm in others]
+            behind = [less[arm] + share * exactly[arm] for arm, share in zip(others, shares, strict=True)]
+            lost += weight / 2 * (exactly[winner] * np.prod(behind, axis=0)).sum(axis=1)
     return lost

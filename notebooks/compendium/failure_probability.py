@@ -115,7 +115,7 @@ def worst(name: str, searched: pd.DataFrame, runs: int, seed: int, delta: float,
     taken.
     """
     places = [place(row) for _, row in searched.head(tried).iterrows()]
-    again = pd.concat([paid({name: hard}, [delta], runs, 1, seed) for hard in places], ignore_index=True)
+    again = pd.concat([paid({name: hard}, [delta], runs, 0, seed) for hard in places], ignore_index=True)
     known = again["relative_error"] <= LARGE_ERROR
     if not known.any():
         return places[int(again["relative_error"].where(again["log10"] > -np.inf, np.inf).argmin())]
