@@ -85,11 +85,22 @@ def saver(notebook: str, **parameters: Any) -> Save:
             "svg": {"Title": name, "Source": source, "Description": description, "Date": None},
             "pdf": {"Title": name, "Subject": description, "Keywords": source, "CreationDate": None},
         }
+        _lay_out(figure)
         for kind, facts in metadata.items():
             write(f"{name}.{kind}", partial(figure.savefig, format=kind, metadata=facts))
-            _keep_places(figure)  # as the first kind has them
+            _keep_places(figure)  # matplotlib puts back what the style says
 
     return save
+
+
+def _lay_out(figure: Figure) -> None:
+    """Put all axes where the first picture would have them, without the draw that matplotlib adds."""
+    if (engine := figure.get_layout_engine()) is not None:
+        shown = figure.dpi
+        figure.set_dpi(plt.rcParams["savefig.dpi"])  # the width of a word is a matter of pixels
+        engine.execute(figure)
+        figure.set_dpi(shown)
+    _keep_places(figure)
 
 
 def _keep_places(figure: Figure) -> None:
