@@ -10,7 +10,9 @@ from typing import Any, Protocol
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from IPython.core.getipython import get_ipython
 from matplotlib.figure import Figure
+from matplotlib_inline.backend_inline import set_matplotlib_formats
 from PIL import Image
 
 from ebr.live.plots import STYLE
@@ -25,6 +27,9 @@ DIGITS = 9  # significant ones: what a processor or an order of summation decide
 def style() -> None:
     """Use the project's style for the figures drawn from here on."""
     plt.style.use(STYLE)
+    if get_ipython() is not None:
+        # Pictures are shown as they are laid out: to crop each, Jupyter would draw it twice and measure it.
+        set_matplotlib_formats("png", bbox_inches=None)
 
 
 def folder() -> Path:
