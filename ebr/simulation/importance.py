@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit, logsumexp
-from scipy.stats import beta
+from scipy.special import betaincinv, expit, logit, logsumexp
 
 from ebr.algorithms.game import Algorithm, Game, drive
 from ebr.arrays import FloatArray, IntArray, twelve_digits
@@ -97,7 +96,7 @@ def failure(algorithm: Algorithm, problem: Problem, runs: int, seed: int, plain:
     weights = _log_weights(algorithm, problem, _tilts(algorithm, problem), runs, seed)
     log_mean, relative_error = _mean(weights)
     lost = int((~simulate(algorithm, problem, plain, seed).correct(algorithm.epsilon)).sum())
-    upper = 1.0 if lost == plain else float(beta.ppf(CONFIDENCE, lost + 1, plain - lost))
+    upper = 1.0 if lost == plain else float(betaincinv(lost + 1, plain - lost, CONFIDENCE))
     return Estimate(log_mean / math.log(10), relative_error, weights.size, lost, plain, upper)
 
 
