@@ -25,12 +25,12 @@ class norm:  # noqa: N801, named as in scipy.stats
     @staticmethod
     def sf(x: ArrayLike) -> FloatArray:
         """P(X > x)."""
-        return np.asarray(ndtr(-np.asarray(x)))
+        return np.asarray(ndtr(-np.asarray(x, dtype=np.float64)))
 
     @staticmethod
     def isf(q: ArrayLike) -> FloatArray:
         """The x with P(X > x) = q."""
-        return np.asarray(-ndtri(q))
+        return np.asarray(-ndtri(np.asarray(q, dtype=np.float64)))
 
 
 def frequency_interval(events: int, trials: int, confidence: float) -> tuple[float, float]:
