@@ -7,18 +7,15 @@ The target appears under its name only when every cell has run, and a line says 
 many files were written. A failure names notebook, cell and error.
 """
 
-# ruff: noqa: E402, one statement stands before the imports
-
 import argparse
 import os
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-# nbformat loads jsonschema, which would load this if it could: a grammar that takes two seconds to compile,
-# for a format of addresses that no notebook has.
-sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
+import quick_nbformat  # noqa: F401, before nbformat
 
+# isort: split
 import nbformat
 import papermill
 import parameters

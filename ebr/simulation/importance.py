@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
-from scipy.stats import beta
+from scipy.special import betaincinv, expit, logit
 
 from ebr.algorithms.game import Algorithm, Game, drive
 from ebr.arrays import FloatArray, IntArray, twelve_digits
@@ -98,7 +97,7 @@ def failure(algorithm: Algorithm, problem: Problem, runs: int, seed: int, plain:
     lost = 0
     if plain:
         lost = int((~simulate(algorithm, problem, plain, seed).correct(algorithm.epsilon)).sum())
-    upper = 1.0 if lost == plain else float(beta.ppf(CONFIDENCE, lost + 1, plain - lost))
+    upper = 1.0 if lost == plain else float(betaincinv(lost + 1, plain - lost, CONFIDENCE))
     return Estimate(log_mean / math.log(10), relative_error, weights.size, lost, plain, upper)
 
 

@@ -8,10 +8,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy.stats import norm
 
 from compendium import figures
 from compendium.findings import FALSE_ALARM, Evidence, Finding, measured
+from compendium.laws import norm
 from compendium.lineup import LOOKS
 from ebr.algorithms.game import Algorithm
 from ebr.arrays import BoolArray, FloatArray, IntArray

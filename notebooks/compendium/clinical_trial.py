@@ -6,9 +6,9 @@ from dataclasses import replace
 import joblib
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest
 
 from compendium.exact_selection import ExactFixedDesign
+from compendium.laws import frequency_interval
 from compendium.trial_designs import DropTheLosers, StagedIntervals
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.game import Algorithm
@@ -128,7 +128,7 @@ def compare(
     for (truth, rate), candidates in grid.items():
         trial = simulate(algorithm, candidates, trials, seed)
         wrong = int((~trial.correct(epsilon)).sum())
-        interval = binomtest(wrong, trials).proportion_ci(CONFIDENCE, method="exact")
+        lower, upper = frequency_interval(wrong, trials, CONFIDENCE)
         rows.append(
             {
                 "truth": truth,
@@ -139,8 +139,8 @@ def compare(
                 "months": MONTHS_A_ROUND * trial.rounds.mean(),
                 "best": float(np.mean(trial.arm == candidates.best)),
                 "errors": wrong / trials,
-                "lower": float(interval.low),
-                "upper": float(interval.high),
+                "lower": lower,
+                "upper": upper,
             }
         )
     return pd.DataFrame(rows)

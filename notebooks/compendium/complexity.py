@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.stats import norm
 
 from compendium.findings import Evidence, Finding, counted, exceeds
+from compendium.laws import norm
 from compendium.problem_sets import Instance
 from ebr.algorithms.game import Algorithm
 from ebr.algorithms.sequential import SequentialRacing

@@ -10,11 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from scipy.stats import norm
 
 from compendium import figures
 from compendium.adversary import audit
 from compendium.findings import Evidence, Finding, counted, exceeds, interval
+from compendium.laws import norm
 from compendium.lineup import MakeElastic
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray

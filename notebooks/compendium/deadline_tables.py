@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.optimize import brentq, minimize
 from scipy.special import ndtr, ndtri
-from scipy.stats import norm
 
 from compendium import figures
 from compendium.exact_failures import looks
+from compendium.laws import norm
 from compendium.lineup import LOOKS
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest
 
+from compendium.laws import frequency_interval
 from ebr.algorithms.lossy import lossy_play
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
@@ -85,7 +85,7 @@ def compare(algorithm: SharpElasticBatchRacing, truth: Bernoulli, number: int, s
         found = trials(algorithm, truth, stays, number, seed)
         gap = truth.means.max() - truth.means[found.arm]
         wrong = int((gap > found.within).sum())
-        interval = binomtest(wrong, number).proportion_ci(CONFIDENCE, method="exact")
+        lower, upper = frequency_interval(wrong, number, CONFIDENCE)
         short = found.within > algorithm.epsilon
         rows.append(
             {
@@ -96,8 +96,8 @@ def compare(algorithm: SharpElasticBatchRacing, truth: Bernoulli, number: int, s
                 "short": short.mean(),
                 "promised": np.quantile(found.within[short], 0.9) if short.any() else np.nan,
                 "errors": wrong / number,
-                "lower": float(interval.low),
-                "upper": float(interval.high),
+                "lower": lower,
+                "upper": upper,
             }
         )
     return pd.DataFrame(rows).assign(trials=number)

@@ -10,7 +10,9 @@ from typing import Any, Protocol
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from IPython.core.getipython import get_ipython
 from matplotlib.figure import Figure
+from matplotlib_inline.backend_inline import set_matplotlib_formats
 from PIL import Image
 
 from ebr.live.plots import STYLE
@@ -25,6 +27,9 @@ DIGITS = 9  # significant ones: what a processor or an order of summation decide
 def style() -> None:
     """Use the project's style for the figures drawn from here on."""
     plt.style.use(STYLE)
+    if get_ipython() is not None:
+        # Pictures are shown as they are laid out: to crop each, Jupyter would draw it twice and measure it.
+        set_matplotlib_formats("png", bbox_inches=None)  # type: ignore[no-untyped-call]
 
 
 def folder() -> Path:
@@ -85,11 +90,22 @@ def saver(notebook: str, **parameters: Any) -> Save:
             "svg": {"Title": name, "Source": source, "Description": description, "Date": None},
             "pdf": {"Title": name, "Subject": description, "Keywords": source, "CreationDate": None},
         }
+        _lay_out(figure)
         for kind, facts in metadata.items():
             write(f"{name}.{kind}", partial(figure.savefig, format=kind, metadata=facts))
-            _keep_places(figure)  # as the first kind has them
+            _keep_places(figure)  # matplotlib puts back what the style says
 
     return save
+
+
+def _lay_out(figure: Figure) -> None:
+    """Put all axes where the first picture would have them, without the draw that matplotlib adds."""
+    if (engine := figure.get_layout_engine()) is not None:
+        shown = figure.dpi
+        figure.set_dpi(plt.rcParams["savefig.dpi"])  # the width of a word is a matter of pixels
+        engine.execute(figure)
+        figure.set_dpi(shown)
+    _keep_places(figure)
 
 
 def _keep_places(figure: Figure) -> None:

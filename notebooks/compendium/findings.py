@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 from IPython.display import Markdown, display
-from scipy.stats import binomtest, norm
 
 from compendium import figures
+from compendium.laws import frequency_interval, norm, tail_of_count
 
 __all__ = [
     "BASES",
@@ -71,8 +71,7 @@ def measured(what: str, mean: float, error: float, runs: int, where: str = "", a
 
 def interval(events: int, trials: int) -> tuple[float, float]:
     """The exact (Clopper–Pearson) interval of a frequency."""
-    low, high = binomtest(events, trials).proportion_ci(CONFIDENCE, method="exact")
-    return float(low), float(high)
+    return frequency_interval(events, trials, CONFIDENCE)
 
 
 class Finding(NamedTuple):
@@ -182,8 +181,7 @@ def exceeds(events: int, trials: int, allowed: float, tests: int = 1) -> bool:
 
     Among so many `tests` of a check, one or more speak against a true claim with FALSE_ALARM at most.
     """
-    test = binomtest(events, trials, allowed, alternative="greater")
-    return bool(test.pvalue < FALSE_ALARM / tests)
+    return tail_of_count(events, trials, allowed) < FALSE_ALARM / tests
 
 
 def refutes(races: pd.DataFrame, events: str) -> bool:

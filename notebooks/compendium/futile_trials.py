@@ -7,9 +7,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy.stats import binomtest
 
 from compendium import figures
+from compendium.laws import frequency_interval
 from compendium.lineup import Look
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.simulation.simulate import simulate
@@ -52,7 +52,7 @@ def compare(
             found = simulate(way, problem, number, seed)
             allowed = np.where((found.arm == 0) & (way.control == 0), margin, way.epsilon)
             wrong = int((problem.means.max() - problem.means[found.arm] >= allowed - 1e-9).sum())
-            interval = binomtest(wrong, number).proportion_ci(CONFIDENCE, method="exact")
+            lower, upper = frequency_interval(wrong, number, CONFIDENCE)
             rows.append(
                 {
                     "lead": lead,
@@ -61,8 +61,8 @@ def compare(
                     "standard_error": found.pulls.std(ddof=1) / np.sqrt(number),
                     "kept": float((found.arm == 0).mean()),
                     "errors": wrong / number,
-                    "lower": float(interval.low),
-                    "upper": float(interval.high),
+                    "lower": lower,
+                    "upper": upper,
                     "trials": number,
                 }
             )

@@ -10,10 +10,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.optimize import linprog
-from scipy.stats import norm
 
 from compendium import figures
 from compendium.findings import Evidence, Finding
+from compendium.laws import norm
 from compendium.near_optimal import LookTest, calibrated
 from ebr.arrays import FloatArray
 from ebr.theory.bounds import hpcm, hpcm_at, least_reach

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
 from compendium.adversary import Case, tables, wrong_arms
 from compendium.findings import Evidence, Finding, counted, measured, refutes
+from compendium.laws import norm
 from compendium.lineup import MakeElastic
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.arrays import BoolArray

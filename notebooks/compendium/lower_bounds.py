@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
 from compendium import figures, near_optimal, room
 from compendium.findings import Evidence, Finding
+from compendium.laws import norm
 from compendium.room import LowerBound
 from ebr.arrays import FloatArray
 from ebr.theory import bounds

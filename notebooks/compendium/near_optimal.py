@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
-from scipy.stats import norm
 
+from compendium.laws import norm
 from ebr.arrays import BoolArray, FloatArray
 
 __all__ = ["DESIGNS", "LookTest", "RaceOfThree", "Walk", "calibrated", "design", "walk"]

@@ -6,9 +6,9 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import norm
 
 from compendium.findings import FALSE_ALARM, Evidence, Finding, counted, exceeds, measured
+from compendium.laws import norm
 from compendium.lineup import MakeElastic
 from compendium.problem_sets import DELTA, inside_partition
 from ebr.algorithms.elastic import ElasticBatchRacing

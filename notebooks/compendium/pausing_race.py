@@ -5,9 +5,10 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binom, norm
+from scipy.stats import binom
 
 from compendium.findings import Evidence, Finding, counted, refutes
+from compendium.laws import norm
 from compendium.pausing_adversary import Grid, attack, play, stages
 from compendium.pausing_costs import Costs, Follower
 from compendium.problem_sets import Instance, bernoulli

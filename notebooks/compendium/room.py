@@ -7,9 +7,9 @@ from typing import NamedTuple, TypedDict
 
 import numpy as np
 from scipy.special import log_ndtr
-from scipy.stats import norm
 
 from compendium.findings import Evidence, Finding
+from compendium.laws import norm
 from ebr.theory import bounds
 from ebr.theory.problems import nonempty_partitions
 

@@ -42,9 +42,9 @@ import numpy as np
 import pandas as pd
 from scipy.integrate import quad
 from scipy.optimize import brentq
-from scipy.stats import norm
 
 from compendium.batched_rivals import generator_of
+from compendium.laws import norm
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.problems import Gaussian
 from ebr.validation import in_unit_interval, whole

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
-from scipy.stats import norm
 
 from compendium import staged_pairs
 from compendium.exact_failures import looks
 from compendium.findings import FALSE_ALARM, Evidence, Finding, measured
+from compendium.laws import norm
 from compendium.staged_pairs import Mixture, Stages
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing

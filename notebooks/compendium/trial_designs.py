@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import multivariate_normal, norm
 
+from compendium.laws import norm
 from ebr.algorithms.game import Game, Known, Lots, no_interval
 from ebr.arrays import FloatArray, IntArray
 from ebr.validation import check_fields, positive
@@ -47,6 +47,8 @@ def _normal_cdf(upper: FloatArray, covariance: FloatArray) -> float:
     """P(Z ≤ upper): Genz's lattice, always with the same shift."""
     if len(upper) == 1:
         return float(norm.cdf(upper[0]))
+    from scipy.stats import multivariate_normal  # slow to import
+
     return float(multivariate_normal.cdf(upper, cov=covariance, maxpts=POINTS, abseps=1e-5, rng=DRAW))
 
 

@@ -9,9 +9,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from scipy.stats import binomtest
 
 from compendium import figures
+from compendium.laws import frequency_interval
 from compendium.lineup import LOOKS, Look
 from compendium.tuning import SPACE, TEST, TRAIN, archive, configurations
 from ebr.algorithms.game import drive
@@ -157,15 +157,15 @@ def sklearn_halving(repetitions: int, seed: int) -> Chosen:
 def row(method: str, setting: str, chosen: Chosen, wrong: Iterable[bool]) -> dict[str, object]:
     """What a method with one setting did: mean fits and images, its errors with an exact 95 % interval."""
     mistakes, runs = int(np.asarray(list(wrong))[chosen.arm].sum()), len(chosen.arm)
-    interval = binomtest(mistakes, runs).proportion_ci(0.95, method="exact")
+    lower, upper = frequency_interval(mistakes, runs, 0.95)
     return {
         "method": method,
         "setting": setting,
         "fits": float(chosen.fits.mean()),
         "images": float(chosen.images.mean()),
         "errors": mistakes / runs,
-        "lower": float(interval.low),
-        "upper": float(interval.high),
+        "lower": lower,
+        "upper": upper,
         "repetitions": runs,
     }
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
 from compendium.adversary import Case, tables
 from compendium.findings import Evidence, Finding, counted, refutes
+from compendium.laws import norm
 from compendium.lemmas import ARMS
 from compendium.lineup import MakeElastic
 from compendium.problem_sets import Instance, problems_at_the_ends

@@ -115,6 +115,25 @@ def test_a_picture_of_other_numbers_is_written_however_alike_it_looks(tmp_path, 
     assert draw(tmp_path, monkeypatch, DATA.assign(x=[1, 2, 4]))["fig0.png"] != first
 
 
+def test_a_figure_is_laid_out_as_matplotlib_would_to_save_it(tmp_path, monkeypatch):
+    def drawn():
+        figure, axes = plt.subplots(2, 2, figsize=(5, 3), sharey="row")
+        axes[0, 0].plot(DATA["x"], DATA["y"], label="a curve of some length")
+        axes[1, 0].set(yscale="log", ylim=(1e-3, 1e5), ylabel="pulls", title="a title")
+        figure.legend(loc="outside lower center")
+        return figure
+
+    monkeypatch.setenv("EBR_FIGURES", str(tmp_path))
+    figures.style()
+    ours, plain = drawn(), drawn()
+    figures.saver("99-nothing")(ours, "ours", DATA)
+    plain.savefig(tmp_path / "plain.png")
+    assert ours.dpi == plain.dpi
+    pictures = [np.asarray(Image.open(tmp_path / f"{name}.png")) for name in ("ours", "plain")]
+    np.testing.assert_array_equal(*pictures)
+    plt.close("all")
+
+
 def test_thinning_keeps_the_ends_of_every_arm():
     trace = pd.DataFrame({"round": [*range(1, 1001), *range(1, 78)], "arm": [0] * 1000 + [1] * 77})
     thin = figures.thin(trace, points=20)
