@@ -14,7 +14,7 @@ from typing import Self
 import numpy as np
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.divergence import bisected, erlang_quantile, relative_entropy
+from ebr.theory.divergence import erlang_quantile, pair_divergence
 from ebr.validation import checked, count, in_unit_interval
 
 __all__ = ["BinomialLimits", "Pairs", "binomial_refuted", "bounded_refuted", "normal_refuted", "sign_count"]
@@ -64,28 +64,10 @@ def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
     leader, other = pairs.means
     refuted = np.asarray(leader > other - shift)
     chosen = np.flatnonzero(refuted)
-    pairs, leader, other = pairs[chosen], leader[chosen], other[chosen]
-    place = _likeliest(pairs, shift)
-    ratio = pairs.leader_pulls * relative_entropy(leader, place)
-    ratio = ratio + pairs.other_pulls * relative_entropy(other, np.minimum(place + shift, 1))
+    pulls = pairs.leader_pulls[chosen], pairs.other_pulls[chosen]
+    ratio = pair_divergence(leader[chosen], other[chosen], shift, pulls)
     refuted[chosen] = ratio > erlang_quantile(miss[chosen])
     return refuted
-
-
-def _likeliest(pairs: Pairs, shift: float) -> FloatArray:
-    """Where N kl(μ̂_1̂, p) + M kl(μ̂_i, p + s) is least; with s = 0, at the mean of all rewards."""
-    if shift == 0:
-        return np.asarray((pairs.leader + pairs.other) / (pairs.leader_pulls + pairs.other_pulls))
-    leader, other = pairs.means
-
-    def rising(p: FloatArray) -> BoolArray:
-        """The sign of the derivative; the sum of two divergences is convex in p."""
-        q = p + shift
-        first = pairs.leader_pulls * (p - leader) * q * (1 - q)
-        return np.asarray(first + pairs.other_pulls * (q - other) * p * (1 - p) > 0)
-
-    low, high = np.clip(other - shift, 0, 1 - shift), np.clip(leader, 0, 1 - shift)
-    return bisected(np.minimum(low, high), high, rising)[0]
 
 
 def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray, everywhere: bool = True) -> BoolArray:
