@@ -5,8 +5,6 @@ leader's plus s" and refutes it, where it is true, with probability α at most, 
 with s = 0, the other arm is no better than the leader; refuted with s = ε, it is not better by ε.
 """
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Self
@@ -25,7 +23,6 @@ HALVINGS = 12  # of a piece, before a pair is left unrefuted
 TINY = 1e-300  # 0 log 0 = 0, and a logarithm of 0 that is finite
 CLOSE = 8  # how far from a guess a limit mostly is, at most
 MARGIN = 1.1  # how much farther than the normal law says a bound is first sought
-Holds = Callable[[FloatArray, IntArray], BoolArray]  # for some of the pairs: those numbers, which are chosen
 
 
 @dataclass(frozen=True)
@@ -222,52 +219,85 @@ def _piece(p: FloatArray, shift: float) -> IntArray:
 class BinomialLimits:
     """How large a sum of the other arm's rewards may be and still be refuted by the leader's.
 
-    For counts on a grid, and a level for each pair of them. A limit is searched for when it is first asked
-    for, and kept.
+    For counts on a grid, and a level for each pair of them. What is found out about a limit is kept: a sum
+    that is refuted, as are all below it, and one that is not, as none above it is.
     """
 
     def __init__(self, counts: IntArray, miss: FloatArray) -> None:
         self.counts, self.miss = counts, miss
-        self._known: dict[tuple[int, float], tuple[FloatArray, FloatArray]] = {}
+        self._known: dict[tuple[int, float], _Bounds] = {}
 
     def limits(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> FloatArray:
         """The limit for each leader's sum at one stage against an arm at another; −1: nothing is refuted."""
-        span = self.counts[high] + 1
-        asked = leader + low * span  # a number for each pair of stage and sum
-        keys, limits = self._known.get((high, shift), (np.full(1, -1.0), np.zeros(1)))
-        places = np.searchsorted(keys, asked)
-        if len(new := np.unique(asked[keys.take(places, mode="clip") != asked])):
-            found = self._search(new % span, high, (new // span).astype(np.int64), shift)
-            order = np.argsort(keys := np.concatenate([keys, new]))
-            keys, limits = keys[order], np.concatenate([limits, found])[order]
-            self._known[high, shift] = keys, limits
-            places = np.searchsorted(keys, asked)
-        return np.asarray(limits[places])
+        places = self._places(leader, high, low, shift)
+        known, chosen, step = self._known[high, shift], np.unique(places), 1
+        while len(chosen := chosen[known.most[chosen] - known.least[chosen] > 1]):
+            middle = np.floor((known.least[chosen] + known.most[chosen]) / 2)
+            self._try(high, shift, chosen, np.maximum(known.most[chosen] - step, middle))  # seldom far below
+            step *= 2
+        return np.asarray(known.least[places])
 
-    def _search(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> FloatArray:
-        """Bisect for what is refuted at the pooled estimate of p; below it, for what is for every p."""
+    def refuted(
+        self, leader: FloatArray, high: int, low: IntArray, shift: float, other: FloatArray, whose: IntArray
+    ) -> BoolArray:
+        """Whether the other arms' sums are, each by the leader `whose` number it has.
 
-        def refuted(other: FloatArray, chosen: IntArray, everywhere: bool) -> BoolArray:
-            pairs = Pairs(leader, np.full(len(low), self.counts[high]), other, self.counts[low])
-            found = binomial_refuted(pairs[chosen], shift, self.miss[high, low[chosen]], everywhere)
-            return found | (other[chosen] < 0)
+        Mostly none is near its limit, and a sum well below it is much sooner found to be refuted.
+        """
+        places = self._places(leader, high, low, shift)[whose]
+        known = self._known[high, shift]
+        while len(open_ := np.flatnonzero((other > known.least[places]) & (other < known.most[places]))):
+            tried = np.full(len(known.keys), -1.0)
+            np.maximum.at(tried, places[open_], other[open_])
+            chosen = np.flatnonzero(tried >= 0)
+            self._try(high, shift, chosen, tried[chosen])
+        return np.asarray(other <= known.least[places])
+
+    def _places(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> IntArray:
+        """Where the bounds of these limits are kept; those that were never asked for are found."""
+        asked = leader + low * (self.counts[high] + 1)  # a number for each pair of stage and sum
+        known = self._known.setdefault((high, shift), _Bounds(np.zeros(0), np.zeros(0), np.zeros(0)))
+        places = np.searchsorted(known.keys, asked)
+        there = np.append(known.keys, -1.0).take(places) == asked
+        if there.all():
+            return places
+        new = np.unique(asked[~there])
+        most = 1 + self._pooled(*self._stages(new, high), high, shift)
+        self._known[high, shift] = known = known.with_new(new, most)
+        return np.searchsorted(known.keys, asked)
+
+    def _stages(self, keys: FloatArray, high: int) -> tuple[FloatArray, IntArray]:
+        """The leader's sum and the other's stage."""
+        low, leader = np.divmod(keys, self.counts[high] + 1)
+        return leader, low.astype(np.int64)
+
+    def _try(self, high: int, shift: float, chosen: IntArray, other: FloatArray) -> None:
+        """Find out whether sums between the bounds are refuted."""
+        known = self._known[high, shift]
+        leader, low = self._stages(known.keys[chosen], high)
+        pairs = Pairs(leader, np.full(len(low), self.counts[high]), other, self.counts[low])
+        there = binomial_refuted(pairs, shift, self.miss[high, low])
+        known.least[chosen[there]], known.most[chosen[~there]] = other[there], other[~there]
+
+    def _pooled(self, leader: FloatArray, low: IntArray, high: int, shift: float) -> FloatArray:
+        """The largest sums that are refuted at the pooled estimate of p: no larger one is for every p."""
+
+        def refuted(other: FloatArray, chosen: IntArray) -> BoolArray:
+            pulls = np.full(len(chosen), self.counts[high])
+            pairs = Pairs(leader[chosen], pulls, other[chosen], self.counts[low[chosen]])
+            return binomial_refuted(pairs, shift, self.miss[high, low[chosen]], everywhere=False)
 
         least, most = np.full(len(low), -1.0), self.counts[low].astype(np.float64)
         guess = self._guess(leader, high, low, shift)
         for near in (guess - CLOSE, guess + CLOSE):
             inside = np.flatnonzero((near > least) & (near < most))
-            there = refuted(near, inside, False)
+            there = refuted(near, inside)
             least[inside[there]], most[inside[~there]] = near[inside[there]], near[inside[~there]]
-        least = _largest(least, most, lambda at, on: refuted(at, on, False))
-        most, failing = least + 1, np.arange(len(low))
-        for step in (1, 2, 4, 8, 16, math.inf):  # seldom far below
-            failing = failing[~refuted(least, failing, True)]
-            if not len(failing):
-                break
-            most[failing] = least[failing]
-            least[failing] = np.maximum(least[failing] - step, -1)
-        return _largest(least, most, lambda at, on: refuted(at, on, True))
-
+        while len(wide := np.flatnonzero(most - least > 1)):
+            middle = np.floor((least + most) / 2)
+            there = refuted(middle, wide)
+            least[wide[there]], most[wide[~there]] = middle[wide[there]], middle[wide[~there]]
+        return least
 
     def _guess(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> FloatArray:
         """About where the limit is, by the normal law."""
@@ -281,17 +311,22 @@ class BinomialLimits:
             p = _between(0, p, 1 - shift)
             variance = p * (1 - p) / pulls + (p + shift) * (1 - p - shift) / other_pulls
             other = mean + shift - quantile * np.sqrt(variance)
-        return np.floor(other * other_pulls - 1)
+        return np.asarray(np.floor(other * other_pulls - 1))
 
 
-def _largest(low: FloatArray, high: FloatArray, holds: Holds) -> FloatArray:
-    """The largest whole numbers for which something holds that holds for `low` and not for `high`."""
-    while len(wide := np.flatnonzero(high - low > 1)):
-        middle = np.floor((low + high) / 2)
-        there = holds(middle, wide)
-        low, high = low.copy(), high.copy()
-        low[wide[there]], high[wide[~there]] = middle[wide[there]], middle[wide[~there]]
-    return low
+@dataclass(frozen=True)
+class _Bounds:
+    """Of some limits, by ascending keys: a sum that is refuted, −1 for none, and one that is not."""
+
+    keys: FloatArray
+    least: FloatArray
+    most: FloatArray
+
+    def with_new(self, keys: FloatArray, most: FloatArray) -> Self:
+        """These and others, of which nothing is known to be refuted."""
+        order = np.argsort(every := np.concatenate([self.keys, keys]))
+        least = np.concatenate([self.least, np.full(len(keys), -1.0)])
+        return type(self)(every[order], least[order], np.concatenate([self.most, most])[order])
 
 
 @checked(miss=partial(in_unit_interval, least=1e-300))
