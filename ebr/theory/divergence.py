@@ -28,7 +28,7 @@ HALVINGS = 60  # of an interval in [0, 1]: to the last digit
 FEW = 16  # numbers, for which plain Python is fast enough
 LEAST = sys.float_info.min  # a ratio below it has lost digits
 STEPS = 6  # of Newton's method, from a bound that is not far: to the last digit
-LOWEST = 1e-4  # of a mean: whence Newton's method goes up to thresholds near 0, which it would miss from above
+LOWEST = 1e-4  # of a mean: from there Newton's method goes up to thresholds near 0
 NEAR = 1e-10  # a step of Newton's method that is the last: the next would be as short as rounding
 Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # values and slopes
 

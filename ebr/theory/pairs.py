@@ -285,7 +285,7 @@ class BinomialLimits:
         def refuted(other: FloatArray, chosen: IntArray) -> BoolArray:
             pulls = np.full(len(chosen), self.counts[high])
             pairs = Pairs(leader[chosen], pulls, other[chosen], self.counts[low[chosen]])
-            return binomial_refuted(pairs, shift, self.miss[high, low[chosen]], everywhere=False)
+            return binomial_refuted(pairs, shift, self.miss[high, low[chosen]], False)
 
         least, most = np.full(len(low), -1.0), self.counts[low].astype(np.float64)
         guess = self._guess(leader, high, low, shift)

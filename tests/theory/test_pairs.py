@@ -170,12 +170,36 @@ def test_a_limit_is_the_largest_refuted_sum_whatever_was_asked_before(shift):
             assert found == np.flatnonzero(np.append(True, row)).max() - 1
 
 
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_sums_are_refuted_up_to_their_limit_whatever_was_asked_before(shift):
+    counts = np.array([0, 4, 30, 61])
+    miss = np.array([[0, 0, 0, 0], [0, 0.3, 0, 0], [0, 0.1, 0.02, 0], [0, 0.001, 0.2, 0.05]])
+    generator, limits = np.random.default_rng(2), BinomialLimits(counts, miss)
+    for high in generator.permuted(np.repeat([1, 2, 3], 8)):
+        low = generator.integers(1, high + 1, size=7)
+        leader = generator.integers(0, counts[high] + 1, size=7).astype(float)
+        whose = generator.integers(7, size=20)
+        other = np.floor(generator.random(20) * (counts[low[whose]] + 1))
+        if generator.random() < 0.2:  # limits that are known exactly serve as well
+            limits.limits(leader, high, low, shift)
+        found = limits.refuted(leader, high, low, shift, other, whose)
+        for refuted, one, sums in zip(found, whose, other, strict=True):
+            table = binomial_table(counts[high], counts[low[one]], shift, miss[high, low[one]])
+            assert refuted == table[int(leader[one]), int(sums)]
+
+
 def test_limits_are_asked_for_once(monkeypatch):
     limits = BinomialLimits(np.array([0, 30]), np.full((2, 2), 0.1))
     ask = (np.array([20.0, 29.0]), 1, np.array([1, 1]), 0.1)
     before = limits.limits(*ask)
     monkeypatch.setattr(pairs, "binomial_refuted", None)
     assert (limits.limits(*ask) == before).all()
+    assert limits.refuted(*ask, np.append(before, before + 1), np.array([0, 1, 0, 1])).tolist() == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_the_normal_test_has_level_alpha_for_gaussian_arms():
