@@ -41,13 +41,12 @@ def relative_entropy(x: ArrayLike, y: ArrayLike) -> FloatArray:
 
 def _entropies(x: FloatArray, y: FloatArray) -> FloatArray:
     """The terms x log(x/y); a few are found without scipy.special, which takes longer to load than numpy."""
-    special = sys.modules.get("scipy.special")
-    if special is None and max(x.size, y.size) <= FEW:
+    if "scipy.special" not in sys.modules and max(x.size, y.size) <= FEW:
         with np.errstate(all="ignore"):
             return np.asarray(_PLAIN(x, y), dtype=np.float64)
-    if special is None:
-        from scipy import special
-    return np.asarray(special.rel_entr(x, y))
+    import scipy.special  # in this form nearly free where it is loaded
+
+    return np.asarray(scipy.special.rel_entr(x, y))
 
 
 def _entropy(x: float, y: float) -> float:

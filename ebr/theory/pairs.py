@@ -260,11 +260,11 @@ class BinomialLimits:
         places = np.searchsorted(known.keys, asked)
         there = np.append(known.keys, -1.0).take(places) == asked
         if there.all():
-            return places
+            return np.asarray(places)
         new = np.unique(asked[~there])
         most = 1 + self._pooled(*self._stages(new, high), high, shift)
         self._known[high, shift] = known = known.with_new(new, most)
-        return np.searchsorted(known.keys, asked)
+        return np.asarray(np.searchsorted(known.keys, asked))
 
     def _stages(self, keys: FloatArray, high: int) -> tuple[FloatArray, IntArray]:
         """The leader's sum and the other's stage."""
