@@ -2,18 +2,19 @@
 
 import math
 from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import log_ndtr
-from scipy.stats import binom, norm
+from scipy.special import log_ndtr, xlog1py, xlogy
+from scipy.stats import binom
 
 NODES, WEIGHTS = np.polynomial.hermite.hermgauss(180)
 
 
 @cache
 def quantile(alpha):
-    return float(norm.isf(alpha))
+    return -NormalDist().inv_cdf(alpha)
 
 
 def kl(x, y):
@@ -160,12 +161,16 @@ def lots_count(n, epsilon, delta):
     """The least b with which the best of n Bernoulli arms, others worse by ε, fails with δ; ties by lot."""
     best = np.linspace(epsilon, 1, 301)[:, None]
 
-    def error(b):
+    def chances(b, p):
         x = np.arange(b + 1)
-        f = binom.pmf(x, b, best - epsilon)
+        ways = np.concatenate([[0], np.log((b + 1 - x[1:]) / x[1:]).cumsum()])
+        return np.exp(ways + xlogy(x, p) + xlog1py(b - x, -p))
+
+    def error(b):
+        f = chances(b, np.maximum(best - epsilon, 0))
         below = f.cumsum(axis=1) - f
         wins = sum(math.comb(n - 1, j) * f**j * below ** (n - 1 - j) / (j + 1) for j in range(n))
-        return (1 - (binom.pmf(x, b, best) * wins).sum(axis=1)).max()
+        return (1 - (chances(b, best) * wins).sum(axis=1)).max()
 
     near, step = bechhofer_count(n, epsilon, delta, 0.5), 2  # what normal rewards take is not far off
     low, high = max(near - step, 0), near

@@ -201,9 +201,9 @@ class _Tests:
             wanted[which] = True
             places = np.flatnonzero(wanted)
             stages, asked = np.divmod(places, len(leaders))
-            limits = np.zeros(len(wanted))
-            limits[places] = self.limits.limits(leaders[asked], high, stages, shift)
-            return np.asarray(other <= limits[which])
+            number = np.zeros(len(wanted), dtype=np.int64)
+            number[places] = np.arange(len(places))
+            return self.limits.refuted(leaders[asked], high, stages, shift, other, number[which])
         leader_pulls, miss = np.full(len(chosen), self.counts[high]), self.miss[high, low]
         pairs = Pairs(leaders[replicate], leader_pulls, other, self.counts[low])
         if self.model == "bounded":

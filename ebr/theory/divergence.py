@@ -21,12 +21,16 @@ __all__ = [
     "pair_divergence",
     "pair_threshold",
     "relative_entropy",
+    "solved",
 ]
 
 HALVINGS = 60  # of an interval in [0, 1]: to the last digit
 FEW = 16  # numbers, for which plain Python is fast enough
 LEAST = sys.float_info.min  # a ratio below it has lost digits
 STEPS = 6  # of Newton's method, from a bound that is not far: to the last digit
+LOWEST = 1e-4  # of a mean: from there Newton's method goes up to thresholds near 0
+NEAR = 1e-10  # a step of Newton's method that is the last: the next would be as short as rounding
+Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # values and slopes
 
 
 def relative_entropy(x: ArrayLike, y: ArrayLike) -> FloatArray:
@@ -37,12 +41,12 @@ def relative_entropy(x: ArrayLike, y: ArrayLike) -> FloatArray:
 
 def _entropies(x: FloatArray, y: FloatArray) -> FloatArray:
     """The terms x log(x/y); a few are found without scipy.special, which takes longer to load than numpy."""
-    if max(x.size, y.size) <= FEW and "scipy.special" not in sys.modules:
+    if "scipy.special" not in sys.modules and max(x.size, y.size) <= FEW:
         with np.errstate(all="ignore"):
             return np.asarray(_PLAIN(x, y), dtype=np.float64)
-    from scipy.special import rel_entr
+    import scipy.special  # in this form nearly free where it is loaded
 
-    return np.asarray(rel_entr(x, y))
+    return np.asarray(scipy.special.rel_entr(x, y))
 
 
 def _entropy(x: float, y: float) -> float:
@@ -98,32 +102,46 @@ def _times_log(counts: FloatArray, chance: FloatArray) -> FloatArray:
     return np.asarray(xlogy(counts, chance))
 
 
-def pair_divergence(leader: ArrayLike, other: ArrayLike, shift: float) -> FloatArray:
-    """The likelihood ratio of a pair: min_p kl(μ̂_1̂, p) + kl(μ̂_i, p + s), for μ̂_i ≤ μ̂_1̂ and s ≥ 0.
+def pair_divergence(
+    leader: ArrayLike, other: ArrayLike, shift: float, pulls: tuple[ArrayLike, ArrayLike] = (1, 1)
+) -> FloatArray:
+    """The likelihood ratio of a pair: min_p N kl(μ̂_1̂, p) + M kl(μ̂_i, p + s), for μ̂_i − s ≤ μ̂_1̂ and s ≥ 0.
 
-    How much two means, of equally many rewards in [0, 1], speak against "i is better than the leader by s or
-    more", in nats for a pair of pulls. With s = 0 the minimum is at the midpoint.
+    How much two means of N and M rewards in [0, 1] speak against "i is better than the leader by s or more";
+    for N = M = 1, in nats for a pair of pulls. With s = 0 the minimum is at the mean of all rewards.
     """
     leader, other = np.broadcast_arrays(np.clip(leader, 0.0, 1.0), np.clip(other, 0.0, 1.0))
+    first, second = np.asarray(pulls[0]), np.asarray(pulls[1])
+
+    def divergence(p: FloatArray, q: FloatArray) -> FloatArray:
+        return np.asarray(first * relative_entropy(leader, p) + second * relative_entropy(other, q))
+
     if shift == 0:
-        return _from_middle(leader, other)
-
-    def rising(p: FloatArray) -> BoolArray:
-        """The derivative's sign; the sum of two divergences is convex in p."""
-        q = p + shift
-        return np.asarray((p - leader) * q * (1 - q) + (q - other) * p * (1 - p) > 0)
-
-    low, high = bisected(np.maximum(other - shift, 0), np.minimum(leader, 1 - shift), rising)
-    middle = (low + high) / 2
+        pooled = (first * leader + second * other) / (first + second)
+        return divergence(pooled, pooled)
+    low, high = np.maximum(other - shift, 0), np.minimum(leader, 1 - shift)
+    place = solved(low, high, _pair_slope(leader, other, shift, first, second))
+    found = divergence(place, np.minimum(place + shift, 1))
+    if np.isfinite(found).all():
+        return found
     # Near 0 and 1 rounding can take p or p + s to where a divergence is infinite; then an end is the minimum.
-    places = (
-        (middle, np.minimum(middle + shift, 1)),
-        (np.maximum(other - shift, 0), np.maximum(other, shift)),
-        (np.minimum(leader, 1 - shift), np.minimum(leader + shift, 1)),
-    )
-    return np.asarray(
-        np.min([relative_entropy(leader, p) + relative_entropy(other, q) for p, q in places], axis=0)
-    )
+    ends = divergence(low, np.maximum(other, shift)), divergence(high, np.minimum(leader + shift, 1))
+    return np.asarray(np.minimum(found, np.minimum(*ends)))
+
+
+def _pair_slope(
+    leader: FloatArray, other: FloatArray, shift: float, first: FloatArray, second: FloatArray
+) -> Curve:
+    """The derivative of the two divergences' sum in p, times what makes a polynomial of it, and its own."""
+
+    def slope(p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        q = p + shift
+        above, below = first * (p - leader), second * (q - other)
+        spread, other_spread = p * (1 - p), q * (1 - q)
+        steeper = first * other_spread + second * spread + above * (1 - 2 * q) + below * (1 - 2 * p)
+        return above * other_spread + below * spread, steeper
+
+    return slope
 
 
 def _from_middle(leader: FloatArray, other: FloatArray) -> FloatArray:
@@ -151,7 +169,38 @@ def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
     means, which = np.unique(np.clip(leader, 0.0, 1.0), return_inverse=True)  # of many races, few differ
     low = np.zeros_like(means)
     high = np.where(_from_middle(means, low) <= level, low, means)  # even 0 is not told from it
-    return bisected(low, high, lambda mean: _from_middle(means, mean) <= level)[1][which]
+
+    def near(other: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The root of the divergence is nearly linear."""
+        middle, root = (means + other) / 2, np.sqrt(_from_middle(means, other))
+        slope = np.log(middle / other * ((1 - other) / (1 - middle))) / (2 * root)
+        return math.sqrt(level) - root, slope
+
+    # Where the difference squared over 4 m (1 − m), m the midpoint, is the level.
+    lean = level * (2 * means - 1)
+    behind = (lean + np.sqrt(lean**2 + 4 * level * (1 + level) * means * (1 - means))) / (1 + level)
+    return solved(low, high, near, np.maximum(means - behind, LOWEST * means))[which]
+
+
+def solved(
+    low: FloatArray, high: FloatArray, curve: Curve, start: FloatArray | float = -math.inf
+) -> FloatArray:
+    """Where a curve, its values and its slopes, rises through 0 between low and high.
+
+    By Newton's method, from `start` if that is inside, within what is left of the range, which is halved
+    where a step would leave it.
+    """
+    place = np.where((start > low) & (start < high), start, (low + high) / 2)
+    with np.errstate(all="ignore"):  # a slope may be 0 or infinite
+        for _ in range(HALVINGS):
+            value, slope = curve(place)
+            low, high = np.where(value > 0, low, place), np.where(value > 0, place, high)
+            nearer = place - value / slope
+            nearer = np.where((nearer >= low) & (nearer <= high), nearer, (low + high) / 2)
+            moved, place = np.abs(nearer - place), nearer
+            if not (moved > NEAR).any():
+                break
+    return place
 
 
 def bisected(

@@ -5,16 +5,14 @@ leader's plus s" and refutes it, where it is true, with probability α at most, 
 with s = 0, the other arm is no better than the leader; refuted with s = ε, it is not better by ε.
 """
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Self
 
 import numpy as np
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.divergence import bisected, erlang_quantile, relative_entropy
+from ebr.theory.divergence import erlang_quantile, pair_divergence
 from ebr.validation import checked, count, in_unit_interval
 
 __all__ = ["BinomialLimits", "Pairs", "binomial_refuted", "bounded_refuted", "normal_refuted", "sign_count"]
@@ -23,8 +21,8 @@ OWN = 0.1  # the part of α for the two arms' own bounds; the rest is for both t
 PIECES = 64  # of the leader's possible means; the weights of the two arms are constant on each
 HALVINGS = 12  # of a piece, before a pair is left unrefuted
 TINY = 1e-300  # 0 log 0 = 0, and a logarithm of 0 that is finite
+CLOSE = 8  # how far from a guess a limit mostly is, at most
 MARGIN = 1.1  # how much farther than the normal law says a bound is first sought
-Holds = Callable[[FloatArray, IntArray], BoolArray]  # for some of the pairs: those numbers, which are chosen
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,8 @@ class Pairs:
     other_pulls: IntArray | FloatArray
 
     def __getitem__(self, chosen: IntArray | BoolArray) -> Self:
-        return type(self)(*(getattr(self, field.name)[chosen] for field in fields(self)))
+        counts = self.leader_pulls[chosen], self.other_pulls[chosen]
+        return type(self)(self.leader[chosen], counts[0], self.other[chosen], counts[1])
 
     @property
     def means(self) -> tuple[FloatArray, FloatArray]:
@@ -64,28 +63,10 @@ def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
     leader, other = pairs.means
     refuted = np.asarray(leader > other - shift)
     chosen = np.flatnonzero(refuted)
-    pairs, leader, other = pairs[chosen], leader[chosen], other[chosen]
-    place = _likeliest(pairs, shift)
-    ratio = pairs.leader_pulls * relative_entropy(leader, place)
-    ratio = ratio + pairs.other_pulls * relative_entropy(other, np.minimum(place + shift, 1))
+    pulls = pairs.leader_pulls[chosen], pairs.other_pulls[chosen]
+    ratio = pair_divergence(leader[chosen], other[chosen], shift, pulls)
     refuted[chosen] = ratio > erlang_quantile(miss[chosen])
     return refuted
-
-
-def _likeliest(pairs: Pairs, shift: float) -> FloatArray:
-    """Where N kl(μ̂_1̂, p) + M kl(μ̂_i, p + s) is least; with s = 0, at the mean of all rewards."""
-    if shift == 0:
-        return np.asarray((pairs.leader + pairs.other) / (pairs.leader_pulls + pairs.other_pulls))
-    leader, other = pairs.means
-
-    def rising(p: FloatArray) -> BoolArray:
-        """The sign of the derivative; the sum of two divergences is convex in p."""
-        q = p + shift
-        first = pairs.leader_pulls * (p - leader) * q * (1 - q)
-        return np.asarray(first + pairs.other_pulls * (q - other) * p * (1 - p) > 0)
-
-    low, high = np.clip(other - shift, 0, 1 - shift), np.clip(leader, 0, 1 - shift)
-    return bisected(np.minimum(low, high), high, rising)[0]
 
 
 def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray, everywhere: bool = True) -> BoolArray:
@@ -106,7 +87,7 @@ def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray, everywhere: b
     refuted = (leader >= 0) & (other <= 1) & (leader > other - shift) & (miss > 0)
     chosen = np.flatnonzero(refuted)
     test = _Binomials.of(shrunk[chosen], shift, miss[chosen])
-    pooled = np.clip(test.pooled(), 0, 1 - shift)
+    pooled = _between(0, test.pooled(), 1 - shift)
     spoken = test.refutes(*test.roots(pooled, pooled), *test.weights(_piece(pooled, shift)))
     refuted[chosen[~spoken]] = False
     if everywhere:
@@ -156,9 +137,11 @@ class _Binomials:
         """
         p = _edge(np.asarray(piece + 0.5, dtype=np.float64), self.shift)
         q, pulls, other_pulls = p + self.shift, self.pairs.leader_pulls, self.pairs.other_pulls
-        spread = self.together / np.sqrt(p * (1 - p) / pulls + q * (1 - q) / other_pulls) / 6
-        one = np.sqrt(p * (1 - p) / pulls) * np.clip(1 - spread * (1 - 2 * p) / pulls, 0.5, 1.5)
-        two = np.sqrt(q * (1 - q) / other_pulls) * np.clip(1 + spread * (1 - 2 * q) / other_pulls, 0.5, 1.5)
+        variance, other_variance = p * (1 - p) / pulls, q * (1 - q) / other_pulls
+        spread = self.together / np.sqrt(variance + other_variance) / 6
+        one, two = np.sqrt(variance), np.sqrt(other_variance)
+        one = one * _between(0.5, 1 - spread * (1 - 2 * p) / pulls, 1.5)
+        two = two * _between(0.5, 1 + spread * (1 - 2 * q) / other_pulls, 1.5)
         length = np.hypot(one, two)
         return one / length, two / length
 
@@ -167,7 +150,7 @@ class _Binomials:
         (leader, other), top = self.pairs.means, 1 - self.shift
         below = _reach(leader, self.pairs.leader_pulls, self.own)
         above = _reach(other, self.pairs.other_pulls, self.own)
-        low, high = np.clip(leader - below, 0, top), np.clip(other - self.shift + above, 0, top)
+        low, high = _between(0, leader - below, top), _between(0, other - self.shift + above, top)
         found_low, found_high = self.roots(low, low)[0] > self.own, self.roots(high, high)[1] > self.own
         return np.where(found_low, low, 0.0), np.where(found_high, high, top)
 
@@ -205,9 +188,15 @@ class _Binomials:
 def _root(sums: FloatArray, pulls: IntArray | FloatArray, p: FloatArray) -> FloatArray:
     """r, the signed root of a binomial likelihood ratio; logarithms by hand, several times faster."""
     mean, inside = sums / pulls, np.minimum(np.maximum(p, TINY), 1 - 2**-53)
+    missed = 1 - mean
     divergence = mean * np.log(np.maximum(mean, TINY) / inside)
-    divergence += (1 - mean) * np.log(np.maximum(1 - mean, TINY) / (1 - inside))
-    return np.asarray(np.sign(mean - p) * np.sqrt(2 * pulls * np.maximum(divergence, 0)))
+    divergence += missed * np.log(np.maximum(missed, TINY) / (1 - inside))
+    return np.asarray(np.copysign(np.sqrt(2 * pulls * np.maximum(divergence, 0)), mean - p))
+
+
+def _between(low: float, numbers: FloatArray, high: float) -> FloatArray:
+    """Clip; for arrays as short as these in half of numpy's time."""
+    return np.asarray(np.minimum(np.maximum(numbers, low), high))
 
 
 def _reach(mean: FloatArray, pulls: IntArray | FloatArray, quantile: FloatArray) -> FloatArray:
@@ -223,63 +212,121 @@ def _edge(piece: IntArray | FloatArray, shift: float) -> FloatArray:
 
 def _piece(p: FloatArray, shift: float) -> IntArray:
     """Which piece a probability is in, or one of its neighbours where it is an edge but for rounding."""
-    angle = np.arcsin(np.sqrt(np.clip(p / (1 - shift), 0, 1)))
-    return np.clip((2 * PIECES / np.pi * angle).astype(np.int64), 0, PIECES - 1)
+    angle = np.arcsin(np.sqrt(_between(0, p / (1 - shift), 1)))
+    return np.asarray(np.minimum((2 * PIECES / np.pi * angle).astype(np.int64), PIECES - 1))
 
 
 class BinomialLimits:
     """How large a sum of the other arm's rewards may be and still be refuted by the leader's.
 
-    For counts on a grid, and a level for each pair of them. A limit is searched for when it is first asked
-    for, and kept.
+    For counts on a grid, and a level for each pair of them. What is found out about a limit is kept: a sum
+    that is refuted, as are all below it, and one that is not, as none above it is.
     """
 
     def __init__(self, counts: IntArray, miss: FloatArray) -> None:
         self.counts, self.miss = counts, miss
-        self._known: dict[tuple[int, float], tuple[FloatArray, FloatArray]] = {}
+        self._known: dict[tuple[int, float], _Bounds] = {}
 
     def limits(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> FloatArray:
         """The limit for each leader's sum at one stage against an arm at another; −1: nothing is refuted."""
-        span = self.counts[high] + 1
-        asked = leader + low * span  # a number for each pair of stage and sum
-        keys, limits = self._known.get((high, shift), (np.full(1, -1.0), np.zeros(1)))
-        places = np.searchsorted(keys, asked)
-        if len(new := np.unique(asked[keys.take(places, mode="clip") != asked])):
-            found = self._search(new % span, high, (new // span).astype(np.int64), shift)
-            order = np.argsort(keys := np.concatenate([keys, new]))
-            keys, limits = keys[order], np.concatenate([limits, found])[order]
-            self._known[high, shift] = keys, limits
-            places = np.searchsorted(keys, asked)
-        return np.asarray(limits[places])
+        places = self._places(leader, high, low, shift)
+        known, chosen, step = self._known[high, shift], np.unique(places), 1
+        while len(chosen := chosen[known.most[chosen] - known.least[chosen] > 1]):
+            middle = np.floor((known.least[chosen] + known.most[chosen]) / 2)
+            self._try(high, shift, chosen, np.maximum(known.most[chosen] - step, middle))  # seldom far below
+            step *= 2
+        return np.asarray(known.least[places])
 
-    def _search(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> FloatArray:
-        """Bisect for what is refuted at the pooled estimate of p; below it, for what is for every p."""
+    def refuted(
+        self, leader: FloatArray, high: int, low: IntArray, shift: float, other: FloatArray, whose: IntArray
+    ) -> BoolArray:
+        """Whether the other arms' sums are, each by the leader `whose` number it has.
 
-        def refuted(other: FloatArray, chosen: IntArray, everywhere: bool) -> BoolArray:
-            pairs = Pairs(leader, np.full(len(low), self.counts[high]), other, self.counts[low])
-            found = binomial_refuted(pairs[chosen], shift, self.miss[high, low[chosen]], everywhere)
-            return found | (other[chosen] < 0)
+        Mostly none is near its limit, and a sum well below it is much sooner found to be refuted.
+        """
+        places = self._places(leader, high, low, shift)[whose]
+        known = self._known[high, shift]
+        while len(open_ := np.flatnonzero((other > known.least[places]) & (other < known.most[places]))):
+            tried = np.full(len(known.keys), -1.0)
+            np.maximum.at(tried, places[open_], other[open_])
+            chosen = np.flatnonzero(tried >= 0)
+            self._try(high, shift, chosen, tried[chosen])
+        return np.asarray(other <= known.least[places])
 
-        none, all_ = np.full(len(low), -1.0), self.counts[low].astype(np.float64)
-        least = _largest(none, all_, lambda at, on: refuted(at, on, False))
-        most, failing = least + 1, np.arange(len(low))
-        for step in (1, 2, 4, 8, 16, math.inf):  # seldom far below
-            failing = failing[~refuted(least, failing, True)]
-            if not len(failing):
-                break
-            most[failing] = least[failing]
-            least[failing] = np.maximum(least[failing] - step, -1)
-        return _largest(least, most, lambda at, on: refuted(at, on, True))
+    def _places(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> IntArray:
+        """Where the bounds of these limits are kept; those that were never asked for are found."""
+        asked = leader + low * (self.counts[high] + 1)  # a number for each pair of stage and sum
+        known = self._known.setdefault((high, shift), _Bounds(np.zeros(0), np.zeros(0), np.zeros(0)))
+        places = np.searchsorted(known.keys, asked)
+        there = np.append(known.keys, -1.0).take(places) == asked
+        if there.all():
+            return np.asarray(places)
+        new = np.unique(asked[~there])
+        most = 1 + self._pooled(*self._stages(new, high), high, shift)
+        self._known[high, shift] = known = known.with_new(new, most)
+        return np.asarray(np.searchsorted(known.keys, asked))
+
+    def _stages(self, keys: FloatArray, high: int) -> tuple[FloatArray, IntArray]:
+        """The leader's sum and the other's stage."""
+        low, leader = np.divmod(keys, self.counts[high] + 1)
+        return leader, low.astype(np.int64)
+
+    def _try(self, high: int, shift: float, chosen: IntArray, other: FloatArray) -> None:
+        """Find out whether sums between the bounds are refuted."""
+        known = self._known[high, shift]
+        leader, low = self._stages(known.keys[chosen], high)
+        pairs = Pairs(leader, np.full(len(low), self.counts[high]), other, self.counts[low])
+        there = binomial_refuted(pairs, shift, self.miss[high, low])
+        known.least[chosen[there]], known.most[chosen[~there]] = other[there], other[~there]
+
+    def _pooled(self, leader: FloatArray, low: IntArray, high: int, shift: float) -> FloatArray:
+        """The largest sums that are refuted at the pooled estimate of p: no larger one is for every p."""
+
+        def refuted(other: FloatArray, chosen: IntArray) -> BoolArray:
+            pulls = np.full(len(chosen), self.counts[high])
+            pairs = Pairs(leader[chosen], pulls, other[chosen], self.counts[low[chosen]])
+            return binomial_refuted(pairs, shift, self.miss[high, low[chosen]], False)
+
+        least, most = np.full(len(low), -1.0), self.counts[low].astype(np.float64)
+        guess = self._guess(leader, high, low, shift)
+        for near in (guess - CLOSE, guess + CLOSE):
+            inside = np.flatnonzero((near > least) & (near < most))
+            there = refuted(near, inside)
+            least[inside[there]], most[inside[~there]] = near[inside[there]], near[inside[~there]]
+        while len(wide := np.flatnonzero(most - least > 1)):
+            middle = np.floor((least + most) / 2)
+            there = refuted(middle, wide)
+            least[wide[there]], most[wide[~there]] = middle[wide[there]], middle[wide[~there]]
+        return least
+
+    def _guess(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> FloatArray:
+        """About where the limit is, by the normal law."""
+        from scipy.special import ndtri
+
+        pulls, other_pulls = self.counts[high], self.counts[low]
+        quantile, mean = -ndtri((1 - OWN) * self.miss[high, low]), (leader - 1) / pulls
+        other = mean + shift
+        for _ in range(3):  # the variance is that of the pooled estimate, which depends on what is sought
+            p = (pulls * mean + other_pulls * (other - shift)) / (pulls + other_pulls)
+            p = _between(0, p, 1 - shift)
+            variance = p * (1 - p) / pulls + (p + shift) * (1 - p - shift) / other_pulls
+            other = mean + shift - quantile * np.sqrt(variance)
+        return np.asarray(np.floor(other * other_pulls - 1))
 
 
-def _largest(low: FloatArray, high: FloatArray, holds: Holds) -> FloatArray:
-    """The largest whole numbers for which something holds that holds for `low` and not for `high`."""
-    while len(wide := np.flatnonzero(high - low > 1)):
-        middle = np.floor((low + high) / 2)
-        there = holds(middle, wide)
-        low, high = low.copy(), high.copy()
-        low[wide[there]], high[wide[~there]] = middle[wide[there]], middle[wide[~there]]
-    return low
+@dataclass(frozen=True)
+class _Bounds:
+    """Of some limits, by ascending keys: a sum that is refuted, −1 for none, and one that is not."""
+
+    keys: FloatArray
+    least: FloatArray
+    most: FloatArray
+
+    def with_new(self, keys: FloatArray, most: FloatArray) -> Self:
+        """These and others, of which nothing is known to be refuted."""
+        order = np.argsort(every := np.concatenate([self.keys, keys]))
+        least = np.concatenate([self.least, np.full(len(keys), -1.0)])
+        return type(self)(every[order], least[order], np.concatenate([self.most, most])[order])
 
 
 @checked(miss=partial(in_unit_interval, least=1e-300))

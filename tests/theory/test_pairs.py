@@ -41,6 +41,9 @@ def binomial_table(leader_pulls, other_pulls, shift, level, refuted=binomial_ref
     return table.reshape(leader_pulls + 1, other_pulls + 1)
 
 
+known_table = cache(binomial_table)  # for errors that are not planted
+
+
 def chances(table, shift):
     """How likely they are, exactly, for many means of the leader and another arm that is better by s."""
     leader_pulls, other_pulls = (size - 1 for size in table.shape)
@@ -166,8 +169,26 @@ def test_a_limit_is_the_largest_refuted_sum_whatever_was_asked_before(shift):
         low = generator.integers(1, high + 1, size=7)
         leader = generator.integers(0, counts[high] + 1, size=7).astype(float)
         for found, stage, own in zip(limits.limits(leader, high, low, shift), low, leader, strict=True):
-            row = binomial_table(counts[high], counts[stage], shift, miss[high, stage])[int(own)]
+            row = known_table(counts[high], counts[stage], shift, miss[high, stage])[int(own)]
             assert found == np.flatnonzero(np.append(True, row)).max() - 1
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_sums_are_refuted_up_to_their_limit_whatever_was_asked_before(shift):
+    counts = np.array([0, 4, 30, 61])
+    miss = np.array([[0, 0, 0, 0], [0, 0.3, 0, 0], [0, 0.1, 0.02, 0], [0, 0.001, 0.2, 0.05]])
+    generator, limits = np.random.default_rng(2), BinomialLimits(counts, miss)
+    for high in generator.permuted(np.repeat([1, 2, 3], 8)):
+        low = generator.integers(1, high + 1, size=7)
+        leader = generator.integers(0, counts[high] + 1, size=7).astype(float)
+        whose = generator.integers(7, size=20)
+        other = np.floor(generator.random(20) * (counts[low[whose]] + 1))
+        if generator.random() < 0.2:  # limits that are known exactly serve as well
+            limits.limits(leader, high, low, shift)
+        found = limits.refuted(leader, high, low, shift, other, whose)
+        for refuted, one, sums in zip(found, whose, other, strict=True):
+            table = known_table(counts[high], counts[low[one]], shift, miss[high, low[one]])
+            assert refuted == table[int(leader[one]), int(sums)]
 
 
 def test_limits_are_asked_for_once(monkeypatch):
@@ -176,6 +197,12 @@ def test_limits_are_asked_for_once(monkeypatch):
     before = limits.limits(*ask)
     monkeypatch.setattr(pairs, "binomial_refuted", None)
     assert (limits.limits(*ask) == before).all()
+    assert limits.refuted(*ask, np.append(before, before + 1), np.array([0, 1, 0, 1])).tolist() == [
+        True,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_the_normal_test_has_level_alpha_for_gaussian_arms():
