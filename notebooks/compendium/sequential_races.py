@@ -127,9 +127,9 @@ def lucb_race(
     U rises with t while an arm is not pulled: `ceilings` are its values at a later round, the horizon.
     """
     n = len(means)
-    counts, sums, ceilings = np.ones(n), np.zeros(n), np.empty(n)
+    counts, sums, ceilings = np.empty(n), np.empty(n), np.empty(n)
     for arm in range(n):
-        sums[arm] = generator.random() < means[arm]
+        counts[arm], sums[arm] = 1.0, generator.random() < means[arm]
     rounds, horizon = 1, 0
     while True:
         if rounds > horizon:
@@ -140,7 +140,7 @@ def lucb_race(
         leader = leading(sums, counts)
         rival, highest = challenging(ceilings, sums, counts, leader, rate, clock)
         if below(highest - epsilon, sums[leader], counts[leader], rate, clock):
-            return int(counts.sum()), rounds, leader
+            return n + 2 * (rounds - 1), rounds, leader
         for arm in (leader, rival):
             counts[arm] += 1
             sums[arm] += generator.random() < means[arm]
