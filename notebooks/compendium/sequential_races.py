@@ -82,12 +82,12 @@ def below(q: float, success: float, count: float, rate: tuple[float, float], clo
 
 
 @compiled
-def leading(sums: FloatArray, counts: FloatArray) -> int:
+def leading(means: FloatArray) -> int:
     """The first arm with the largest mean."""
-    best, largest = 0, -1.0
-    for arm in range(len(sums)):
-        if sums[arm] / counts[arm] > largest:
-            best, largest = arm, sums[arm] / counts[arm]
+    best = 0
+    for arm in range(len(means)):
+        if means[arm] > means[best]:
+            best = arm
     return best
 
 
@@ -127,9 +127,10 @@ def lucb_race(
     U rises with t while an arm is not pulled: `ceilings` are its values at a later round, the horizon.
     """
     n = len(means)
-    counts, sums, ceilings = np.empty(n), np.empty(n), np.empty(n)
+    counts, sums, estimates, ceilings = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for arm in range(n):
         counts[arm], sums[arm] = 1.0, generator.random() < means[arm]
+        estimates[arm] = sums[arm]
     rounds, horizon = 1, 0
     while True:
         if rounds > horizon:
@@ -137,13 +138,14 @@ def lucb_race(
             for arm in range(n):
                 ceilings[arm] = index(sums[arm], counts[arm], rate, 0 if own_counts else horizon) + 1e-12
         clock = 0 if own_counts else rounds
-        leader = leading(sums, counts)
+        leader = leading(estimates)
         rival, highest = challenging(ceilings, sums, counts, leader, rate, clock)
         if below(highest - epsilon, sums[leader], counts[leader], rate, clock):
             return n + 2 * (rounds - 1), rounds, leader
         for arm in (leader, rival):
             counts[arm] += 1
             sums[arm] += generator.random() < means[arm]
+            estimates[arm] = sums[arm] / counts[arm]
         ceilings[leader] = 1.0
         ceilings[rival] = index(sums[rival], counts[rival], rate, 0 if own_counts else horizon) + 1e-12
         rounds += 1
@@ -207,10 +209,11 @@ def answer(
     `toughest` has, for each a, the b that stood in its way last: it is asked first.
     """
     n = len(sums)
-    leader = leading(sums, counts)
-    needed = sums[leader] / counts[leader] - epsilon
+    largest = 0.0
     for arm in range(n):
-        if sums[arm] / counts[arm] <= needed:
+        largest = max(largest, sums[arm] / counts[arm])
+    for arm in range(n):
+        if sums[arm] / counts[arm] <= largest - epsilon:
             continue  # Z(a, leader) = 0
         stands, offset = True, 0
         while stands and offset < n:
@@ -331,10 +334,7 @@ def proportions(
     logarithm, which Newton's method finds sooner; only next to it a sum decides. `start` and `places`, log y
     and the x_b of a problem like this one, shorten the search alone; log y is returned, places are moved.
     """
-    leader = 0
-    for arm in range(len(means)):
-        if means[arm] > means[leader]:
-            leader = arm
+    leader = leading(means)
     most = math.inf  # the least of the largest levels, short of where a weight is useless
     for arm in range(len(means)):
         if arm != leader:
