@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import joblib
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_digits
 from sklearn.tree._criterion import Gini
@@ -36,6 +37,7 @@ __all__ = [
 
 TRAIN, TEST = 100, 50  # images that a pull trains on, and that it is scored on
 Configuration = Mapping[str, Any]
+Images = NDArray[np.float32]  # as a tree wants them
 # A single decision tree: how deep it may grow, and how many pixels each of its nodes may choose from.
 SPACE: dict[str, list[Any]] = {"max_depth": [4, 6, None], "max_features": [2, 8, 24, 64]}
 
@@ -43,7 +45,7 @@ SPACE: dict[str, list[Any]] = {"max_depth": [4, 6, None], "max_features": [2, 8,
 class Archive(NamedTuple):
     """The images that come with scikit-learn: two thirds to choose by, and a third that no search sees."""
 
-    images: FloatArray
+    images: Images
     labels: IntArray
     pool: IntArray
     unseen: IntArray
@@ -58,7 +60,7 @@ class PlainTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
     def __init__(self, max_depth: int | None = None, max_features: int = 64, random_state: int = 0) -> None:
         self.max_depth, self.max_features, self.random_state = max_depth, max_features, random_state
 
-    def fit(self, images: FloatArray, labels: IntArray) -> Self:
+    def fit(self, images: Images, labels: IntArray) -> Self:
         """Grow the tree."""
         self.classes_, codes = np.unique(labels, return_inverse=True)
         sizes, random = np.array([len(self.classes_)]), np.random.RandomState(self.random_state)
@@ -66,14 +68,15 @@ class PlainTree(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no typ
         deepest = np.iinfo(np.int32).max if self.max_depth is None else self.max_depth
         self.tree_ = Tree(images.shape[1], sizes, 1)
         builder = DepthFirstTreeBuilder(splitter, 2, 1, 0.0, deepest, 0.0)
-        builder.build(self.tree_, images.astype(np.float32), codes[:, None].astype(np.float64))
+        builder.build(self.tree_, np.asarray(images, dtype=np.float32), codes[:, None].astype(np.float64))
         return self
 
-    def predict(self, images: FloatArray) -> IntArray:
+    def predict(self, images: Images) -> IntArray:
         """The most frequent label of each image's leaf, the first of them."""
-        return np.asarray(self.classes_[self.tree_.predict(images.astype(np.float32)).argmax(axis=1)])
+        shares = self.tree_.predict(np.asarray(images, dtype=np.float32))
+        return np.asarray(self.classes_[shares.argmax(axis=1)])
 
-    def score(self, images: FloatArray, labels: IntArray) -> float:
+    def score(self, images: Images, labels: IntArray) -> float:
         """The share of images that are told right."""
         return float(np.mean(self.predict(images) == labels))
 
@@ -102,7 +105,7 @@ def archive() -> Archive:
     images, labels = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(labels))
     third = len(labels) // 3
-    return Archive(np.asarray(images), np.asarray(labels), order[third:], order[:third])
+    return Archive(np.asarray(images, dtype=np.float32), np.asarray(labels), order[third:], order[:third])
 
 
 def _scores(
@@ -114,8 +117,9 @@ def _scores(
     chosen = generator.permutation(pool)[: TRAIN + TEST]
     train, test = chosen[:TRAIN], np.append(chosen[TRAIN:], others[: None if unseen else 0])
     state = int(generator.integers(2**31))
-    fits = (PlainTree(**arm, random_state=state).fit(images[train], labels[train]) for arm in arms)
-    told = (tree.predict(images[test]) == labels[test] for tree in fits)
+    learnt, known, asked = images[train], labels[train], images[test]
+    fits = (PlainTree(**arm, random_state=state).fit(learnt, known) for arm in arms)
+    told = (tree.predict(asked) == labels[test] for tree in fits)
     return [(float(np.mean(it[:TEST])), float(np.mean(it[TEST:])) if unseen else np.nan) for it in told]
 
 
