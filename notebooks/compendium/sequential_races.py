@@ -22,7 +22,8 @@ RENEWAL = 25  # w* is recomputed when t has grown by a twenty-fifth
 WARRANTY = 50  # ceilings of upper bounds are good until t has grown by a fiftieth
 DIGITS = 1024.0  # w* is rounded to ten binary digits: what tracking compares is then exact
 HALVINGS = 17  # of a bracket of 2 nats for the level of w*, to one part in 65,536
-NEAR = 1e-7  # nats: a step of Newton's method as short as this ends far nearer the root
+NEAR = 1e-4  # nats: a step of Newton's method as short as this ends far nearer the root,
+CLOSE = 1e-6  # not as far from it as this
 
 
 def compiled(function: Function) -> Function:
@@ -81,12 +82,12 @@ def below(q: float, success: float, count: float, rate: tuple[float, float], clo
 
 
 @compiled
-def leading(sums: FloatArray, counts: FloatArray) -> int:
+def leading(means: FloatArray) -> int:
     """The first arm with the largest mean."""
-    best, largest = 0, -1.0
-    for arm in range(len(sums)):
-        if sums[arm] / counts[arm] > largest:
-            best, largest = arm, sums[arm] / counts[arm]
+    best = 0
+    for arm in range(len(means)):
+        if means[arm] > means[best]:
+            best = arm
     return best
 
 
@@ -126,9 +127,10 @@ def lucb_race(
     U rises with t while an arm is not pulled: `ceilings` are its values at a later round, the horizon.
     """
     n = len(means)
-    counts, sums, ceilings = np.ones(n), np.zeros(n), np.empty(n)
+    counts, sums, estimates, ceilings = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for arm in range(n):
-        sums[arm] = generator.random() < means[arm]
+        counts[arm], sums[arm] = 1.0, generator.random() < means[arm]
+        estimates[arm] = sums[arm]
     rounds, horizon = 1, 0
     while True:
         if rounds > horizon:
@@ -136,13 +138,14 @@ def lucb_race(
             for arm in range(n):
                 ceilings[arm] = index(sums[arm], counts[arm], rate, 0 if own_counts else horizon) + 1e-12
         clock = 0 if own_counts else rounds
-        leader = leading(sums, counts)
+        leader = leading(estimates)
         rival, highest = challenging(ceilings, sums, counts, leader, rate, clock)
         if below(highest - epsilon, sums[leader], counts[leader], rate, clock):
-            return int(counts.sum()), rounds, leader
+            return n + 2 * (rounds - 1), rounds, leader
         for arm in (leader, rival):
             counts[arm] += 1
             sums[arm] += generator.random() < means[arm]
+            estimates[arm] = sums[arm] / counts[arm]
         ceilings[leader] = 1.0
         ceilings[rival] = index(sums[rival], counts[rival], rate, 0 if own_counts else horizon) + 1e-12
         rounds += 1
@@ -206,10 +209,11 @@ def answer(
     `toughest` has, for each a, the b that stood in its way last: it is asked first.
     """
     n = len(sums)
-    leader = leading(sums, counts)
-    needed = sums[leader] / counts[leader] - epsilon
+    largest = 0.0
     for arm in range(n):
-        if sums[arm] / counts[arm] <= needed:
+        largest = max(largest, sums[arm] / counts[arm])
+    for arm in range(n):
+        if sums[arm] / counts[arm] <= largest - epsilon:
             continue  # Z(a, leader) = 0
         stands, offset = True, 0
         while stands and offset < n:
@@ -290,52 +294,72 @@ def balances(
 
 
 @compiled
-def proportions(means: FloatArray, epsilon: float) -> FloatArray:
-    """w* of a Bernoulli problem with means inside (0, 1), to ten binary digits.
+def balanced(
+    means: FloatArray,
+    leader: int,
+    epsilon: float,
+    bracket: tuple[float, float],
+    places: FloatArray,
+    weights: FloatArray,
+) -> float:
+    """The log y at which the ratios' sum is 1: Newton's method for its logarithm, from inside a bracket.
+
+    The start is the bracket's lower end; the root may be below.
+    """
+    root, right = bracket
+    left = -math.inf
+    for _ in range(60):
+        total, rise = balances(means, leader, epsilon, root, places, weights)
+        left, right = (left, root) if total > 1 else (root, right)
+        following = root - math.log(total) * total / rise if total > 0 and rise > 0 else right
+        if not left < following < right:
+            following = (left + right) / 2 if left > -math.inf else root - 2
+        near, root = abs(following - root), following
+        if near <= NEAR:
+            break
+    return root
+
+
+@compiled
+def proportions(
+    means: FloatArray, epsilon: float, start: float, places: FloatArray, weights: FloatArray
+) -> float:
+    """Set weights to w* of a Bernoulli problem with means inside (0, 1), to ten binary digits.
 
     With w_a = 1 for the best arm a, every b gets the v_b at which its term is the same level y; the best y
     has Σ_b kl(μ_a, x_b)/kl(μ_b, x_b + ε) = 1 (Garivier and Kaufmann 2016, Theorem 5, for ε = 0): the
     derivative of (1 + Σ v_b)/y vanishes there, as dv_b/dy = 1/kl(μ_b, x_b + ε).
 
     The level is that of so many halvings of a bracket. Where they go is known from the root of the sum's
-    logarithm, which Newton's method finds sooner; only next to it a sum decides.
+    logarithm, which Newton's method finds sooner; only next to it a sum decides. `start` and `places`, log y
+    and the x_b of a problem like this one, shorten the search alone; log y is returned, places are moved.
     """
-    n = len(means)
-    leader = int(np.argmax(means))
-    places, weights = np.full(n, -1.0), np.ones(n)
+    leader = leading(means)
     most = math.inf  # the least of the largest levels, short of where a weight is useless
-    for arm in range(n):
+    for arm in range(len(means)):
         if arm != leader:
             most = min(most, largest_level(means[leader], means[arm], epsilon))
     high = math.log(most)
+    root = balanced(means, leader, epsilon, (min(start, high - 1), high), places, weights)
     low = high - 2
-    total, rise = balances(means, leader, epsilon, low, places, weights)
-    while total > 1:
+    while low > root:
         low, high = low - 2, low
-        total, rise = balances(means, leader, epsilon, low, places, weights)
-    root, left, right = low, low, high
-    for _ in range(60):
-        following = root - math.log(total) * total / rise if total > 0 and rise > 0 else right
-        if not left < following < right:
-            following = (left + right) / 2
-        near, root = abs(following - root), following
-        if near <= NEAR:
-            break
-        total, rise = balances(means, leader, epsilon, root, places, weights)
-        left, right = (left, root) if total > 1 else (root, right)
     tried = root
     for _ in range(HALVINGS):
         tried = (low + high) / 2
         above = tried > root
-        if abs(tried - root) <= 2 * NEAR:
+        if abs(tried - root) <= CLOSE:
             above = balances(means, leader, epsilon, tried, places, weights)[0] > 1
         low, high = (low, tried) if above else (tried, high)
+    weights[leader] = 1.0
     balances(means, leader, epsilon, tried, places, weights)
-    weights /= weights.sum()
-    for arm in range(n):
-        digits, power = math.frexp(weights[arm])
+    total = 0.0
+    for weight in weights:
+        total += weight
+    for arm in range(len(means)):
+        digits, power = math.frexp(weights[arm] / total)
         weights[arm] = math.ldexp(np.rint(digits * DIGITS) / DIGITS, power)
-    return weights
+    return root
 
 
 @compiled
@@ -383,17 +407,20 @@ def tracking_race(
     `forced` that of D-tracking.
     """
     n = len(means)
-    counts, sums, toughest = np.ones(n), np.zeros(n), np.zeros(n, dtype=np.int64)
+    counts, sums, estimates, places, weights = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    heap, toughest = np.empty(n, np.int64), np.empty(n, np.int64)
     for arm in range(n):
-        sums[arm] = generator.random() < means[arm]
-    pulls, looks, renewal = n, 1, 0
-    weights, heap = np.empty(n), np.arange(n)
+        counts[arm], sums[arm], places[arm] = 1.0, generator.random() < means[arm], -1.0
+        heap[arm], toughest[arm] = arm, 0
+    pulls, looks, renewal, level = n, 1, 0, math.inf
     while True:
         chosen = answer(sums, counts, epsilon, stopping[0], stopping[1], toughest)
         if chosen >= 0:
             return pulls, looks, chosen
         if pulls >= renewal:
-            weights = proportions((sums + 0.5) / (counts + 1), epsilon)
+            for arm in range(n):
+                estimates[arm] = (sums[arm] + 0.5) / (counts[arm] + 1)
+            level = proportions(estimates, epsilon, level, places, weights)
             renewal = pulls + pulls // RENEWAL
             for place in range(n // 2, -1, -1):
                 sink(heap, place, weights, counts)

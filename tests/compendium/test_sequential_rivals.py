@@ -35,6 +35,11 @@ class Watched(list):
         return super().__getitem__(arm)
 
 
+def fixed(means):
+    """Means as a problem has them: for an array that may be written to, races would be compiled anew."""
+    return Bernoulli(means).means
+
+
 def kl(p, q):
     return xlogy(p, p / q) + xlogy(1 - p, (1 - p) / (1 - q))
 
@@ -103,6 +108,14 @@ def plain_charge(successes, count, mixture):
     return xlogy(successes, p) + xlogy(count - successes, 1 - p) - sum(map(math.log, predicted))
 
 
+def proportions(means, epsilon, start=math.inf, places=None):
+    """w* by the compiled search, from nowhere in particular unless told."""
+    places = np.full(len(means), -1.0) if places is None else places
+    weights = np.empty(len(means))
+    races.proportions(np.array(means), epsilon, start, places, weights)
+    return weights
+
+
 def plain_tracking(means, epsilon, stopping, forced, generator):
     """Track-and-Stop from its description; only w* is the compiled one, which has its own test."""
     n, pulled, looks, renewal = len(means), [], 1, 0
@@ -120,7 +133,7 @@ def plain_tracking(means, epsilon, stopping, forced, generator):
             ):
                 return pulled, (len(pulled), looks, a)
         if len(pulled) >= renewal:
-            weights = races.proportions((np.array(successes) + 0.5) / (np.array(counts) + 1), epsilon)
+            weights = proportions((np.array(successes) + 0.5) / (np.array(counts) + 1), epsilon)
             renewal = len(pulled) + len(pulled) // 25
         for _ in range(32):
             t = len(pulled)
@@ -144,9 +157,7 @@ def test_kl_lucb_makes_the_pulls_of_a_plain_loop(means, own_counts):
         found = races.lucb_race.py_func(watched, 0.2, rate, own_counts, np.random.default_rng(seed))
         assert watched.pulled == pulled
         assert tuple(found) == expected
-        assert (
-            races.lucb_race(np.array(means), 0.2, rate, own_counts, np.random.default_rng(seed)) == expected
-        )
+        assert races.lucb_race(fixed(means), 0.2, rate, own_counts, np.random.default_rng(seed)) == expected
 
 
 @pytest.mark.parametrize("forced", [False, True])
@@ -159,7 +170,7 @@ def test_track_and_stop_makes_the_pulls_of_a_plain_loop(means, mixture, forced):
     found = races.tracking_race.py_func(watched, 0.2, tuple(stopping), forced, np.random.default_rng(5))
     assert watched.pulled == pulled
     assert tuple(found) == expected
-    again = races.tracking_race(np.array(means), 0.2, tuple(stopping), forced, np.random.default_rng(5))
+    again = races.tracking_race(fixed(means), 0.2, tuple(stopping), forced, np.random.default_rng(5))
     assert again == expected
 
 
@@ -176,7 +187,9 @@ def test_evidence_is_the_least_over_all_places():
         s, u = generator.integers(0, [n + 1, m + 1])
         epsilon = generator.choice([0.01, 0.1, 0.4])
         expected = plain_evidence((s, n), (u, m), epsilon)
-        assert races.evidence(s / n, n, u / m, m, epsilon) == pytest.approx(expected, rel=1e-6, abs=1e-5)
+        assert races.evidence(s / n, float(n), u / m, float(m), float(epsilon)) == pytest.approx(
+            expected, rel=1e-6, abs=1e-5
+        )
 
 
 def halved_proportions(means, epsilon):
@@ -203,7 +216,11 @@ def test_proportions_are_at_the_level_that_plain_halvings_find():
         means = generator.uniform(0.02, 0.98, n_arms)
         digits, powers = np.frexp(halved_proportions(means, epsilon))
         rounded = np.ldexp(np.rint(digits * races.DIGITS) / races.DIGITS, powers)
-        assert races.proportions(means, epsilon).tolist() == rounded.tolist()
+        assert proportions(means, epsilon).tolist() == rounded.tolist()
+        # Wherever the search starts: at another problem's level and places, or at none that are possible.
+        for start in (-30.0, -3.0, 5.0):
+            places = generator.uniform(-0.2, 1.2, n_arms)
+            assert proportions(means, epsilon, start, places).tolist() == rounded.tolist()
 
 
 def test_proportions_are_those_of_the_characteristic_time():
@@ -213,7 +230,7 @@ def test_proportions_are_those_of_the_characteristic_time():
     for means in problems:
         for epsilon in (0.01, 0.1):
             expected = characteristic(Bernoulli(means), epsilon).proportions
-            assert races.proportions(means, epsilon) == pytest.approx(expected, rel=2e-3, abs=1e-7)
+            assert proportions(means, epsilon) == pytest.approx(expected, rel=2e-3, abs=1e-7)
 
 
 def spent_by(rate, n_arms):
@@ -263,7 +280,7 @@ def test_stopping_levels_have_the_union_over_wrong_answers():
 def test_a_mixtures_regret_is_at_most_half_a_logarithm_and_log_2():
     for count in (1, 2, 5, 50, 1000):
         for successes in {0, 1, count // 3, count // 2, count}:
-            regret = races.charge(successes, count, True)
+            regret = races.charge(float(successes), float(count), True)
             assert regret == pytest.approx(plain_charge(successes, count, True), rel=1e-9, abs=1e-9)
             assert 0 < regret <= 0.5 * math.log(count) + math.log(2) + 1e-9
 
@@ -287,7 +304,7 @@ def chance_of_a_wrong_stop(best, epsilon, horizon, stops):
 
 def stops_by(level, charges, epsilon):
     def stops(s, u, count):
-        shown = races.evidence(s / count, count, u / count, count, epsilon)
+        shown = races.evidence(s / count, float(count), u / count, float(count), epsilon)
         return shown > level + charges(s, count) + charges(u, count)
 
     return stops
@@ -298,7 +315,9 @@ def stops_by(level, charges, epsilon):
 def test_a_pair_of_arms_errs_with_at_most_delta_exactly(best, delta):
     epsilon = 0.1
     for stopping in (rivals.mixture_stopping(2, delta), rivals.deviation_stopping(2, delta)):
-        stops = stops_by(stopping.level, lambda s, c, m=stopping.mixture: races.charge(s, c, m), epsilon)
+        stops = stops_by(
+            stopping.level, lambda s, c, m=stopping.mixture: races.charge(float(s), float(c), m), epsilon
+        )
         assert chance_of_a_wrong_stop(best, epsilon, 60, stops) <= delta
 
 
@@ -338,7 +357,7 @@ def test_failures_are_at_most_delta_where_all_others_are_just_bad(rival):
 
 
 def test_no_thresholds_at_all_fail_too_often():
-    means, runs = np.array([0.6, 0.4, 0.4, 0.4]), 500
+    means, runs = fixed([0.6, 0.4, 0.4, 0.4]), 500
     generators = [np.random.default_rng(run) for run in range(runs)]
     lucb = [races.lucb_race(means, 0.2, (math.log(1 / 0.4), 0.0), False, each)[2] for each in generators]
     assert at_least(sum(arm != 0 for arm in lucb), runs) > 0.1

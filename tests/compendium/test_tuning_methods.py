@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from compendium import tuning, tuning_methods
 from scipy.stats import beta
+from sklearn.tree import DecisionTreeClassifier
 
 import ebr
 from ebr.algorithms.game import drive
@@ -85,6 +86,8 @@ def test_scikit_learns_halving_fits_five_models_a_candidate(monkeypatch):
     found = tuning_methods.sklearn_halving(2, seed=1)
     assert found.arm[0] == arm
     assert found.fits.tolist() == [fits, fits]
+    monkeypatch.setattr(tuning_methods, "PlainTree", DecisionTreeClassifier)
+    assert [tuning_methods.halving_search(seed)[0] for seed in (1, 2)] == found.arm.tolist()
 
 
 @pytest.fixture(scope="module")
