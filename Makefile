@@ -75,13 +75,15 @@ help: ## Print this list
 
 figures: $(NOTEBOOKS:notebooks/%=build/%) ## Execute every notebook and write figures/ (RUNS=… SEED=… pass through)
 
-# FORCE, when a file that the notebook wrote is no longer there.
-lost = $(shell cat build/$(1).written 2>/dev/null | while read -r file; do test -e "$$file" || echo FORCE; done)
+# The notebooks of which a file that they wrote is no longer there. Looked up at once: a look for each would
+# take longer than build/parameters, and those looked at last would start first.
+LOST := $(shell for list in build/*.written; do test -e "$$list" && while read -r file; do \
+          test -e "$$file" || basename "$$list" .written; done < "$$list"; done)
 
 needed = $(patsubst $(1):%,notebooks/compendium/%.py,$(filter $(1):%,$(NEEDS)))
 
 build/%.ipynb: notebooks/%.ipynb $(MODULE) $$(call needed,$$*) tools/execute.py $(READY) build/parameters \
-               $$(sort $$(call lost,$$*))
+               $$(if $$(filter $$*,$(LOST)),FORCE)
 	@$(EXECUTE) $< $@
 
 build/00-ledger.ipynb: $(wildcard claims.yaml) $(patsubst notebooks/%,build/%,$(filter-out $(LEDGER),$(NOTEBOOKS)))
