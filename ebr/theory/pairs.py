@@ -242,8 +242,10 @@ class BinomialLimits:
     ) -> BoolArray:
         """Whether the other arms' sums are, each by the leader `whose` number it has.
 
-        Mostly none is near its limit, and a sum well below it is much sooner found to be refuted.
+        Mostly none is near its limit, and a sum well below it is much sooner found to be refuted. A sum that
+        is not whole, as an expected one, is refuted if the next whole one is: limits are whole.
         """
+        other = np.ceil(other)
         places = self._places(leader, high, low, shift)[whose]
         known = self._known[high, shift]
         while len(open_ := np.flatnonzero((other > known.least[places]) & (other < known.most[places]))):

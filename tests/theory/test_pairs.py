@@ -186,6 +186,8 @@ def test_sums_are_refuted_up_to_their_limit_whatever_was_asked_before(shift):
         if generator.random() < 0.2:  # limits that are known exactly serve as well
             limits.limits(leader, high, low, shift)
         found = limits.refuted(leader, high, low, shift, other, whose)
+        between = np.maximum(other - 0.4, 0)  # not above a limit that the next whole sum is not above
+        assert (limits.refuted(leader, high, low, shift, between, whose) == found).all()
         for refuted, one, sums in zip(found, whose, other, strict=True):
             table = known_table(counts[high], counts[low[one]], shift, miss[high, low[one]])
             assert refuted == table[int(leader[one]), int(sums)]
