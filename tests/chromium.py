@@ -13,6 +13,12 @@ import websocket
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WHY_NOT = "no Chromium on the PATH (chromium, chromium-browser or google-chrome)"
 PATIENCE = 120  # seconds, after which a page or the browser is taken for dead
+# Colours change at once. Said before a page is read: later, a rule for all elements has them styled anew.
+AT_ONCE = """
+const sheet = new CSSStyleSheet();
+sheet.replaceSync("* {transition: none !important}");
+document.adoptedStyleSheets = [sheet];
+"""
 
 # No name resolves, so that whatever a page wants of another host fails.
 FLAGS = [
@@ -44,6 +50,7 @@ class Chromium:
         self.socket = websocket.create_connection(self._page(), timeout=PATIENCE)
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        self.call("Page.addScriptToEvaluateOnNewDocument", source=f"{{{AT_ONCE}}}")
 
     def _page(self):
         """The address of the page's socket, once the browser is up."""
@@ -84,8 +91,11 @@ class Chromium:
         return answer["result"].get("value")
 
     def look(self, width, height, scheme="light"):
-        """Take the shape of a screen and a colour scheme."""
-        shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        """Take the shape of a screen and a colour scheme.
+
+        Not as a mobile device, which zooms out until the page fits, so that nothing would ever stick out.
+        """
+        shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.call("Emulation.setDeviceMetricsOverride", **shape)
         wish = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", features=[wish])
@@ -98,9 +108,6 @@ class Chromium:
 
     def settle(self):
         self.wait_for("Page.loadEventFired")
-        self.evaluate(
-            "document.head.insertAdjacentHTML('beforeend', '<style>* {transition: none !important}</style>')"
-        )
         self.evaluate(
             "Promise.all([window.MathJax && MathJax.startup.promise, document.fonts.ready]).then(() => 0)"
         )

@@ -188,6 +188,7 @@ def test_the_ledger_is_filtered_and_a_claim_leads_to_its_cell(site, browser, sha
     assert 0 <= top < shape[1] / 2, "the cell is on the screen, below the header"
 
 
+WIDE = '<article><table><tr><td style="min-width: %spx">wide</td></tr></table></article>'
 PLANTED = {
     "a console error": ('<script>console.error("planted")</script>', "planted"),
     "an exception": ('<script>throw new Error("planted")</script>', "planted"),
@@ -198,20 +199,20 @@ PLANTED = {
     "grey on white": ('<p style="color: #999; background: #fff">hard to read</p>', "contrast 2.85"),
     "raw LaTeX": (r"<p>the sum \sum_i x_i</p>", "LaTeX: the sum"),
     "a formula that was not set": ('<span class="math">x</span>', "no formula"),
-    "a wide table": (
-        '<article><table><tr><td style="min-width: 2000px">wide</td></tr></table></article>',
-        "sticks out",
-    ),
+    "a table too wide for a desk": (WIDE % 2000, "desk: sticks out"),
+    "a table too wide for a phone": (WIDE % 700, "phone: sticks out"),
 }
+WIDTH = '<meta name="viewport" content="width=device-width, initial-scale=1">'
 
 
 @in_a_browser
-@pytest.mark.parametrize("error", [None, *PLANTED])
+@pytest.mark.parametrize("error", [None, "no width for phones", *PLANTED])
 def test_a_planted_error_is_seen(browser, tmp_path, error):
-    planted, said = PLANTED.get(error, ("", None))
+    planted, said = PLANTED.get(error, ("", error))
     (tmp_path / "dot.png").write_bytes(DOT)
     good = '<img src="dot.png" alt="a dot"><p style="width: 100px; overflow-x: auto">good</p>'
     page = tmp_path / "page.html"
-    page.write_text(f'<html lang="en"><head><title>A page</title></head><body>{good}{planted}</body></html>')
+    head = "<title>A page</title>" + (WIDTH if error != "no width for phones" else "")
+    page.write_text(f'<html lang="en"><head>{head}</head><body>{good}{planted}</body></html>')
     wrong = wrong_with(browser, page.as_uri())
     assert any(said in one for one in wrong) if said else wrong == []
