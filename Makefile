@@ -45,8 +45,8 @@ FOUND := $(wildcard notebooks/*.ipynb)
 FIRST := $(filter $(FOUND),$(LONGEST:%=notebooks/%.ipynb))
 NOTEBOOKS := $(FIRST) $(filter-out $(FIRST) $(LEDGER),$(FOUND)) $(filter $(LEDGER),$(FOUND))
 MODULE := $(shell find ebr -name "*.py" -o -name "*.mplstyle")
-# NOTEBOOK:MODULE for every compendium module that a notebook uses.
-NEEDS := $(shell $(PYTHON) tools/needs.py)
+# NOTEBOOK:MODULE for every compendium module that a notebook uses; asked for once, by the first who needs it.
+NEEDS = $(eval NEEDS := $$(shell $$(PYTHON) tools/needs.py))$(NEEDS)
 INTERPRETER := "$(BIN)/python"# and its tools as modules: a script names the Python that it was installed for
 EXECUTE := $(INTERPRETER) tools/execute.py
 

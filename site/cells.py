@@ -5,6 +5,7 @@ and label the name under which the notebook saves it ("fig2"), and its alternati
 """
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -15,6 +16,7 @@ from sphinx.util import logging
 WORDS = Path(__file__).with_name("pictures.yaml")
 
 
+@cache
 def words() -> dict[str, str]:
     """The alternative text of each picture."""
     return {name: " ".join(text.split()) for name, text in yaml.safe_load(WORDS.read_text("utf-8")).items()}

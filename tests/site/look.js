@@ -1,6 +1,7 @@
 // What is wrong with the open page, a line each: pictures that did not load or have no words, controls without a name,
 // formulas that were not set, LaTeX left in the text, what sticks out to the right (what scrolls in a box of its own
-// does not), and text that is hard to read: WCAG's contrast of 4.5, or 3 for large letters.
+// does not), a width that phones are not told to take, and text that is hard to read: WCAG's contrast of 4.5, or 3 for
+// large letters.
 (() => {
   const said = [];
   const all = (selector) => document.querySelectorAll(selector);
@@ -23,12 +24,13 @@
   const scrolls = (element) =>
     element !== document.body &&
     (/auto|scroll/.test(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
-  for (const element of all("article *, header *")) {
+  for (const element of all(":is(article, header) :not(mjx-assistive-mml, mjx-assistive-mml *)")) {
     const box = element.getBoundingClientRect();
-    if (box.width && box.right > innerWidth + 1 && !element.closest("mjx-assistive-mml") && shown(element))
+    if (box.width && box.right > innerWidth + 1 && shown(element))
       if (!scrolls(element)) said.push("sticks out: " + start(element));
   }
   if (document.documentElement.scrollWidth > innerWidth) said.push("the page scrolls sideways");
+  if (!document.querySelector("meta[name=viewport][content*='width=device-width']")) said.push("no width for phones");
 
   // Colours as [red, green, blue, opacity], each from 0 to 1.
   const colour = (text) => {

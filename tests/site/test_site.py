@@ -44,6 +44,13 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
+    chromium = Chromium(drawn=False)
+    yield chromium
+    chromium.close()
+
+
+@pytest.fixture(scope="module")
+def window():
     chromium = Chromium()
     yield chromium
     chromium.close()
@@ -156,11 +163,11 @@ def test_every_page_is_whole_and_readable(site, browser):
 
 @in_a_browser
 @pytest.mark.parametrize("shape", [DESK, PHONE], ids=["desk", "phone"])
-def test_the_ledger_is_filtered_and_a_claim_leads_to_its_cell(site, browser, shape):
-    browser.look(*shape)
-    browser.open((site / "ledger.html").as_uri())
+def test_the_ledger_is_filtered_and_a_claim_leads_to_its_cell(site, window, shape):
+    window.look(*shape)  # drawn, so that what the theme does when something is scrolled into view happens too
+    window.open((site / "ledger.html").as_uri())
     shown = "[...document.querySelectorAll('#ledger td[id]')].filter((c) => c.offsetParent).map((c) => c.id)"
-    assert sorted(browser.evaluate(shown)) == sorted(claim["id"] for claim in CLAIMS)
+    assert sorted(window.evaluate(shown)) == sorted(claim["id"] for claim in CLAIMS)
     choose = """((name, value) => {
         const box = document.querySelector(`select[name=${name}]`);
         box.value = value;
@@ -169,25 +176,28 @@ def test_the_ledger_is_filtered_and_a_claim_leads_to_its_cell(site, browser, sha
     })(%s, %s)"""
     fitting = CLAIMS
     for name, value in (("verdict", "fails as stated"), ("basis", "simulation")):
-        assert browser.evaluate(choose % (json.dumps(name), json.dumps(value))) == value
+        assert window.evaluate(choose % (json.dumps(name), json.dumps(value))) == value
         fitting = [claim for claim in fitting if claim[name] == value]
         assert 0 < len(fitting) < len(CLAIMS)
-        assert sorted(browser.evaluate(shown)) == sorted(claim["id"] for claim in fitting)
-    assert browser.evaluate("document.getElementById('ledger-count').textContent").startswith(
+        assert sorted(window.evaluate(shown)) == sorted(claim["id"] for claim in fitting)
+    assert window.evaluate("document.getElementById('ledger-count').textContent").startswith(
         f"{len(fitting)} of"
     )
-    assert browser.evaluate(choose % ('"section"', '"section 5"')) == "section 5"
-    assert 0 < len(browser.evaluate(shown)) < len(fitting)
-    browser.heard.clear()
-    browser.evaluate("document.getElementById('C24').closest('tr').querySelector('a').click()")
-    browser.settle()
-    place = browser.evaluate("location.pathname + location.hash")
+    assert window.evaluate(choose % ('"section"', '"section 5"')) == "section 5"
+    assert 0 < len(window.evaluate(shown)) < len(fitting)
+    assert window.complaints() == []
+    window.heard.clear()
+    window.evaluate("document.getElementById('C24').closest('tr').querySelector('a').click()")
+    window.settle()
+    place = window.evaluate("location.pathname + location.hash")
     assert re.fullmatch(r".*/notebooks/07-simulations\.html#cell-\d+", place)
     cell = "document.querySelector(':target').getBoundingClientRect()"
-    top = browser.evaluate(f"new Promise((r) => setTimeout(() => r({cell}.top), 300))")
+    top = window.evaluate(f"new Promise((r) => setTimeout(() => r({cell}.top), 300))")
     assert 0 <= top < shape[1] / 2, "the cell is on the screen, below the header"
+    assert window.complaints() == []
 
 
+WIDE = '<article><table><tr><td style="min-width: %spx">wide</td></tr></table></article>'
 PLANTED = {
     "a console error": ('<script>console.error("planted")</script>', "planted"),
     "an exception": ('<script>throw new Error("planted")</script>', "planted"),
@@ -198,20 +208,20 @@ PLANTED = {
     "grey on white": ('<p style="color: #999; background: #fff">hard to read</p>', "contrast 2.85"),
     "raw LaTeX": (r"<p>the sum \sum_i x_i</p>", "LaTeX: the sum"),
     "a formula that was not set": ('<span class="math">x</span>', "no formula"),
-    "a wide table": (
-        '<article><table><tr><td style="min-width: 2000px">wide</td></tr></table></article>',
-        "sticks out",
-    ),
+    "a table too wide for a desk": (WIDE % 2000, "desk: sticks out"),
+    "a table too wide for a phone": (WIDE % 700, "phone: sticks out"),
 }
+WIDTH = '<meta name="viewport" content="width=device-width, initial-scale=1">'
 
 
 @in_a_browser
-@pytest.mark.parametrize("error", [None, *PLANTED])
+@pytest.mark.parametrize("error", [None, "no width for phones", *PLANTED])
 def test_a_planted_error_is_seen(browser, tmp_path, error):
-    planted, said = PLANTED.get(error, ("", None))
+    planted, said = PLANTED.get(error, ("", error))
     (tmp_path / "dot.png").write_bytes(DOT)
     good = '<img src="dot.png" alt="a dot"><p style="width: 100px; overflow-x: auto">good</p>'
     page = tmp_path / "page.html"
-    page.write_text(f'<html lang="en"><head><title>A page</title></head><body>{good}{planted}</body></html>')
+    head = "<title>A page</title>" + (WIDTH if error != "no width for phones" else "")
+    page.write_text(f'<html lang="en"><head>{head}</head><body>{good}{planted}</body></html>')
     wrong = wrong_with(browser, page.as_uri())
     assert any(said in one for one in wrong) if said else wrong == []
