@@ -8,6 +8,7 @@ many files were written. A failure names notebook, cell and error.
 """
 
 import argparse
+import logging
 import os
 import sys
 from pathlib import Path
@@ -124,6 +125,7 @@ def execute(source: Path, target: Path, given: dict[str, Any]) -> tuple[Path, fl
             f"in: {error.source.strip().splitlines()[0]} …\nThe whole traceback is in {failed}."
         )
     except DeadKernelError:
+        logging.disable()  # what its sockets still say is no news
         fail(f"{source}: the kernel died; see the last executed cell in {unfinished}.")
     except KeyboardInterrupt:
         fail(f"{source}: interrupted")
