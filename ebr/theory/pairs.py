@@ -245,22 +245,26 @@ class BinomialLimits:
         Mostly none is near its limit, and a sum well below it is much sooner found to be refuted. A sum that
         is not whole, as an expected one, is refuted if the next whole one is: limits are whole.
         """
-        other = np.ceil(other)
-        places = self._places(leader, high, low, shift)[whose]
+        places = self._places(leader, high, low, shift)
         known = self._known[high, shift]
-        while len(open_ := np.flatnonzero((other > known.least[places]) & (other < known.most[places]))):
+        found = np.asarray(other <= known.least[places][whose])
+        left = np.flatnonzero(~found)
+        while len(left := left[other[left] <= known.most[places][whose[left]] - 1]):
             tried = np.full(len(known.keys), -1.0)
-            np.maximum.at(tried, places[open_], other[open_])
+            np.maximum.at(tried, places[whose[left]], np.ceil(other[left]))
             chosen = np.flatnonzero(tried >= 0)
             self._try(high, shift, chosen, tried[chosen])
-        return np.asarray(other <= known.least[places])
+            there = other[left] <= known.least[places][whose[left]]
+            found[left[there]] = True
+            left = left[~there]
+        return found
 
     def _places(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> IntArray:
         """Where the bounds of these limits are kept; those that were never asked for are found."""
         asked = leader + low * (self.counts[high] + 1)  # a number for each pair of stage and sum
-        known = self._known.setdefault((high, shift), _Bounds(np.zeros(0), np.zeros(0), np.zeros(0)))
+        known = self._known.setdefault((high, shift), _Bounds.none())
         places = np.searchsorted(known.keys, asked)
-        there = np.append(known.keys, -1.0).take(places) == asked
+        there = known.keys.take(places, mode="clip") == asked
         if there.all():
             return np.asarray(places)
         new = np.unique(asked[~there])
@@ -323,6 +327,11 @@ class _Bounds:
     keys: FloatArray
     least: FloatArray
     most: FloatArray
+
+    @classmethod
+    def none(cls) -> Self:
+        """Of a key that nothing has: nothing is refuted."""
+        return cls(np.full(1, -1.0), np.full(1, -1.0), np.zeros(1))
 
     def with_new(self, keys: FloatArray, most: FloatArray) -> Self:
         """These and others, of which nothing is known to be refuted."""
