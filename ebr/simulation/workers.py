@@ -54,7 +54,7 @@ def _cluster(address: str) -> Iterator[None]:
     try:
         with ThreadPoolExecutor(1) as other:  # this thread may have an event loop already
             other.submit(asyncio.run, _reach(address)).result()
-        client = Client(address, timeout=SECONDS_TO_ANSWER, set_as_default=False)  # type: ignore[no-untyped-call]
+        client = Client(address, timeout=SECONDS_TO_ANSWER, set_as_default=False)
     except Exception as error:  # whatever an address leads to
         why = str(error) or type(error).__name__
         raise ConnectionError(f"DASK must name a scheduler that answers, got {address!r}: {why}") from error
@@ -76,7 +76,7 @@ async def _reach(address: str) -> None:
     from distributed.comm.core import connect
 
     async def greet() -> None:
-        comm = await connect(address, timeout=SECONDS_TO_ANSWER)  # type: ignore[no-untyped-call]
+        comm = await connect(address, timeout=SECONDS_TO_ANSWER)
         comm.abort()
 
     await asyncio.wait_for(greet(), SECONDS_TO_ANSWER)

@@ -113,9 +113,10 @@ def pac_policy(first: float, spent: float, epsilon: float, delta: float) -> Poli
 
     # Who never stops errs less with as many pulls; who does errs with `spent` and what those miss, at most.
     least, most = max((1 - ROOM) * needed - first, NONE), (1 + ROOM) * enough - first
-    return Policy(
-        first, math.exp(float(brentq(excess, math.log(least), math.log(most), xtol=1e-10))), threshold
-    )
+    if excess(math.log(most)) > 0:  # by the quadrature's last digits
+        raise ValueError(f"spent must leave something of delta for the second round, got {spent}")
+    second = math.exp(float(brentq(excess, math.log(least), math.log(most), xtol=1e-10)))
+    return Policy(first, second, threshold)
 
 
 @checked(points=partial(whole, at_least=2, at_most=10**7))

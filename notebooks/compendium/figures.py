@@ -29,7 +29,7 @@ def style() -> None:
     plt.style.use(STYLE)
     if get_ipython() is not None:
         # Pictures are shown as they are laid out: to crop each, Jupyter would draw it twice and measure it.
-        set_matplotlib_formats("png", bbox_inches=None)  # type: ignore[no-untyped-call]
+        set_matplotlib_formats("png", bbox_inches=None)
 
 
 def folder() -> Path:

@@ -127,7 +127,7 @@ class Recorder:
         ordered = [self.findings[claim].as_data() for claim in sorted(self.findings)]
         text = json.dumps(ordered, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
         figures.write(f"data/findings/{self.notebook}.json", lambda path: path.write_text(text, "utf-8"))
-        display(Markdown("\n\n".join(table(finding.as_data()) for finding in found)))  # type: ignore[no-untyped-call]
+        display(Markdown("\n\n".join(table(finding.as_data()) for finding in found)))
 
     def verdict(self) -> str:
         """The verdicts of this notebook, a line each."""
