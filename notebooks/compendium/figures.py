@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,9 @@ __all__ = ["COLUMN", "PAGE", "Save", "folder", "rounded", "saver", "significant"
 
 COLUMN, PAGE = 3.4, 7.0  # inches: a journal's column and its full page
 INVISIBLE = 8  # of 255: a difference of brightness or colour
+# What an SVG says in numbers: where things are, in points of a 72nd inch, and names that hash where they are.
+PLACES, NAMES = re.compile(rb"-?\d+\.\d+"), re.compile(rb"\b[a-z][0-9a-f]{10}\b")
+NEAR = 1e-4
 DIGITS = 9  # significant ones: what a processor or an order of summation decides comes after them
 
 
@@ -138,16 +142,31 @@ def _looks_the_same(there: Path, new: Path) -> bool:
 
     The last bits of another processor's logarithm may move a marker by a 256th of a pixel.
     """
-    if there.suffix != ".png" or not there.exists():
+    if there.suffix not in LOOKS or not there.exists():
         return False
-    if there.read_bytes() == new.read_bytes():  # as nearly always, and without a look at the pixels
-        return True
+    # The same bytes, as nearly always, tell it without a look at the picture.
+    return there.read_bytes() == new.read_bytes() or LOOKS[there.suffix](there, new)
+
+
+def _same_pixels(there: Path, new: Path) -> bool:
     with Image.open(there) as old, Image.open(new, formats=["PNG"]) as fresh:
         told = [picture.info.get("Description") for picture in (old, fresh)]
         if told[0] != told[1] or old.size != fresh.size:
             return False
         pixels = (np.asarray(picture.convert("RGBA"), dtype=np.int16) for picture in (old, fresh))
         return bool(np.abs(np.subtract(*pixels)).max() <= INVISIBLE)
+
+
+def _same_places(there: Path, new: Path) -> bool:
+    drawings = [NAMES.sub(b"name", path.read_bytes()) for path in (there, new)]
+    texts = [PLACES.sub(b"place", drawing) for drawing in drawings]
+    if texts[0] != texts[1]:
+        return False
+    places = [np.array(PLACES.findall(drawing), dtype=float) for drawing in drawings]
+    return bool(np.abs(np.subtract(*places)).max() <= NEAR)
+
+
+LOOKS = {".png": _same_pixels, ".svg": _same_places}
 
 
 def _csv(name: str, table: pd.DataFrame) -> bytes:

@@ -1,6 +1,7 @@
 """Saved figures: drawn from what is saved, complete, the same bytes every time, telling their origin."""
 
 import hashlib
+import re
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -108,6 +109,35 @@ def test_a_picture_stays_where_no_eye_could_tell_the_new_one_from_it(tmp_path, m
     there = path.read_bytes()
     draw(tmp_path, monkeypatch)
     assert (path.read_bytes() == there) == kept
+
+
+def moved(drawing, by):
+    """A drawing whose frame begins elsewhere, under the name that this gives it."""
+    (name,) = set(re.findall(rb'clipPath id="(\w+)"', drawing))
+    frame = re.search(rb"M (\d+\.\d+)", drawing)
+    place = f"{float(frame[1]) + by:.6f}".encode()
+    return drawing.replace(frame[1], place).replace(name, b"p0123456789")
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        (lambda drawing: moved(drawing, 2e-6), True),
+        (lambda drawing: moved(drawing, 2e-3), False),
+        (lambda drawing: drawing.replace(b"stroke: #", b"stroke: #0", 1), False),
+        (lambda drawing: drawing.replace(b"data sha256 ", b"data sha256 0"), False),
+        (lambda drawing: drawing[: len(drawing) // 2], False),
+    ],
+    ids=["last bits", "a place", "a colour", "the data", "half"],
+)
+def test_a_drawing_stays_where_only_last_bits_and_the_names_made_of_them_differ(
+    tmp_path, monkeypatch, change, kept
+):
+    right = draw(tmp_path, monkeypatch)["fig0.svg"]
+    there = change(right)
+    assert there != right
+    (tmp_path / "fig0.svg").write_bytes(there)
+    assert draw(tmp_path, monkeypatch)["fig0.svg"] == (there if kept else right)
 
 
 def test_a_picture_of_other_numbers_is_written_however_alike_it_looks(tmp_path, monkeypatch):
