@@ -124,7 +124,7 @@ def _title(title: str, line: str) -> list[str]:
 def command_line() -> str:
     """Every command with its options, as the parsers themselves print them."""
     top = _help()
-    names = re.findall(r"^    (\w+) ", top, flags=re.MULTILINE)
+    names = re.findall(r"^    (\w+)(?: |$)", top, flags=re.MULTILINE)  # a long name has its line to itself
     lines = ["# The command line", "", "```text", top, "```", ""]
     for name in names:
         lines += [f"## {name}", "", "```text", _help(name), "```", ""]

@@ -14,6 +14,7 @@ import yaml
 from chromium import PROGRAM, WHY_NOT, Chromium
 
 import ebr
+from ebr.live import cli
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted(ROOT.glob("notebooks/*.ipynb"))
@@ -92,11 +93,15 @@ def test_every_public_name_is_in_the_reference(site):
         assert f'#{getattr(ebr, name).__module__}.{name}"' in index
 
 
-def test_every_command_is_on_its_page_as_the_terminal_has_it(site):
+def test_every_command_is_on_its_page_as_the_terminal_has_it(site, capsys):
+    cli.main(["no such command"])
+    choices = capsys.readouterr().err.partition("choose from ")[2].partition(")")[0]
+    commands = re.findall(r"\w+", choices)
+    assert {"plan", "start", "ask", "tell", "status", "characteristics", "report"} <= set(commands)
     page = re.sub(r"<[^>]+>", "", text_of(site, "command-line.html"))
     for option in ("--epsilon EPSILON", "--file CSV", "--budget B", "ARM=SUM/COUNT"):
         assert option in page
-    for command in ("plan", "start", "ask", "tell", "status"):
+    for command in commands:
         assert f"usage: python -m ebr {command} " in page
 
 
