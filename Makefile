@@ -107,7 +107,7 @@ check-types: $(READY)
 
 check-suite: $(READY)
 	@rm -rf build/check build/check-cache
-	EBR_FIGURES="$$PWD/build/check" EBR_CACHE="$$PWD/build/check-cache" EBR_WORKERS=1 OMP_NUM_THREADS=1 $(INTERPRETER) -m pytest -q -n $(CORES) --dist loadscope \
+	EBR_FIGURES="$$PWD/build/check" EBR_CACHE="$$PWD/build/check-cache" EBR_WORKERS=1 OMP_NUM_THREADS=1 $(INTERPRETER) -m pytest -q -rs -n $(CORES) --dist loadscope \
 	    --no-loadscope-reorder --junit-xml build/test.xml \
 	    --nbval --nbval-current-env --nbval-cell-timeout 600 $(NOTEBOOKS) $(TESTS)
 	EBR_FIGURES="$$PWD/build/check" $(INTERPRETER) -m pytest -q -m reproduction tests/test_reproduction.py

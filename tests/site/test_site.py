@@ -5,7 +5,10 @@ import importlib
 import json
 import pkgutil
 import re
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import links
 import publish
@@ -199,6 +202,46 @@ def test_the_ledger_is_filtered_and_a_claim_leads_to_its_cell(site, window, shap
     cell = "document.querySelector(':target').getBoundingClientRect()"
     top = window.evaluate(f"new Promise((r) => setTimeout(() => r({cell}.top), 300))")
     assert 0 <= top < shape[1] / 2, "the cell is on the screen, below the header"
+    assert window.complaints() == []
+
+
+@pytest.fixture
+def address(site):
+    """Where a server has the site: a search looks into pages, which a browser does not let files do."""
+    handler = partial(QuietHandler, directory=site)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+FOUND = """new Promise((answer) => {
+    const look = () => {
+        const found = [...document.querySelectorAll("#search-results li")];
+        const told = found.length && found.every((one) => one.querySelector("p"));
+        if (told) answer(found.map((one) => [one.innerText, new URL(one.querySelector("a").href).pathname]));
+        else setTimeout(look, 50);
+    };
+    look();
+})"""
+
+
+@in_a_browser
+def test_a_search_finds_pages_that_have_all_the_words_and_shows_where(site, address, window):
+    window.look(*DESK)
+    window.open(f"{address}/search.html?q=scheduling+lemma")
+    found = window.evaluate(FOUND)
+    assert "/notebooks/06-scheduling.html" in [path for _, path in found]
+    for shown, path in found:
+        assert all(word in text_of(site, path[1:]).lower() for word in ("schedul", "lemma")), path
+        assert any(word in shown.lower() for word in ("schedul", "lemma")), shown
     assert window.complaints() == []
 
 
