@@ -39,6 +39,7 @@ numpydoc_show_class_members = False  # autodoc lists them
 
 html_theme = "pydata_sphinx_theme"
 html_title = "ebr"
+html_favicon = "static/icon.svg"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_copy_source = False
