@@ -61,6 +61,11 @@ share = $(if $(beside),1,$(CORES))
 export EBR_WORKERS = $(share)
 export OMP_NUM_THREADS = $(share)
 
+# Freed arrays are kept for the next (where the C library is glibc): to have their pages anew takes longer than
+# to fill them.
+export MALLOC_TRIM_THRESHOLD_ := 268435456
+export MALLOC_MMAP_THRESHOLD_ := 67108864
+
 # A checkout runs its own sources, whatever the environment has installed.
 export PYTHONPATH := $(CURDIR):$(CURDIR)/notebooks
 # Without compiled modules on the disk every kernel spends seconds on compiling the same ones.
