@@ -163,7 +163,7 @@ def _same_places(there: Path, new: Path) -> bool:
     if texts[0] != texts[1]:
         return False
     places = [np.array(PLACES.findall(drawing), dtype=float) for drawing in drawings]
-    return bool(np.abs(np.subtract(*places)).max() <= NEAR)
+    return bool(np.abs(np.subtract(*places)).max(initial=0) <= NEAR)
 
 
 LOOKS = {".png": _same_pixels, ".svg": _same_places}
