@@ -160,36 +160,39 @@ def test_at_level_zero_nothing_is_refuted():
     assert not binomial_table(30, 30, 0.1, 0.0).any()
 
 
-@pytest.mark.parametrize("shift", SHIFTS)
-def test_a_limit_is_the_largest_refuted_sum_whatever_was_asked_before(shift):
-    counts = np.array([0, 4, 30, 61])
-    miss = np.array([[0, 0, 0, 0], [0, 0.3, 0, 0], [0, 0.1, 0.02, 0], [0, 0.001, 0.2, 0.05]])
-    generator, limits = np.random.default_rng(1), BinomialLimits(counts, miss)
+COUNTS = np.array([0, 4, 30, 61])
+MISS = np.array([[0, 0, 0, 0], [0, 0.3, 0, 0], [0, 0.1, 0.02, 0], [0, 0.001, 0.2, 0.05]])
+
+
+def asked(generator):
+    """Many times a stage, and some leaders' sums there against arms at stages not above it."""
     for high in generator.permuted(np.repeat([1, 2, 3], 8)):
         low = generator.integers(1, high + 1, size=7)
-        leader = generator.integers(0, counts[high] + 1, size=7).astype(float)
+        yield generator.integers(0, COUNTS[high] + 1, size=7).astype(float), high, low
+
+
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_a_limit_is_the_largest_refuted_sum_whatever_was_asked_before(shift):
+    limits = BinomialLimits(COUNTS, MISS)
+    for leader, high, low in asked(np.random.default_rng(1)):
         for found, stage, own in zip(limits.limits(leader, high, low, shift), low, leader, strict=True):
-            row = known_table(counts[high], counts[stage], shift, miss[high, stage])[int(own)]
+            row = known_table(COUNTS[high], COUNTS[stage], shift, MISS[high, stage])[int(own)]
             assert found == np.flatnonzero(np.append(True, row)).max() - 1
 
 
+@pytest.mark.parametrize("short", [0, 0.4])
 @pytest.mark.parametrize("shift", SHIFTS)
-def test_sums_are_refuted_up_to_their_limit_whatever_was_asked_before(shift):
-    counts = np.array([0, 4, 30, 61])
-    miss = np.array([[0, 0, 0, 0], [0, 0.3, 0, 0], [0, 0.1, 0.02, 0], [0, 0.001, 0.2, 0.05]])
-    generator, limits = np.random.default_rng(2), BinomialLimits(counts, miss)
-    for high in generator.permuted(np.repeat([1, 2, 3], 8)):
-        low = generator.integers(1, high + 1, size=7)
-        leader = generator.integers(0, counts[high] + 1, size=7).astype(float)
+def test_sums_are_refuted_up_to_their_limit_whatever_was_asked_before(shift, short):
+    generator, limits = np.random.default_rng(2), BinomialLimits(COUNTS, MISS)
+    for leader, high, low in asked(generator):
         whose = generator.integers(7, size=20)
-        other = np.floor(generator.random(20) * (counts[low[whose]] + 1))
+        whole = np.floor(generator.random(20) * (COUNTS[low[whose]] + 1))
         if generator.random() < 0.2:  # limits that are known exactly serve as well
             limits.limits(leader, high, low, shift)
+        other = np.maximum(whole - short, 0)  # not above a limit that the next whole sum is not above
         found = limits.refuted(leader, high, low, shift, other, whose)
-        between = np.maximum(other - 0.4, 0)  # not above a limit that the next whole sum is not above
-        assert (limits.refuted(leader, high, low, shift, between, whose) == found).all()
-        for refuted, one, sums in zip(found, whose, other, strict=True):
-            table = known_table(counts[high], counts[low[one]], shift, miss[high, low[one]])
+        for refuted, one, sums in zip(found, whose, whole, strict=True):
+            table = known_table(COUNTS[high], COUNTS[low[one]], shift, MISS[high, low[one]])
             assert refuted == table[int(leader[one]), int(sums)]
 
 
