@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from html import escape
 
-from compendium import ledger
-from compendium.findings import number
+from compendium.shared import ledger
+from compendium.shared.findings import number
 
 # In which section of the paper the places are that do not name theirs.
 SECTIONS = {

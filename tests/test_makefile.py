@@ -134,8 +134,8 @@ def test_plain_make_lists_the_targets(dry):
 
 
 def test_figures_are_built_once_and_again_only_when_something_changed(dry):
-    dry.write("01-first", "from compendium import findings")  # which uses figures
-    dry.write("02-second", "import compendium.figures")
+    dry.write("01-first", "from compendium.shared import findings")  # which uses figures
+    dry.write("02-second", "import compendium.shared.figures")
     dry.write("03-third", "print(seed)")
     everything = {"01-first", "02-second", "03-third"}
     modules = dry.folder / "notebooks" / "compendium"
@@ -146,9 +146,9 @@ def test_figures_are_built_once_and_again_only_when_something_changed(dry):
     (dry.folder / "build" / "03-third.pdf").unlink()
     assert dry.rebuilt() == {"03-third"}
     for module, users in (
-        ("figures", {"01-first", "02-second"}),
-        ("findings", {"01-first"}),
-        ("tuning", set()),
+        ("shared/figures", {"01-first", "02-second"}),
+        ("shared/findings", {"01-first"}),
+        ("tuning/configurations", set()),
     ):
         (modules / f"{module}.py").touch()
         assert dry.rebuilt() == users
@@ -222,7 +222,7 @@ def test_a_misspelt_parameter_is_an_error_before_anything_runs(dry):
 
 FIGURE = """
 import matplotlib.pyplot as plt, pandas as pd
-from compendium import figures
+from compendium.shared import figures
 figure, axis = plt.subplots()
 save = figures.saver("01-first", runs=runs, seed=seed, label=label)
 save(figure, "fig0", pd.DataFrame({"runs": [runs], "seed": [seed], "label": [label]}))

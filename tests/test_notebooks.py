@@ -5,8 +5,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from compendium import ledger
-from compendium.findings import VERDICTS, said
+from compendium.shared import ledger
+from compendium.shared.findings import VERDICTS, said
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 LONGEST_CELL, WIDEST_LINE = 20, 110

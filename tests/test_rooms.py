@@ -1,15 +1,24 @@
 """The rooms of the house: every import points one way, between rooms and inside each of them."""
 
 import ast
+import json
+from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-# Each room may use those before it. "" is the package itself: what every room may use.
-ROOMS = ["", "theory", "algorithms", "simulation", "live"]
 COMPENDIUM = ROOT / "notebooks" / "compendium"
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9A-Z]*.ipynb"))
+# Each room may use those before it. "ebr" is the package itself: what every room may use. A notebook's room
+# has the notebook's name without its number, and comes after those of earlier notebooks.
+EBR_ROOMS = ["ebr", "ebr.theory", "ebr.algorithms", "ebr.simulation", "ebr.live"]
+ORDER = [
+    *EBR_ROOMS,
+    "compendium.shared",
+    *("compendium." + path.stem.partition("-")[2].replace("-", "_") for path in NOTEBOOKS),
+]
 
 
 def modules(folder, package):
@@ -27,7 +36,17 @@ EVERY = EBR | modules(COMPENDIUM, "compendium")
 
 def imported(path):
     """The modules of the project that a file imports, wherever in the file it does."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    return imports(path.read_text(encoding="utf-8"))
+
+
+def imported_by_notebook(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    lines = [line for cell in cells if cell["cell_type"] == "code" for line in [*cell["source"], "\n"]]
+    return imports("".join(line for line in lines if not line.startswith("%")))
+
+
+def imports(source):
+    for node in ast.walk(ast.parse(source)):
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -37,26 +56,43 @@ def imported(path):
 
 
 def room(module):
-    package, *inner = module.split(".")
-    return package if package == "compendium" else "".join(inner[:-1])
+    return module.rpartition(".")[0]
 
 
 def test_the_rooms_are_the_folders():
-    folders = {path.name for path in (ROOT / "ebr").iterdir() if path.is_dir() and any(path.glob("*.py"))}
-    assert folders == set(ROOMS) - {""}
-    assert all(len(module.split(".")) <= 3 for module in EBR), "a room has no rooms"
+    folders = {path.parent.name for path in (ROOT / "ebr").glob("*/*.py")}
+    assert {f"ebr.{folder}" for folder in folders} == set(EBR_ROOMS) - {"ebr"}
+    assert {room(module) for module in EVERY} <= set(ORDER), "a room has no rooms, nor a name of its own"
 
 
 @pytest.mark.parametrize("module", EVERY)
 def test_imports_point_one_way(module):
-    order = [*ROOMS, "compendium"]
     for name in imported(EVERY[module]):
         if name in EVERY:
-            assert order.index(room(name)) <= order.index(room(module)), f"{module} imports {name}"
+            assert ORDER.index(room(name)) <= ORDER.index(room(module)), f"{module} imports {name}"
         else:  # a package itself, or a name out of a module
-            assert name.rpartition(".")[0] in EVERY or name in {m.rpartition(".")[0] for m in EVERY}, (
+            assert room(name) in EVERY or name in {room(other) for other in EVERY}, (
                 f"{module} imports {name}: name the module that it is from"
             )
+
+
+def test_what_is_shared_is_used_in_two_places():
+    """What one notebook alone uses is in its room."""
+    users = {module: set() for module in EVERY if module.startswith("compendium.shared.")}
+    programs = [*(ROOT / "tools").glob("*.py"), *(ROOT / "site").glob("*.py")]
+    sources = [(room(module), imported(path)) for module, path in EVERY.items()]
+    sources += [(path.stem, imported_by_notebook(path)) for path in NOTEBOOKS]
+    for place, names in [*sources, *((path.stem, imported(path)) for path in programs)]:
+        for name in set(names) & set(users):
+            users[name].add(place)
+    for module, places in users.items():
+        assert len(places) > 1, f"{module} is used by {places} alone"
+
+
+def test_no_name_of_a_module_stands_in_two_places():
+    bases = Counter(module.rpartition(".")[2] for module in EVERY)
+    assert [base for base, count in bases.items() if count > 1] == []
+    assert [base for base in bases if f"{base}s" in bases] == [], "nor differ two by a plural"
 
 
 def test_no_module_imports_itself_through_others():
@@ -66,9 +102,9 @@ def test_no_module_imports_itself_through_others():
 
 def test_a_planted_import_is_found(tmp_path):
     path = tmp_path / "module.py"
-    lines = ["def f():", "    from ebr.live.race import Race", "    import compendium.figures"]
+    lines = ["def f():", "    from ebr.live.race import Race", "    import compendium.shared.figures"]
     path.write_text("\n".join([*lines, "    from ebr import theory"]))
-    assert {"ebr.live.race", "compendium.figures", "ebr.theory"} <= set(imported(path))
+    assert {"ebr.live.race", "compendium.shared.figures", "ebr.theory"} <= set(imported(path))
 
 
 def test_what_is_installed_says_nothing_of_the_compendium():

@@ -25,7 +25,7 @@ import bench_start
 import matplotlib.pyplot as plt
 import pandas as pd
 from bench_table import CASE, COLUMNS, FORMATS, Part, progress, verdicts
-from compendium import figures
+from compendium.shared import figures
 
 FOLDER = Path("build/bench")
 PARTS: dict[str, Callable[[], Part]] = {

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
-from compendium.rival_entrants import ENTRANTS, Entrant
+from compendium.modern_rivals.rival_entrants import ENTRANTS, Entrant
 
 import ebr
 from ebr.algorithms.game import Algorithm

@@ -7,7 +7,7 @@ ledger.py --check    say whether it is current
 import argparse
 import sys
 
-from compendium import ledger
+from compendium.shared import ledger
 
 README = ledger.ROOT / "README.md"
 MARKS = ("<!-- ledger, written by `make ledger` -->", "<!-- end of ledger -->")

@@ -1,6 +1,6 @@
 """Print which compendium modules each notebook uses, directly or through others, for the Makefile.
 
-A word a pair, NOTEBOOK:MODULE. Only the standard library is used: it runs before anything is installed.
+A word a pair, NOTEBOOK:ROOM/MODULE. Only the standard library is used: it runs before anything is installed.
 """
 
 import ast
@@ -9,21 +9,19 @@ from functools import cache
 from pathlib import Path
 
 NOTEBOOKS = Path("notebooks")
-MODULES = {path.stem: path for path in sorted((NOTEBOOKS / "compendium").glob("[!_]*.py"))}
+ROOMS = NOTEBOOKS / "compendium"
+MODULES = {f"{path.parent.name}/{path.stem}": path for path in sorted(ROOMS.glob("*/[!_]*.py"))}
 
 
 def used(source: str) -> set[str]:
     """The compendium modules that a source imports."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "compendium":
-            inner = (node.module or "").partition(".")[2]
-            names |= {inner} if inner else {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            names |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
-            names |= {
-                alias.name.partition(".")[2] for alias in node.names if alias.name.startswith("compendium.")
-            }
-    return names & set(MODULES)
+            names |= {alias.name for alias in node.names}
+    return {name.removeprefix("compendium.").replace(".", "/") for name in names} & set(MODULES)
 
 
 def needs(source: str) -> set[str]:

@@ -1,1 +1,1 @@
-"""What the notebooks share, and one module for each of them: the checks of this paper's claims."""
+"""The checks of this paper's claims: a room for each notebook, and what they share."""

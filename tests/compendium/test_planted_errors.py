@@ -10,7 +10,7 @@ from importlib import import_module
 
 import planted
 import pytest
-from compendium import ledger
+from compendium.shared import ledger
 
 pytestmark = pytest.mark.slow
 LEDGER = {claim.id: claim for claim in ledger.claims()}

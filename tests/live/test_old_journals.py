@@ -1,4 +1,4 @@
-"""Journals of earlier formats, of every algorithm that a journal may name: each is replayed as it was written.
+"""Journals of earlier formats, of every algorithm that a journal may name, replayed as they were written.
 
 They were written by the ebr of then. A replay believes a line only if the race would ask just that, so an
 algorithm that has changed what it asks is found; ends.json has how each race of format 4 stood at its end.

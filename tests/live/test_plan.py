@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from compendium import figures
+from compendium.shared import figures
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 from oracles import play, sharp_schedule

@@ -6,7 +6,7 @@ from functools import cache, partial
 from unittest import mock
 
 import numpy as np
-from compendium import budget_and_deadline
+from compendium.budget_and_deadline import elimination_plans
 from scipy.stats import norm
 
 from ebr.algorithms.budgeted import BudgetedElimination
@@ -28,10 +28,10 @@ def remembered(function):
 
 # What bounds are compared with: an error in a bound changes none of it.
 YARDSTICKS = {
-    name: remembered(getattr(budget_and_deadline, name))
+    name: remembered(getattr(elimination_plans, name))
     for name in ("exact_error", "ranking_bound", "ranking_tails", "failure")
 }
-measured = mock.patch.multiple(budget_and_deadline, **YARDSTICKS)
+measured = mock.patch.multiple(elimination_plans, **YARDSTICKS)
 
 
 @cache
@@ -39,34 +39,34 @@ measured = mock.patch.multiple(budget_and_deadline, **YARDSTICKS)
 def parts():
     """What no error below changes."""
     return {
-        "exact": budget_and_deadline.exact_table(),
-        "rare": budget_and_deadline.rare_table(100, 1),
-        "races": budget_and_deadline.simulated_table(20, 500, 1),
-        "floors": budget_and_deadline.floor_table(),
-        "price": budget_and_deadline.price_table(),
-        "closed": budget_and_deadline.closed_forms(),
-        "differ": budget_and_deadline.unlike(tables=20),
+        "exact": elimination_plans.exact_table(),
+        "rare": elimination_plans.rare_table(100, 1),
+        "races": elimination_plans.simulated_table(20, 500, 1),
+        "floors": elimination_plans.floor_table(),
+        "price": elimination_plans.price_table(),
+        "closed": elimination_plans.closed_forms(),
+        "differ": elimination_plans.unlike(tables=20),
     }
 
 
 def guarantee(**changed):
-    return budget_and_deadline.guarantee(**parts() | {name: make() for name, make in changed.items()})
+    return elimination_plans.guarantee(**parts() | {name: make() for name, make in changed.items()})
 
 
 @measured
 def with_bound(bound):
-    return guarantee(rare=lambda: budget_and_deadline.rare_table(100, 1, bound=bound))
+    return guarantee(rare=lambda: elimination_plans.rare_table(100, 1, bound=bound))
 
 
 @measured
 def with_exact(bound):
-    return guarantee(exact=lambda: budget_and_deadline.exact_table(bound=bound))
+    return guarantee(exact=lambda: elimination_plans.exact_table(bound=bound))
 
 
 def with_rules(make):
     return guarantee(
-        races=lambda: budget_and_deadline.simulated_table(20, 500, 1, make=make),
-        differ=lambda: budget_and_deadline.unlike(make, tables=20),
+        races=lambda: elimination_plans.simulated_table(20, 500, 1, make=make),
+        differ=lambda: elimination_plans.unlike(make, tables=20),
     )
 
 
@@ -145,9 +145,9 @@ PLANTED = {
         partial(with_bound, last_round_alone),
         partial(with_exact, one_mean_alone),
         partial(with_exact, no_noise_of_the_others),
-        lambda: guarantee(floors=lambda: budget_and_deadline.floor_table(floor=lost_alone)),
-        lambda: guarantee(price=lambda: budget_and_deadline.price_table(least=budgets.floor_price)),
-        lambda: guarantee(closed=lambda: budget_and_deadline.closed_forms(closed=of_all_rounds)),
+        lambda: guarantee(floors=lambda: elimination_plans.floor_table(floor=lost_alone)),
+        lambda: guarantee(price=lambda: elimination_plans.price_table(least=budgets.floor_price)),
+        lambda: guarantee(closed=lambda: elimination_plans.closed_forms(closed=of_all_rounds)),
         partial(with_rules, Backwards),
         partial(with_rules, Overspent),
         partial(with_rules, Late),

@@ -7,7 +7,7 @@ from functools import cache, partial
 from unittest import mock
 
 import pandas as pd
-from compendium import exact_failures, failure_probability, pausing_shares
+from compendium.failure_probability import exact_failures, pausing_shares, rare_failures
 
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.simulation import importance
@@ -49,14 +49,14 @@ class HalfTheGap(PausingElasticBatchRacing):
 
 
 PLACES = (
-    (failure_probability.Hard(deadline=1, n_arms=2, epsilon=0.1, top=0.55), 100_000),
-    (failure_probability.Hard(deadline=15, n_arms=16, epsilon=0.01, top=0.0123), 2_000),
+    (rare_failures.Hard(deadline=1, n_arms=2, epsilon=0.1, top=0.55), 100_000),
+    (rare_failures.Hard(deadline=15, n_arms=16, epsilon=0.01, top=0.0123), 2_000),
 )
 
 
-def paid(make=failure_probability.ALGORITHMS["sharp"], places=PLACES):
+def paid(make=rare_failures.ALGORITHMS["sharp"], places=PLACES):
     tables = [
-        failure_probability.paid({"sharp": place}, [0.01], 10, plain, 1, algorithms={"sharp": make})
+        rare_failures.paid({"sharp": place}, [0.01], 10, plain, 1, algorithms={"sharp": make})
         for place, plain in places
     ]
     return pd.concat(tables)
@@ -73,7 +73,7 @@ def parts():
 
 
 def promises_kept(**changed):
-    return failure_probability.promises_kept(**parts() | changed)
+    return rare_failures.promises_kept(**parts() | changed)
 
 
 def with_sharp(make, place):

@@ -2,14 +2,20 @@
 
 from functools import partial
 
-from compendium import change_of_measure, least_probability, lower_bounds, near_optimal, room
+from compendium.lower_bounds import (
+    change_of_measure,
+    counter_example,
+    expected_pulls,
+    least_probability,
+    near_optimal,
+)
 
 import ebr
 from ebr.theory import bounds, divergence
 
 
 def theorem_3(proved=bounds.partition_lower_bound, design=near_optimal.design):
-    return lower_bounds.theorem_3(lower_bounds.policies(proved, design), proved)
+    return expected_pulls.theorem_3(expected_pulls.policies(proved, design), proved)
 
 
 def last_bin_as_printed(gamma, epsilon, deadline, *rest):
@@ -71,10 +77,10 @@ PLANTED = {
         lambda: least_probability.theorem_3_two_arms(calibrate=too_eager),
     ),
     "C14": (
-        lower_bounds.entropies,
-        lambda: lower_bounds.entropies(base=2.3),
-        lambda: lower_bounds.entropies(weight=0.7),
-        lambda: lower_bounds.entropies(least=1 / 23),
+        expected_pulls.entropies,
+        lambda: expected_pulls.entropies(base=2.3),
+        lambda: expected_pulls.entropies(weight=0.7),
+        lambda: expected_pulls.entropies(least=1 / 23),
     ),
     "C15": (
         least_probability.other_arms,
@@ -87,11 +93,13 @@ PLANTED = {
         partial(changed_measure, sign=-1.0),
         partial(changed_measure, entropy=lambda p, q: 10 * divergence.bernoulli_kl(p, q)),
     ),
-    "C17": (lower_bounds.tsybakov, lambda: lower_bounds.tsybakov(errors=both_sides)),
+    "C17": (expected_pulls.tsybakov, lambda: expected_pulls.tsybakov(errors=both_sides)),
     "C39": (
-        room.matches_theorem_1,
-        lambda: room.matches_theorem_1(constant=100),  # as if (ε^{γ/T} + ε)² were at most 2.5 ε^{2γ/T}
-        lambda: room.matches_theorem_1(room=lambda *_: True),  # none asked for
+        counter_example.matches_theorem_1,
+        lambda: counter_example.matches_theorem_1(
+            constant=100
+        ),  # as if (ε^{γ/T} + ε)² were at most 2.5 ε^{2γ/T}
+        lambda: counter_example.matches_theorem_1(room=lambda *_: True),  # none asked for
     ),
     "C40": (
         least_probability.larger_probability,
@@ -107,8 +115,8 @@ PLANTED = {
         lambda: least_probability.best_arm(deltas=(1 / 3, 0.1)),
         lambda: least_probability.best_arm(calibrate=too_eager),
     ),
-    "C44": (lower_bounds.iterated_logarithms, lambda: lower_bounds.iterated_logarithms(power=1)),
-    "C48": (lower_bounds.one_round, lambda: lower_bounds.one_round(constant=1.6)),
+    "C44": (expected_pulls.iterated_logarithms, lambda: expected_pulls.iterated_logarithms(power=1)),
+    "C48": (expected_pulls.one_round, lambda: expected_pulls.one_round(constant=1.6)),
     "C49": (
         least_probability.second_inequality,
         lambda: least_probability.second_inequality(constant=1 / 2),  # more than the first inequality gives

@@ -6,7 +6,7 @@ from functools import cache
 from unittest.mock import patch
 
 import pandas as pd
-from compendium import modern_rivals, rival_entrants, sequential_rivals
+from compendium.modern_rivals import comparison, rival_entrants, sequential_rivals
 
 import ebr
 from ebr.algorithms.pausing import PausingElasticBatchRacing
@@ -22,10 +22,10 @@ def table(names, make=None):
         entrants[rival_entrants.OURS] = entrants[rival_entrants.OURS]._replace(
             race=rival_entrants.simulated(make)
         )
-    points = modern_rivals.everybody(names, N_ARMS, DEADLINE, EPSILON)
+    points = comparison.everybody(names, N_ARMS, DEADLINE, EPSILON)
     points = [point for point in points if point.labels["setup"] == "Setup 2"]
     with patch.dict(os.environ, {"EBR_WORKERS": "1", "DASK": ""}):  # in this process, where it can be altered
-        return modern_rivals.played(points, DELTA, RUNS, 1, entrants)
+        return comparison.played(points, DELTA, RUNS, 1, entrants)
 
 
 @cache
@@ -35,8 +35,8 @@ def rivals():
 
 def check(make=None, others=None):
     both = pd.concat([table((rival_entrants.OURS,), make), rivals() if others is None else others])
-    paid = modern_rivals.spent(N_ARMS, DEADLINE, EPSILON, DELTA)
-    return modern_rivals.fewer_pulls(both, paid, DEADLINE, DELTA)
+    paid = comparison.spent(N_ARMS, DEADLINE, EPSILON, DELTA)
+    return comparison.fewer_pulls(both, paid, DEADLINE, DELTA)
 
 
 def four_logarithms(deadline, epsilon, delta):

@@ -11,7 +11,8 @@ from unittest import mock
 
 import numpy as np
 import pandas as pd
-from compendium import pausing_adversary, pausing_race, problem_sets
+from compendium.shared import problem_sets
+from compendium.sharp_racing import pausing_adversary, pausing_guarantee
 
 from ebr.algorithms import pausing
 from ebr.theory import pairs
@@ -23,28 +24,30 @@ NORMAL = ("sub-Gaussian", "Gaussian")
 @cache
 def problems():
     every = [*problem_sets.hardest_problems([(2, 2), (3, 3)]), *problem_sets.random_problems(12, 1)]
-    return pausing_race.models(every, most=6000)
+    return pausing_guarantee.models(every, most=6000)
 
 
-def steps(models=pausing_race.MODELS, make=PAUSING):
-    return pd.concat([pausing_race.steps(problems()[name], 60, 1, name, make) for name in models])
+def steps(models=pausing_guarantee.MODELS, make=PAUSING):
+    return pd.concat([pausing_guarantee.steps(problems()[name], 60, 1, name, make) for name in models])
 
 
 @cache
 def parts():
     """The tables of the check without an error."""
-    played = [pausing_race.races(problems()[name], 50, 1, name, PAUSING) for name in pausing_race.MODELS]
-    return {"spending": pausing_race.union(), "adversary": steps(), "table": pd.concat(played)}
+    played = [
+        pausing_guarantee.races(problems()[name], 50, 1, name, PAUSING) for name in pausing_guarantee.MODELS
+    ]
+    return {"spending": pausing_guarantee.union(), "adversary": steps(), "table": pd.concat(played)}
 
 
 def guarantee(**changed):
-    return pausing_race.guarantee(**parts() | changed)
+    return pausing_guarantee.guarantee(**parts() | changed)
 
 
-def with_levels(make=PAUSING, models=NORMAL, sizes=pausing_race.SCHEDULES):
+def with_levels(make=PAUSING, models=NORMAL, sizes=pausing_guarantee.SCHEDULES):
     """The check with another race's levels and counts in the union bound, for some models and schedules."""
-    with mock.patch.multiple(pausing_race, MODELS=models, SCHEDULES=sizes):
-        return guarantee(spending=pausing_race.union(make))
+    with mock.patch.multiple(pausing_guarantee, MODELS=models, SCHEDULES=sizes):
+        return guarantee(spending=pausing_guarantee.union(make))
 
 
 class LagsForNothing(PAUSING):

@@ -3,14 +3,14 @@
 from functools import cache
 
 import numpy as np
-from compendium import scheduling
+from compendium.scheduling import scheduling_lemma
 
 from ebr.theory.schedules import printed_bound
 
 
 @cache
 def schedules(**errors):
-    return scheduling.schedules([1, 2, 3], [4.0, 5.0, 100.0], 1, **errors)
+    return scheduling_lemma.schedules([1, 2, 3], [4.0, 5.0, 100.0], 1, **errors)
 
 
 def without_sums(rounds, ratio):
@@ -25,12 +25,12 @@ def geometric(rounds, ratio):
 
 def short(rounds, ratio, seed):
     """A search among schedules that add up to one per cent less than N."""
-    return scheduling.least_overpull(rounds, 0.99 * ratio, seed)
+    return scheduling_lemma.least_overpull(rounds, 0.99 * ratio, seed)
 
 
 def far_too_short(rounds, ratio, seed):
     """A search among schedules that add up to 1.5 R only."""
-    return scheduling.least_overpull(rounds, 1.5, seed)
+    return scheduling_lemma.least_overpull(rounds, 1.5, seed)
 
 
 def three_quarters(rounds, ratio):
@@ -45,34 +45,34 @@ def unsquared(rounds, ratio):
 
 PLANTED = {
     "C19": (
-        lambda: scheduling.scheduling_lemma(schedules()),
-        lambda: scheduling.scheduling_lemma(schedules(), divisor=1),
-        lambda: scheduling.scheduling_lemma(schedules(root=unsquared)),
-        lambda: scheduling.scheduling_lemma(schedules(search=far_too_short)),
+        lambda: scheduling_lemma.scheduling_lemma(schedules()),
+        lambda: scheduling_lemma.scheduling_lemma(schedules(), divisor=1),
+        lambda: scheduling_lemma.scheduling_lemma(schedules(root=unsquared)),
+        lambda: scheduling_lemma.scheduling_lemma(schedules(search=far_too_short)),
         # β = (N/R)^(1/T), without its quarter: what part 1 leaves then exceeds N.
-        lambda: scheduling.scheduling_lemma(
+        lambda: scheduling_lemma.scheduling_lemma(
             schedules(), growth=lambda beta, t: 4 * beta * (1 + 4 * beta) ** (t - 1)
         ),
     ),
-    "C20": (scheduling.theorem_5, lambda: scheduling.theorem_5(root=unsquared)),
+    "C20": (scheduling_lemma.theorem_5, lambda: scheduling_lemma.theorem_5(root=unsquared)),
     "C21": (
-        scheduling.corollary,
-        lambda: scheduling.corollary(chance=1 / 9),
-        lambda: scheduling.corollary(root=printed_bound),
+        scheduling_lemma.corollary,
+        lambda: scheduling_lemma.corollary(chance=1 / 9),
+        lambda: scheduling_lemma.corollary(root=printed_bound),
     ),
     "X1": (
-        lambda: scheduling.exact_lemma(schedules()),
-        lambda: scheduling.exact_lemma(schedules(root=without_sums)),
-        lambda: scheduling.exact_lemma(schedules(best=geometric)),
-        lambda: scheduling.exact_lemma(schedules(search=short)),
-        lambda: scheduling.exact_lemma(schedules(), share=7 / 8),
+        lambda: scheduling_lemma.exact_lemma(schedules()),
+        lambda: scheduling_lemma.exact_lemma(schedules(root=without_sums)),
+        lambda: scheduling_lemma.exact_lemma(schedules(best=geometric)),
+        lambda: scheduling_lemma.exact_lemma(schedules(search=short)),
+        lambda: scheduling_lemma.exact_lemma(schedules(), share=7 / 8),
     ),
     "X2": (
-        scheduling.repaired_constants,
-        lambda: scheduling.repaired_constants(root=printed_bound),
-        lambda: scheduling.repaired_constants(root=three_quarters),
-        lambda: scheduling.repaired_constants(closed=lambda rounds: 1 / 4),
-        lambda: scheduling.repaired_constants(closed=lambda rounds: 3 ** (-1 / rounds) / 3.5),
-        lambda: scheduling.repaired_constants(chance=1 / 7),
+        scheduling_lemma.repaired_constants,
+        lambda: scheduling_lemma.repaired_constants(root=printed_bound),
+        lambda: scheduling_lemma.repaired_constants(root=three_quarters),
+        lambda: scheduling_lemma.repaired_constants(closed=lambda rounds: 1 / 4),
+        lambda: scheduling_lemma.repaired_constants(closed=lambda rounds: 3 ** (-1 / rounds) / 3.5),
+        lambda: scheduling_lemma.repaired_constants(chance=1 / 7),
     ),
 }

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from compendium import setting
+from compendium.setting import figure_1
 
 import ebr
 
@@ -16,8 +16,8 @@ def races(deadline):
 
 PLANTED = {
     "C46": (
-        lambda: setting.easy_arm(*races(ebr.ElasticBatchRacing(3, 0.05, 0.01)), arm=2, rounds=3),
-        lambda: setting.easy_arm(*races(ebr.ElasticBatchRacing(4, 0.05, 0.01)), arm=2, rounds=3),  # late
-        lambda: setting.easy_arm(*races(ebr.Passive(0.05, 0.01)), arm=2, rounds=3),  # drops nobody
+        lambda: figure_1.easy_arm(*races(ebr.ElasticBatchRacing(3, 0.05, 0.01)), arm=2, rounds=3),
+        lambda: figure_1.easy_arm(*races(ebr.ElasticBatchRacing(4, 0.05, 0.01)), arm=2, rounds=3),  # late
+        lambda: figure_1.easy_arm(*races(ebr.Passive(0.05, 0.01)), arm=2, rounds=3),  # drops nobody
     )
 }

@@ -4,7 +4,8 @@ from functools import cache, partial
 
 import numpy as np
 import pandas as pd
-from compendium import lineup, problem_sets, sharp_racing
+from compendium.shared import lineup, problem_sets
+from compendium.sharp_racing import sharp_guarantee
 
 import ebr
 from planted import algorithms
@@ -16,9 +17,9 @@ def problems():
 
 
 def guarantee(make=ebr.SharpElasticBatchRacing):
-    adversary = sharp_racing.steps(problems(), 100, 1, make, "sub-Gaussian")
-    table = sharp_racing.races(problems(), 50, 1, make, "sub-Gaussian")
-    return sharp_racing.guarantee(adversary, table, make=make)
+    adversary = sharp_guarantee.steps(problems(), 100, 1, make, "sub-Gaussian")
+    table = sharp_guarantee.races(problems(), 50, 1, make, "sub-Gaussian")
+    return sharp_guarantee.guarantee(adversary, table, make=make)
 
 
 @cache
@@ -28,26 +29,26 @@ def bernoulli():
 
 @cache
 def attacked(make=ebr.SharpElasticBatchRacing):
-    return sharp_racing.steps(bernoulli(), 100, 1, make, "bounded")
+    return sharp_guarantee.steps(bernoulli(), 100, 1, make, "bounded")
 
 
 @cache
 def bounded_races():
-    return sharp_racing.races(bernoulli(), 50, 1, ebr.SharpElasticBatchRacing, "bounded")
+    return sharp_guarantee.races(bernoulli(), 50, 1, ebr.SharpElasticBatchRacing, "bounded")
 
 
 def bounded_guarantee(make=ebr.SharpElasticBatchRacing, adversary=attacked):
     """The check with another race in its union bound: errors spend 98 δ and more, where 1 is allowed."""
-    return sharp_racing.bounded_guarantee(adversary(), bounded_races(), make=make)
+    return sharp_guarantee.bounded_guarantee(adversary(), bounded_races(), make=make)
 
 
 def savings(many_runs=4000, **makers):
     """Figure 3's points at ε = 0.01 with T = 1 and 15; some algorithms made otherwise."""
-    names = ("EBR", "AE", *sharp_racing.SHARP, sharp_racing.PAUSING)
-    racing = {name: sharp_racing.CURVES[name] for name in names} | makers
+    names = ("EBR", "AE", *sharp_guarantee.SHARP, sharp_guarantee.PAUSING)
+    racing = {name: sharp_guarantee.CURVES[name] for name in names} | makers
     few = [raced(name, make, (1, 15), 100) for name, make in racing.items()]
-    many = [raced(name, racing[name], (15,), many_runs) for name in ("EBR", sharp_racing.PAUSING)]
-    return sharp_racing.savings(pd.concat(few), pd.concat(many))
+    many = [raced(name, racing[name], (15,), many_runs) for name in ("EBR", sharp_guarantee.PAUSING)]
+    return sharp_guarantee.savings(pd.concat(few), pd.concat(many))
 
 
 @cache
@@ -92,7 +93,7 @@ PLANTED = {
     "X5": (
         savings,
         lambda: savings(sharp=wide),
-        lambda: savings(**{"sharp, [0, 1]": sharp_racing.SHARP["sharp"]}),  # without the likelihood ratio
+        lambda: savings(**{"sharp, [0, 1]": sharp_guarantee.SHARP["sharp"]}),  # without the likelihood ratio
         lambda: savings(100, AE=hopeful),
         lambda: savings(100, pausing=carefully_pausing),
         lambda: savings(100, pausing=ebr.ElasticBatchRacing),  # no more than the likelihood ratio: not so

@@ -4,7 +4,8 @@ from functools import cache, partial
 
 import numpy as np
 import pandas as pd
-from compendium import lineup, simulations
+from compendium.shared import lineup
+from compendium.simulations import section_5
 
 import ebr
 from planted import algorithms
@@ -45,21 +46,21 @@ def released(deadline, epsilon, delta):
 
 
 def opening(**makers):
-    return simulations.first_rounds([0.01, 0.1], 15, 0.01, lineup.ALGORITHMS | makers)
+    return section_5.first_rounds([0.01, 0.1], 15, 0.01, lineup.ALGORITHMS | makers)
 
 
 PLANTED = {
-    "C22": planted(simulations.no_failure, ("EBR", algorithms.TooFewPulls), ("EBR", algorithms.OnePull)),
-    "C23": planted(simulations.beats_baselines, ("EBR", algorithms.ShortSchedule)),
-    "C24": planted(simulations.more_rounds, ("EBR", algorithms.RoundsForNothing)),
-    "C25": planted(simulations.along_epsilon, ("EBR", algorithms.ShortSchedule)),
-    "C26": planted(simulations.aggressive_elimination, ("AE", algorithms.KeepsAll)),
-    "C27": planted(simulations.delta_elimination, ("kδER", algorithms.NaturalLogs), ("kδER", released)),
+    "C22": planted(section_5.no_failure, ("EBR", algorithms.TooFewPulls), ("EBR", algorithms.OnePull)),
+    "C23": planted(section_5.beats_baselines, ("EBR", algorithms.ShortSchedule)),
+    "C24": planted(section_5.more_rounds, ("EBR", algorithms.RoundsForNothing)),
+    "C25": planted(section_5.along_epsilon, ("EBR", algorithms.ShortSchedule)),
+    "C26": planted(section_5.aggressive_elimination, ("AE", algorithms.KeepsAll)),
+    "C27": planted(section_5.delta_elimination, ("kδER", algorithms.NaturalLogs), ("kδER", released)),
     "C28": (
-        lambda: simulations.first_round(opening()),
-        lambda: simulations.first_round(opening(AE=ebr.ElasticBatchRacing)),
-        lambda: simulations.first_round(opening(kδER=lambda t, e, d: ebr.DeltaElimination(t, e**1.1, d))),
+        lambda: section_5.first_round(opening()),
+        lambda: section_5.first_round(opening(AE=ebr.ElasticBatchRacing)),
+        lambda: section_5.first_round(opening(kδER=lambda t, e, d: ebr.DeltaElimination(t, e**1.1, d))),
     ),
-    "C31": planted(simulations.orders_of_magnitude, ("AE", hopeful), ("EBR", algorithms.TooFewPulls)),
-    "C32": planted(simulations.between_the_ends, ("passive", too_careful)),
+    "C31": planted(section_5.orders_of_magnitude, ("AE", hopeful), ("EBR", algorithms.TooFewPulls)),
+    "C32": planted(section_5.between_the_ends, ("passive", too_careful)),
 }

@@ -3,7 +3,7 @@
 from functools import cache
 
 import numpy as np
-from compendium import deadline_tables, raised_arms, the_price_of_a_deadline
+from compendium.the_price_of_a_deadline import any_algorithm, deadline_tables, raised_probability
 
 import ebr
 from ebr.theory.deadline_price import least_average, least_power, many_arms, many_arms_stop, price, two_arms
@@ -21,7 +21,7 @@ def algorithms(deadline=3, epsilon=0.3):
 
 @cache
 def steps(make=two_arms):
-    return the_price_of_a_deadline.steps(the_price_of_a_deadline.pair_policies(0.01, 0.01), 0.01, make)
+    return any_algorithm.steps(any_algorithm.pair_policies(0.01, 0.01), 0.01, make)
 
 
 @cache
@@ -31,7 +31,7 @@ def pairs(make=two_arms):
 
 @cache
 def events(least=least_average):
-    return raised_arms.events(algorithms(), 5, 2000, 1, least)
+    return raised_probability.events(algorithms(), 5, 2000, 1, least)
 
 
 @cache
@@ -42,14 +42,12 @@ def many():
 @cache
 def costs():
     bound = price(many_arms(5, 0.02, 0.1), 2).ratio
-    return raised_arms.costs(algorithms(2, 0.02), bound, 5, (0.02, 0.2, 1.0), 200, 1)
+    return raised_probability.costs(algorithms(2, 0.02), bound, 5, (0.02, 0.2, 1.0), 200, 1)
 
 
 def check(make=two_arms, least=least_average, stop=many_arms_stop, prices=two_arms):
-    near = raised_arms.limit([10, 10_000], [1.0, 4.0], least, stop)
-    return the_price_of_a_deadline.any_algorithm(
-        steps(make), events(least), near, costs(), pairs(prices), many()
-    )
+    near = raised_probability.limit([10, 10_000], [1.0, 4.0], least, stop)
+    return any_algorithm.any_algorithm(steps(make), events(least), near, costs(), pairs(prices), many())
 
 
 def forgetful(epsilon, delta):

@@ -4,7 +4,8 @@ from dataclasses import replace
 from functools import cache, partial
 
 import pandas as pd
-from compendium import problem_sets, top_k, top_k_cases, top_k_rivals
+from compendium.shared import problem_sets
+from compendium.top_k import best_k, top_k_cases, top_k_rivals
 
 import ebr
 from planted import algorithms
@@ -54,7 +55,7 @@ def chosen():
 
 
 def carries_over(make=ebr.ElasticBatchRacing):
-    return top_k.carries_over(top_k_cases.elastic_table(chosen(), 100, 50, 1, make))
+    return best_k.carries_over(top_k_cases.elastic_table(chosen(), 100, 50, 1, make))
 
 
 def bounded(make=ebr.SharpElasticBatchRacing):
@@ -71,7 +72,7 @@ def parts():
 
 def guarantee(make=ebr.SharpElasticBatchRacing, **changed):
     """The check with another race in its union bound, or with tables of one."""
-    return top_k.guarantee(**parts() | changed, delta=DELTA, make=make)
+    return best_k.guarantee(**parts() | changed, delta=DELTA, make=make)
 
 
 def raced(make):
@@ -82,14 +83,14 @@ def savings(**makers):
     """Figure 14's points along k, with few runs of the sequential oracle; some algorithms made otherwise."""
     racing = {name: top_k_rivals.RACERS[name] for name in ("EBR", "kδER", "sharp")} | makers
     rows = []
-    for labels, algorithm, problem in top_k.points([1, 20], [], racers=racing):
+    for labels, algorithm, problem in best_k.points([1, 20], [], racers=racing):
         result = ebr.simulate(algorithm, problem, 50, seed=1)
         failures = int((~result.correct(algorithm.epsilon)).sum())
         pulls = {"pulls": result.pulls.mean(), "error": result.pulls.std(ddof=1) / 50**0.5}
         rows.append(labels | pulls | {"failures": failures, "runs": 50})
     table = pd.DataFrame(rows)
     sequential = table[table["algorithm"] == "EBR"].assign(algorithm="sequential")  # which takes its time
-    return top_k.savings(pd.concat([table, sequential]), [1, 20])
+    return best_k.savings(pd.concat([table, sequential]), [1, 20])
 
 
 def wide(deadline, epsilon, delta, k):

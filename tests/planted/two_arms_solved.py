@@ -3,7 +3,7 @@
 from functools import cache
 
 import numpy as np
-from compendium import two_arms_solved
+from compendium.the_price_of_a_deadline import least_price
 
 from ebr.theory.adaptive import floor
 from ebr.theory.adaptive_program import best_adaptive, best_prior
@@ -26,13 +26,13 @@ def bound(found, rounds=0, price=1.0, refund=1.0, chances=None):
 
 def priced(found, factor):
     """The policy that is made for another price of errors."""
-    return two_arms_solved.evaluated(found._replace(price=factor * found.price))
+    return least_price.evaluated(found._replace(price=factor * found.price))
 
 
 def forgetful(found):
     """H = 2Δ^{−2}: the ε in it is forgotten."""
     if found.deadline == 1:
-        return two_arms_solved.evaluated(found)
+        return least_price.evaluated(found)
     law, gaps = found.profile(), np.geomspace(1, 1 / found.epsilon, 300)
     return float((law.ratios(gaps) * (gaps / (1 + gaps)) ** 2).max()), law.error
 
@@ -55,12 +55,12 @@ def oracle():
 @cache
 def right(deadline):
     found = solution(deadline, EPSILON, DELTA)
-    return two_arms_solved.evaluated(found), found.bound()
+    return least_price.evaluated(found), found.bound()
 
 
 def solved(evaluate=lambda found: right(found.deadline)[0], bound=lambda found: right(found.deadline)[1]):
-    table = two_arms_solved.certified((1, 2, 3), (EPSILON,), (DELTA,), evaluate, bound)
-    return two_arms_solved.solved(table, oracle(), EPSILON, DELTA)
+    table = least_price.certified((1, 2, 3), (EPSILON,), (DELTA,), evaluate, bound)
+    return least_price.solved(table, oracle(), EPSILON, DELTA)
 
 
 PLANTED = {

@@ -10,7 +10,7 @@ from functools import cache, partial
 
 import numpy as np
 import pandas as pd
-from compendium import randomised_rounds, two_rounds
+from compendium.two_rounds import randomised_rounds, two_round_price
 from scipy.stats import norm
 
 from ebr.theory.adaptive import floor
@@ -74,8 +74,8 @@ FAMILY, SEARCH, PRIOR = cache(best_policy), cache(best_adaptive), cache(best_pri
 
 @cache
 def scaling(epsilon, search=SEARCH, below=floor):
-    outcome = partial(two_rounds.certified, search=search, prior=PRIOR, below=below)
-    return two_rounds.scaling([epsilon], 0.01, search=FAMILY, outcome=outcome)
+    outcome = partial(two_round_price.certified, search=search, prior=PRIOR, below=below)
+    return two_round_price.scaling([epsilon], 0.01, search=FAMILY, outcome=outcome)
 
 
 def both(**errors):
@@ -89,20 +89,20 @@ def unknown(epsilon, delta, ceiling):
 
 @cache
 def quick(search=FAMILY):
-    return two_rounds.scaling([0.03, 0.003], 0.01, search=search, outcome=unknown)
+    return two_round_price.scaling([0.03, 0.003], 0.01, search=search, outcome=unknown)
 
 
 @cache
 def horns(make=pac_policy):
-    return two_rounds.horns(np.geomspace(100, 1e5, 12), 0.01, 0.01, make=make)
+    return two_round_price.horns(np.geomspace(100, 1e5, 12), 0.01, 0.01, make=make)
 
 
 def theorem_4(search=FAMILY, **errors):
-    return two_rounds.theorem_4(two_rounds.proof_steps([0.05, 0.001], **errors), quick(search))
+    return two_round_price.theorem_4(two_round_price.proof_steps([0.05, 0.001], **errors), quick(search))
 
 
 def dilemma(make=pac_policy, **errors):
-    return two_rounds.dilemma(horns(make), 0.01, both(**errors), 0.01)
+    return two_round_price.dilemma(horns(make), 0.01, both(**errors), 0.01)
 
 
 def corollary(idle=0.5, **errors):
@@ -136,7 +136,7 @@ PLANTED = {
         lambda: randomised_rounds.every_realisation(0.01, 0.01, idle=1.5),  # no longer PAC
     ),
     # A gap that does not shrink with the pulls is seen in the end.
-    "C45": (two_rounds.one_round, lambda: two_rounds.one_round(gap=lambda pulls: 0.01)),
+    "C45": (two_round_price.one_round, lambda: two_round_price.one_round(gap=lambda pulls: 0.01)),
     "C53": (
         corollary,
         lambda: corollary(cut=math.log(2), first_round=2 * math.log(2)),  # the printed cut

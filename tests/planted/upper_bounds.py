@@ -4,16 +4,8 @@ import math
 from functools import cache
 
 import numpy as np
-from compendium import (
-    adversary,
-    complexity,
-    lemmas,
-    partial_order,
-    partition,
-    problem_sets,
-    race_tables,
-    upper_bounds,
-)
+from compendium.shared import adversary, problem_sets
+from compendium.upper_bounds import complexity, cost_theorems, lemmas, partial_order, partition, race_tables
 
 import ebr
 from ebr.theory import bounds
@@ -30,7 +22,7 @@ from planted.algorithms import (
 SHAPES = [(2, 3), (3, 3)]
 
 cases = cache(adversary.inside)
-witnesses = cache(upper_bounds.printed_races)
+witnesses = cache(cost_theorems.printed_races)
 SEQUENTIAL = complexity.raced([0.2])
 
 
@@ -55,7 +47,7 @@ def slack_term(make=ebr.ElasticBatchRacing):
 
 
 def restricted_class(make=ebr.ElasticBatchRacing):
-    return upper_bounds.restricted_class(problem_sets.random_problems(20, 1), 1, make)
+    return cost_theorems.restricted_class(problem_sets.random_problems(20, 1), 1, make)
 
 
 def one_bin_on(problem, epsilon, deadline):
@@ -139,24 +131,24 @@ PLANTED = {
         lambda: lemmas.runtime_lemma(cases(), cases(narrow=True), races(TooManyPulls)),
     ),
     "C07": (
-        lambda: upper_bounds.theorem_1(races(), witnesses(), cases(narrow=True)),
-        lambda: upper_bounds.theorem_1(races(TooManyPulls), witnesses(), cases(narrow=True)),
-        lambda: upper_bounds.theorem_1(races(), witnesses(), cases(narrow=True, make=TooManyPulls)),
-        lambda: upper_bounds.theorem_1(races(), witnesses(corrected=True), cases(narrow=True)),
+        lambda: cost_theorems.theorem_1(races(), witnesses(), cases(narrow=True)),
+        lambda: cost_theorems.theorem_1(races(TooManyPulls), witnesses(), cases(narrow=True)),
+        lambda: cost_theorems.theorem_1(races(), witnesses(), cases(narrow=True, make=TooManyPulls)),
+        lambda: cost_theorems.theorem_1(races(), witnesses(corrected=True), cases(narrow=True)),
     ),
     "C08": (
-        lambda: upper_bounds.theorem_1_second_form(races(), witnesses()),
-        lambda: upper_bounds.theorem_1_second_form(races(), witnesses(), constant=300),
-        lambda: upper_bounds.theorem_1_second_form(races(TooWide), witnesses()),
-        lambda: upper_bounds.theorem_1_second_form(races(), witnesses(corrected=True)),
+        lambda: cost_theorems.theorem_1_second_form(races(), witnesses()),
+        lambda: cost_theorems.theorem_1_second_form(races(), witnesses(), constant=300),
+        lambda: cost_theorems.theorem_1_second_form(races(TooWide), witnesses()),
+        lambda: cost_theorems.theorem_1_second_form(races(), witnesses(corrected=True)),
     ),
     "C09": (
-        lambda: upper_bounds.theorem_2(races(), witnesses()),
-        lambda: upper_bounds.theorem_2(races(), witnesses(), constant=300),
-        lambda: upper_bounds.theorem_2(races(TooWide), witnesses()),
-        lambda: upper_bounds.theorem_2(races(), witnesses(corrected=True)),
+        lambda: cost_theorems.theorem_2(races(), witnesses()),
+        lambda: cost_theorems.theorem_2(races(), witnesses(), constant=300),
+        lambda: cost_theorems.theorem_2(races(TooWide), witnesses()),
+        lambda: cost_theorems.theorem_2(races(), witnesses(corrected=True)),
     ),
-    "C10": (upper_bounds.remark, lambda: upper_bounds.remark(rounds_needed=1.9)),
+    "C10": (cost_theorems.remark, lambda: cost_theorems.remark(rounds_needed=1.9)),
     "C11": (
         partition.definition_1,
         lambda: partition.definition_1(partition=one_bin_on),
@@ -169,9 +161,9 @@ PLANTED = {
         lambda: partition.shrinks(infimum=wide_bins),
     ),
     "C34": (
-        upper_bounds.tightest,
-        lambda: upper_bounds.tightest(constant=1300),
-        lambda: upper_bounds.tightest(constant=600),
+        cost_theorems.tightest,
+        lambda: cost_theorems.tightest(constant=1300),
+        lambda: cost_theorems.tightest(constant=600),
     ),
     "C35": (
         restricted_class,
@@ -179,19 +171,19 @@ PLANTED = {
         lambda: restricted_class(make=TooManyPulls),
     ),
     "C37": (
-        upper_bounds.passive_design,
-        lambda: upper_bounds.passive_design(constant=0.5),
-        lambda: upper_bounds.passive_design(constant=3),  # the exact tail is still below δ, the bound is not
+        cost_theorems.passive_design,
+        lambda: cost_theorems.passive_design(constant=0.5),
+        lambda: cost_theorems.passive_design(constant=3),  # the exact tail is still below δ, the bound is not
     ),
     "C38": (
-        upper_bounds.passive_against_elimination,
+        cost_theorems.passive_against_elimination,
         # Without a union over the arms, or with one over all pairs.
-        lambda: upper_bounds.passive_against_elimination(passive=lambda n, d, t: math.log(1 / d)),
-        lambda: upper_bounds.passive_against_elimination(
+        lambda: cost_theorems.passive_against_elimination(passive=lambda n, d, t: math.log(1 / d)),
+        lambda: cost_theorems.passive_against_elimination(
             passive=lambda n, d, t: 2 * math.log(n) - math.log(d)
         ),
         # log n in place of ilog^T(n).
-        lambda: upper_bounds.passive_against_elimination(elimination=upper_bounds.passive_factor),
+        lambda: cost_theorems.passive_against_elimination(elimination=cost_theorems.passive_factor),
     ),
     "C47": (
         easier,

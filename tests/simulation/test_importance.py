@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from compendium import failure_probability
-from compendium.failure_probability import Hard
+from compendium.failure_probability import rare_failures
+from compendium.failure_probability.rare_failures import Hard
 from oracles import Bare
 from scipy.special import logsumexp
 from scipy.stats import binom, binomtest, norm
@@ -51,7 +51,7 @@ def gaussian_failure(algorithm, means):
     ],
 )
 def test_two_gaussian_arms_and_one_round_fail_as_the_normal_law_says(name, delta, means):
-    algorithm = failure_probability.ALGORITHMS[name](1, 0.1, delta)
+    algorithm = rare_failures.ALGORITHMS[name](1, 0.1, delta)
     exact = gaussian_failure(algorithm, means)
     assert name != "passive" or exact < -48
     estimate = importance.failure(algorithm, ebr.Gaussian(means, 0.5), 2000, seed=1)
@@ -72,7 +72,7 @@ def bernoulli_failure(algorithm, means):
 )
 @pytest.mark.parametrize(("name", "delta"), [("sharp", 0.2), ("sharp, [0, 1]", 0.01), ("EBR", 0.3)])
 def test_two_bernoulli_arms_and_one_round_fail_as_binomial_sums_say(name, delta, means):
-    algorithm = failure_probability.ALGORITHMS[name](1, 0.29, delta)
+    algorithm = rare_failures.ALGORITHMS[name](1, 0.29, delta)
     estimate = importance.failure(algorithm, ebr.Bernoulli(means), 4000, seed=1)
     assert errors_off(estimate, bernoulli_failure(algorithm, means)) < 5
 
@@ -182,7 +182,7 @@ def likelihood(problem, mean, pulls, total):
 @pytest.mark.parametrize("name", ["sharp", "EBR", "kδER", "sequential"])
 def test_no_weight_exceeds_the_number_of_tilts(name, top):
     problem = Hard(3, 5, 0.2, top, 1, 0.3).problem()
-    algorithm = failure_probability.ALGORITHMS[name](3, 0.2, 0.3)
+    algorithm = rare_failures.ALGORITHMS[name](3, 0.2, 0.3)
     tilts = importance._tilts(algorithm, problem)
     weights = importance._log_weights(algorithm, problem, tilts, 50, 1)
     assert weights.shape == (1 + len(tilts), 50)
@@ -194,7 +194,7 @@ def test_no_weight_exceeds_the_number_of_tilts(name, top):
 @pytest.mark.parametrize("name", ["EBR", "sharp", "sharp, Gaussian"])
 @pytest.mark.parametrize("n_arms", [2, 5])
 def test_each_round_has_a_tilt_whose_lead_just_reaches_its_width(name, n_arms):
-    algorithm = failure_probability.ALGORITHMS[name](4, 0.001, 0.01)
+    algorithm = rare_failures.ALGORITHMS[name](4, 0.001, 0.01)
     problem = Hard(4, n_arms, 0.001, 0.5).centred().problem(gaussian=True)
     tilts = importance._reaching(algorithm, problem, np.arange(n_arms - 1))  # the best arm is the last
     assert [tilt.until for tilt in tilts] == [1, 2, 3, 4]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from compendium.adversary import corners, play_inside
+from compendium.shared.adversary import corners, play_inside
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -1,0 +1,85 @@
+"""A trial with a control: what it saves to end where no candidate can be better by a margin."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from compendium.shared import figures
+from compendium.shared.distributions import frequency_interval
+from compendium.shared.lineup import Look
+from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.simulation.simulate import simulate
+from ebr.theory.problems import Bernoulli
+
+__all__ = ["CONFIDENCE", "compare", "draw", "truth"]
+
+CONFIDENCE = 0.999  # of each interval around errors
+LOOKS = (Look("0.4", "v", "--"), Look("C0", "o", "-"), Look("C1", "s", "-"), Look("C2", "^", "-"))
+
+
+def truth(control: float, lead: float, n_arms: int) -> Bernoulli:
+    """The control first; one candidate better by the lead and the others like it, or all worse by −lead."""
+    others = np.full(n_arms - 1, control + min(lead, 0.0))
+    others[-1] = control + lead
+    return Bernoulli(np.append(control, others))
+
+
+def compare(
+    algorithm: SharpElasticBatchRacing,
+    margins: Iterable[float],
+    leads: Iterable[float],
+    control: float,
+    n_arms: int,
+    number: int,
+    seed: int,
+) -> pd.DataFrame:
+    """A row a lead of the best candidate and a margin, NaN for a race without a control.
+
+    Columns: lead, margin, subjects (mean), standard_error, kept (how often the control is recommended),
+    errors (it is though a candidate is better by the margin, or another is that is not within ε) with their
+    exact interval, lower and upper.
+    """
+    plain = replace(algorithm, control=None, margin=None)
+    ways = {np.nan: plain} | {m: replace(plain, control=0, margin=m) for m in margins}
+    rows = []
+    for margin, way in ways.items():
+        for lead in leads:
+            problem = truth(control, lead, n_arms)
+            found = simulate(way, problem, number, seed)
+            allowed = np.where((found.arm == 0) & (way.control == 0), margin, way.epsilon)
+            wrong = int((problem.means.max() - problem.means[found.arm] >= allowed - 1e-9).sum())
+            lower, upper = frequency_interval(wrong, number, CONFIDENCE)
+            rows.append(
+                {
+                    "lead": lead,
+                    "margin": margin,
+                    "subjects": found.pulls.mean(),
+                    "standard_error": found.pulls.std(ddof=1) / np.sqrt(number),
+                    "kept": float((found.arm == 0).mean()),
+                    "errors": wrong / number,
+                    "lower": lower,
+                    "upper": upper,
+                    "trials": number,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Draw subjects, and how often the control is recommended, along the lead of the best candidate."""
+    figure, (cost, kept) = plt.subplots(1, 2, figsize=(figures.PAGE, 2.8))
+    names = table["margin"].map(lambda margin: "no control" if np.isnan(margin) else f"margin {margin:g}")
+    for name, look in zip(names.unique(), LOOKS, strict=False):
+        rows = table[names == name]
+        cost.errorbar(rows["lead"], rows["subjects"], rows["standard_error"], **look.line(ms=3.5, label=name))
+        kept.plot(rows["lead"], rows["kept"], **look.line(ms=3.5))
+    cost.set(ylabel="subjects (mean)", ylim=(0, None))
+    kept.set(ylabel="the control is recommended")
+    for axis in (cost, kept):
+        axis.set_xlabel("the best candidate is better than the control by")
+    figure.legend(*cost.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure

@@ -1,0 +1,198 @@
+"""What trialists would use in several rounds: stages with repeated intervals, and dropping the losers.
+
+Each is an algorithm as `ebr.simulate` plays it, for rewards that are 0 or 1, and plans with the normal limit.
+An error is the same as in a race: a choice that is worse than the best by ε or more.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+from scipy.optimize import brentq
+
+from compendium.shared.distributions import norm
+from ebr.algorithms.game import Game, Known, Lots, no_interval
+from ebr.arrays import FloatArray, IntArray
+from ebr.validation import check_fields, positive
+
+__all__ = [
+    "SIGMA",
+    "DropTheLosers",
+    "StagedIntervals",
+    "critical_value",
+    "keeps_the_best",
+    "ties_by_lot",
+]
+
+SIGMA = 0.5  # of a response, at most: what the normal approximations plan with
+POINTS = 20_000  # of the lattice by which Genz's method integrates the normal density: errors of about 1e-4
+DRAW = 1  # the lattice's random shift
+
+
+def keeps_the_best(n_arms: int, critical: FloatArray) -> float:
+    """P(no other arm's standardised lead over the best ever exceeds c_t), t = 1 … T, all arms alike.
+
+    By Dunnett's argument leads over the same arm correlate by ½, and those of looks s < t by √(s/t): a
+    normal probability in (n−1)T dimensions.
+    """
+    looks = np.arange(1, len(critical) + 1)
+    times = np.sqrt(np.minimum.outer(looks, looks) / np.maximum.outer(looks, looks))
+    arms = (np.ones((n_arms - 1, n_arms - 1)) + np.eye(n_arms - 1)) / 2
+    return _normal_cdf(np.tile(critical, n_arms - 1), np.asarray(np.kron(arms, times), dtype=np.float64))
+
+
+def _normal_cdf(upper: FloatArray, covariance: FloatArray) -> float:
+    """P(Z ≤ upper): Genz's lattice, always with the same shift."""
+    if len(upper) == 1:
+        return float(norm.cdf(upper[0]))
+    from scipy.stats import multivariate_normal  # slow to import
+
+    return float(multivariate_normal.cdf(upper, cov=covariance, maxpts=POINTS, abseps=1e-5, rng=DRAW))
+
+
+@cache
+def critical_value(n_arms: int, deadline: int, delta: float, shape: float) -> float:
+    """C such that with c_t = C (t/T)^{Δ−½} the best arm is kept with probability 1 − δ."""
+    powers = (np.arange(1, deadline + 1) / deadline) ** (shape - 0.5)
+    return float(brentq(lambda c: keeps_the_best(n_arms, c * powers) - (1 - delta), 0.1, 10, xtol=1e-4))
+
+
+@dataclass(frozen=True)
+class StagedIntervals:
+    """A multi-arm multi-stage design: T looks, equally far apart, at repeated intervals for all differences.
+
+    At look t a difference of two rates is known to within c_t standard errors, c_t = C (t/T)^{Δ−½}. An arm
+    is dropped if it is more than that behind the leader; the trial ends when nobody can be better than the
+    leader by ε, or at T, where 2σ²C²/ε² subjects of each arm make the interval as narrow as ε at σ = ½. C is
+    such that in the normal limit, with probability 1 − δ, no other arm's lead over the best exceeds its
+    expectation by c_t standard errors at any look. (Wang and Tsiatis, Biometrics 1987, for the shape;
+    Jennison and Turnbull, J. R. Stat. Soc. B 1989, for repeated intervals; Magirr, Jaki and Whitehead,
+    Biometrika 2012, for several arms and stages.)
+
+    Parameters
+    ----------
+    shape
+        Δ: nearly 0 for O'Brien and Fleming's boundary, ½ for Pocock's.
+    """
+
+    deadline: int
+    epsilon: float
+    delta: float
+    shape: float = 0.25
+    sigma: ClassVar[float] = SIGMA
+    one_pull_a_round: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_fields(self, shape=positive)
+
+    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
+        """None for a single arm: the intervals are those of differences."""
+        return no_interval(pulls)
+
+    def critical(self, n_arms: int) -> FloatArray:
+        """c_t, in standard errors."""
+        constant = critical_value(n_arms, self.deadline, self.delta, self.shape)
+        return np.asarray(constant * self._times() ** (self.shape - 0.5))
+
+    def looks(self, n_arms: int) -> IntArray:
+        """Subjects of a surviving arm, all told, at each look."""
+        most = 2 * (SIGMA * self.critical(n_arms)[-1] / self.epsilon) ** 2
+        return np.asarray(np.ceil(most * self._times()), dtype=np.int64)
+
+    def _times(self) -> FloatArray:
+        return np.arange(1, self.deadline + 1) / self.deadline
+
+    def play(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> Game:
+        """Look T times at most."""
+        sums, alive = np.zeros((replicates, n_arms)), np.ones((replicates, n_arms), dtype=bool)
+        running, pulled = np.ones((replicates, 1), dtype=bool), 0
+        for critical, target in zip(self.critical(n_arms), self.looks(n_arms), strict=True):
+            sums += yield alive * running * (target - pulled)
+            pulled = int(target)
+            leader = np.where(alive, sums, -np.inf).argmax(axis=1)[:, None]
+            behind = (np.take_along_axis(sums, leader, 1) - sums) / pulled
+            reach = critical * _standard_errors(sums, leader, pulled)
+            others = alive & (np.arange(n_arms) != leader)
+            going_on = (others & (behind < reach - self.epsilon)).any(axis=1, keepdims=True)
+            alive &= ~(running & others & (behind > reach))
+            running &= going_on
+            if not running.any():
+                break
+        return np.asarray(np.where(alive, sums, -np.inf).argmax(axis=1))
+
+
+@dataclass(frozen=True)
+class DropTheLosers:
+    """n − 1 stages of equally many subjects an arm; after each, the arm with the fewest responses leaves.
+
+    The number is that at which, in the normal limit at σ = ½, the best arm wins with probability 1 − δ where
+    all others are ε worse: (n−1)! times the probability of one order of leaving, a normal probability in
+    n(n−1)/2 dimensions. (Thall, Simon and Ellenberg, Biometrika 1988, for two stages; Wason, Stallard, Bowden
+    and Jennison, Stat. Methods Med. Res. 2017, for several. With other stages: Successive Rejects.)
+    """
+
+    epsilon: float
+    delta: float
+    sigma: ClassVar[float] = SIGMA
+    deadline: ClassVar[None] = None  # its rounds are the number of arms less one
+    one_pull_a_round: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
+        """None: the counts are compared without intervals."""
+        return no_interval(pulls)
+
+    def subjects(self, n_arms: int) -> int:
+        """How many each remaining arm gets in a stage."""
+        return _stage_subjects(n_arms, self.epsilon, self.delta)
+
+    def play(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> Game:
+        """Drop an arm a stage."""
+        sums, alive = np.zeros((replicates, n_arms)), np.ones((replicates, n_arms), dtype=bool)
+        for _ in range(n_arms - 1):
+            sums += yield alive * self.subjects(n_arms)
+            last = np.where(alive, ties_by_lot(sums, generator), np.inf).argmin(axis=1)
+            alive[np.arange(replicates), last] = False
+        return np.asarray(alive.argmax(axis=1))
+
+
+@cache
+def _stage_subjects(n_arms: int, epsilon: float, delta: float) -> int:
+    """Of `DropTheLosers`."""
+    contrasts, shifts = [], []
+    for stage in range(1, n_arms):
+        loser = n_arms - stage  # arm 0 is the best; the last arm leaves first
+        for winner in range(loser):
+            contrast = np.zeros((n_arms, n_arms - 1))
+            contrast[winner, :stage], contrast[loser, :stage] = 1, -1
+            contrasts.append(contrast.ravel() / math.sqrt(2 * stage))
+            shifts.append(math.sqrt(stage / 2) * (winner == 0))
+    covariance = np.array(contrasts) @ np.array(contrasts).T
+    orders = math.factorial(n_arms - 1)
+    effect = brentq(
+        lambda x: orders * _normal_cdf(x * np.array(shifts), covariance) - (1 - delta), 0.01, 10, xtol=1e-4
+    )
+    return math.ceil((SIGMA * effect / epsilon) ** 2)
+
+
+def ties_by_lot(sums: FloatArray, generator: Lots) -> FloatArray:
+    """Counts of responses, with less than one added to each at random."""
+    return np.asarray(sums + (generator or np.random.default_rng()).random(sums.shape) / 2)
+
+
+def _standard_errors(sums: FloatArray, leader: IntArray, pulled: int) -> FloatArray:
+    """Of each arm's difference from the leader.
+
+    One response and one failure more of each arm keep the errors of extreme rates above zero.
+    """
+    rate = (sums + 1) / (pulled + 2)
+    variance = rate * (1 - rate) / pulled
+    return np.asarray(np.sqrt(variance + np.take_along_axis(variance, leader, 1)))

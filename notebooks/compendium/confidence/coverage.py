@@ -1,0 +1,259 @@
+"""Lemmas "confidence" and "concentration": whether the intervals cover, and how much wider they are."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from compendium.shared import figures
+from compendium.shared.adversary import audit
+from compendium.shared.distributions import norm
+from compendium.shared.findings import Evidence, Finding, counted, exceeds, interval
+from compendium.shared.lineup import MakeElastic
+from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.arrays import FloatArray, IntArray
+from ebr.theory.confidence import (
+    SELF_NORMALISED,
+    binomial_deviation,
+    chernoff_deviation,
+    deviation,
+    fixed_count_deviation,
+    miss_probability,
+    sequential_deviation,
+)
+from ebr.theory.problems import Problem
+
+__all__ = [
+    "concentration",
+    "coverage",
+    "draw",
+    "exact_misses",
+    "measured_misses",
+    "sequential_width",
+    "stopped",
+    "stopped_probability",
+    "widths",
+]
+
+Deviation = Callable[..., FloatArray]
+FACTOR = SELF_NORMALISED / 2  # 2 + log 2, of Lemma "concentration"
+ASSUMED_ON = [(n, t, d) for n in (1, 2, 100) for t in (1, 2, 50) for d in (0.001, 0.1, 0.999)]  # n, T, δ
+
+
+def exact_misses(
+    problems: dict[str, Problem],
+    deadlines: Iterable[int],
+    deltas: Iterable[float],
+    epsilon: float,
+    make: MakeElastic = ElasticBatchRacing,
+) -> pd.DataFrame:
+    """An arm's chance to be missed in any of its T intervals: the exact ones at each count, added up.
+
+    The counts of the schedule are fixed in advance and an arm that is dropped keeps its interval, so the
+    sum bounds the chance for the interval of every round, however the race goes. Columns: problem, epsilon,
+    deadline, delta, miss (the worst arm's) and allowed, δ/(nT).
+    """
+    rows = []
+    for name, problem in problems.items():
+        for deadline in deadlines:
+            for delta in deltas:
+                algorithm = make(deadline, epsilon, delta, problem.sigma)
+                counts = np.unique(algorithm.pulls_by_round(problem.n_arms))
+                width = algorithm.deviation(counts, problem.n_arms)
+                miss = miss_probability(problem, counts, width).sum(axis=0).max()
+                rows.append((name, epsilon, deadline, delta, miss, delta / (problem.n_arms * deadline)))
+    return pd.DataFrame(rows, columns=["problem", "epsilon", "deadline", "delta", "miss", "allowed"])
+
+
+def measured_misses(
+    problems: dict[str, Problem],
+    deadline: int,
+    delta: float,
+    epsilon: float,
+    runs: int,
+    seed: int,
+    make: MakeElastic = ElasticBatchRacing,
+) -> pd.DataFrame:
+    """How often real races miss: a row for each interval, and one for any of them ("joint").
+
+    Columns: problem, interval, misses, runs, allowed, and the frequency with its exact 99 % interval, low and
+    high.
+    """
+    rows: list[tuple[str, str, int, int, float]] = []
+    for name, problem in problems.items():
+        watched = audit(make(deadline, epsilon, delta, problem.sigma), problem, runs, seed)
+        allowed = delta / (problem.n_arms * deadline)
+        for (number, arm), misses in np.ndenumerate(watched.misses):
+            rows.append((name, f"round {number + 1}, arm {arm + 1}", int(misses), runs, allowed))
+        rows.append((name, "joint", int((~watched.covered).sum()), runs, delta))
+    table = pd.DataFrame(rows, columns=["problem", "interval", "misses", "runs", "allowed"])
+    ends = np.array([interval(misses, runs) for misses in table["misses"]])
+    return table.assign(frequency=table["misses"] / runs, low=ends[:, 0], high=ends[:, 1])
+
+
+def assumption_as_printed(n_arms: int, deadline: int, delta: float) -> bool:
+    """Lemma "confidence" as printed assumes log(δ/(nT)) ≥ 2 (E3)."""
+    return math.log(delta / (n_arms * deadline)) >= 2
+
+
+def coverage(
+    exact: pd.DataFrame,
+    measured: pd.DataFrame,
+    assumption: Callable[[int, int, float], bool] = assumption_as_printed,
+) -> Finding:
+    """Check C02: every interval covers with probability at least 1 − δ/(nT), all of them with 1 − δ."""
+    assumed = sum(assumption(*place) for place in ASSUMED_ON)
+    worst = float((exact["miss"] / exact["allowed"]).max())
+    counts = measured[["misses", "runs", "allowed"]].itertuples(index=False, name=None)
+    refuted = [exceeds(misses, runs, allowed, len(measured)) for misses, runs, allowed in counts]
+    covers = worst <= 1 and not any(refuted)
+    where = f"exact, at {len(exact)} settings"
+    evidence = [
+        Evidence("settings with log(δ/(nT)) ≥ 2", assumed, f"of {len(ASSUMED_ON)}: n, T, δ", allowed="> 0"),
+        Evidence("P(an interval misses) over δ/(nT), at most", worst, where, allowed="≤ 1"),
+    ]
+    single = measured["interval"] != "joint"
+    most = measured[single].nlargest(1, "misses").assign(what="P(an interval misses), at most")
+    shown = pd.concat([most, measured[~single].assign(what="P(E fails)")])
+    for row in shown.to_dict("records"):
+        allowed = f"≤ {row['allowed']:g}"
+        evidence.append(counted(row["what"], row["misses"], row["runs"], row["problem"], allowed))
+    return Finding("C02", assumed > 0 and covers, tuple(evidence), "simulation", covers)
+
+
+def stopped_probability(level: float, stages: int, growth: float = 4.0) -> float:
+    """P(|W_t| > level √t for some t = 1, g, g², … g^{K−1}): W stopped there is a pair B = W_τ, A = √τ.
+
+    W is a Brownian motion, so W_t/√t is a chain with one-step correlation g^{−1/2}. Its density inside
+    ±level is carried from stage to stage by Gauss–Legendre quadrature, which is exact to rounding.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    nodes, weights = level * nodes, level * weights
+    correlation = growth**-0.5
+    spread = math.sqrt(1 - correlation**2)
+    step = norm.pdf((nodes[:, None] - correlation * nodes) / spread) / spread * weights
+    inside = np.linalg.matrix_power(step, stages - 1) @ norm.pdf(nodes)
+    return float(1 - weights @ inside)
+
+
+def stopped(looks: Iterable[int]) -> pd.DataFrame:
+    """What Lemma "concentration" bounds at c = 2, for that pair, by the number of looks K."""
+    looks = list(looks)
+    chance = [stopped_probability(2 * math.sqrt(FACTOR), stages) for stages in looks]
+    return pd.DataFrame({"looks": looks, "stopped": chance})
+
+
+def concentration(stages: int, factor: float = FACTOR) -> Finding:
+    """Check C03: P(|B| > cA √(2 + log 2)) ≤ e^{−c²/2} for c ≥ 2, for a random A and for a constant one."""
+    allowed = math.exp(-2)  # c = 2
+    chance = stopped_probability(2 * math.sqrt(factor), stages)
+    # For a constant A, B is A-sub-Gaussian: P(|B| > xA) ≤ 2 e^{−x²/2}.
+    grid = np.linspace(0, 12, 12_001)
+    broken = 2 * np.exp(-factor * grid**2 / 2) > np.exp(-(grid**2) / 2)
+    least = float(grid[broken].max() + grid[1])
+    what, where = "P(|B| > cA√(2 + log 2)) at c = 2", f"A = √τ, τ one of {stages:,} looks"
+    evidence = (
+        Evidence(what, chance, where, allowed=f"≤ e⁻² = {allowed:.3f}"),
+        Evidence("c from which on the bound holds", least, "constant A", allowed="≤ 2"),
+    )
+    return Finding("C03", chance <= allowed and least <= 2, evidence, "exact", least <= 2)
+
+
+def widths(
+    counts: IntArray, means: Iterable[float], n_arms: int, deadline: int, delta: float
+) -> pd.DataFrame:
+    """Half-widths that miss with probability δ/(nT) at most, by bound, count and mean of the rewards."""
+    miss = delta / (n_arms * deadline)
+    rows: list[tuple[float, int, float, float, float, float]] = []
+    for mean in means:
+        for pulls in counts.tolist():
+            paper = float(deviation(pulls, n_arms, deadline, delta))
+            hoeffding = float(fixed_count_deviation(pulls, miss))
+            kl, exact = chernoff_deviation(pulls, mean, miss), binomial_deviation(pulls, mean, miss)
+            rows.append((mean, pulls, paper, hoeffding, kl, exact))
+    return pd.DataFrame(rows, columns=["mean", "pulls", "paper", "Hoeffding", "KL", "exact"])
+
+
+def sequential_width(
+    n_arms: int, deadline: int, delta: float, sequential: Deviation = sequential_deviation
+) -> Finding:
+    """Check C36: Jun et al.'s deviation is at first wider than the paper's, which T = ∞ makes infinite."""
+    counts = np.unique(np.geomspace(1, 1e9, 500).astype(np.int64))
+    ratio = sequential(counts, n_arms, delta) / deviation(counts, n_arms, deadline, delta)
+    growth = float(deviation(1, n_arms, 10**300, delta) / deviation(1, n_arms, 1, delta))
+    crossing = math.exp(16 * math.log(math.sqrt(6 * n_arms / delta)) / SELF_NORMALISED) * delta / n_arms
+    where = f"n = {n_arms}, T = {deadline}, δ = {delta:g}"
+    evidence = (
+        Evidence("Jun et al.'s width over the paper's", ratio[0], f"τ = 1, {where}", allowed="> 1"),
+        Evidence("Jun et al.'s width over the paper's", ratio[-1], f"τ = 10⁹, {where}", allowed="< 1"),
+        Evidence("T from which on the paper's is the wider", crossing, "τ = 1"),
+        Evidence("the paper's width, T = 10³⁰⁰ over T = 1", growth, "τ = 1", allowed="> 7"),
+    )
+    at_first = bool(ratio[0] > 1 and growth > 7)
+    holds, wider = at_first and bool(ratio[-1] < 1), at_first and bool((ratio > 1).all())
+    return Finding("C36", holds, evidence, "exact", wider)
+
+
+def draw(tables: Mapping[str, pd.DataFrame], titles: tuple[str, str]) -> Figure:
+    """The lemma for a random A, the intervals' misses, and narrower bounds over D.
+
+    The tables are of `stopped`, `exact_misses`, `measured_misses` (both for the same T and ε) and `widths`,
+    under the names stopped, exact, measured and widths; the titles say what misses and widths are for.
+    """
+    figure, axes = plt.subplots(1, 3, figsize=(figures.PAGE, 2.6))
+    _draw_stopped(axes[0], tables["stopped"])
+    _draw_misses(axes[1], tables["exact"], tables["measured"])
+    _draw_widths(axes[2], tables["widths"])
+    axes[1].set_title(titles[0])
+    axes[2].set_title(titles[1])
+    return figure
+
+
+def _draw_stopped(axis: Axes, table: pd.DataFrame) -> None:
+    axis.plot(table["looks"], table["stopped"], "o-", ms=2.5)
+    axis.axhline(math.exp(-2), color="0.3", ls="--", lw=0.8)
+    axis.annotate("allowed, e⁻²", (1, math.exp(-2)), (0, 3), textcoords="offset points", fontsize=7)
+    axis.set(xscale="log", yscale="log", xlabel="looks K", title="random A, c = 2")
+    axis.set_ylabel("P(|B| > cA√(2 + log 2))")
+
+
+def _draw_misses(axis: Axes, exact: pd.DataFrame, measured: pd.DataFrame) -> None:
+    """Exact bounds as lines, the interval that missed most often as marks; both for the same races."""
+    single = measured[measured["interval"] != "joint"].sort_values("misses").groupby("problem", sort=False)
+    for place, worst in enumerate(single.tail(1).iloc[::-1].to_dict("records")):
+        total = exact[exact["problem"] == worst["problem"]].sort_values("allowed")
+        axis.plot(total["allowed"], total["miss"], "-", lw=0.8, color=f"C{place}")
+        x, y = worst["allowed"] * (1 if worst["misses"] else 0.8), worst["frequency"]  # a limit stands aside
+        bars = [[y - worst["low"]], [worst["high"] - y]]
+        looks: dict[str, Any] = {"fmt": "osD^"[place], "color": f"C{place}", "mfc": "none", "ms": 6 - place}
+        axis.errorbar(x, y, bars, label=worst["problem"], **looks)
+        if not worst["misses"]:
+            axis.plot(x, worst["high"], "v", ms=3, color=f"C{place}")
+    edge = [2e-3, 0.4]
+    axis.plot(edge, edge, color="0.3", ls="--", lw=0.8)
+    axis.annotate("allowed", (2.5e-3, 2e-2), fontsize=7)
+    axis.set(xscale="log", yscale="log", xlim=(2e-3, 0.5), ylim=(2e-8, 500), xlabel="allowed, δ/(nT)")
+    axis.set(ylabel="P(an interval misses)", yticks=[1e-7, 1e-5, 1e-3, 1e-1])
+    axis.legend(fontsize=6, loc="upper left", ncols=2, handletextpad=0, columnspacing=0.5)
+
+
+def _draw_widths(axis: Axes, table: pd.DataFrame) -> None:
+    """Each bound over the paper's D; a colour a mean, a dash a bound."""
+    dashes = {"Hoeffding": "-", "KL": "--", "exact": ":"}
+    for place, (mean, part) in enumerate(table.groupby("mean", sort=False)):
+        for bound, dash in dashes.items():
+            color = "0.3" if bound == "Hoeffding" else f"C{place}"
+            axis.plot(part["pulls"], part[bound] / part["paper"], dash, color=color, lw=1)
+        height = (part["KL"] / part["paper"]).iloc[-1] + 0.025
+        axis.annotate(f"μ = {mean:g}", (1e6, height), fontsize=7, ha="right", color=f"C{place}")
+    lines = [Line2D([], [], color="0.3", ls=dash) for dash in dashes.values()]
+    axis.legend(
+        lines, list(dashes), fontsize=6, loc="upper right", ncols=3, handlelength=1.5, columnspacing=0.8
+    )
+    axis.set(xscale="log", ylim=(0, 0.8), xlabel="pulls τ", ylabel="half-width over D")

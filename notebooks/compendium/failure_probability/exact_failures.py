@@ -1,0 +1,292 @@
+"""How often a race of two arms fails, exactly: what it has seen is followed from round to round."""
+
+import math
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.linalg import toeplitz
+from scipy.special import log_ndtr
+from scipy.stats import binom, chi2, norm
+
+from compendium.failure_probability import enumeration
+from compendium.shared import figures
+from compendium.shared.findings import FALSE_ALARM, Evidence
+from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.algorithms.pausing import PausingElasticBatchRacing
+from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.simulation.importance import failure
+from ebr.theory.problems import Bernoulli, Gaussian
+
+__all__ = [
+    "Case",
+    "Looks",
+    "bernoulli",
+    "cases",
+    "compared",
+    "curves",
+    "draw",
+    "estimates_right",
+    "gaussian",
+    "log10_failure",
+    "looks",
+]
+
+Racing = ElasticBatchRacing | SharpElasticBatchRacing | PausingElasticBatchRacing
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)  # on each panel
+DELTAS = (0.3, 0.01)  # δ of the comparison
+PANELS = 1.0  # in a standard deviation of the narrowest normal law that is integrated
+
+
+class Looks(NamedTuple):
+    """When a race of two arms ends: after b_t pulls each, if their means are more than c_t apart.
+
+    After the last look, c = 0, it ends in any case.
+    """
+
+    pulls: IntArray
+    reach: FloatArray
+
+
+def log10_failure(algorithm: Racing, problem: Bernoulli | Gaussian) -> float:
+    """log₁₀ P(a wrong arm is returned) of a race between two arms, or a few for pausing EBR."""
+    if isinstance(problem, Gaussian):
+        return gaussian(looks(algorithm), float(np.ptp(problem.means)), problem.sigma) / math.log(10)
+    if isinstance(algorithm, PausingElasticBatchRacing):
+        return math.log10(enumeration.failure(algorithm, problem))
+    return math.log10(bernoulli(algorithm, problem))
+
+
+def looks(algorithm: Racing) -> Looks:
+    """The looks of EBR, c_t = 2D − ε/(2∧T), or of sharp or pausing EBR on Gaussian arms, c_t = w_t − ε."""
+    if isinstance(algorithm, ElasticBatchRacing):
+        pulls = algorithm.pulls_by_round(2)
+        reach = 2 * algorithm.deviation(pulls, 2) - algorithm.slack(2)
+    elif isinstance(algorithm, PausingElasticBatchRacing):
+        if algorithm.ahead and algorithm.deadline > 2:
+            raise ValueError("a race that looks ahead has arms at two stages; choose a smaller ε or T")
+        pulls = algorithm.pulls_by_stage(2, "Gaussian")
+        log_terms = algorithm.log_terms(algorithm.shares().diagonal(), "Gaussian")
+        reach = 2 * algorithm.sigma * np.sqrt(log_terms / pulls) - algorithm.epsilon
+    else:
+        pulls = algorithm.pulls_by_round(2, "Gaussian")
+        reach = algorithm.width(pulls, algorithm.log_terms(2, "Gaussian")) - algorithm.epsilon
+    fresh = np.diff(pulls, prepend=0) > 0
+    return Looks(pulls[fresh], np.append(np.maximum(reach[fresh], 0)[:-1], 0.0))
+
+
+def gaussian(looks: Looks, gap: float, sigma: float) -> float:
+    """The log of P(a race of two N(μ, σ²) arms returns the worse), their means being a gap apart.
+
+    The better arm's sum less the other's, after b_t pulls each, is N(b_t Δ, 2σ²b_t), and its steps are
+    independent. f_t is its density where the race goes on, |s| ≤ b_t c_t:
+    f_t(s) = ∫ f_{t−1}(u) φ(s − u) du; round t ends wrongly with ∫ f_{t−1}(u) P(step < −b_t c_t − u) du.
+    All summands are positive and kept as logarithms, so small probabilities are as accurate as large ones.
+    """
+    ended, nodes, log_mass = [], np.zeros(1), np.zeros(1)  # the walk starts at 0
+    steps = np.diff(looks.pulls, prepend=0)
+    for t, (step, pulls, reach) in enumerate(zip(steps, looks.pulls, looks.reach, strict=True)):
+        bound, spread = float(pulls * reach), sigma * math.sqrt(2 * step)
+        ended.append(np.logaddexp.reduce(log_mass + log_ndtr((-bound - nodes - step * gap) / spread)))
+        if bound == 0:  # it ends here: at the last look, or where any lead is enough
+            break
+        narrowest = min(spread, sigma * math.sqrt(2 * steps[t + 1]))
+        places, log_widths = _quadrature(bound, narrowest)
+        scaled = (places - nodes[:, None] - step * gap) / spread
+        terms = log_mass[:, None] - scaled**2 / 2
+        density = np.logaddexp.reduce(terms, axis=0) - math.log(spread * math.sqrt(2 * math.pi))
+        nodes, log_mass = places, density + log_widths
+    return float(np.logaddexp.reduce(ended))
+
+
+def _quadrature(bound: float, narrowest: float) -> tuple[FloatArray, FloatArray]:
+    """Nodes in [−bound, bound] and the logarithms of their weights, Gauss–Legendre on equal panels."""
+    panels = max(1, math.ceil(2 * bound / narrowest * PANELS))
+    edges = np.linspace(-bound, bound, panels + 1)
+    half = bound / panels
+    nodes = (edges[:-1, None] + half * (NODES + 1)).ravel()
+    return nodes, np.tile(np.log(WEIGHTS * half), panels)
+
+
+def bernoulli(algorithm: ElasticBatchRacing | SharpElasticBatchRacing, problem: Bernoulli) -> float:
+    """P(EBR or sharp EBR on two Bernoulli arms returns the worse): sums over all outcomes.
+
+    mass[x, y] is the probability that the race goes on with x and y successes; a round multiplies it by the
+    binomial laws of its new pulls. Nothing is subtracted, so small probabilities are accurate too. Ties go
+    to the first arm.
+    """
+    pulls, mass, failed = 0, np.ones((1, 1)), 0.0
+    if isinstance(algorithm, ElasticBatchRacing):
+        counts = np.unique(algorithm.pulls_by_round(2))
+    else:
+        counts = np.unique(algorithm.pulls_by_round(2, "bounded"))
+    for target in counts:
+        first, second = (_growth(pulls, int(target), float(mean)) for mean in problem.means)
+        mass, pulls = first @ mass @ second.T, int(target)
+        ended = _ended(algorithm, pulls) | (pulls == counts[-1])
+        successes = np.arange(pulls + 1)
+        second_leads = successes[:, None] < successes
+        failed += float(mass[ended & (second_leads == (problem.best == 0))].sum())
+        mass = np.where(ended, 0.0, mass)
+    return failed
+
+
+def _growth(before: int, after: int, mean: float) -> FloatArray:
+    """The law of the successes after some pulls (rows), given those before (columns)."""
+    first = binom.pmf(np.arange(after + 1), after - before, mean)  # 0 beyond the number of new pulls
+    return np.asarray(toeplitz(first, np.append(first[0], np.zeros(before))))
+
+
+@lru_cache(maxsize=4)
+def _ended(algorithm: ElasticBatchRacing | SharpElasticBatchRacing, pulls: int) -> BoolArray:
+    """Whether a race ends after so many pulls each, for all numbers of successes of the one and the other.
+
+    It is the same whatever the arms' means are.
+    """
+    means = np.arange(pulls + 1) / pulls
+    if isinstance(algorithm, ElasticBatchRacing):
+        reach = 2 * float(algorithm.deviation(pulls, 2)) - algorithm.slack(2)
+        return np.asarray(np.abs(means[:, None] - means) > max(reach, 0.0))
+    which = int(np.argmax(algorithm.pulls_by_round(2, "bounded") == pulls))
+    log_term = float(algorithm.log_terms(2, "bounded")[which])
+    leader, other = np.maximum(means[:, None], means), np.minimum(means[:, None], means)
+    # Whoever drops an arm is certified as well: w_t − ε < w_t.
+    return algorithm.certified(leader, other, pulls, log_term, "bounded")
+
+
+class Case(NamedTuple):
+    """A race whose failure probability is computed and estimated: σ = ½, all but the last arm worse by ε."""
+
+    rewards: str  # "Gaussian" or "Bernoulli"
+    algorithm: str
+    deadline: int
+    epsilon: float
+    delta: float
+    top: float
+    n_arms: int = 2
+
+    def race(self) -> tuple[Racing, Bernoulli | Gaussian]:
+        """Who races, and on what."""
+        algorithm = FORMS[self.algorithm](self.deadline, self.epsilon, self.delta)
+        means = np.full(self.n_arms, self.top - self.epsilon * (1 + 1e-6))  # a gap of ε, seen as one
+        means[-1] = self.top
+        return algorithm, Gaussian(means, 0.5) if self.rewards == "Gaussian" else Bernoulli(means)
+
+
+FORMS: dict[str, Callable[[int, float, float], Racing]] = {
+    "EBR": ElasticBatchRacing,
+    "sharp": lambda t, e, d: SharpElasticBatchRacing(t, e, d, rewards="sub-Gaussian"),
+    "sharp, [0, 1]": lambda t, e, d: SharpElasticBatchRacing(t, e, d, rewards="bounded"),
+    "sharp, Gaussian": lambda t, e, d: SharpElasticBatchRacing(t, e, d, rewards="Gaussian"),
+    "pausing, [0, 1]": lambda t, e, d: PausingElasticBatchRacing(t, e, d, rewards="bounded"),
+    "pausing, Bernoulli": lambda t, e, d: PausingElasticBatchRacing(t, e, d, rewards="Bernoulli"),
+    "pausing, Gaussian": lambda t, e, d: PausingElasticBatchRacing(t, e, d, rewards="Gaussian"),
+}
+
+
+def cases() -> Iterator[Case]:
+    """Where estimates are compared with exact values.
+
+    Gaussian arms: T from 1 to 4, ε from 0.1 to 10⁻⁴ for EBR, 0.001 for the others. Bernoulli arms: T from 1
+    to 3, where the sums over all outcomes are small; means around ½ and next to 0 and 1.
+    """
+    for name in ("EBR", "sharp", "sharp, Gaussian", "pausing, Gaussian"):
+        epsilons = (0.1, 0.01, 1e-3, 1e-4) if name == "EBR" else (1e-3,)
+        for delta, deadline, epsilon in product(DELTAS, (1, 2, 3, 4), epsilons):
+            yield Case("Gaussian", name, deadline, epsilon, delta, 0.5 + epsilon / 2)
+    for name, delta, deadline in product(("EBR", "sharp", "sharp, [0, 1]"), DELTAS, (1, 2, 3)):
+        yield from (Case("Bernoulli", name, deadline, 0.3, delta, top) for top in (0.65, 0.999, 0.301))
+        if name != "EBR":
+            yield Case("Bernoulli", name, deadline, 0.1, delta, 0.11)
+    yield from _pausing()
+
+
+def _pausing() -> Iterator[Case]:
+    """Two and three Bernoulli arms for pausing EBR, where all outcomes can be played."""
+    for name, delta, deadline in product(("pausing, [0, 1]", "pausing, Bernoulli"), DELTAS, (1, 2, 3)):
+        if deadline < 3 or delta == DELTAS[0]:
+            yield from (Case("Bernoulli", name, deadline, 0.3, delta, top) for top in (0.65, 0.999, 0.301))
+        if deadline < 3 and (name, delta) != ("pausing, [0, 1]", DELTAS[1]):
+            yield from (Case("Bernoulli", name, deadline, 0.3, delta, top, 3) for top in (0.65, 0.999))
+
+
+def compared(runs: int, seed: int, only: Iterator[Case] | None = None) -> pd.DataFrame:
+    """Estimates against exact values, a row a case.
+
+    Columns: the case, exact and log10 (of the failure probability), relative_error, races, and off: how many
+    of its standard errors the estimate is off.
+    """
+    rows = []
+    for case in only or cases():
+        algorithm, problem = case.race()
+        exact, estimate = log10_failure(algorithm, problem), failure(algorithm, problem, runs, seed)
+        relative = 10 ** (estimate.log10 - exact) - 1
+        off = relative / estimate.relative_error if estimate.relative_error else math.copysign(1e9, relative)
+        row = {"exact": exact, "log10": estimate.log10, "relative_error": estimate.relative_error}
+        rows.append({**case._asdict(), **row, "races": estimate.races, "off": off})
+    return pd.DataFrame(rows)
+
+
+def estimates_right(table: pd.DataFrame) -> tuple[bool, tuple[Evidence, ...]]:
+    """Whether the estimates of `compared` are off as their standard errors say, and the evidence for it.
+
+    Were the distances standard normal, their squares' sum would have a χ² law and none would be beyond a
+    limit; three tests, of which one or more speak against right errors with FALSE_ALARM at most.
+    """
+    level, cases = FALSE_ALARM / 3, len(table)
+    limit = float(norm.isf(level / (2 * cases)))
+    squares, farthest = float((table["off"] ** 2).sum()), float(table["off"].abs().max())
+    low, high = (float(chi2.ppf(share, cases)) / cases for share in (level, 1 - level))
+    runs, where = int(table["races"].sum()), f"{cases} races of few arms, known exactly"
+    squared = "mean square of the estimates' errors, in standard errors"
+    evidence = (
+        Evidence(squared, squares / cases, where, runs=runs, allowed=f"{low:.2f} to {high:.2f}"),
+        Evidence("the largest of these errors", farthest, where, runs=runs, allowed=f"≤ {limit:.2f}"),
+    )
+    return low <= squares / cases <= high and farthest <= limit, evidence
+
+
+def curves(delta: float, epsilons: FloatArray, deadlines: tuple[int, ...] = (1, 2, 3, 4)) -> pd.DataFrame:
+    """EBR's exact failure probability on two Gaussian arms along ε, for some T."""
+    rows = []
+    for deadline, epsilon in product(deadlines, epsilons):
+        case = Case("Gaussian", "EBR", deadline, figures.significant(epsilon), delta, 0.5 + epsilon / 2)
+        rows.append({"deadline": deadline, "epsilon": case.epsilon, "exact": log10_failure(*case.race())})
+    return pd.DataFrame(rows)
+
+
+def draw(table: pd.DataFrame, lines: pd.DataFrame, delta: float) -> Figure:
+    """EBR's failure probability along ε, `curves` with estimates; and how far all estimates are off."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(figures.PAGE, 2.9))
+    shown = table[
+        (table["algorithm"] == "EBR") & (table["rewards"] == "Gaussian") & (table["delta"] == delta)
+    ]
+    for place, (deadline, line) in enumerate(lines.groupby("deadline")):
+        left.plot(line["epsilon"], 10 ** line["exact"], color=f"C{place}", label=f"T = {deadline}")
+        points = shown[shown["deadline"] == deadline]
+        error = 10 ** points["log10"] * points["relative_error"] * norm.isf(0.005)
+        looks = {"color": f"C{place}", "marker": "os^D"[place], "ls": "", "ms": 3, "capsize": 2}
+        left.errorbar(points["epsilon"], 10 ** points["log10"], error, **looks)
+    left.set(xscale="log", yscale="log", xlabel="tolerance ε", ylabel=f"failure probability, δ = {delta:g}")
+    left.legend()
+    _quantiles(right, table)
+    return figure
+
+
+def _quantiles(axis: Axes, table: pd.DataFrame) -> None:
+    """The errors in standard errors, sorted, against the quantiles of the normal law."""
+    expected = norm.ppf((np.arange(len(table)) + 0.5) / len(table))
+    ordered = table.sort_values("off").assign(expected=expected)
+    axis.plot([-3.5, 3.5], [-3.5, 3.5], color="0.6", lw=0.8, label="standard normal")
+    for rewards, marker, color in (("Gaussian", "o", "C0"), ("Bernoulli", "s", "C1")):
+        part = ordered[ordered["rewards"] == rewards]
+        axis.plot(part["expected"], part["off"], marker, color=color, ms=2.5, label=f"{rewards} arms")
+    axis.set(xlabel="quantile of the normal law", ylabel="estimate − exact, in standard errors")
+    axis.legend()

@@ -1,0 +1,219 @@
+"""How often algorithms fail: importance sampling, on problems found to be hard for them."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from compendium.failure_probability import pausing_shares
+from compendium.failure_probability.exact_failures import estimates_right
+from compendium.failure_probability.hard_problems import Hard, Space
+from compendium.shared import figures, lineup
+from compendium.shared.findings import Evidence, Finding, counted, exceeds, measured
+from compendium.shared.lineup import WITHOUT_DEADLINE, Look, Maker
+from ebr.algorithms.elimination import AggressiveElimination
+from ebr.algorithms.pausing import PausingElasticBatchRacing
+from ebr.simulation.importance import Estimate, failure
+
+__all__ = [
+    "ALGORITHMS",
+    "LOOKS",
+    "SLOW",
+    "SMALL_MEANS",
+    "Hard",
+    "Space",
+    "draw",
+    "paid",
+    "place",
+    "promises_kept",
+    "search",
+    "shown",
+    "worst",
+]
+
+# The smallest ε of a search, where races, or the sums whose limits are to be computed, are too many below.
+LEAST = {"sequential": 0.1, "pausing, Bernoulli": 0.05}
+LARGE_ERROR = 0.25  # a relative standard error beyond which an estimate is an order of magnitude at best
+
+
+def pausing(rewards: str) -> Maker:
+    """How pausing EBR for such rewards is made from T, ε and δ."""
+    return lambda deadline, epsilon, delta: PausingElasticBatchRacing(
+        deadline, epsilon, delta, rewards=rewards
+    )
+
+
+ALGORITHMS: dict[str, Maker] = {
+    **lineup.ALGORITHMS,
+    "AE, rounded down": lambda t, e, d: AggressiveElimination(t, e, d, rounding="down"),
+    "sharp": lineup.sharp("sub-Gaussian"),
+    "sharp, [0, 1]": lineup.sharp("bounded"),
+    "sharp, Gaussian": lineup.sharp("Gaussian"),
+    "pausing, [0, 1]": pausing("bounded"),
+    "pausing, Bernoulli": pausing("Bernoulli"),
+    "pausing, Gaussian": pausing("Gaussian"),
+}
+SMALL_MEANS = ("sharp, [0, 1]", "pausing, [0, 1]", "pausing, Bernoulli")  # whose tests depend on the means
+SLOW = (*SMALL_MEANS, "sequential")
+LOOKS: dict[str, Look] = {
+    **lineup.LOOKS,
+    "pausing, [0, 1]": Look("0.35", "p", ":"),
+    "pausing, Bernoulli": Look("#882255", "h", "-"),
+    "pausing, Gaussian": Look("#332288", "d", "--"),
+}
+
+
+def search(name: str, trials: int, runs: int, seed: int, delta: float, space: Space) -> pd.DataFrame:
+    """Look for a problem on which an algorithm fails often: one row a problem, the worst first.
+
+    The worst of many noisy estimates is too high by its nature: estimate it again.
+    """
+    if name in WITHOUT_DEADLINE:
+        space = space._replace(latest=1)
+    space = space._replace(least=min(max(space.least, LEAST.get(name, 0.0)), space.largest))
+    found: dict[Hard, Estimate] = {}
+    for candidate in _candidates(space, trials, seed, found):
+        algorithm = ALGORITHMS[name](candidate.deadline, candidate.epsilon, delta)
+        place = candidate.centred() if _gaussian(name) else candidate
+        found[place] = failure(algorithm, place.problem(_gaussian(name)), runs, seed)
+    frame = pd.DataFrame([{**place._asdict(), **estimate._asdict()} for place, estimate in found.items()])
+    return frame.sort_values("log10", ascending=False, ignore_index=True)
+
+
+def _candidates(space: Space, trials: int, seed: int, found: Mapping[Hard, Estimate]) -> Iterator[Hard]:
+    """The fixed places, random ones for half of the other trials, then random changes of the worst so far.
+
+    Each is looked at, and stands in `found`, before the next is made.
+    """
+    generator = np.random.default_rng(np.random.SeedSequence([seed, 10]))
+    fixed = space.fixed()
+    anywhere = (len(fixed) + trials) // 2
+    for trial in range(trials):
+        if trial < len(fixed):
+            yield fixed[trial]
+        elif trial < anywhere:
+            yield space.anywhere(generator)
+        else:
+            yield space.near(max(found, key=lambda place: found[place].log10), generator)
+
+
+def _gaussian(name: str) -> bool:
+    """Whether the algorithm is for Gaussian rewards; the others race Bernoulli arms."""
+    return name.endswith("Gaussian")
+
+
+def place(row: pd.Series) -> Hard:
+    """The problem in a row of `search`."""
+    return Hard(**{name: kind(row[name]) for name, kind in Hard.__annotations__.items()})
+
+
+def worst(name: str, searched: pd.DataFrame, runs: int, seed: int, delta: float, tried: int = 10) -> Hard:
+    """The worst problem of a search: of the first few, estimated again with fresh runs, the worst.
+
+    An estimate whose standard error is large is no reason to choose a problem; where all are, the surest is
+    taken.
+    """
+    places = [place(row) for _, row in searched.head(tried).iterrows()]
+    again = pd.concat([paid({name: hard}, [delta], runs, 0, seed) for hard in places], ignore_index=True)
+    known = again["relative_error"] <= LARGE_ERROR
+    if not known.any():
+        return places[int(again["relative_error"].where(again["log10"] > -np.inf, np.inf).argmin())]
+    return places[int(again["log10"].where(known, -np.inf).argmax())]
+
+
+def paid(
+    worst: Mapping[str, Hard],
+    deltas: Iterable[float],
+    runs: int,
+    plain: int,
+    seed: int,
+    algorithms: Mapping[str, Maker] = ALGORITHMS,
+) -> pd.DataFrame:
+    """δ asked against δ paid by each algorithm on its worst problem found.
+
+    Columns: algorithm, delta, the place (`Hard`) and the `Estimate`.
+    """
+    rows = []
+    for name, hard in worst.items():
+        problem = hard.problem(_gaussian(name))
+        for delta in deltas:
+            estimate = failure(
+                algorithms[name](hard.deadline, hard.epsilon, delta), problem, runs, seed, plain
+            )
+            rows.append({"algorithm": name, "delta": delta, **hard._asdict(), **estimate._asdict()})
+    return pd.DataFrame(rows)
+
+
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """`paid` for people: the place, the estimate, and what the plain races say."""
+    pairs = zip(table["log10"], table["relative_error"], strict=True)
+    estimates = [
+        f"{10**log10:.2g}" if log10 > -300 and e <= LARGE_ERROR else f"10^{log10:.0f}" for log10, e in pairs
+    ]
+    columns = {
+        "algorithm": table["algorithm"],
+        "δ": table["delta"],
+        "n": table["n_arms"],
+        "T": table["deadline"],
+        "ε": table["epsilon"].map("{:.2g}".format),
+        "best mean": table["top"].map("{:.4g}".format),
+        "stepping stones": table["first"] + table["second"],
+        "estimate": estimates,
+        "relative s.e.": table["relative_error"].map("{:.0%}".format),
+        "failures": table["failures"],
+        "99 % upper bound": table["upper"].map("{:.2g}".format),
+    }
+    return pd.DataFrame(columns).set_index("algorithm")
+
+
+def promises_kept(table: pd.DataFrame, checked: pd.DataFrame, shares: pd.DataFrame) -> Finding:
+    """Check X6 on `paid`, on `exact_failures.compared` and on `pausing_shares.shares`.
+
+    Every algorithm keeps δ on its worst problem found, by plain races; the estimates' standard errors are
+    right where the failure probability is known; and pausing EBR keeps δ where its failure probability is
+    computed. Evidence: how many of the plain races' counts refute δ, who pays the largest share of its δ,
+    the estimates' distances from exact values, and the largest exact shares.
+    """
+    counts = zip(table["failures"], table["runs"], table["delta"], strict=True)
+    refuted = sum(exceeds(*count, tests=len(table)) for count in counts)
+    worst = table.assign(share=10 ** table["log10"] / table["delta"]).sort_values("share").iloc[-1]
+    error, races = worst["share"] * worst["relative_error"], int(worst["races"])
+    where = (
+        f"{worst['algorithm']}, δ = {worst['delta']:g}, n = {worst['n_arms']}, T = {worst['deadline']},"
+        f" ε = {worst['epsilon']:.2g}"
+    )
+    largest = "failure probability over δ, the largest estimate"
+    right, errors = estimates_right(checked)
+    kept, exact = pausing_shares.evidence(shares)
+    evidence = (
+        Evidence("failure counts that refute δ", refuted, f"of {len(table)}, plain races", allowed="0"),
+        measured(largest, worst["share"], error, races, where, "≤ 1"),
+        counted(
+            "plain races that fail there", worst["failures"], worst["runs"], where, f"≤ {worst['delta']:g}"
+        ),
+        *errors,
+        *exact,
+    )
+    return Finding("X6", refuted == 0 and right and kept, evidence, "simulation")
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """δ asked against δ paid, from `paid`; the vertical axis is compressed below 10⁻¹⁰."""
+    figure, axis = plt.subplots(figsize=(figures.COLUMN, 4.2))
+    for name in (name for name in LOOKS if name in set(table["algorithm"])):
+        curve = table[table["algorithm"] == name]
+        axis.plot(curve["delta"], curve["log10"], **LOOKS[name].line(ms=3, label=name))
+    asked = np.geomspace(table["delta"].min() / 1.5, 1, 50)
+    axis.fill_between(asked, np.log10(asked), 1, color="0.9", zorder=0)
+    axis.plot(asked, np.log10(asked), color="tab:red", lw=0.7, zorder=5, label="δ itself")
+    axis.annotate("more than δ", (0.002, -1.3), fontsize=7, color="0.3")
+    axis.set_xscale("log")
+    axis.set_yscale("symlog", linthresh=10, linscale=1.2)
+    ticks = [0, -2, -4, -6, -8, -10, -30, -100, -300]
+    axis.set_yticks(ticks, [f"$10^{{{tick}}}$" if tick else "1" for tick in ticks], minor=False)
+    ends = (table["delta"].min() / 1.5, min(1.0, 1.5 * table["delta"].max()))
+    axis.set(xlabel="δ asked", ylabel="δ paid on the worst problem found", ylim=(-1000, 0.2), xlim=ends)
+    figure.legend(loc="outside lower center", ncols=2)
+    return figure

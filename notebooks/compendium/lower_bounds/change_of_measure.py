@@ -1,0 +1,159 @@
+"""The change-of-measure lemma and the likelihood-ratio identities under it, on races of every algorithm."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from compendium.shared import figures
+from compendium.shared.distributions import norm
+from compendium.shared.findings import FALSE_ALARM, Evidence, Finding, measured
+from compendium.shared.lineup import LOOKS
+from ebr.algorithms.game import Algorithm
+from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.simulation.simulate import simulate
+from ebr.theory.divergence import bernoulli_kl, gaussian_kl, log_likelihood_ratio
+from ebr.theory.problems import Gaussian
+
+__all__ = ["change_of_measure", "close_pair", "draw", "identities", "joined"]
+
+Values = FloatArray | BoolArray | IntArray
+RECOMMENDED = "P′(Î = 1) = E[1{Î = 1} e^−L]"
+
+
+class Statement(NamedTuple):
+    """Both sides of a statement, and the standard error of their difference."""
+
+    statement: str
+    left: float
+    right: float
+    error: float
+    relation: str = "equal"
+
+
+def close_pair(algorithm: Algorithm, n_arms: int, sigma: float, seed: int) -> tuple[Gaussian, Gaussian]:
+    """Equal arms, and the same with the first arm raised so little that E[L] is about ½.
+
+    The two are so close that importance weights from one to the other vary little, and yet what is
+    recommended changes much.
+    """
+    equal = Gaussian(np.full(n_arms, 0.5), sigma)
+    pulls, _ = simulate(algorithm, equal, 200, seed, per_arm=True).by_arm()
+    raised = equal.means.copy()
+    raised[0] += sigma / math.sqrt(pulls[:, 0].mean())
+    return equal, Gaussian(raised, sigma)
+
+
+def identities(
+    algorithm: Algorithm,
+    problem: Gaussian,
+    other: Gaussian,
+    runs: int,
+    seed: int,
+    sign: float = 1.0,
+    entropy: Callable[[float, float], float] = bernoulli_kl,
+) -> pd.DataFrame:
+    """Both sides of each statement, with the standard error of their difference; one row a statement.
+
+    Rows: E_ν[L] = Σ E_ν[Ñ_i] KL_i; E_ν′[g] = E_ν[g e^{−L}] for g = 1, for g = 1{Î = 1} and for g = Ñ_T; and
+    Σ E_ν[Ñ_i] KL_i ≥ d(P_ν(Î = 1), P_ν′(Î = 1)).
+    """
+    here, there = (simulate(algorithm, nu, runs, seed, per_arm=True) for nu in (problem, other))
+    pulls, sums = here.by_arm()
+    ratio = sign * log_likelihood_ratio(problem, other, pulls, sums)
+    information = pulls @ gaussian_kl(problem, other)
+    weight, ones = np.exp(-ratio), np.ones(runs)
+    first, first_there = here.arm == 0, there.arm == 0
+    error = _mean(ratio - information)[1]
+    rows = [
+        Statement("E[L] = Σ E[Ñ] KL", float(ratio.mean()), float(information.mean()), error),
+        _reweighted("E′[1] = E[e^−L]", ones, ones, weight),
+        _reweighted(RECOMMENDED, first_there, first, weight),
+        _reweighted("E′[Ñ] = E[Ñ e^−L]", there.pulls, here.pulls, weight),
+        _information_bound(information, first, first_there, entropy),
+    ]
+    return pd.DataFrame(rows).assign(runs=runs)
+
+
+def _reweighted(statement: str, direct: Values, value: Values, weight: FloatArray) -> Statement:
+    """E_ν′[g] from races on ν′, and E_ν[g e^{−L}] from those on ν."""
+    (left, one), (right, two) = _mean(direct), _mean(value * weight)
+    return Statement(statement, left, right, math.hypot(one, two))
+
+
+def _information_bound(
+    information: FloatArray,
+    first: BoolArray,
+    first_there: BoolArray,
+    entropy: Callable[[float, float], float],
+) -> Statement:
+    """The lemma for the event Î = 1; the error of d(P, P′) by its slopes in P and P′."""
+    (mean, error), (p, p_error), (q, q_error) = _mean(information), _mean(first), _mean(first_there)
+    if not (0 < p < 1 and 0 < q < 1):
+        raise ValueError(
+            f"problem and other must each see arm 1 recommended at times, got shares {p} and {q}"
+        )
+    slope_p, slope_q = math.log(p * (1 - q) / (q * (1 - p))), (q - p) / (q * (1 - q))
+    spread = math.hypot(slope_p * p_error, slope_q * q_error)
+    return Statement("Σ E[Ñ] KL ≥ d(P, P′)", mean, entropy(p, q), math.hypot(error, spread), "at least")
+
+
+def _mean(values: Values) -> tuple[float, float]:
+    return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
+
+
+def joined(tables: Mapping[tuple[str, int], pd.DataFrame]) -> pd.DataFrame:
+    """The tables of `identities` by algorithm and number of arms, as one, with the digits that are saved."""
+    table = pd.concat(tables, names=["algorithm", "n_arms"])
+    return figures.rounded(table.reset_index(level=[0, 1]).reset_index(drop=True))
+
+
+def change_of_measure(table: pd.DataFrame) -> Finding:
+    """Check C16 on the `joined` identities: equalities and inequalities by normal tests of the means."""
+    limit = float(norm.isf(FALSE_ALARM / 2 / len(table)))
+    distance = (table["left"] - table["right"]) / table["error"].clip(lower=1e-12)
+    equal = table["relation"] == "equal"
+    # An unknown error counts as broken: comparisons with nan are false.
+    broken = ~np.where(equal, np.abs(distance) <= limit, distance >= -limit)
+    inequalities = table[~equal]
+    tight = inequalities.iloc[int((inequalities["right"] / inequalities["left"]).argmax())]
+    evidence = (
+        Evidence("statements broken", int(broken.sum()), f"of {len(table)}", allowed="0"),
+        Evidence(
+            "farthest equality, in standard errors",
+            float(np.abs(distance[equal]).max()),
+            f"of {int(equal.sum())}",
+            allowed=f"≤ {limit:.1f}",
+        ),
+        measured(
+            "d(P, P′) over Σ E[Ñ] KL, at most",
+            float(tight["right"] / tight["left"]),
+            float(tight["error"] / tight["left"]),
+            int(tight["runs"]),
+            f"{tight['algorithm']}, n = {tight['n_arms']}",
+            "≤ 1",
+        ),
+    )
+    return Finding("C16", not broken.any(), evidence, "simulation")
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """How often arm 1 is recommended under ν′: reweighted from ν against direct simulation."""
+    chosen = table[table["statement"] == RECOMMENDED]
+    figure, axis = plt.subplots(figsize=(figures.COLUMN, 2.9))
+    axis.axline((0.3, 0.3), slope=1, color="0.3", lw=0.8, ls="--")
+    for name, n_arms, left, right, error in chosen[
+        ["algorithm", "n_arms", "left", "right", "error"]
+    ].itertuples(index=False, name=None):
+        few = n_arms == chosen["n_arms"].min()
+        looks = LOOKS[name].line(ls="", ms=4, mfc=LOOKS[name].color if few else "white")
+        axis.errorbar([left], [right], [2 * error], capsize=2, label=name if few else None, **looks)
+    axis.set(xlabel="P′(arm 1), direct simulation", ylabel="P′(arm 1), reweighted from ν")
+    for n_arms, place in chosen.groupby("n_arms")["left"].mean().items():
+        axis.annotate(f"n = {n_arms}", (place, place), (0, -32), textcoords="offset points", ha="center")
+    axis.legend(loc="upper left")
+    return figure

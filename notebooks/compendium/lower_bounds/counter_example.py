@@ -1,0 +1,137 @@
+"""Where Theorem 3 has no room: a policy that refutes it, and what is left of "matches Theorem 1"."""
+
+import math
+from collections.abc import Callable
+from itertools import product
+from typing import NamedTuple, TypedDict
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from compendium.shared.distributions import norm
+from compendium.shared.findings import Evidence, Finding
+from ebr.theory import bounds
+from ebr.theory.problems import nonempty_partitions
+
+__all__ = [
+    "PLACES",
+    "Confirmation",
+    "LowerBound",
+    "Roomless",
+    "confirmation",
+    "matches_theorem_1",
+    "without_room",
+]
+
+SIGMA = 0.5
+PLACES = ((1000, 200), (10**4, 2000), (10**5, 20000))  # n and −log₁₀ δ where ε = ½, T = 3, γ = (1, …, 1)
+LowerBound = Callable[..., float]
+
+
+class Confirmation(NamedTuple):
+    """Find a leader, confirm that its mean is above 1 − ε, so that nobody can be ε better; else go passive.
+
+    `first` pulls of every arm, `second` fresh ones of the leader, `last` fresh ones of every arm; `cost` is
+    E[Ñ_3] at most, for any gaps of at least g and any σ-sub-Gaussian rewards, by Hoeffding.
+    """
+
+    first: int
+    second: int
+    last: int
+    cost: float
+    gaussian_cost: float  # the same for Gaussian arms at the smallest gaps, by normal tails
+    log_error: float  # log P(wrong), at most, for Gaussian arms by normal tails
+
+
+def confirmation(
+    n_arms: int, epsilon: float, gap: float, log_inverse: float, sigma: float = 0.5, most: int = 60
+) -> Confirmation:
+    """The cheapest such policy that is (ε, δ)-PAC, with log(1/δ) given; g > 1 − ε.
+
+    Nobody with μ_i ≤ μ_[1] − ε ≤ 1 − ε has a fresh mean σ √(2 log(2/δ)/second) above 1 − ε but with δ/2, or
+    is returned in the end but with δ/2.
+    """
+    half = log_inverse + math.log(2)
+    last = math.ceil(4 * sigma**2 * (half + math.log(n_arms - 1)) / epsilon**2)
+    first = np.arange(1, most)[:, None]
+    second = np.ceil(2 * half * (sigma / (gap - 1 + epsilon)) ** 2 * np.linspace(1.01, 3, 400))
+    spare = gap - 1 + epsilon - sigma * np.sqrt(2 * half / second)
+    wrong_leader = (n_arms - 1) * np.exp(-first * (gap / sigma) ** 2 / 4)
+    doubt = np.minimum(wrong_leader + np.exp(-second * (spare / sigma) ** 2 / 2), 1)
+    cost = n_arms * first + second + doubt * n_arms * last
+    row, column = np.unravel_index(int(cost.argmin()), cost.shape)
+    b, more = int(first[row, 0]), int(second[column])
+    nodes, weights = np.polynomial.hermite_e.hermegauss(100)
+    leads = (log_ndtr(nodes + gap * math.sqrt(b) / sigma) * (n_arms - 1)).clip(-700)
+    unsure = 1 - float(np.exp(leads) @ weights) / float(weights.sum())
+    unsure += float(norm.sf(spare[column] * math.sqrt(more) / sigma))
+    late = math.log(n_arms - 1) + float(log_ndtr(-epsilon * math.sqrt(last / 2) / sigma))
+    error = float(np.logaddexp(log_ndtr(-math.sqrt(2 * half)), late))
+    gaussian = n_arms * b + more + unsure * n_arms * last
+    return Confirmation(b, more, last, float(cost[row, column]), gaussian, error)
+
+
+class Roomless(TypedDict):
+    """A row of `lower_bounds.policies`; `matched` is Theorem 1 over the cost, in log(nT/δ)/log(1/2.4δ)."""
+
+    policy: str
+    pac: bool
+    cost: float
+    gaussian: float
+    lower: float
+    printed: float
+    second: float
+    matched: float
+
+
+def without_room(n_arms: int, digits: int, proved: LowerBound = bounds.partition_lower_bound) -> Roomless:
+    """The policy beside the bounds where ε = ½, T = 3, σ = ½, γ = (1, …, 1) and δ = 10^−digits."""
+    epsilon, deadline, log_inverse = 0.5, 3, digits * math.log(10)
+    gap, n = epsilon ** (1 / deadline), n_arms
+    policy = confirmation(n, epsilon, gap, log_inverse, SIGMA)
+    # L = log(1/2.4δ) multiplies every bound, and δ may be no double: so at δ = e^{−1}/2.4, where L = 1.
+    scale, place = log_inverse - math.log(2.4), ([1] * n, epsilon, deadline, math.exp(-1) / 2.4, SIGMA)
+    return {
+        "policy": f"confirms its leader; n = {n}, T = 3, ε = ½, γ = 1…1, δ = 10^−{digits}",
+        "pac": policy.log_error <= -log_inverse,
+        "cost": policy.cost,
+        "gaussian": policy.gaussian_cost,
+        "lower": scale * proved(*place),
+        "printed": scale * bounds.partition_lower_bound(*place, printed=True),
+        "second": scale * SIGMA**2 / 2 * n * gap**-2,
+        "matched": 80 * SIGMA**2 * scale * n * gap**-2 / policy.cost,
+    }
+
+
+def has_room(gamma: tuple[int, ...], epsilon: float, deadline: int) -> bool:
+    """ε^{γ_i/T} + ε ≤ 1 for every γ_i < T."""
+    return all(epsilon ** (k / deadline) + epsilon <= 1 for k in gamma if k < deadline)
+
+
+def matches_theorem_1(
+    constant: float = 160, room: Callable[[tuple[int, ...], float, int], bool] = has_room
+) -> Finding:
+    """Check C39: Theorem 1's bound over Theorem 3's is a constant times log(nT/δ)/log(1/2.4δ), given room."""
+    worst, where = 0.0, ""
+    many = [((1,) * 100, 3), ((2,) * 100, 3), ((1,) * 98 + (3, 3), 3), ((5,) * 98 + (6, 6), 6)]
+    few = [(g, t) for n, t in ((2, 2), (2, 6), (3, 3), (4, 3)) for g in nonempty_partitions(n, t)]
+    for (gamma, deadline), epsilon, delta in product(
+        [*few, *many], (0.5, 0.2, 0.05, 1e-3), (0.15, 0.01, 1e-6)
+    ):
+        if not room(gamma, epsilon, deadline):
+            continue
+        upper = 80 * SIGMA**2 * sum(epsilon ** (-2 * k / deadline) for k in gamma)
+        lower = bounds.partition_lower_bound(gamma, epsilon, deadline, delta, SIGMA)
+        ratio = upper / lower * math.log(1 / (2.4 * delta))
+        if ratio > worst:
+            worst, where = ratio, f"n = {len(gamma)}, T = {deadline}, ε = {epsilon:g}, δ = {delta:g}"
+    # Theorem 1 has 80 where Theorem 3 has 2, and (ε^{γ_i/T} + ε)^{−2} is at least ¼ ε^{−2γ_i/T}.
+    what, unit = "Theorem 1 over a lower bound, at most", "in log(nT/δ)/log(1/2.4δ)"
+    rows = [Evidence(what, worst, f"with room, {where}; {unit}", allowed="≤ 4 · 80/2 = 160")]
+    rest = [without_room(*place) for place in PLACES]
+    rows += [
+        Evidence("Theorem 1 over a policy's cost", row["matched"], row["policy"], allowed="≤ 160")
+        for row in rest
+    ]
+    matched = all(row["matched"] <= constant for row in rest if row["pac"])
+    return Finding("C39", worst <= constant and matched, tuple(rows), "exact", worst <= constant)

@@ -1,0 +1,274 @@
+"""How seldom a PAC algorithm can make many pulls: Lemma HPCM, Theorem 3 for two arms, and the 1/6 in them."""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.optimize import linprog
+
+from compendium.lower_bounds.near_optimal import LookTest, calibrated
+from compendium.shared import figures
+from compendium.shared.distributions import norm
+from compendium.shared.findings import Evidence, Finding
+from ebr.arrays import FloatArray
+from ebr.theory.bounds import hpcm, hpcm_at, least_reach
+from ebr.theory.divergence import relative_entropy
+
+__all__ = [
+    "best_arm",
+    "draw",
+    "frontier",
+    "larger_probability",
+    "other_arms",
+    "second_inequality",
+    "stingy",
+    "theorem_3_two_arms",
+]
+
+EPSILON, SIGMA = 0.001, 0.5  # so small an ε that whole pulls are as good as any
+BEYOND = 60.0  # I of the second look less that of the first: what it gets wrong is below 10⁻¹³
+EVERY = "P({} reaches it) for every algorithm, at least"
+Calibrate = Callable[[LookTest, float], LookTest]
+
+
+def stingy(most: float, delta: float, partner: float = 1.0, calibrate: Calibrate = calibrated) -> LookTest:
+    """The two-look test that makes fewer than `most` pulls of an arm as often as it can, and else very many.
+
+    By Neyman and Pearson nothing tells more, with so few pulls, than whether W lies beyond a threshold: it is
+    the lowest for which the test errs with δ in all.
+    """
+    first = math.ceil(most) - 1
+    unit = (1 + partner) / partner * (SIGMA / EPSILON) ** 2
+    start = (
+        math.sqrt(first / unit) * float(norm.isf(delta)) - first / unit
+    )  # as if the second look never erred
+    test = LookTest((first, first + math.ceil(BEYOND * unit)), (start,), EPSILON, SIGMA, partner)
+    return calibrate(test, delta)
+
+
+def theorem_3_two_arms(
+    shift: float = 1 / 2, constant: float = 2 / 3, calibrate: Calibrate = calibrated
+) -> Finding:
+    """Check C13: n = 2, Ñ_T ≥ (2σ²/3) log(1/2δ) sup H with probability 1/6, δ ≤ 0.15.
+
+    The paper's proof, which shifts one arm by Δ + ε, gives σ²/3. Shifting *both* by (Δ + ε)/2, past one
+    another, gives (4σ²/3) log(1/2δ) H(ν), and in the last bin, with equal arms, 8σ² d(5/12, δ)/ε²: enough for
+    the statement as printed. In units of Δ + ε, a pull tells `shift`²/2σ² of the difference.
+    """
+    deltas = np.geomspace(1e-12, 0.15, 2000)
+    logs = np.log(1 / (2 * deltas))
+    # In the last bin: against constant · σ² log(1/2δ) · 2ε^{−2}. At equal arms P ≥ 1 − 2Φ(Φ⁻¹(δ) + ε√N/2σ).
+    last = 2 / shift**2 * relative_entropy(5 / 12, deltas) / (2 * constant * logs)
+    factor = 1 / (3 * shift**2)
+    roots = np.sqrt(constant * logs / 2)
+    below, equal = least_reach(roots, deltas), 2 * least_reach(roots, deltas) + 2 * deltas - 1
+    unit, printed = "in σ² log(1/2δ) H", f"≥ {constant:.3g}"
+    evidence = [
+        Evidence("what the paper's proof gives", 1 / 3, unit, allowed=printed),
+        Evidence("what shifting both arms gives", factor, unit, allowed=printed),
+        Evidence("proved over printed, at least", float(last.min()), "last bin, δ ≤ 0.15", allowed="≥ 1"),
+        Evidence(EVERY.format("Ñ_T"), float(below.min()), "γ_i < T", allowed="≥ 1/6"),
+        Evidence(EVERY.format("Ñ_T"), float(equal.min()), "γ_i = T", allowed="≥ 1/6"),
+    ]
+    holds = factor >= constant and bool(min(last.min(), 6 * below.min(), 6 * equal.min()) >= 1)
+    for delta, gap in ((0.15, 0), (0.15, 1), (0.15, 3), (0.01, 0)):
+        # Below the last bin N = constant · 2σ² log(1/2δ)/(Δ + ε)², in it Δ = 0 on the problem that counts.
+        total = 2 * constant * math.log(1 / (2 * delta)) * (SIGMA / EPSILON / (gap + 1)) ** 2
+        row, right = _reached(stingy(total / 2, delta, calibrate=calibrate), delta, gap, "Ñ_T")
+        evidence.append(row)
+        holds = holds and right
+    return Finding("C13", holds, tuple(evidence), "exact")
+
+
+def _reached(test: LookTest, delta: float, gap: float, what: str) -> tuple[Evidence, bool]:
+    """P(the count is reached) of a `stingy` test, and whether the test is PAC and the claim true of it."""
+    reached, wrong = float(test.at(gap).reached[1]), test.at(1.0).wrong
+    where = f"δ = {delta:.3g}, Δ = {gap:g}ε; errs with {wrong:.4g} at Δ = ε"
+    return Evidence(f"P({what} reaches it), two looks", reached, where, allowed="≥ 1/6"), (
+        reached >= 1 / 6 and wrong <= delta
+    )
+
+
+def other_arms(
+    count: Callable[[float], float] = hpcm,
+    deltas: Iterable[float] = (1 / 6, 0.1, 0.01),
+    calibrate: Calibrate = calibrated,
+) -> Finding:
+    """Check C15, Lemma HPCM: every arm but the best reaches its count with probability at least 1/6."""
+    unpulled = Evidence(
+        "P(Ñ_2 ≥ 1) where μ_[1] = 1, not ≤ 1 − ε",
+        _unpulled(0.1),
+        "means 1 and 0, δ = 0.1; arm 1 is confirmed above 1 − ε",
+    )
+    return _lemma("C15", "Ñ_i", count, deltas, calibrate, unpulled)
+
+
+def best_arm(
+    count: Callable[[float], float] = hpcm,
+    deltas: Iterable[float] = (1 / 6, 0.1, 0.01),
+    calibrate: Calibrate = calibrated,
+) -> Finding:
+    """Check C41: and so does the best arm, where it alone is ε-optimal and μ_[2] ≥ ε.
+
+    The mirror image of `other_arms`: the better of the two is the one that is pulled little.
+    """
+    unpulled = Evidence(
+        "P(Ñ_[1] ≥ 1) where μ_[2] = 0, not ≥ ε",
+        _unpulled(0.1),
+        "means 1 and 0, δ = 0.1; arm 2 is confirmed below ε",
+    )
+    return _lemma("C41", "Ñ_[1]", count, deltas, calibrate, unpulled)
+
+
+def _lemma(
+    claim: str,
+    what: str,
+    count: Callable[[float], float],
+    deltas: Iterable[float],
+    calibrate: Calibrate,
+    unpulled: Evidence,
+) -> Finding:
+    """The arm in question is pulled fewer times than c σ²/(Δ + ε)², its rival ten thousand times as often."""
+    fine = np.geomspace(1e-12, max(deltas), 2000)
+    least = least_reach(np.sqrt([count(delta) for delta in fine]), fine)
+    at = f"at δ = {fine[least.argmin()]:.3g}"
+    evidence = [Evidence(EVERY.format(what), float(least.min()), at, allowed="≥ 1/6")]
+    holds = bool(least.min() >= 1 / 6)
+    for delta in deltas:
+        for gap in (1, 3):
+            most = count(delta) * (SIGMA / EPSILON / (gap + 1)) ** 2
+            row, right = _reached(stingy(most, delta, 1e4, calibrate), delta, gap, what)
+            evidence.append(row)
+            holds = holds and right
+    return Finding(claim, holds, (*evidence, unpulled), "exact")
+
+
+def _unpulled(delta: float) -> float:
+    """P(both arms are pulled) on means 1 and 0 of a PAC algorithm that first looks at one arm alone.
+
+    If that one is confirmed, with δ/2, above 1 − ε (or below ε), it (or the other) is ε-optimal whatever the
+    other's mean. It is pulled so often that the standard error of its mean is a sixteenth of ε.
+    """
+    return float(norm.sf(16 - norm.isf(delta / 2)))
+
+
+def second_inequality(constant: float = 1 / 6, calibrate: Calibrate = calibrated) -> Finding:
+    """Check C49: n = 2, Ñ_T ≥ (σ²/6) log(1/2δ) ε^{−2γ_i/T} with probability 1/6, for both i (γ_1 = γ_2)."""
+    deltas = np.geomspace(1e-12, 0.15, 500)
+    # At Δ = ε^{γ/T} = gε: ⅔ H = ⅔ · 2(Δ + ε)^{−2} over constant · Δ^{−2} is least as g falls to 1.
+    gaps = np.geomspace(1, 1e6, 500)
+    chain = 4 / 3 * (1 + 1 / gaps) ** -2 / constant
+    roots = np.sqrt(constant * np.log(1 / (2 * deltas)))  # (Δ + ε)√N/2σ at Δ = ε; less where Δ > ε
+    least = least_reach(roots, deltas)
+    evidence = [
+        Evidence("first over second right side, at least", float(chain.min()), "γ_i < T", allowed="≥ 1"),
+        Evidence("first over second right side, at least", 4 / 3 / constant, "γ_i = T", allowed="≥ 1"),
+        Evidence(EVERY.format("Ñ_T"), float(least.min()), "δ ≤ 0.15", allowed="≥ 1/6"),
+    ]
+    holds = bool(min(chain.min(), 4 / 3 / constant, 6 * least.min()) >= 1)
+    for delta, gap in ((0.15, 1), (0.15, 3), (0.01, 1)):
+        total = constant * math.log(1 / (2 * delta)) * (SIGMA / EPSILON / gap) ** 2
+        row, right = _reached(stingy(total / 2, delta, calibrate=calibrate), delta, gap, "Ñ_T")
+        evidence.append(row)
+        holds = holds and right
+    return Finding("C49", holds, tuple(evidence), "exact")
+
+
+def larger_probability(
+    constant: Callable[[float, float], float] = hpcm_at, says_first: float = 0.5, excess: float = 1.0
+) -> Finding:
+    """Check C40: the probability 1/6 can be close to ½ with the logarithm, and close to 1 without it.
+
+    An algorithm may guess before its first pull, arm 1 with probability `says_first`, as often as δ allows
+    (`excess` times as often), and else make a long test. By a linear program none can do so more often.
+    """
+    evidence = []
+    for delta in (0.15, 0.1, 0.01, 1e-4):
+        half = constant(0.5, delta) / math.log(1 / delta)
+        what, at = "constant at probability ½, over log(1/δ)", f"δ = {delta:g}"
+        evidence.append(Evidence(what, half, at, allowed="> 0"))
+    positive = min(row.value for row in evidence) > 0
+    reached, exact = 1.0, True
+    for delta in (0.15, 0.01):
+        long = float(norm.sf(7))  # what the long test gets wrong
+        worse = max(says_first, 1 - says_first)
+        idle = excess * (delta - long) / (worse - long)
+        error = idle * worse + (1 - idle) * long
+        pulls = 1 - idle if error <= delta * (1 + 1e-12) else 1.0
+        most, at = most_idle(delta), f"δ = {delta:g}"
+        near = constant(1 - 2 * delta - 1e-6, delta) > 0
+        reached, exact = min(reached, pulls), exact and near and abs(pulls - 1 + most) < 1e-9
+        evidence += [
+            Evidence("error of one that may guess at once", error, at, allowed=f"≤ {delta:g}"),
+            Evidence("probability that it makes any pull", pulls, at, allowed="close to 1"),
+            Evidence("pulls of every PAC algorithm: with probability", 1 - most, f"{at}, linear program"),
+        ]
+    return Finding("C40", positive and reached == 1, tuple(evidence), "exact", positive and exact)
+
+
+def most_idle(delta: float, n_arms: int = 2) -> float:
+    """The largest P(no pull) of any PAC algorithm for n arms: nδ/(n−1).
+
+    It then says arm j with q_j, whatever the problem, and where i alone is ε-optimal Σ_{j≠i} q_j ≤ δ.
+    """
+    wrong = np.ones((n_arms, n_arms)) - np.eye(n_arms)
+    program = linprog(-np.ones(n_arms), A_ub=wrong, b_ub=np.full(n_arms, delta))
+    return -float(program.fun or 0.0)
+
+
+def frontier(delta: float, counts: FloatArray) -> pd.DataFrame:
+    """P(Ñ_i ≥ c σ²/(Δ_i + ε)²) at Δ_i = ε: the least of any PAC algorithm, of `stingy` tests, by the proof.
+
+    Columns: count (c over log(1/2δ)), least, stingy and proof (the p with c = 2 d(1 − p − δ, δ)).
+    """
+    scale, grid = math.log(1 / (2 * delta)), np.linspace(1e-6, 1 - 2 * delta, 4000)
+    by_proof = np.array([hpcm_at(p, delta) for p in grid])[::-1]
+    rows = []
+    for count in counts:
+        c = float(count) * scale
+        test = stingy(c * (SIGMA / EPSILON / 2) ** 2, delta, 1e4)
+        proof = float(np.interp(c, by_proof, grid[::-1], right=0.0))
+        least = float(least_reach(math.sqrt(c), delta))
+        rows.append((float(count), least, float(test.at(1).reached[1]), proof))
+    return figures.rounded(pd.DataFrame(rows, columns=["count", "least", "stingy", "proof"]))
+
+
+def draw(policies: pd.DataFrame, reach: pd.DataFrame) -> Figure:
+    """Left: costs of `lower_bounds.policies` over the bound; right: the `frontier` of probabilities."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(figures.PAGE, 2.8))
+    _costs(left, policies)
+    right.plot(reach["count"], reach["least"], color="0.3", label="no PAC algorithm is below")
+    right.plot(reach["count"], reach["stingy"], "o", ms=4, mfc="white", color="C0", label="a two-look test")
+    right.plot(reach["count"], reach["proof"], "--", color="C3", label="the lemma's proof gives")
+    right.plot([2 / 3], [1 / 6], "s", color="C3", label="Lemma HPCM")
+    reached = r"$P(\tilde N_i \geq c\,\sigma^2/(\Delta_i+\epsilon)^2)$"
+    right.set(xlabel="c / log(1/2δ)", ylabel=reached, ylim=(0, 1))
+    right.legend()
+    return figure
+
+
+def _costs(axis: Axes, policies: pd.DataFrame) -> None:
+    two = policies[policies["last"] & (policies["n_arms"] == 2)]
+    printed = two.drop_duplicates("delta").sort_values("delta")
+    over = printed["printed"] / printed["lower"]
+    axis.plot(printed["delta"], over, "--", color="0.3", label="printed")
+    for place, (rounds, part) in enumerate(two.groupby("deadline")):
+        part = part.sort_values("delta")
+        looks: dict[str, Any] = {
+            "marker": "os^Dv"[place],
+            "ms": 4,
+            "color": f"C{place}",
+            "lw": 0.7,
+            "label": f"T = {rounds}",
+        }
+        axis.plot(part["delta"], part["cost"] / part["lower"], **looks)
+    axis.axhline(1, color="0.3", lw=1, label="bound")
+    axis.set(xscale="log", xlabel="δ", ylabel="cost over the corrected bound", ylim=(0.95, 2.1))
+    axis.set_xticks([0.01, 0.02, 0.05, 0.1, 0.15], ["0.01", "0.02", "0.05", "0.1", "0.15"])
+    axis.set_xticks([], minor=True)
+    axis.legend(ncols=3, loc="upper center")

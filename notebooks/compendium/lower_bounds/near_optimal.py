@@ -1,0 +1,201 @@
+"""Policies that come near the lower bounds, evaluated exactly: T-look tests for two arms, a race of three."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr
+
+from compendium.shared.distributions import norm
+from ebr.arrays import BoolArray, FloatArray
+
+__all__ = ["DESIGNS", "LookTest", "RaceOfThree", "Walk", "calibrated", "design", "walk"]
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
+FEW, FEW_WEIGHTS = np.polynomial.legendre.leggauss(24)  # for two dimensions
+NORMAL, CHANCES = np.polynomial.hermite_e.hermegauss(24)
+CHANCES = CHANCES / CHANCES.sum()
+
+# Found by Nelder and Mead: δ, T and the gap (in ε) whose cost is made small; looks I_t and thresholds a_t.
+DESIGNS: dict[tuple[float, int, float], tuple[tuple[float, ...], tuple[float, ...]]] = {
+    (0.15, 2, 0.0): ((0.6492, 1.2471), (0.4786,)),
+    (0.15, 3, 0.0): ((0.5027, 0.8870, 1.3636), (0.5944, 0.4143)),
+    (0.15, 4, 0.0): ((0.4256, 0.7108, 1.0384, 1.4501), (0.6586, 0.5358, 0.3785)),
+    (0.15, 8, 0.0): (
+        (0.2978, 0.4808, 0.6638, 0.8468, 1.0298, 1.2127, 1.3957, 1.5787),
+        (0.7437, 0.6922, 0.6358, 0.5731, 0.5012, 0.4150, 0.3005),
+    ),
+    (0.1, 2, 0.0): ((1.0173, 1.8781), (0.6113,)),
+    (0.1, 3, 0.0): ((0.7995, 1.3586, 2.0300), (0.7691, 0.5165)),
+    (0.1, 4, 0.0): ((0.6834, 1.1024, 1.5693, 2.1402), (0.8575, 0.6790, 0.4646)),
+    (0.1, 8, 0.0): (
+        (0.4870, 0.7481, 1.0091, 1.2702, 1.5313, 1.7924, 2.0535, 2.3146),
+        (0.9793, 0.9012, 0.8168, 0.7242, 0.6201, 0.4983, 0.3429),
+    ),
+    (0.05, 2, 0.0): ((1.7371, 3.0319), (0.8211,)),
+    (0.05, 3, 0.0): ((1.3935, 2.2480, 3.2308), (1.0512, 0.6711)),
+    (0.05, 4, 0.0): ((1.2074, 1.8566, 2.5517, 3.3713), (1.1815, 0.9023, 0.5910)),
+    (0.05, 8, 0.0): (
+        (0.8852, 1.2747, 1.6643, 2.0538, 2.4434, 2.8329, 3.2225, 3.6120),
+        (1.3727, 1.2446, 1.1084, 0.9618, 0.8011, 0.6190, 0.3984),
+    ),
+    (0.01, 2, 0.0): ((3.6899, 5.8886), (1.2483,)),
+    (0.01, 3, 0.0): ((3.0572, 4.5485, 6.1579), (1.6408, 0.9706)),
+    (0.01, 4, 0.0): ((2.7057, 3.8651, 5.0352, 6.3428), (1.8662, 1.3511, 0.8274)),
+    (0.01, 8, 0.0): (
+        (2.0830, 2.7434, 3.4038, 4.0642, 4.7246, 5.3850, 6.0454, 6.7058),
+        (2.2310, 1.9803, 1.7199, 1.4473, 1.1586, 0.8467, 0.4954),
+    ),
+    (0.1, 2, 10.0): ((0.12511, 3.42892), (0.3795,)),
+    (0.1, 4, 3.162): ((0.20286, 0.5081, 1.22374, 5.90635), (0.4936, 0.6996, 1.0625)),
+    (0.1, 4, 10.0): ((0.03388, 0.09288, 0.27955, 8.81049), (0.2419, 0.4279, 0.9286)),
+    (0.01, 2, 10.0): ((0.21538, 8.55679), (0.895,)),
+}
+
+
+class Walk(NamedTuple):
+    """How a test ends: P(the worse arm is returned), and P(look t takes place) for t = 1 … T."""
+
+    wrong: float
+    reached: FloatArray
+
+
+def walk(information: FloatArray, thresholds: FloatArray, drift: float) -> Walk:
+    """Brownian motion W with a drift, looked at when I = I_1 < … < I_T: the first |W| > a_t ends the test.
+
+    The sign of W is what is returned; the last look has no threshold. The density inside ± a_t is carried
+    from look to look by Gauss–Legendre quadrature.
+    """
+    place, mass, before, wrong, reached = np.zeros(1), np.ones(1), 0.0, 0.0, [1.0]
+    for now, threshold in zip(information, [*thresholds, 0.0], strict=True):
+        spread, mean = math.sqrt(now - before), place + drift * (now - before)
+        wrong += float(mass @ ndtr((-threshold - mean) / spread))
+        inside = threshold * NODES
+        step = norm.pdf((inside[:, None] - mean) / spread) / spread
+        place, mass, before = inside, (step @ mass) * threshold * WEIGHTS, now
+        reached.append(float(mass.sum()))
+    return Walk(wrong, np.array(reached[:-1]))
+
+
+class LookTest(NamedTuple):
+    """Two Gaussian arms, each pulled b_t times by round t: stop when W is beyond ± a_t, return the leader.
+
+    Attributes
+    ----------
+    pulls
+        b_1 < … < b_T, of each of the two arms, or of the arm that is told about where `partner` is given.
+    thresholds
+        a_1 … a_{T−1} for W = (ε/2σ²) Σ (X_1 − X_2), whose drift is 1 a unit of I = ε²b/2σ² where Δ = ε.
+    epsilon, sigma
+        ε and σ.
+    partner
+        How often the other arm is pulled, for each pull of the one: then I = ε²b/σ² · partner/(1 + partner).
+    """
+
+    pulls: tuple[int, ...]
+    thresholds: tuple[float, ...]
+    epsilon: float
+    sigma: float
+    partner: float = 1.0
+
+    @property
+    def information(self) -> FloatArray:
+        """I_1 … I_T."""
+        share = self.partner / (1 + self.partner)
+        return share * (self.epsilon / self.sigma) ** 2 * np.asarray(self.pulls, dtype=float)
+
+    def at(self, gap: float) -> Walk:
+        """What happens where the arms are this far apart, in units of ε.
+
+        P(wrong) falls with the gap: its derivative is E[(W − drift·I) 1{W < 0}] < 0 at the end. So the test
+        is (ε, δ)-PAC if P(wrong) ≤ δ at gap ε. And P(look t takes place) falls with the gap (Anderson).
+        """
+        return walk(self.information, np.asarray(self.thresholds), gap)
+
+    def cost(self, gap: float) -> float:
+        """E[Ñ_T], of both arms together."""
+        return (1 + self.partner) * float(self.at(gap).reached @ np.diff(self.pulls, prepend=0))
+
+
+def calibrated(test: LookTest, delta: float) -> LookTest:
+    """The test with all thresholds scaled so that it errs with δ at gap ε: the smallest that are PAC.
+
+    P(wrong) falls with every threshold: a path that ends below 0 after W = a is e^{2W} times as likely, W < 0
+    its end, as its mirror image, which is right after W = −a.
+    """
+    if not test.thresholds:
+        return test
+
+    def scaled(factor: float) -> LookTest:
+        return test._replace(thresholds=tuple(factor * a for a in test.thresholds))
+
+    factor = brentq(lambda k: scaled(k).at(1.0).wrong - delta, 0.2, 5.0, xtol=1e-13)
+    return scaled(float(factor) * (1 + 1e-9))
+
+
+def design(
+    delta: float, deadline: int, gap: float = 0.0, epsilon: float = 0.01, sigma: float = 0.5
+) -> LookTest:
+    """The test of DESIGNS in whole pulls, calibrated; for T = 1 the fixed number that errs with δ."""
+    fixed: tuple[tuple[float, ...], tuple[float, ...]] = ((float(norm.isf(delta)) ** 2,), ())
+    looks, thresholds = fixed if deadline == 1 else DESIGNS[delta, deadline, gap]
+    unit = 2 * (sigma / epsilon) ** 2
+    pulls = tuple(math.ceil(look * unit) for look in looks)
+    return calibrated(LookTest(pulls, thresholds, epsilon, sigma), delta)
+
+
+class RaceOfThree(NamedTuple):
+    """Three Gaussian arms, two rounds: drop who is more than a behind the leader, then return the leader.
+
+    With sums x_i of b pulls in units of σ²/ε, whose mean is μ_i J/ε and variance J = ε²b/σ²: `first` and
+    `last` are J after the rounds, `threshold` is a.
+    """
+
+    first: float
+    last: float
+    threshold: float
+
+    def play(self, means: tuple[float, float, float]) -> tuple[FloatArray, float]:
+        """P(arm j is returned) and E[J_1 + J_2 + J_3], where the means are so many ε.
+
+        For each leader k of round 1 and its leads s, t over the two others: quadrature over the four boxes
+        where each lead is below or above a. Inside a box everything is smooth.
+        """
+        returned, cost = np.zeros(3), 3 * self.first
+        for leader in range(3):
+            order = [leader, (leader + 1) % 3, (leader + 2) % 3]
+            mu = np.asarray(means, dtype=float)[order]
+            for below in ((True, True), (True, False), (False, True), (False, False)):
+                lead, mass = self._box(mu, below)
+                alive = np.array([True, *below])
+                shares = self._second(mu, lead, alive)
+                returned[order] += (mass * shares).sum(axis=1)
+                if any(below):
+                    cost += alive.sum() * (self.last - self.first) * float(mass.sum())
+        return returned, float(cost)
+
+    def _box(self, mu: FloatArray, below: tuple[bool, bool]) -> tuple[FloatArray, FloatArray]:
+        """Points (2 × points) of a box of the leads, and the probability at each."""
+        far = self.threshold + 8 * math.sqrt(2 * self.first) + 2 * float(np.ptp(mu)) * self.first
+        ends = [(0, self.threshold) if low else (self.threshold, far) for low in below]
+        axes = [((a + b) / 2 + (b - a) / 2 * FEW, (b - a) / 2 * FEW_WEIGHTS) for a, b in ends]
+        lead = np.array([grid.ravel() for grid in np.meshgrid(axes[0][0], axes[1][0], indexing="ij")])
+        s, t = lead - (mu[0] - mu[1:])[:, None] * self.first
+        density = np.exp(-(s * s - s * t + t * t) / (3 * self.first)) / (
+            2 * math.pi * math.sqrt(3) * self.first
+        )
+        return lead, density * np.outer(axes[0][1], axes[1][1]).ravel()
+
+    def _second(self, mu: FloatArray, lead: FloatArray, alive: BoolArray) -> FloatArray:
+        """P(each arm leads after round 2 | the leads of round 1): 3 × points; the dropped never do."""
+        more = self.last - self.first
+        start = np.vstack([np.zeros(lead.shape[1]), -lead]) + mu[:, None] * more
+        start[~alive] = -np.inf
+        shares = np.zeros_like(start)
+        for arm in np.flatnonzero(alive):
+            end = start[arm][:, None] + math.sqrt(more) * NORMAL
+            others = [start[other][:, None] for other in range(3) if other != arm]
+            ahead = [ndtr((end - other) / math.sqrt(more)) for other in others]
+            shares[arm] = (ahead[0] * ahead[1]) @ CHANCES
+        return shares

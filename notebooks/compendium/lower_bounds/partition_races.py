@@ -1,0 +1,80 @@
+"""Every algorithm on the hard problems of every non-empty P_γ, beside the bounds of Theorems 1 and 3."""
+
+import math
+from collections.abc import Callable, Iterable
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from compendium.shared import figures
+from compendium.shared.lineup import LOOKS, algorithms
+from ebr.algorithms.game import Algorithm
+from ebr.simulation.simulate import simulate
+from ebr.theory import bounds
+from ebr.theory.problems import Problem, hardest, nonempty_partitions
+
+__all__ = ["costs", "draw"]
+
+SIGMA = 0.5  # of the races: kδER and AE are made for it
+Family = Callable[[int, float, float, float], dict[str, Algorithm]]
+
+
+def costs(
+    shapes: Iterable[tuple[int, int]],
+    epsilon: float,
+    delta: float,
+    runs: int,
+    seed: int,
+    family: Family = algorithms,
+) -> pd.DataFrame:
+    """Every algorithm on the hard problems of every non-empty P_γ: Gaussian arms, σ = ½.
+
+    Columns: n_arms, deadline, gamma, algorithm, runs; pulls (mean, with its error) on the dearer of two
+    problems, with the gaps of γ_i = T at ε and at 0; the bounds lower (Theorem 3, corrected), printed, and
+    upper (Theorem 1).
+    """
+    rows = []
+    for n_arms, deadline in shapes:
+        for gamma in nonempty_partitions(n_arms, deadline):
+            place = gamma, epsilon, deadline, delta, SIGMA
+            apart, equal = (hardest(gamma, epsilon, deadline, SIGMA, shrink) for shrink in (1.0, 0.0))
+            described = {"n_arms": n_arms, "deadline": deadline, "gamma": "".join(map(str, gamma))}
+            limits = {
+                "lower": bounds.partition_lower_bound(*place),
+                "printed": bounds.partition_lower_bound(*place, printed=True),
+                "upper": bounds.partition_upper_bound(apart, epsilon, deadline, delta),
+            }
+            for name, algorithm in family(deadline, epsilon, delta, SIGMA).items():
+                raced = _raced(algorithm, apart, equal, runs, seed)
+                rows.append(described | {"algorithm": name, "runs": runs} | raced | limits)
+    return figures.rounded(pd.DataFrame(rows))
+
+
+def _raced(algorithm: Algorithm, apart: Problem, equal: Problem, runs: int, seed: int) -> dict[str, float]:
+    """The pulls of one algorithm on the dearer of the two problems of one P_γ."""
+    both = [simulate(algorithm, problem, runs, seed).pulls for problem in (apart, equal)]
+    dearer = max(both, key=lambda pulls: float(pulls.mean()))
+    return {"pulls": float(dearer.mean()), "error": float(dearer.std(ddof=1) / math.sqrt(runs))}
+
+
+def draw(table: pd.DataFrame, n_arms: int, deadline: int) -> Figure:
+    """The costs on every P_γ of one shape, side by side, over the band from Theorem 3 to Theorem 1."""
+    part = table[(table["n_arms"] == n_arms) & (table["deadline"] == deadline)]
+    figure, axis = plt.subplots(figsize=(figures.PAGE, 2.9))
+    limits = part.drop_duplicates("gamma")
+    place = np.arange(len(limits))
+    names = part["algorithm"].unique()
+    for number, name in enumerate(names):
+        pulls = part.loc[part["algorithm"] == name, "pulls"]
+        dodge = 0.18 * (number - (len(names) - 1) / 2)
+        axis.plot(place + dodge, pulls, label=name, **LOOKS[name].line(ls="", ms=4))
+    height, band = limits["upper"] - limits["lower"], "from Theorem 3, corrected, to Theorem 1"
+    axis.bar(place, height, 1.0, limits["lower"], color="0.9", label=band, zorder=0)
+    axis.plot(place, limits["printed"], "_", color="0.2", ms=14, label="Theorem 3 as printed")
+    axis.set_xticks(place, limits["gamma"])
+    axis.set(yscale="log", xlabel=f"γ (n = {n_arms}, T = {deadline})", ylabel="pulls", ylim=(2, None))
+    axis.grid(visible=False, axis="x")
+    figure.legend(loc="outside lower center", ncols=4)
+    return figure

@@ -1,0 +1,254 @@
+"""Modern rivals: who needs how many pulls, in how many rounds, and with what promise (notebook 16)."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import zeta
+
+from compendium.modern_rivals import sequential_rivals
+from compendium.modern_rivals.batched_rivals import NEARLY_EXACT
+from compendium.modern_rivals.rival_entrants import CLOSEST, ENTRANTS, OURS, PROVED, Entrant, Runs
+from compendium.shared.findings import Evidence, Finding, counted, exceeds, interval, measured
+from ebr.algorithms.pausing import PausingElasticBatchRacing
+from ebr.simulation.sweep import computed
+from ebr.theory.characteristic import characteristic_lower_bound
+from ebr.theory.problems import Bernoulli, Gaussian, Problem, setup_1, setup_2
+
+__all__ = [
+    "SETUPS",
+    "Point",
+    "compared",
+    "everybody",
+    "fewer_pulls",
+    "played",
+    "price",
+    "problems",
+    "shown",
+    "spent",
+    "sweeps",
+    "worded",
+]
+
+SETUPS: dict[str, Callable[[int], Bernoulli]] = {"Setup 1": setup_1, "Setup 2": setup_2}
+SIGMA = 0.5  # of the Gaussian versions: what is known of rewards in [0, 1]
+ALONG = (OURS, "Algorithm 1", "KL-LUCB", CLOSEST, "pausing EBR, N", "Paulson", "Paulson, looks")
+COSTLY = ("closest", "single", "staged", "batched")
+
+
+class Point(NamedTuple):
+    """Who races on which problem, for which T and ε; the labels are columns of the table."""
+
+    labels: dict[str, Any]
+    entrant: str
+    problem: Problem
+    deadline: int
+    epsilon: float
+
+
+def problems(n_arms: int) -> dict[str, dict[str, Problem]]:
+    """Both setups with Bernoulli rewards, and with normal ones of the same means and σ = ½."""
+    made = {name: setup(n_arms) for name, setup in SETUPS.items()}
+    return {name: {"Bernoulli": it, "Gaussian": Gaussian(it.means, SIGMA)} for name, it in made.items()}
+
+
+def everybody(names: Iterable[str], n_arms: int, deadline: int, epsilon: float) -> list[Point]:
+    """The named entrants on both setups at one T and ε."""
+    return [
+        Point({"setup": setup, "algorithm": name}, name, kinds[ENTRANTS[name].rewards], deadline, epsilon)
+        for name in names
+        for setup, kinds in problems(n_arms).items()
+    ]
+
+
+def sweeps(
+    deadlines: Sequence[int], epsilons: Sequence[float], n_arms: int, deadline: int, epsilon: float
+) -> list[Point]:
+    """Figure 2's axes: along T at one ε, those without a deadline at the ends alone, and along ε at one T."""
+    ends = (min(deadlines), max(deadlines))
+    grid = [("T", t, epsilon) for t in deadlines] + [("ε", deadline, e) for e in epsilons]
+    return [
+        point._replace(labels=point.labels | {"sweep": sweep, "deadline": t, "epsilon": e})
+        for sweep, t, e in grid
+        for point in everybody(ALONG, n_arms, t, e)
+        if sweep == "ε" or t in ends or ENTRANTS[point.entrant].deadline == "T"
+    ]
+
+
+def played(
+    points: Sequence[Point],
+    delta: float,
+    runs: Runs,
+    seed: int,
+    entrants: dict[str, Entrant] = ENTRANTS,
+) -> pd.DataFrame:
+    """Race every point, the costliest first, each experiment once.
+
+    Returns
+    -------
+    A row a point: its labels, pulls (the mean) and error (one standard error), rounds (the mean), longest
+    (the most), failures with the ends of their 99 % interval, runs, floor = T*(ν) kl(δ, 1−δ), over =
+    pulls/floor and its standard error.
+    """
+    keys = [_key(point, entrants) for point in points]
+    pace = {key: COSTLY.index(entrants[key[0]].pace) for key in keys}
+    distinct = sorted(dict(zip(keys, points, strict=True)).items(), key=lambda pair: pace[pair[0]])
+    calls = [(entrants[point.entrant], point, delta, runs, seed) for _, point in distinct]
+    names = [f"{point.entrant}, {point.labels}" for _, point in distinct]
+    results = computed(_summary, calls, names)
+    found = {key: result for (key, _), result in zip(distinct, results, strict=True)}
+    return pd.DataFrame([point.labels | found[key] for point, key in zip(points, keys, strict=True)])
+
+
+def _key(point: Point, entrants: dict[str, Entrant]) -> tuple[str, bytes, int, float]:
+    deadline = point.deadline if entrants[point.entrant].deadline == "T" else 0
+    return point.entrant, point.problem.means.tobytes(), deadline, point.epsilon
+
+
+def _summary(entrant: Entrant, point: Point, delta: float, runs: Runs, seed: int) -> dict[str, float]:
+    count = runs.of(entrant.pace, point.labels["setup"])
+    table = entrant.race(point.problem, point.deadline, point.epsilon, delta, count, seed)
+    judged = NEARLY_EXACT if entrant.exact else point.epsilon
+    failures = int((~point.problem.is_good(table["arm"].to_numpy(), judged)).sum())
+    low, high = interval(failures, count)
+    sigma = point.problem.sigma if isinstance(point.problem, Gaussian) else None
+    floor = _floor(tuple(point.problem.means.tolist()), sigma, judged, delta)
+    pulls, error = float(table["pulls"].mean()), float(table["pulls"].std(ddof=1) / math.sqrt(count))
+    return {
+        "pulls": pulls,
+        "error": error,
+        "rounds": float(table["rounds"].mean()),
+        "longest": int(table["rounds"].max()),
+        "failures": failures,
+        "low": low,
+        "high": high,
+        "runs": count,
+        "floor": floor,
+        "over": pulls / floor,
+        "over_error": error / floor,
+    }
+
+
+@cache
+def _floor(means: tuple[float, ...], sigma: float | None, epsilon: float, delta: float) -> float:
+    """T*(ν) kl(δ, 1−δ), for Gaussian rewards with this σ, else for Bernoulli ones; once for all who race.
+
+    To seven digits: T* is found by a search.
+    """
+    problem = Bernoulli(np.array(means)) if sigma is None else Gaussian(np.array(means), sigma)
+    return float(f"{characteristic_lower_bound(problem, epsilon, delta):.7g}")
+
+
+def compared(table: pd.DataFrame, pairs: Iterable[tuple[str, str]], by: Sequence[str] = ()) -> pd.DataFrame:
+    """A rival's pulls over ours, with the standard error, on each setup (and at each value of `by`).
+
+    Both are means of independent runs.
+    """
+    keys = ["setup", *by]
+    tables = []
+    for rival, ours in pairs:
+        over, under = (table[table["algorithm"] == name] for name in (rival, ours))
+        both = over.merge(under, on=keys, suffixes=("", "_ours"))
+        quotient = both["pulls"] / both["pulls_ours"]
+        relative = np.hypot(both["error"] / both["pulls"], both["error_ours"] / both["pulls_ours"])
+        found = both[keys].assign(rival=rival, ours=ours, ratio=quotient, error=quotient * relative)
+        tables.append(found.assign(runs=both[["runs", "runs_ours"]].min(axis=1)))
+    return pd.concat(tables, ignore_index=True)
+
+
+def spent(n_arms: int, deadline: int, epsilon: float, delta: float) -> dict[str, float]:
+    """What each stopping threshold spends of δ, by the union bound of its own proof.
+
+    Ours: Σ δ_{u,s}. KL-LUCB: n Σ_s e^{−β(s)}. Kaufmann and Koolen's: (n−1) e^{−x}, where the threshold is
+    2 C(x/2). The mixture's: (n−1) e^{−level}.
+    """
+    level, exponent = sequential_rivals.exploration_rate(n_arms, delta)
+    deviation = sequential_rivals.deviation_stopping(n_arms, delta).level
+    confidence = 2 * brentq(lambda x: _threshold(x) - deviation / 2, 1e-6, 1e3, xtol=1e-12)
+    mixture = sequential_rivals.mixture_stopping(n_arms, delta).level
+    return {
+        OURS: float(PausingElasticBatchRacing(deadline, epsilon, delta).shares().sum()),
+        "KL-LUCB": n_arms * float(zeta(exponent)) * math.exp(-level),
+        "T&S": (n_arms - 1) * math.exp(-confidence),
+        CLOSEST: (n_arms - 1) * math.exp(-mixture),
+    }
+
+
+def _threshold(x: float) -> float:
+    """C(x) of Kaufmann and Koolen by its definition: a root and a minimum, both searched for."""
+    root = brentq(lambda u: u - math.log(u) - 1 - x, 1, 10 + 4 * x, xtol=1e-13)
+    inner = (root + math.log(math.pi**2 / 3)) / 2
+    least = minimize_scalar(
+        lambda z: z * (inner - math.log(math.log(z))),
+        bounds=(1 + 1e-9, 1.5),
+        method="bounded",
+        options={"xatol": 1e-12},
+    )
+    return 2 * min(float(least.fun), 1.5 * (inner - math.log(math.log(1.5))))
+
+
+def fewer_pulls(table: pd.DataFrame, confidence: dict[str, float], deadline: int, delta: float) -> Finding:
+    """Check X12: pausing EBR needs fewer pulls than each fully sequential rival with a proved threshold.
+
+    A rival over ours: the 99 % interval must lie above 1. Thresholds must spend no more than δ (`spent`),
+    ours must keep its deadline, and nobody may fail so often that it refutes 1 − δ.
+    """
+    ratios = compared(table, [(rival, OURS) for rival in PROVED if rival in set(table["algorithm"])])
+    evidence = [
+        measured(
+            f"pulls of {row['rival']} over ours", row["ratio"], row["error"], row["runs"], row["setup"], "> 1"
+        )
+        for row in ratios.to_dict("records")
+    ]
+    fewer = all(row.low is not None and row.low > 1 for row in evidence)
+    for name, share in confidence.items():
+        evidence.append(Evidence("what the threshold spends, over δ", share / delta, name, allowed="≤ 1"))
+    affordable = all(share <= delta * (1 + 1e-9) for share in confidence.values())
+    ours = table[table["algorithm"] == OURS]
+    longest = int(ours["longest"].max())
+    evidence.append(Evidence("rounds, at most", longest, OURS, allowed=f"≤ {deadline}"))
+    shown = table[table["algorithm"].isin((OURS, *PROVED))]
+    failures, runs = int(shown["failures"].sum()), int(shown["runs"].sum())
+    evidence.append(counted("failures, all of them together", failures, runs, allowed=f"≤ {delta:g}"))
+    kept = not exceeds(failures, runs, delta) and longest <= deadline
+    return Finding("X12", fewer and affordable and kept, tuple(evidence), "simulation")
+
+
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """The table for readers: guarantee, deadline, rounds used, pulls and failures of everybody."""
+    rows = table.to_dict("records")
+    entrants = [ENTRANTS[row["algorithm"]] for row in rows]
+    return pd.DataFrame(
+        {
+            "setup": table["setup"],
+            "algorithm": table["algorithm"],
+            "rewards": [entrant.rewards for entrant in entrants],
+            "guarantee": [entrant.guarantee for entrant in entrants],
+            "deadline": [entrant.deadline for entrant in entrants],
+            "rounds": [f"{row['rounds']:,.{1 if row['rounds'] < 100 else 0}f}" for row in rows],
+            "pulls ± s.e.": [f"{row['pulls']:,.0f} ± {row['error']:,.0f}" for row in rows],
+            "over floor": [f"{row['over']:.3g}" for row in rows],
+            "failures": [
+                f"{row['failures']} of {row['runs']} ({row['low']:.1%} – {row['high']:.1%})" for row in rows
+            ],
+        }
+    ).set_index(["setup", "algorithm"])
+
+
+def worded(ratios: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
+    """Ratios ± one standard error, a row a pair, a column a setup (and a value of `by`)."""
+    words = ratios.assign(words=[f"{row.ratio:.2f} ± {row.error:.2f}" for row in ratios.itertuples()])
+    columns = ["setup"] if by is None else ["setup", by]
+    return words.pivot_table("words", ["rival", "ours"], columns, aggfunc="first", sort=False)
+
+
+def price(axes: pd.DataFrame, table: pd.DataFrame, rival: str) -> pd.DataFrame:
+    """Our pulls along T over a sequential rival's, whose mean is that of the longer `table`."""
+    ours = axes[(axes["sweep"] == "T") & (axes["algorithm"] == OURS)]
+    theirs = table[table["algorithm"] == rival].set_index("setup")["pulls"]
+    ratios = ours.assign(ratio=ours["pulls"] / ours["setup"].map(theirs))
+    return ratios.pivot_table("ratio", "setup", "deadline")

@@ -1,0 +1,126 @@
+"""How notebook 16 draws: everybody's pulls over the floor against rounds, and some along T and ε."""
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from compendium.modern_rivals.rival_entrants import CLOSEST, ENTRANTS, OURS
+from compendium.shared import figures
+from compendium.shared.lineup import ALONG, AXES, PANELS, Look, part
+
+__all__ = ["draw_axes", "draw_rivals"]
+
+# What is asked: colour and marker tell the three apart.
+KINDS = {
+    "Bernoulli rewards, ε-good arm": Look("C0", "o", ""),
+    "Bernoulli rewards, best arm": Look("C2", "^", ""),
+    "Gaussian rewards, ε-good arm": Look("C1", "s", ""),
+}
+MADE_HERE = ("EBR", "Algorithm 1")  # ours and the paper's: filled markers
+# Where a label stands (points to the right and up), where the place to the right is taken.
+PLACES = {
+    "sharp EBR": (-6, 8),
+    "pausing EBR": (-6, -5),
+    "EBR told gap/10": (-6, 3),
+    "EBR told the gap": (-6, -1),
+    "Kim–Nelson, looks": (8, 8),
+    "Paulson, looks": (8, 1),
+    "sharp EBR, N": (8, -6),
+    "pausing EBR, N": (8, -13),
+    "EBR, N, T = 1": (0, 9),
+    "Bechhofer": (0, -9),
+    "KL-LUCB": (6, 6),
+    "KL-LUCB, own counts": (6, -2),
+    "Kim–Nelson": (-6, 2),
+    "Paulson": (6, -6),
+    CLOSEST: (0, -9),
+    "T&S, proportional": (-6, 0),
+    "T&S": (6, 4),
+    "paper's oracle": (-6, 0),
+}
+LOOKS = {
+    OURS: Look("C0", "o", "-"),
+    "Algorithm 1": Look("C2", "v", "-"),
+    "KL-LUCB": Look("C3", "D", ":"),
+    CLOSEST: Look("C4", "^", "--"),
+    "pausing EBR, N": Look("C1", "s", "-"),
+    "Paulson": Look("black", "X", ":"),
+    "Paulson, looks": Look("0.5", "P", "--"),
+}
+
+
+def kind(name: str) -> str:
+    """Which of `KINDS` an entrant is."""
+    entrant = ENTRANTS[name]
+    return list(KINDS)[2 if entrant.rewards == "Gaussian" else entrant.exact]
+
+
+def draw_rivals(table: pd.DataFrame) -> Figure:
+    """Pulls over the floor against rounds used, a panel a setup; each entrant has its name beside it."""
+    figure, axes = plt.subplots(2, 1, figsize=(figures.PAGE, 7.6), sharex=True)
+    for axis, (setup, frame) in zip(axes, table.groupby("setup"), strict=True):
+        for row in frame.to_dict("records"):
+            _entrant(axis, row)
+        axis.axhline(1, color="0.3", lw=0.8, zorder=0)
+        axis.set(
+            xscale="log", yscale="log", title=setup, xlim=(0.2, 3e7), ylabel="pulls over T*(ν) kl(δ, 1−δ)"
+        )
+    axes[1].set_xlabel("rounds used (mean)")
+    marks = [Line2D([], [], color=look.color, marker=look.marker, ls="") for look in KINDS.values()]
+    words = list(KINDS)
+    marks += [Line2D([], [], color="0.3", marker="o", ls="", mfc=face) for face in ("0.3", "white")]
+    figure.legend(marks, [*words, "ours and the paper's", "rivals"], loc="outside lower center", ncols=3)
+    return figure
+
+
+def _entrant(axis: Axes, row: dict[Any, Any]) -> None:
+    name, look = row["algorithm"], KINDS[kind(row["algorithm"])]
+    filled = any(word in name for word in (*MADE_HERE, "oracle"))
+    face = look.color if filled else "white"
+    axis.errorbar(
+        row["rounds"],
+        row["over"],
+        2.58 * row["over_error"],
+        color=look.color,
+        marker=look.marker,
+        mfc=face,
+        capsize=2,
+    )
+    right, up = PLACES.get(name, (6, 0))
+    align = "left" if right > 0 else "right" if right < 0 else "center"
+    axis.annotate(
+        name.replace(", N", ""),
+        (row["rounds"], row["over"]),
+        (right, up),
+        textcoords="offset points",
+        ha=align,
+        va="center",
+        fontsize=6.5,
+        color=look.color,
+    )
+
+
+def draw_axes(table: pd.DataFrame) -> Figure:
+    """Pulls along T and along ε, on both setups; who has no deadline is a level line along T."""
+    figure, axes = plt.subplots(2, 2, figsize=(figures.PAGE, 5.4), sharey="row")
+    for axis, (setup, sweep) in zip(axes.flat, PANELS, strict=True):
+        shown = part(table, setup, sweep).sort_values(ALONG[sweep])
+        for name, look in LOOKS.items():
+            curve = shown[shown["algorithm"] == name]
+            axis.errorbar(
+                curve[ALONG[sweep]], curve["pulls"], curve["error"], **look.line(capsize=1.5, label=name)
+            )
+        fixed = f"ε = {shown['epsilon'].iloc[0]:g}" if sweep == "T" else f"T = {shown['deadline'].iloc[0]}"
+        axis.set(xscale="log", yscale="log", title=f"{setup}, {fixed}", xlabel=AXES[sweep])
+        ticks = sorted(set(shown[ALONG[sweep]]))
+        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
+        axis.set_xticks([], minor=True)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("pulls (mean)")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    return figure

@@ -1,0 +1,282 @@
+"""The scheduling lemma, Theorem 5 and the corollary: as printed, and with the exact value of the lemma."""
+
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from scipy.optimize import Bounds, differential_evolution
+
+from compendium.shared import figures
+from compendium.shared.findings import Evidence, Finding
+from compendium.shared.lineup import LOOKS
+from ebr.arrays import FloatArray
+from ebr.theory.bounds import hpcm
+from ebr.theory.schedules import (
+    GOLDEN,
+    minimax_overpull,
+    minimax_schedule,
+    overpull,
+    printed_bound,
+    sawtooth,
+)
+from ebr.validation import positive, whole
+
+__all__ = [
+    "corollary",
+    "draw",
+    "ebr_batches",
+    "exact_lemma",
+    "least_overpull",
+    "part_two",
+    "repaired_constants",
+    "schedules",
+    "scheduling_lemma",
+    "standings",
+    "teeth",
+    "theorem_5",
+]
+
+Root = Callable[[int, float], float]
+CLOSE = 1e-9  # relative: at T = 1 the constants are reached exactly
+
+
+def least_overpull(rounds: int, ratio: float, seed: int) -> float:
+    """The least over-pull that a global search over all schedules finds (differential evolution; T ≤ 6)."""
+    if whole("rounds", rounds, 1) > 6:
+        raise ValueError(f"rounds must be at most 6 for a search, got {rounds}")
+    if not positive("ratio", ratio) > 1:
+        raise ValueError(f"ratio must be above 1, got {ratio}")
+
+    def worst(steps: FloatArray) -> FloatArray:
+        """Over-pull of many schedules at once; `steps` are log Q⁽¹⁾ and the log ratios of neighbours."""
+        sizes = np.exp(np.cumsum(steps, axis=0))
+        sizes[-1] = np.maximum(sizes[-1], ratio - sizes[:-1].sum(axis=0))  # the last makes up the sum
+        sums = np.zeros((1, sizes.shape[1]))
+        for size in sizes:
+            sums = np.concatenate([sums, sums + size])
+        sums[0] = 1.0
+        sums.sort(axis=0)
+        return np.asarray(np.where(sums[:-1] < ratio, sums[1:] / sums[:-1], 0).max(axis=0))
+
+    found: Any = differential_evolution(
+        worst,  # type: ignore[arg-type]  # vectorized: arrays in, arrays out
+        Bounds(np.zeros(rounds), np.full(rounds, math.log(ratio))),
+        rng=np.random.default_rng(np.random.SeedSequence([seed, rounds])),
+        vectorized=True,
+        updating="deferred",
+        popsize=40,
+        maxiter=3000,
+        tol=1e-10,
+        polish=False,
+    )
+    return float(found.fun)
+
+
+def schedules(
+    rounds: Iterable[int],
+    bases: Iterable[float],
+    seed: int,
+    root: Root = minimax_overpull,
+    best: Callable[[int, float], FloatArray] = minimax_schedule,
+    search: Callable[[int, float, int], float] = least_overpull,
+) -> pd.DataFrame:
+    """The lemma's bound, the exact value and what a global search finds, at N/R = base^T.
+
+    Columns: rounds, base, printed, exact (the root), attained (by the best schedule), found (by the search).
+    """
+    rows = []
+    for count in rounds:
+        for base in bases:
+            ratio = base**count
+            attained = overpull(best(count, ratio).tolist(), 1.0, ratio)
+            found = search(count, ratio, seed)
+            rows.append((count, base, printed_bound(count, ratio), root(count, ratio), attained, found))
+    return pd.DataFrame(rows, columns=["rounds", "base", "printed", "exact", "attained", "found"])
+
+
+def exact_lemma(table: pd.DataFrame, share: float = 3 / 4) -> Finding:
+    """Check X1: the lemma's infimum is the root ρ, reached by the minimax schedule and beaten by no other."""
+    attained = float((table["attained"] / table["exact"] - 1).abs().max())
+    found = table["found"] / table["exact"] - 1
+    inside = table[table["base"] >= 4]
+    least = float((inside["exact"] / inside["base"]).min())
+    where = f"{len(table)} settings, T to {table['rounds'].max()}"
+    # What comes after these digits is the search's and the processor's.
+    evidence = (
+        Evidence("the schedule's over-pull over ρ, off 1 by", round(attained, 9), where, allowed="< 10⁻⁹"),
+        Evidence("what a search finds over ρ, less 1, at least", round(found.min(), 5), where, allowed="≥ 0"),
+        Evidence("the same, at most", round(found.max(), 5), where, allowed="< 0.001"),
+        Evidence("ρ over (N/R)^(1/T), at least", least, "where that is 4 or more", allowed="≥ 3/4"),
+    )
+    holds = attained < 1e-9 and found.min() > -1e-9 and found.max() < 1e-3 and least >= share
+    return Finding("X1", bool(holds), evidence, "exact")
+
+
+def _largest_sum(beta: float, rounds: int) -> float:
+    """ΣQ/R of batches with Q⁽¹⁾ = βR and Q⁽ᵗ⁾ = β Σ_{s<t} Q⁽ˢ⁾, the most that part 1 of the proof allows."""
+    total = beta
+    for _ in range(rounds - 1):
+        total += beta * total
+    return total
+
+
+def part_two(
+    batches: tuple[str, ...] = ("1.9", "3.7", "11.1"), beta: int = 2
+) -> tuple[tuple[float, ...], float]:
+    """Batches (R = 1) that obey part 1 of the lemma's proof, and what part 2 says that Q⁽³⁾ is below.
+
+    Part 1 says Q⁽¹⁾ < βR and Q⁽ᵗ⁾ < β Σ_{s<t} Q⁽ˢ⁾; part 2 that Q⁽ˢ⁺¹⁾ < Q⁽ˢ⁻¹⁾ + β Q⁽ˢ⁾. Decimal fractions,
+    so nothing is rounded; batches that break part 1 are an error.
+    """
+    sizes = [Fraction(batch) for batch in batches]
+    for t, size in enumerate(sizes):
+        if not size < beta * (sum(sizes[:t]) if t else 1):
+            raise ValueError(f"batches must obey part 1 of the proof, got {batches}")
+    return tuple(float(size) for size in sizes), float(sizes[0] + beta * sizes[1])
+
+
+def scheduling_lemma(
+    table: pd.DataFrame, divisor: float = 8, growth: Callable[[float, int], float] = _largest_sum
+) -> Finding:
+    """Check C19: the infimum is at least ⅛ (N/R)^{1/T} where (N/R)^{1/T} > 4.
+
+    Part 2 of the printed proof does not follow from part 1 (`part_two`); mended, it is `growth`: by part 1
+    the batches add up to at most that, which must stay below N/R = (4β)^T.
+    """
+    inside = table[table["base"] > 4]
+    bound = inside["base"] / divisor
+    over, found = inside["exact"] / bound, inside["found"] / bound
+    sums = [growth(beta, t) / (4 * beta) ** t for t in range(1, 21) for beta in (1.0, 1.25, 2.0, 10.0, 1e4)]
+    batches, printed = part_two()
+    evidence = (
+        Evidence("exact value over the bound, at least", round(over.min(), 5), allowed="≥ 1"),
+        Evidence("the same, at most", round(over.max(), 5)),
+        Evidence("what a search finds over the bound, at least", round(found.min(), 5), allowed="≥ 1"),
+        Evidence(
+            "settings where the bound is at most 1, and empty", int((bound <= 1).sum()), f"of {len(inside)}"
+        ),
+        Evidence(
+            "part 2, Q⁽³⁾ of a schedule that obeys part 1",
+            batches[2],
+            "β = 2",
+            allowed=f"< {printed:g} in print",
+        ),
+        Evidence("part 2 mended: ΣQ over N, at most", max(sums), "T ≤ 20, β from 1 to 10⁴", allowed="< 1"),
+    )
+    holds = bool((over >= 1).all() and (found >= 1).all() and max(sums) < 1)
+    return Finding("C19", holds, evidence, "exact")
+
+
+PLACES = [(t, 2.0 ** -(t + 1) / k) for t in range(1, 31) for k in (1, 1.5, 3, 10, 100, 1e4)]
+
+
+def _constants(root: Root) -> FloatArray:
+    """Theorem 5's constant, what X1 proves of Ñ_T/H over σ² log(1/2δ) ε^{−2/T}, at many T and ε ≤ 2^{−T−1}.
+
+    Lemma HPCM asks for P_i = ⅔σ² log(1/2δ)/(Δ+ε)² = (σ²/3) log(1/2δ) H pulls, so it is ρ ε^{2/T}/3. From
+    Δ + ε = 1 to Δ = ε they grow by N/R = 1/4ε²: the gap is at most 1 − ε, as HPCM needs μ_[1] ≤ 1 − ε (E13).
+    """
+    return np.array([root(t, 1 / (4 * epsilon**2)) / 3 * epsilon ** (2 / t) for t, epsilon in PLACES])
+
+
+def theorem_5(root: Root = minimax_overpull) -> Finding:
+    """Check C20, Theorem 5: Ñ_T/H ≥ (σ²/192) log(1/2δ) ε^{−2/T} with probability 1/6, ε ≤ 2^{−T−1}."""
+    proved = _constants(root)
+    lowest = hpcm(1 / 6) / 2 / 1.01**2  # as printed: half of HPCM's constant, over (1 + ε)²
+    evidence = (
+        Evidence("constant proved, at least", proved.min(), f"{len(proved)} T ≤ 30 and ε", allowed="≥ 1/192"),
+        Evidence("printed R", lowest, "δ = 1/6, σ = 1, ε = 0.01", allowed="≥ 1 in print; any will do"),
+    )
+    return Finding("C20", bool(proved.min() >= 1 / 192), evidence, "exact")
+
+
+def _closed(rounds: int) -> float:
+    """The closed form ¼ 3^{−1/T} of X2."""
+    return 3 ** (-1 / rounds) / 4
+
+
+def repaired_constants(
+    root: Root = minimax_overpull, closed: Callable[[int], float] = _closed, chance: float = 1 / 6
+) -> Finding:
+    """Check X2: Theorem 5 with σ²/12 and the corollary's (ii) with σ²/72; for each T with ¼ 3^{−1/T}."""
+    proved = _constants(root)
+    rounds = np.array([t for t, _ in PLACES])
+    over = proved / np.array([closed(t) for t in rounds.tolist()])
+    least, later = float(proved.min()), float(proved[rounds > 1].min())
+    where = f"{len(proved)} T ≤ 30 and ε"
+    evidence = (
+        Evidence("Theorem 5's constant, at least", least, where, allowed="≥ 1/12"),
+        Evidence("the same from T = 2 on, at least", later, where, allowed="≥ 1/8"),
+        Evidence("constant over ¼ 3^(−1/T), at least", round(over.min(), 9), where, allowed="≥ 1"),
+        Evidence("in expectation, at least", chance * least, where, allowed="≥ 1/72"),
+    )
+    reached = min(12 * least, 8 * later, float(over.min()), 72 * chance * least)
+    return Finding("X2", reached >= 1 - CLOSE, evidence, "exact")
+
+
+def corollary(root: Root = minimax_overpull, chance: float = 1 / 8) -> Finding:
+    """Check C21: (i) σ²/800 · ε^{−1}, (ii) (σ²/144) log(1/2δ) ε^{−2/T}, in expectation."""
+    first, second = chance / 100, float(_constants(root).min()) / 6
+    evidence = (
+        Evidence("(i) from Theorem 4", first, "1/8 · 1/100", allowed="≥ 1/800"),
+        Evidence("(ii) from Theorem 5 as printed", 1 / 6 / 192, "1/6 · 1/192", allowed="≥ 1/144"),
+        Evidence("(ii) from Theorem 5 repaired, at least", second, allowed="≥ 1/144"),
+    )
+    return Finding("C21", first >= 1 / 800 and second >= 1 / 144, evidence, "exact")
+
+
+def ebr_batches(rounds: int, epsilon: float) -> FloatArray:
+    """Algorithm 1's batches of an arm, in units of 80σ² log(nT/δ): the steps of ε^{−2t/T}, from 0."""
+    totals = epsilon ** (-2 * np.arange(1, rounds + 1) / rounds)
+    return np.asarray(np.diff(totals, prepend=0.0))
+
+
+def standings(rounds: Iterable[int], epsilon: float) -> pd.DataFrame:
+    """Algorithm 1's over-pull beside the least possible and the lemma's bound, on [R, N] = [1, ε^{−2}].
+
+    Columns: rounds, ebr, least (nan where X1 does not reach) and printed.
+    """
+    rows = []
+    for count in rounds:
+        ratio = epsilon**-2
+        known = count == 1 or ratio >= GOLDEN ** (2 * count - 1)
+        least = minimax_overpull(count, ratio) if known else math.nan
+        own = overpull(ebr_batches(count, epsilon).tolist(), 1.0, ratio)
+        rows.append((count, own, least, printed_bound(count, ratio)))
+    return pd.DataFrame(rows, columns=["rounds", "ebr", "least", "printed"])
+
+
+def teeth(rounds: int, ratio: float) -> pd.DataFrame:
+    """The minimax schedule's over-pull against what a problem needs; columns: x (over R) and ratio."""
+    x, gets = sawtooth(minimax_schedule(rounds, ratio).tolist(), 1.0, ratio)
+    return pd.DataFrame({"x": x, "ratio": gets})
+
+
+def draw(places: pd.DataFrame, saw: pd.DataFrame, epsilon: float, rounds: int) -> Figure:
+    """The over-pulls of `standings` against T, and the `teeth` of the minimax schedule of so many rounds."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(figures.PAGE, 2.8))
+    left.plot(places["rounds"], places["ebr"], label="EBR's schedule", **LOOKS["EBR"].line(ms=3))
+    left.plot(
+        places["rounds"], places["least"], "s--", ms=5, mfc="none", color="0.1", label="least possible, ρ"
+    )
+    left.plot(places["rounds"], places["printed"], "^:", ms=2.5, color="0.4", label="the lemma's bound")
+    left.axhline(1, color="0.3", lw=0.8)
+    left.set(xscale="log", yscale="log", xlabel="rounds T", ylabel="over-pull")
+    left.set_title(f"N/R = ε⁻², ε = {epsilon:g}")
+    ticks = [1, 2, 3, 5, 10, 15]
+    left.set_xticks(ticks, [str(tick) for tick in ticks])
+    left.set_xticks([], minor=True)
+    left.legend()
+    right.plot(saw["x"], saw["ratio"], "-", color="0.1", lw=0.9)
+    right.axhline(saw["ratio"].max(), color="0.3", ls="--", lw=0.8)
+    right.annotate("ρ", (1.1, 1.03 * saw["ratio"].max()), fontsize=8)
+    right.set(
+        xscale="log", xlabel="pulls that a problem needs, x/R", ylabel="pulls it gets / x", ylim=(0.7, 8)
+    )
+    right.set_title(f"minimax schedule, T = {rounds}")
+    return figure

@@ -1,0 +1,88 @@
+"""Figure 1: what a deadline does to an easy arm."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from compendium.shared import figures
+from compendium.shared.findings import Evidence, Finding, measured
+from ebr.algorithms.game import Algorithm
+from ebr.simulation.simulate import Simulation, trace
+from ebr.theory.problems import Problem
+
+__all__ = ["draw", "easy_arm", "traces"]
+
+SEQUENTIAL = "T = ∞"
+MARKERS = "os^"
+
+
+def traces(algorithms: Mapping[str, Algorithm], problem: Problem, seed: int) -> pd.DataFrame:
+    """One race of each algorithm, followed round by round; arms are counted from 1.
+
+    One pull at a time makes thousands of rounds: 60 of them are kept, evenly spaced on a log axis.
+    """
+    followed = {label: trace(algorithm, problem, seed) for label, algorithm in algorithms.items()}
+    thinned = figures.thin(followed[SEQUENTIAL], points=60)
+    followed[SEQUENTIAL] = thinned.assign(round=thinned["total"])  # one pull a round
+    table = pd.concat(followed, names=["deadline"]).reset_index(level=0)
+    return figures.rounded(table.assign(arm=table["arm"] + 1).reset_index(drop=True))
+
+
+def draw(table: pd.DataFrame, rounds: int) -> Figure:
+    """Figure 1 from `traces`: pulls so far above, means with their intervals below, a column a deadline."""
+    figure, axes = plt.subplots(2, 3, figsize=(figures.PAGE, 3.9), sharey="row", sharex="col")
+    for column, (label, frame) in enumerate(table.groupby("deadline", sort=False)):
+        _column(axes[0, column], axes[1, column], frame, batches=label != SEQUENTIAL)
+        axes[0, column].set_title(label)
+    axes[0, 0].set(yscale="log", ylabel="pulls of each arm so far", ylim=(8, 2e5))
+    axes[1, 0].set(ylabel="mean reward ± D", ylim=(0, 1))
+    axes[1, 1].set(xscale="log", xlabel="round (one pull each)", xlim=(30, None))
+    for column, last in ((0, 1), (2, rounds)):
+        axes[1, column].set(xlabel="round", xlim=(0.5, last + 0.5), xticks=range(1, last + 1))
+    axes[0, 0].legend(loc="lower left")
+    return figure
+
+
+def _column(above: Axes, below: Axes, frame: pd.DataFrame, batches: bool) -> None:
+    """Bars after a batch, bands one pull at a time; the last arm is told about."""
+    for place, (arm, run) in enumerate(frame.groupby("arm")):
+        looks: dict[str, Any] = {"color": f"C{place}", "marker": MARKERS[place], "label": f"arm {arm}"}
+        dodge = 0.12 * (place - 1) if batches else 0.0
+        if batches:
+            above.plot(run["round"] + dodge, run["pulls"], ls="--", lw=0.7, **looks)
+            half_width = run["upper"] - run["mean"]
+            below.errorbar(run["round"] + dodge, run["mean"], half_width, ls="", capsize=2, **looks)
+        else:
+            above.plot(run["round"], run["pulls"], ls=["-", (0, (2, 2)), "-"][place], markevery=[-1], **looks)
+            below.plot(run["round"], run["mean"], markevery=[-1], **looks)
+            below.fill_between(run["round"], run["lower"], run["upper"], color=f"C{place}", alpha=0.2, lw=0)
+    dropped = "dropped after\n" if run["round"].max() < frame["round"].max() else ""
+    note = f"{dropped}{run['pulls'].max():,} pulls"
+    corner = (run["round"].max() + dodge, run["pulls"].max())
+    above.annotate(note, corner, (0, -6), textcoords="offset points", color="C2", va="top", fontsize=7)
+
+
+def easy_arm(
+    passive: Simulation, sequential: Simulation, deadline: Simulation, arm: int, rounds: int
+) -> Finding:
+    """Check C46: the easy arm is pulled most with T = 1, least with T = ∞, and by the deadline in between.
+
+    The three are simulations with pulls per arm; means must differ by five standard errors (a false alarm
+    has probability below 10⁻⁶).
+    """
+    means, errors, evidence = [], [], []
+    for label, result in (("T = 1", passive), (f"T = {rounds}", deadline), (SEQUENTIAL, sequential)):
+        pulls = result.by_arm()[0][:, arm]
+        means.append(float(pulls.mean()))
+        errors.append(float(pulls.std(ddof=1) / np.sqrt(len(pulls))))
+        evidence.append(measured(f"pulls of arm {arm + 1}", means[-1], errors[-1], len(pulls), label))
+    steps = -np.diff(means) > 5 * np.hypot(errors[1:], errors[:-1])
+    most, least = int(deadline.rounds.max()), int(sequential.rounds.min())
+    evidence.append(Evidence("rounds, at most", most, f"T = {rounds}", allowed=f"≤ {rounds}"))
+    evidence.append(Evidence("rounds, at least", least, SEQUENTIAL))
+    return Finding("C46", bool(steps.all() and most <= rounds), tuple(evidence), "simulation")

@@ -1,0 +1,211 @@
+"""The event E that every confidence interval covers its mean: how often it fails, and what E allows.
+
+`audit` watches random races. `play_inside` lets an adversary choose every empirical mean within its interval,
+so that a statement "on E, …" meets E's corners, which no random race would ever visit. `inside` plays all the
+corners of E, or of the smaller event E′ that Hoeffding's narrower intervals μ̂ ± D′ cover at every count of
+the schedule; it, too, has probability at least 1 − δ, since those counts are fixed in advance.
+"""
+
+import math
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from compendium.shared.lineup import MakeElastic
+from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.algorithms.game import drive
+from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.simulation.simulate import blocks, race
+from ebr.theory.bounds import SCHEDULE_CONSTANT
+from ebr.theory.confidence import fixed_count_ratio
+from ebr.theory.problems import Gaussian, Problem, hardest, nonempty_partitions
+
+__all__ = [
+    "WITHIN",
+    "Audit",
+    "Case",
+    "Played",
+    "Round",
+    "audit",
+    "brink",
+    "corners",
+    "inside",
+    "play_inside",
+    "staircase",
+    "tables",
+    "wrong_arms",
+]
+
+SHAPES = ((2, 2), (2, 3), (2, 4), (3, 2), (3, 3))  # n and T; the last, with 3⁹ corners, for the first ε only
+DELTA, SIGMA = 0.1, 0.5
+EPSILONS = (0.1, 0.004, 1e-6)  # the small ones have gaps so much larger than η that E1 shows
+WITHIN = 1 - 1e-9  # of an interval's half-width: inside, whatever the rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What happened in each run, and to each interval.
+
+    Attributes
+    ----------
+    arm_pulls, arm, covered
+        Of each run: the pulls of each arm, the recommended arm, and whether E held.
+    misses
+        Of each round and arm: in how many runs the interval did not cover the mean.
+    """
+
+    arm_pulls: IntArray
+    arm: IntArray
+    covered: BoolArray
+    misses: IntArray
+
+
+def audit(algorithm: ElasticBatchRacing, problem: Problem, runs: int, seed: int = 0) -> Audit:
+    """Race at random and look at every interval; an arm that is dropped keeps its last one."""
+    schedule = algorithm.pulls_by_round(problem.n_arms)
+    counted, played = np.unique(schedule, return_inverse=True)  # some rounds may bring no new pull
+    misses = np.zeros((len(counted), problem.n_arms), dtype=np.int64)
+    arm_pulls: list[IntArray] = []
+    covered: list[BoolArray] = []
+    arm: list[IntArray] = []
+    for replicates, generator in blocks(algorithm, problem, runs, seed):
+        block = _Watched(algorithm, problem, replicates, len(counted))
+        arm.append(race(algorithm, problem, replicates, generator, block.watch))
+        misses += block.all_misses()
+        arm_pulls.append(block.counts)
+        covered.append(block.held)
+    return Audit(np.concatenate(arm_pulls), np.concatenate(arm), np.concatenate(covered), misses[played])
+
+
+class _Watched:
+    """The intervals of one block of races, as the rounds pass."""
+
+    def __init__(self, algorithm: ElasticBatchRacing, problem: Problem, replicates: int, rounds: int) -> None:
+        self.algorithm, self.problem = algorithm, problem
+        self.counts = np.zeros((replicates, problem.n_arms), dtype=np.int64)
+        self.totals = np.zeros((replicates, problem.n_arms))
+        self.held = np.ones(replicates, dtype=bool)
+        self.misses: list[IntArray] = []
+        self.rounds = rounds
+
+    def watch(self, asked: IntArray, sums: FloatArray) -> None:
+        self.counts += asked
+        self.totals += sums
+        width = self.algorithm.deviation(self.counts, self.problem.n_arms)
+        miss = np.abs(self.totals / self.counts - self.problem.means) > width
+        self.misses.append(miss.sum(axis=0))
+        self.held &= ~miss.any(axis=1)
+
+    def all_misses(self) -> IntArray:
+        """By round and arm; in rounds that nobody played an arm keeps its last interval."""
+        unplayed = self.rounds - len(self.misses)
+        return np.array(self.misses + [self.misses[-1]] * unplayed)
+
+
+class Round(NamedTuple):
+    """One round of many races: S_t, and the arms kept after it (all of them after the last round)."""
+
+    alive: BoolArray
+    kept: BoolArray
+    pulls: int
+    means: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """What the adversary made of an algorithm: the rounds, and each replicate's pulls of each arm and arm."""
+
+    rounds: list[Round]
+    arm_pulls: IntArray
+    arm: IntArray
+
+
+def corners(n_arms: int, rounds: int) -> FloatArray:
+    """Every table of places −1, 0 or 1 (low end, middle, top of an interval), by round and arm."""
+    places = np.array(list(product((-1.0, 0.0, 1.0), repeat=n_arms * rounds)))
+    return places.reshape(-1, rounds, n_arms) * WITHIN
+
+
+def play_inside(algorithm: ElasticBatchRacing, problem: Problem, places: FloatArray) -> Played:
+    """Play with empirical means μ_i + place · D in every round: E holds where no place is beyond ±1.
+
+    Parameters
+    ----------
+    algorithm, problem
+        Any sums may be drawn from Gaussian arms, so every table is a possible one.
+    places
+        Replicates × rounds × arms; rounds in which the ceiling asks for no new pull are left out.
+    """
+    n_arms, replicates = problem.n_arms, len(places)
+    counts = np.zeros((replicates, n_arms), dtype=np.int64)
+    totals = np.zeros((replicates, n_arms))
+    seen: list[tuple[BoolArray, int, FloatArray]] = []
+
+    def respond(asked: IntArray) -> FloatArray:
+        nonlocal counts, totals
+        alive = asked > 0
+        counts += asked
+        pulled = int(counts.max())
+        means = problem.means + places[:, len(seen)] * algorithm.deviation(pulled, n_arms)
+        sums = np.where(alive, pulled * means - totals, 0.0)
+        totals += sums
+        seen.append((alive, pulled, means))
+        return sums
+
+    arm = drive(algorithm.play(n_arms, replicates), respond)
+    # A race that stops early has one arm left; after the last round nothing shows who would be.
+    alone = np.arange(n_arms) == arm[:, None]
+    last = seen[-1][0] if seen[-1][1] == algorithm.pulls_by_round(n_arms)[-1] else seen[-1][0] & alone
+    after = [alive for alive, _, _ in seen[1:]] + [last]
+    rounds = [
+        Round(alive, np.where(kept.any(axis=1, keepdims=True), kept, alive & alone), pulled, means)
+        for (alive, pulled, means), kept in zip(seen, after, strict=True)
+    ]
+    return Played(rounds, counts, arm)
+
+
+class Case(NamedTuple):
+    """A problem, the algorithm, and what the adversary made of it in every corner."""
+
+    problem: Gaussian
+    algorithm: ElasticBatchRacing
+    played: Played
+
+
+def staircase(epsilon: float, deadline: int) -> Gaussian:
+    """Three arms: the second just less than η = ε/T below the first, the third not ε-optimal (T = 2 or 3)."""
+    return Gaussian(0.8 - epsilon * np.array([0, (1 - 1e-6) / deadline, 1 + 1e-9]), SIGMA)
+
+
+def brink(epsilon: float) -> Gaussian:
+    """Two arms that round 1 of T = 2 leaves with 86σ² log(nT/δ)/Δ² pulls, just short of what E needs."""
+    return Gaussian(np.array([0.5, 0.5 - math.sqrt(epsilon * 86 / SCHEDULE_CONSTANT)]), SIGMA)
+
+
+def inside(narrow: bool = False, make: MakeElastic = ElasticBatchRacing) -> list[Case]:
+    """Every corner of E (or, narrow, of E′) on the hardest problem of each non-empty P_γ and others."""
+    cases = []
+    for epsilon in EPSILONS:
+        for n_arms, deadline in SHAPES[: None if epsilon == EPSILONS[0] else -1]:
+            problems = [hardest(g, epsilon, deadline, SIGMA) for g in nonempty_partitions(n_arms, deadline)]
+            problems += [staircase(epsilon, deadline)] * (n_arms == 3)
+            problems += [brink(epsilon)] * ((n_arms, deadline) == (2, 2))
+            places = corners(n_arms, deadline)
+            places *= fixed_count_ratio(n_arms, deadline, DELTA) if narrow else 1.0
+            algorithm = make(deadline, epsilon, DELTA, SIGMA)
+            cases += [
+                Case(problem, algorithm, play_inside(algorithm, problem, places)) for problem in problems
+            ]
+    return cases
+
+
+def tables(cases: list[Case]) -> int:
+    """How many tables the adversary has played."""
+    return sum(len(case.played.arm) for case in cases)
+
+
+def wrong_arms(cases: list[Case]) -> int:
+    """In how many tables an arm is recommended that is not ε-optimal."""
+    return sum(int((~c.problem.is_good(c.played.arm, c.algorithm.epsilon)).sum()) for c in cases)

@@ -1,0 +1,179 @@
+"""One style for every figure, and one way to save it, with the plotted numbers beside it."""
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from IPython.core.getipython import get_ipython
+from matplotlib.figure import Figure
+from matplotlib_inline.backend_inline import set_matplotlib_formats
+from PIL import Image
+
+from ebr.live.plots import STYLE
+
+__all__ = ["COLUMN", "PAGE", "Save", "folder", "rounded", "saver", "significant", "style", "thin", "write"]
+
+COLUMN, PAGE = 3.4, 7.0  # inches: a journal's column and its full page
+INVISIBLE = 8  # of 255: a difference of brightness or colour
+# What an SVG says in numbers: where things are, in points of a 72nd inch, and names that hash where they are.
+PLACES, NAMES = re.compile(rb"-?\d+\.\d+"), re.compile(rb"\b[a-z][0-9a-f]{10}\b")
+NEAR = 1e-4
+DIGITS = 9  # significant ones: what a processor or an order of summation decides comes after them
+
+
+def style() -> None:
+    """Use the project's style for the figures drawn from here on."""
+    plt.style.use(STYLE)
+    if get_ipython() is not None:
+        # Pictures are shown as they are laid out: to crop each, Jupyter would draw it twice and measure it.
+        set_matplotlib_formats("png", bbox_inches=None)
+
+
+def folder() -> Path:
+    """Where figures go: the folder named by EBR_FIGURES, else `figures` in the project."""
+    return Path(os.environ.get("EBR_FIGURES") or Path(__file__).resolve().parents[3] / "figures")
+
+
+def significant(number: float) -> float:
+    """The number with the digits that are saved."""
+    return float(f"{number:.{DIGITS}g}")
+
+
+def rounded(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as it is saved, which is what a figure is to be drawn from."""
+    floats = [name for name, kind in table.dtypes.items() if kind == np.float64]
+    return table.assign(**{str(name): table[name].map(significant) for name in floats})
+
+
+def thin(trace: pd.DataFrame, points: int) -> pd.DataFrame:
+    """Keep some `points` rounds of a long trace, evenly spaced on a log axis, and every arm's last."""
+    rounds = np.geomspace(1, trace["round"].max(), points).astype(int)
+    last = trace.groupby("arm")["round"].transform("max")
+    return trace[trace["round"].isin(rounds) | (trace["round"] == last)].reset_index(drop=True)
+
+
+class Save(Protocol):
+    """What `saver` returns."""
+
+    def __call__(self, figure: Figure, name: str, data: pd.DataFrame | Mapping[str, pd.DataFrame], /) -> None:
+        """Write `name`.png, .svg and .pdf, and the plotted numbers, one row a point.
+
+        One table goes to data/`name`.csv, several to data/`name`-KEY.csv each. They must be `rounded`: a
+        figure is drawn from what is saved.
+        """
+
+
+def saver(notebook: str, **parameters: Any) -> Save:
+    """How a notebook saves its figures.
+
+    The files say where they come from (the notebook, *all* its parameters, a hash of the data) and nothing of
+    when, so a rerun writes the same bytes. Each appears under its name only when it is complete.
+    """
+
+    def save(figure: Figure, name: str, data: pd.DataFrame | Mapping[str, pd.DataFrame], /) -> None:
+        if isinstance(data, pd.DataFrame):
+            tables = {name: data}
+        else:
+            tables = {f"{name}-{key}": table for key, table in data.items()}
+        contents = {key: _csv(key, table) for key, table in tables.items()}
+        for key, content in contents.items():
+            write(f"data/{key}.csv", partial(_put, content=content))
+        source = f"ebr notebook {notebook}"
+        settings = ", ".join(f"{key}={value}" for key, value in sorted(parameters.items()))
+        digest = hashlib.sha256(b"".join(contents.values())).hexdigest()
+        description = f"{source}; {settings}; data sha256 {digest}"
+        metadata: dict[str, dict[str, str | None]] = {
+            "png": {"Title": name, "Source": source, "Description": description, "Software": "ebr"},
+            "svg": {"Title": name, "Source": source, "Description": description, "Date": None},
+            "pdf": {"Title": name, "Subject": description, "Keywords": source, "CreationDate": None},
+        }
+        _lay_out(figure)
+        for kind, facts in metadata.items():
+            write(f"{name}.{kind}", partial(figure.savefig, format=kind, metadata=facts))
+            _keep_places(figure)  # matplotlib puts back what the style says
+
+    return save
+
+
+def _lay_out(figure: Figure) -> None:
+    """Put all axes where the first picture would have them, without the draw that matplotlib adds."""
+    if (engine := figure.get_layout_engine()) is not None:
+        shown = figure.dpi
+        figure.set_dpi(plt.rcParams["savefig.dpi"])  # the width of a word is a matter of pixels
+        engine.execute(figure)
+        figure.set_dpi(shown)
+    _keep_places(figure)
+
+
+def _keep_places(figure: Figure) -> None:
+    """Leave all axes where they are: to lay a figure out takes longer than to draw it."""
+    with plt.rc_context({"figure.constrained_layout.use": False}):
+        figure.set_layout_engine(None)
+
+
+def write(name: str, put: Callable[[Path], object]) -> None:
+    """Write a file in the figures' folder: beside the target, then rename.
+
+    An interrupted run leaves no file that looks finished.
+    """
+    path = folder() / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        put(unfinished)
+        if not _looks_the_same(path, unfinished):
+            unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    if manifest := os.environ.get("EBR_MANIFEST"):
+        with open(manifest, "a", encoding="utf-8") as file:
+            file.write(f"{path}\n")
+
+
+def _looks_the_same(there: Path, new: Path) -> bool:
+    """Whether a picture of the same numbers is there already that no eye could tell from the new one.
+
+    The last bits of another processor's logarithm may move a marker by a 256th of a pixel.
+    """
+    if there.suffix not in LOOKS or not there.exists():
+        return False
+    # The same bytes, as nearly always, tell it without a look at the picture.
+    return there.read_bytes() == new.read_bytes() or LOOKS[there.suffix](there, new)
+
+
+def _same_pixels(there: Path, new: Path) -> bool:
+    with Image.open(there) as old, Image.open(new, formats=["PNG"]) as fresh:
+        told = [picture.info.get("Description") for picture in (old, fresh)]
+        if told[0] != told[1] or old.size != fresh.size:
+            return False
+        pixels = (np.asarray(picture.convert("RGBA"), dtype=np.int16) for picture in (old, fresh))
+        return bool(np.abs(np.subtract(*pixels)).max() <= INVISIBLE)
+
+
+def _same_places(there: Path, new: Path) -> bool:
+    drawings = [NAMES.sub(b"name", path.read_bytes()) for path in (there, new)]
+    texts = [PLACES.sub(b"place", drawing) for drawing in drawings]
+    if texts[0] != texts[1]:
+        return False
+    places = [np.array(PLACES.findall(drawing), dtype=float) for drawing in drawings]
+    return bool(np.abs(np.subtract(*places)).max(initial=0) <= NEAR)
+
+
+LOOKS = {".png": _same_pixels, ".svg": _same_places}
+
+
+def _csv(name: str, table: pd.DataFrame) -> bytes:
+    if not rounded(table).equals(table):
+        raise ValueError(f"data of {name} must be rounded before it is drawn: use figures.rounded")
+    return table.to_csv(index=False, lineterminator="\n", float_format=f"%.{DIGITS}g").encode()
+
+
+def _put(path: Path, content: bytes) -> None:
+    path.write_bytes(content)

@@ -1,0 +1,178 @@
+"""Who races in the figures: section 5's algorithms and ours, the points of its sweeps, and their looks."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from compendium.shared import figures
+from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
+from ebr.algorithms.game import Algorithm
+from ebr.algorithms.passive import Passive
+from ebr.algorithms.sequential import SequentialRacing
+from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.simulation.sweep import Point
+from ebr.theory.problems import Problem, setup_1, setup_2
+from ebr.validation import in_unit_interval, whole
+
+__all__ = [
+    "ALGORITHMS",
+    "LOOKS",
+    "PANELS",
+    "SETUPS",
+    "Look",
+    "MakeElastic",
+    "MakeSharp",
+    "Maker",
+    "algorithms",
+    "four_panels",
+    "one_panel",
+    "panel",
+    "part",
+    "points",
+    "ratio",
+    "sharp",
+]
+
+SETUPS: dict[str, Callable[[int], Problem]] = {"Setup 1": setup_1, "Setup 2": setup_2}
+Maker = Callable[[int, float, float], Algorithm]
+MakeElastic = Callable[..., ElasticBatchRacing]
+MakeSharp = Callable[..., SharpElasticBatchRacing]
+# How each curve of the figure is made from T, ε and δ; the last two know no deadline.
+ALGORITHMS: dict[str, Maker] = {
+    "EBR": ElasticBatchRacing,
+    "kδER": DeltaElimination,
+    "AE": AggressiveElimination,
+    "sequential": lambda deadline, epsilon, delta: SequentialRacing(epsilon, delta),
+    "passive": lambda deadline, epsilon, delta: Passive(epsilon, delta),
+}
+WITHOUT_DEADLINE = ("sequential", "passive")
+# Figure 2's panels: the setup, and what the sweep is over.
+PANELS = (("Setup 1", "T"), ("Setup 2", "T"), ("Setup 1", "ε"), ("Setup 2", "ε"))
+ALONG = {"T": "deadline", "ε": "epsilon"}
+AXES = {"T": "rounds T", "ε": "tolerance ε"}
+TICKS = {"T": (1, 2, 5, 15, 50), "ε": (0.001, 0.01, 0.1)}
+
+
+def sharp(rewards: str) -> Maker:
+    """How sharp EBR for such rewards is made from T, ε and δ."""
+    return lambda deadline, epsilon, delta: SharpElasticBatchRacing(deadline, epsilon, delta, rewards=rewards)
+
+
+class Look(NamedTuple):
+    """How an algorithm looks in every figure: told apart by marker and dash, too, not by colour alone."""
+
+    color: str
+    marker: str
+    dash: str
+
+    def line(self, **more: Any) -> dict[str, Any]:
+        """As keyword arguments of matplotlib's plot and errorbar."""
+        return {"color": self.color, "marker": self.marker, "ls": self.dash, "ms": 2.5} | more
+
+
+LOOKS: dict[str, Look] = {
+    "EBR": Look("C0", "o", "-"),
+    "kδER": Look("C1", "s", "--"),
+    "AE": Look("C2", "^", "-."),
+    "sequential": Look("C3", "D", ":"),
+    "passive": Look("C4", "v", "-"),
+    "sharp": Look("C5", "P", "-"),
+    "sharp, [0, 1]": Look("black", "X", "--"),
+    "sharp, Gaussian": Look("0.5", "*", "-"),
+    "pausing": Look("#882255", "d", "-."),
+}
+
+
+def points(
+    deadlines: Iterable[int],
+    epsilons: Iterable[float],
+    deadline: int = 15,
+    epsilon: float = 0.01,
+    delta: float = 0.01,
+    n_arms: int = 100,
+    algorithms: dict[str, Maker] | None = None,
+) -> list[Point]:
+    """Figure 2's points: a sweep over T at one ε and a sweep over ε at one T, on both setups.
+
+    Labels: sweep ("T" or "ε"), setup, algorithm, deadline, epsilon. The costliest, the sequential ones, come
+    first, so that no worker is left alone with them.
+    """
+    grid = [("ε", whole("deadline", deadline, 1), in_unit_interval("epsilon", e)) for e in sorted(epsilons)]
+    grid += [("T", whole("deadline", t, 1), in_unit_interval("epsilon", epsilon)) for t in sorted(deadlines)]
+    made = [
+        Point(
+            {"sweep": sweep, "setup": setup, "algorithm": name, "deadline": t, "epsilon": e},
+            make(t, e, delta),
+            problem(n_arms),
+        )
+        for name, make in (ALGORITHMS if algorithms is None else algorithms).items()
+        for setup, problem in SETUPS.items()
+        for sweep, t, e in grid
+    ]
+    return sorted(made, key=lambda point: point.labels["algorithm"] != "sequential")
+
+
+def ratio(table: pd.DataFrame, over: str, under: str) -> pd.DataFrame:
+    """One algorithm's pulls over another's, with the standard error, at each point of the table."""
+    keys = ["sweep", "setup", "deadline", "epsilon"]
+    left, right = (table[table["algorithm"] == name] for name in (over, under))
+    both = left.merge(right, on=keys, suffixes=("", "_under"))
+    quotient = both["pulls"] / both["pulls_under"]
+    relative = np.hypot(both["error"] / both["pulls"], both["error_under"] / both["pulls_under"])
+    return both[keys].assign(ratio=quotient, error=quotient * relative)
+
+
+def part(table: pd.DataFrame, setup: str, sweep: str) -> pd.DataFrame:
+    """What one panel shows of a table of `sweep`."""
+    return table[(table["setup"] == setup) & (table["sweep"] == sweep)]
+
+
+def panel(axis: Axes, table: pd.DataFrame, value: str, setup: str, sweep: str) -> None:
+    """Draw one value ± one standard error of every algorithm in a table, along T or along ε."""
+    shown = part(table, setup, sweep).sort_values(ALONG[sweep])
+    for name in (name for name in LOOKS if name in set(shown["algorithm"])):
+        curve = shown[shown["algorithm"] == name]
+        looks = LOOKS[name].line(capsize=1.5, label=name)
+        axis.errorbar(curve[ALONG[sweep]], curve[value], curve["error"], **looks)
+    fixed = f"ε = {shown['epsilon'].iloc[0]:g}" if sweep == "T" else f"T = {shown['deadline'].iloc[0]}"
+    axis.set(xscale="log", yscale="log", title=f"{setup}, {fixed}", xlabel=AXES[sweep])
+    axis.set_xticks(TICKS[sweep], [f"{tick:g}" for tick in TICKS[sweep]], minor=False)
+    axis.set_xticks([], minor=True)
+
+
+def one_panel(table: pd.DataFrame, setup: str, sweep: str) -> Figure:
+    """One panel of `four_panels` on its own."""
+    figure, axis = plt.subplots(figsize=(figures.COLUMN, 3.0))
+    panel(axis, table, "pulls", setup, sweep)
+    axis.set_ylabel("pulls (mean of all runs)")
+    figure.legend(loc="outside lower center", ncols=3)
+    return figure
+
+
+def four_panels(table: pd.DataFrame) -> Figure:
+    """Figure 2 from a table of `sweep`, whoever races in it: pulls along T above, along ε below."""
+    figure, axes = plt.subplots(2, 2, figsize=(figures.PAGE, 5.2), sharey="row")
+    for axis, where in zip(axes.flat, PANELS, strict=True):
+        panel(axis, table, "pulls", *where)
+    for axis in axes[:, 0]:
+        axis.set_ylabel("pulls (mean of all runs)")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    return figure
+
+
+def algorithms(deadline: int, epsilon: float, delta: float, sigma: float) -> dict[str, Algorithm]:
+    """Every algorithm at hand, for Gaussian rewards of this σ (kδER and AE are made for σ = ½)."""
+    return {
+        "EBR": ElasticBatchRacing(deadline, epsilon, delta, sigma),
+        "kδER": DeltaElimination(deadline, epsilon, delta),
+        "AE": AggressiveElimination(deadline, epsilon, delta),
+        "sequential": SequentialRacing(epsilon, delta, sigma),
+        "passive": Passive(epsilon, delta, sigma),
+    }

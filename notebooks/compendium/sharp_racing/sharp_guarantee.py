@@ -1,0 +1,247 @@
+"""Sharp EBR's own claims, X3 to X5: its guarantee, its cost bounds, and what it saves on the setups."""
+
+from collections.abc import Iterable
+from itertools import product
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from compendium.shared import figures, lineup
+from compendium.shared.findings import Evidence, Finding, counted, exceeds, measured, refutes
+from compendium.shared.lineup import ALGORITHMS, SETUPS, Maker, MakeSharp, ratio
+from compendium.shared.problem_sets import Instance
+from compendium.sharp_racing.sharp_adversary import inside
+from compendium.sharp_racing.sharp_event import crossed, spent
+from ebr.algorithms.pausing import PausingElasticBatchRacing
+from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.simulation.simulate import simulate
+from ebr.theory import bounds
+from ebr.theory.characteristic import characteristic_lower_bound
+from ebr.theory.problems import Problem
+
+__all__ = [
+    "AGAINST",
+    "CURVES",
+    "VARIANTS",
+    "bounded_guarantee",
+    "compared",
+    "draw_ratios",
+    "guarantee",
+    "races",
+    "savings",
+    "steps",
+]
+
+ROUNDING = 1e-9
+GAUSSIAN_RUNS = 100_000
+LEAST_SAVINGS = {"Setup 1": 12, "Setup 2": 11}  # X5's, at ε = 0.01 and T = 15
+LEAST_BY_PAUSING = 50  # on both setups
+# What pulls are compared with, and its name on the axis.
+AGAINST = {"EBR": "Algorithm 1's", "sequential": "sequential's", "floor": "T* kl(δ, 1−δ)"}
+
+
+class _Uncertified(SharpElasticBatchRacing):
+    """Without the end certificate: the race goes on until one arm is left, or to the deadline."""
+
+    def certified(
+        self, leader: FloatArray, runner_up: FloatArray, pulled: int, log_term: float, told: str | None
+    ) -> BoolArray:
+        return np.asarray(leader - runner_up > self.reach(leader, pulled, log_term, told))
+
+
+SHARP: dict[str, Maker] = {
+    "sharp": lineup.sharp("sub-Gaussian"),
+    "sharp, [0, 1]": SharpElasticBatchRacing,  # which takes from the problem what is known of its rewards
+}
+PAUSING = "pausing"
+CURVES: dict[str, Maker] = {**ALGORITHMS, **SHARP, PAUSING: PausingElasticBatchRacing}  # of Figure 3
+# What each improvement saves.
+VARIANTS: dict[str, Maker] = {
+    "no certificate, w₀ = 1, δ split equally": lambda t, e, d: _Uncertified(
+        t, e, d, rewards="sub-Gaussian", start=1, split="equal"
+    ),
+    "+ end certificate": lambda t, e, d: SharpElasticBatchRacing(
+        t, e, d, rewards="sub-Gaussian", start=1, split="equal"
+    ),
+    "+ w₀ = ½": lambda t, e, d: SharpElasticBatchRacing(t, e, d, rewards="sub-Gaussian", split="equal"),
+    "+ δ split by 1/w": SHARP["sharp"],
+    "+ likelihood ratio": SHARP["sharp, [0, 1]"],
+}
+
+
+def steps(
+    problems: Iterable[Instance], tables: int, seed: int, make: MakeSharp, rewards: str
+) -> pd.DataFrame:
+    """The proof's steps on the adversary's tables.
+
+    Columns: kind, tables, wrong (the arm is not ε-optimal), late (some arm has more than b_{τ_i} pulls).
+    """
+    rows = []
+    for kind, problem, epsilon, deadline, delta in problems:
+        algorithm = make(deadline, epsilon, delta, problem.sigma, rewards=rewards)
+        played = inside(algorithm, problem, tables, seed)
+        wrong = int((~problem.is_good(played.arm, epsilon)).sum())
+        rows.append((kind, tables, wrong, int(_late(problem, algorithm, played.arm_pulls).sum())))
+    return pd.DataFrame(rows, columns=["kind", "tables", "wrong", "late"])
+
+
+def _late(problem: Problem, algorithm: SharpElasticBatchRacing, arm_pulls: IntArray) -> BoolArray:
+    """Whether some arm is pulled more than b_{τ_i} times, run by run; the theorem's own w_t and b_t."""
+    theory = SharpElasticBatchRacing(
+        algorithm.deadline, algorithm.epsilon, algorithm.delta, algorithm.sigma, algorithm.rewards
+    )
+    schedule = theory.pulls_by_round(problem.n_arms)
+    widths = theory.deciding_widths(problem.n_arms)
+    allowed = schedule[bounds.elimination_rounds(problem, theory.epsilon, widths)]
+    return np.asarray((arm_pulls > allowed).any(axis=1))
+
+
+def races(settings: Iterable[Instance], runs: int, seed: int, make: MakeSharp, rewards: str) -> pd.DataFrame:
+    """Random races of sharp EBR beside its bounds.
+
+    Columns: kind, n_arms, deadline, epsilon, delta, runs, pulls (mean), most; wrong, late (as in `steps`) and
+    over (above the bound in H), how many runs; bound, Σ b_{τ_i}, and problem_bound, with 36 H(ν).
+    """
+    rows = []
+    for kind, problem, epsilon, deadline, delta in settings:
+        algorithm = make(deadline, epsilon, delta, problem.sigma, rewards=rewards)
+        theory = SharpElasticBatchRacing(deadline, epsilon, delta, problem.sigma, rewards)
+        race = simulate(algorithm, problem, runs, seed, per_arm=True)
+        arm_pulls, _ = race.by_arm()
+        schedule = theory.pulls_by_round(problem.n_arms)
+        bound = bounds.sharp_problem_bound(problem, epsilon, deadline, theory.longest(problem.n_arms))
+        setting = {"kind": kind, "n_arms": problem.n_arms, "deadline": deadline, "epsilon": epsilon}
+        events = {
+            "wrong": int((~race.correct(epsilon)).sum()),
+            "late": int(_late(problem, algorithm, arm_pulls).sum()),
+            "over": int((race.pulls > bound).sum()),
+        }
+        pulls = {"delta": delta, "runs": runs, "pulls": race.pulls.mean(), "most": race.pulls.max()}
+        promised = bounds.sharp_upper_bound(
+            problem, epsilon, theory.deciding_widths(problem.n_arms), schedule
+        )
+        rows.append(setting | pulls | events | {"bound": promised, "problem_bound": bound})
+    return pd.DataFrame(rows)
+
+
+def guarantee(
+    adversary: pd.DataFrame, table: pd.DataFrame, make: MakeSharp = SharpElasticBatchRacing
+) -> Finding:
+    """Check X3: sharp EBR is (ε, δ)-PAC in T rounds and pulls arm i at most b_{τ_i} times, with 1 − δ.
+
+    The tables are those of `steps` and `races`.
+    """
+    sizes = list(product((2, 10, 100), (1, 2, 15), (0.3, 0.01)))
+    most = max(
+        spent(make(t, epsilon, 0.01, rewards="sub-Gaussian"), n, shift=shift)
+        for n, t, epsilon in sizes
+        for shift in (0.0, epsilon)
+    )
+    gaussian = {n: crossed(make(4, 0.1, 0.1, rewards="Gaussian"), n, GAUSSIAN_RUNS, 1) for n in (2, 10)}
+    found = _guarantee("X3", most, "n ≤ 100, T ≤ 15, δ = 0.01", adversary, table)
+    rows = [
+        counted("Gaussian noise outside the event", events, GAUSSIAN_RUNS, f"n = {n}, T = 4", "≤ δ = 0.1")
+        for n, events in gaussian.items()
+    ]
+    kept = not any(exceeds(events, GAUSSIAN_RUNS, 0.1, len(gaussian)) for events in gaussian.values())
+    return found._replace(holds=found.holds and kept, evidence=(*found.evidence, *rows))
+
+
+def bounded_guarantee(
+    adversary: pd.DataFrame, table: pd.DataFrame, make: MakeSharp = SharpElasticBatchRacing
+) -> Finding:
+    """Check X4: the same for the likelihood ratio of rewards in [0, 1]."""
+    sizes = product((2, 100), (1, 2, 6), (0.99, 0.5, 0.2, 0.02), (0.0, 0.1))
+    most = max(spent(make(t, 0.1, 0.01, rewards="bounded"), n, mean, shift) for n, t, mean, shift in sizes)
+    return _guarantee("X4", most, "n ≤ 100, T ≤ 6, δ = 0.01", adversary, table)
+
+
+def _guarantee(claim: str, most: float, sizes: str, adversary: pd.DataFrame, table: pd.DataFrame) -> Finding:
+    wrong, late = int(adversary["wrong"].sum()), int(adversary["late"].sum())
+    share = float((table["bound"] / table["problem_bound"]).max())
+    tables, runs = int(adversary["tables"].sum()), int(table["runs"].sum())
+    within, random = f"of {tables:,}, inside the event", f"on {len(table)} problems"
+    evidence = [
+        Evidence("spent on drops, on certificates, over δ, at most", most, sizes, allowed="≤ 1"),
+        Evidence("tables that end with a wrong arm", wrong, within, allowed="0"),
+        Evidence("tables with an arm above its term", late, within, allowed="0"),
+        Evidence("Σ b over 36σ²(w₀/ε)^(2/T) L H + n, at most", share, random, allowed="≤ 1"),
+    ]
+    events = {
+        "wrong": "races that end with a wrong arm",
+        "late": "races with an arm above its term",
+        "over": "races above 36σ²(w₀/ε)^(2/T) L H + n",
+    }
+    for event, what in events.items():
+        evidence.append(counted(what, int(table[event].sum()), runs, random, "≤ δ on each"))
+    refuted = any(refutes(table, event) for event in events)
+    proved = most <= 1 + ROUNDING and wrong == late == 0 and share <= 1
+    return Finding(claim, proved and not refuted, tuple(evidence), "simulation")
+
+
+def compared(table: pd.DataFrame, delta: float, n_arms: int) -> pd.DataFrame:
+    """Pulls over Algorithm 1's, the sequential oracle's and T*(ν) kl(δ, 1−δ), with standard errors."""
+    parts = []
+    places = set(zip(table["setup"], table["epsilon"], strict=True))
+    floors = {at: characteristic_lower_bound(SETUPS[at[0]](n_arms), at[1], delta) for at in places}
+    for name in table["algorithm"].unique():
+        for against in ("EBR", "sequential"):
+            parts.append(ratio(table, name, against).assign(algorithm=name, against=against))
+        alone = table[table["algorithm"] == name]
+        least = [floors[at] for at in zip(alone["setup"], alone["epsilon"], strict=True)]
+        kept = alone[["sweep", "setup", "deadline", "epsilon", "algorithm"]]
+        parts.append(kept.assign(ratio=alone["pulls"] / least, error=alone["error"] / least, against="floor"))
+    return pd.concat(parts, ignore_index=True)
+
+
+def savings(table: pd.DataFrame, many: pd.DataFrame, deadline: int = 15, epsilon: float = 0.01) -> Finding:
+    """Check X5: at ε = 0.01, T = 15 at least 12 and 11 times fewer pulls than Algorithm 1 on Setups 1 and 2.
+
+    More with the likelihood ratio, and never more than AE along T; means of the runs. Pausing, with Bernoulli
+    rewards: at least 50 times fewer (`many` has more runs of it), and along T never more than the likelihood
+    ratio.
+    """
+    holds, evidence, runs = True, [], int(table["runs"].max())
+    here = table[(table["deadline"] == deadline) & np.isclose(table["epsilon"], epsilon)]
+    for setup, least in LEAST_SAVINGS.items():
+        one, bounded = (ratio(here[here["setup"] == setup], "EBR", name).iloc[0] for name in SHARP)
+        holds = holds and one["ratio"] >= least and bounded["ratio"] > one["ratio"]
+        limits = (f"≥ {least}", f"> {one['ratio']:.3g}")
+        for name, saved, allowed in zip(SHARP, (one, bounded), limits, strict=True):
+            what, where = f"EBR's pulls over those of {name}", f"{setup}, ε = {epsilon:g}, T = {deadline}"
+            evidence.append(measured(what, saved["ratio"], saved["error"], runs, where, allowed))
+    along = [(name, "AE") for name in (*SHARP, PAUSING)] + [(PAUSING, "sharp, [0, 1]")]
+    for name, other in along:
+        dearest = ratio(table[table["sweep"] == "T"], name, other).nlargest(1, "ratio").iloc[0]
+        holds = holds and dearest["ratio"] <= 1
+        where = f"{dearest['setup']}, T = {dearest['deadline']}"
+        what = f"pulls of {name} over those of {other}, at most"
+        evidence.append(measured(what, dearest["ratio"], dearest["error"], runs, where, "≤ 1"))
+    rows = [_paused(many[many["setup"] == setup], setup) for setup in LEAST_SAVINGS]
+    holds = holds and all(row.low is not None and row.low >= LEAST_BY_PAUSING for row in rows)
+    return Finding("X5", bool(holds), (*evidence, *rows), "simulation")
+
+
+def _paused(many: pd.DataFrame, setup: str) -> Evidence:
+    """How many times fewer pulls pausing needs than Algorithm 1: to hold, the whole interval is above 50."""
+    saved, runs = ratio(many, "EBR", PAUSING).iloc[0], int(many["runs"].max())
+    where, allowed = f"{setup}, ε = {saved['epsilon']:g}, T = {saved['deadline']}", f"≥ {LEAST_BY_PAUSING}"
+    return measured("EBR's pulls over those of pausing", saved["ratio"], saved["error"], runs, where, allowed)
+
+
+def draw_ratios(table: pd.DataFrame) -> Figure:
+    """What `compared` found: a row for each yardstick, a column for each panel of Figure 3."""
+    figure, axes = plt.subplots(3, 4, figsize=(figures.PAGE, 6.0), sharex="col", sharey="row")
+    for row, (against, words) in zip(axes, AGAINST.items(), strict=True):
+        for axis, where in zip(row, lineup.PANELS, strict=True):
+            lineup.panel(axis, table[table["against"] == against], "ratio", *where)
+            axis.axhline(1, color="0.3", lw=0.8, zorder=0)
+            axis.set_title(axis.get_title() if row[0] is axes[0, 0] else "", fontsize=8)
+            axis.label_outer()
+        row[0].set_ylabel(f"pulls over {words}")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    return figure

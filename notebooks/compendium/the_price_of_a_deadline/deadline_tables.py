@@ -1,0 +1,167 @@
+"""Tables and pictures of the price of a deadline: bounds for two arms and for n, and what algorithms pay."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.optimize import brentq, minimize
+from scipy.special import ndtr, ndtri
+
+from compendium.failure_probability.exact_failures import looks
+from compendium.shared import figures
+from compendium.shared.distributions import norm
+from compendium.shared.lineup import LOOKS
+from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.arrays import FloatArray
+from ebr.theory.deadline_price import (
+    Family,
+    closed_form,
+    many_arms,
+    price,
+    sequential_price,
+    two_arms,
+    two_arms_stop,
+)
+
+__all__ = ["draw", "many_arms_table", "single_event_price", "two_arms_table", "worst_cost"]
+
+Make = Callable[[float, float], Family]
+PAPER = 1 / 800  # Corollary 1 (i), times σ²/ε, for T = 2
+GAPS = 40
+
+
+def single_event_price(epsilon: float, delta: float, deadline: int) -> float:
+    """A simpler bound for two arms, and a weaker one: one q, one M_T, and one event A_t at each gap (σ = 1).
+
+    Σ_t p_t ≥ 1 − q for P_0(S_T < M_T) ≤ q, and M_t Φ(Φ⁻¹(p_t) − d√M_{t−1}/2σ) (d + ε)²/2 ≤ r for all d and t
+    if r is the worst ratio: the least r that allows it, for the best q and M_t.
+    """
+    gaps = np.geomspace(epsilon, 1.0, GAPS)
+    shift = gaps / 2
+
+    def room(ratio: float, levels: FloatArray) -> float:
+        """The largest Σ_t p_t."""
+        power = np.minimum(2 * ratio / (levels[:, None] * (gaps + epsilon) ** 2), 1.0)
+        before = np.sqrt(np.append(0.0, levels[:-1]))[:, None]
+        return float(ndtr(ndtri(power) + shift * before).min(axis=1).sum())
+
+    def loss(place: FloatArray) -> float:
+        miss = 2 * delta + (1 - 2 * delta) / (1 + math.exp(-place[0]))
+        last = float(two_arms_stop(np.array(miss), epsilon, delta))
+        levels = np.append(np.exp(np.cumsum(place[1:])), last)
+        if place[1:].min(initial=1.0) < 0.01 or (np.diff(levels) <= 0).any():
+            return 0.0
+        return -float(brentq(lambda ratio: room(ratio, levels) - (1 - miss), 0.0, last))
+
+    step = math.log(float(two_arms_stop(np.array(0.5), epsilon, delta))) / deadline
+    start = np.append(0.0, np.full(deadline - 1, step))
+    options = {"xatol": 1e-4, "fatol": 1e-6, "maxfev": 3000, "adaptive": True}
+    found: Any = minimize(loss, start, method="Nelder-Mead", options=options)  # type: ignore[call-overload]
+    return -float(found.fun)
+
+
+def worst_cost(algorithm: ElasticBatchRacing | SharpElasticBatchRacing) -> float:
+    """At most what a race of two Gaussian arms costs, E[Ñ_T]/H on a grid of gaps to 1, σ = 1.
+
+    A race goes on past round t only if the means then differ by no more than c_t: this, at each t alone, is
+    what is counted, so it is an upper bound, and a close one.
+    """
+    seen = looks(algorithm)
+    gaps = np.append(0.0, np.geomspace(algorithm.epsilon, 1, 400))
+    spread = np.sqrt(2 / seen.pulls[:-1])[:, None]
+    on = norm.cdf((seen.reach[:-1, None] - gaps) / spread) - norm.cdf(
+        (-seen.reach[:-1, None] - gaps) / spread
+    )
+    reached = np.vstack([np.ones(len(gaps)), np.minimum.accumulate(on, axis=0)])
+    pulls = 2 * np.diff(seen.pulls, prepend=0) @ reached
+    scale = np.where(gaps < algorithm.epsilon, algorithm.epsilon, gaps + algorithm.epsilon) ** 2 / 2
+    return float((pulls * scale).max())
+
+
+def two_arms_table(
+    epsilon: float, deltas: Iterable[float], rounds: Iterable[int], make: Make = two_arms
+) -> pd.DataFrame:
+    """Bounds and costs for two arms, E[Ñ_T]/H in σ².
+
+    Columns: epsilon, delta, deadline; price; single (one event at a time); sequential (under no deadline);
+    sharp and ebr, what these pay at most on their worst problem.
+    """
+    rows = []
+    for delta in deltas:
+        for deadline in rounds:
+            row = {"epsilon": epsilon, "delta": delta, "deadline": deadline}
+            row["price"] = price(make(epsilon, delta), deadline).ratio
+            row["single"] = single_event_price(epsilon, delta, deadline)
+            row["sequential"] = sequential_price(2, delta)
+            row["sharp"] = worst_cost(SharpElasticBatchRacing(deadline, epsilon, delta, 1.0, "Gaussian"))
+            row["ebr"] = worst_cost(ElasticBatchRacing(deadline, epsilon, delta, 1.0))
+            rows.append(row)
+    return _settled(pd.DataFrame(rows), ["price", "single"])
+
+
+def many_arms_table(arms: Iterable[int], epsilon: float, delta: float, rounds: Iterable[int]) -> pd.DataFrame:
+    """Bounds for n arms, in σ². Columns: arms, deadline; price; formula (`closed_form`); sequential."""
+    rows = []
+    for deadline in rounds:
+        for n in arms:
+            found = price(many_arms(n, epsilon, delta), deadline).ratio
+            formula = closed_form(n, epsilon, delta, deadline).ratio
+            rows.append((n, deadline, found, formula, sequential_price(n, delta)))
+    table = pd.DataFrame(rows, columns=["arms", "deadline", "price", "formula", "sequential"])
+    return _settled(table, ["price"])
+
+
+def _settled(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """What a search found, rounded down to three digits: it is a bound, and no search settles more."""
+    found = {name: [_down(value) for value in table[name]] for name in columns}
+    return figures.rounded(table.assign(**found))
+
+
+def _down(value: float) -> float:
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return float(f"{math.floor(value / unit) * unit:.3g}")
+
+
+def draw(pairs: pd.DataFrame, many: pd.DataFrame, epsilon: float, delta: float) -> Figure:
+    """Two arms against T, and n arms against n: E[Ñ_T]/H in σ² ε^{−2/T}."""
+    figure, axes = plt.subplots(1, 2, figsize=(figures.PAGE, 3.2))
+    _draw_pairs(axes[0], pairs, epsilon, delta)
+    axes[0].set_title(f"two arms, ε = {epsilon:g}, δ = {delta:g}")
+    _draw_many(axes[1], many, epsilon)
+    axes[1].set_title(f"n arms, ε = {epsilon:g}, δ = {delta:g}")
+    return figure
+
+
+def _draw_pairs(axis: Axes, table: pd.DataFrame, epsilon: float, delta: float) -> None:
+    first = table[table["delta"] == delta]
+    unit = epsilon ** (2 / first["deadline"])
+    axis.plot(first["deadline"], unit * first["ebr"], **LOOKS["EBR"].line(label="EBR, at most"))
+    axis.plot(first["deadline"], unit * first["sharp"], **LOOKS["sharp"].line(label="sharp EBR, at most"))
+    for other, dash in zip(table["delta"].unique(), ("-", "--", ":"), strict=False):
+        part = table[table["delta"] == other]
+        label = "every algorithm" if other == delta else f"the same, δ = {other:g}"
+        looks_like: dict[str, Any] = {"color": "0.1", "ls": dash, "marker": "o", "ms": 3, "label": label}
+        axis.plot(part["deadline"], epsilon ** (2 / part["deadline"]) * part["price"], **looks_like)
+    axis.plot(first["deadline"], unit * first["sequential"], color="0.5", lw=0.8, label="without a deadline")
+    axis.plot([2], [PAPER], "kx", ms=5, label="the paper's, T = 2")
+    axis.set(yscale="log", xlabel="rounds T", ylabel="worst E[pulls] / H, in σ²$ε^{-2/T}$", ylim=(5e-4, 2e6))
+    axis.set_xticks(sorted(table["deadline"].unique()))
+    axis.legend(ncols=2, loc="upper center")
+
+
+def _draw_many(axis: Axes, table: pd.DataFrame, epsilon: float) -> None:
+    for place, (deadline, part) in enumerate(table.groupby("deadline")):
+        unit = epsilon ** (2 / part["deadline"])
+        looks_like: dict[str, Any] = {"color": f"C{place}", "marker": "os^"[place], "ms": 3}
+        axis.plot(part["arms"], unit * part["price"], "-", label=f"T = {deadline}", **looks_like)
+        axis.plot(part["arms"], unit * part["formula"], ":", label=f"T = {deadline}, formula", **looks_like)
+    axis.set(xscale="log", yscale="log", xlabel="arms n", ylim=(0.03, 4))
+    axis.set_xticks(table["arms"].unique(), [f"{n}" for n in table["arms"].unique()])
+    axis.set_xticks([], minor=True)
+    axis.legend(ncols=2, loc="upper left")

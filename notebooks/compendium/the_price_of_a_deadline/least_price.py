@@ -1,0 +1,186 @@
+"""X8: two arms and up to four rounds, solved: how far fixed schedules and both EBRs are from the least."""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, NullLocator
+
+from compendium.shared import figures
+from compendium.shared.findings import Evidence, Finding
+from compendium.shared.lineup import LOOKS
+from ebr.arrays import FloatArray
+from ebr.simulation.simulate import Simulation
+from ebr.theory.deadline_price import price, two_arms
+from ebr.theory.fixed_looks import Looks, elastic_looks, sharp_looks
+from ebr.theory.two_arms import Bound
+from ebr.theory.two_arms_solved import Solution, solution
+
+__all__ = ["certified", "draw", "evaluated", "prices", "printed", "simulated", "solved"]
+
+GAP = 0.01  # relative, that policy and lower bound may leave between them
+DIGITS = 6  # significant ones that the quadrature and the search have
+Evaluate = Callable[[Solution], tuple[float, float]]
+DEADLINE_COLOURS = ("C0", "C1", "C2", "C3")
+
+
+def evaluated(solved: Solution) -> tuple[float, float]:
+    """A policy's worst ratio over all gaps from 0 to 1, and its error at ε; at T = 1 in closed form."""
+    if solved.deadline == 1:
+        return float(solved.looks.ratios(np.array([1 / solved.epsilon]))[0]), solved.looks.error()
+    law = solved.profile()
+    return law.worst_ratio(1 / solved.epsilon), law.error
+
+
+def certified(
+    deadlines: Iterable[int],
+    epsilons: Iterable[float],
+    deltas: Iterable[float],
+    evaluate: Evaluate = evaluated,
+    bound: Callable[[Solution], Bound] = Solution.bound,
+) -> pd.DataFrame:
+    """The least worst E[Ñ_T]/H of two arms (σ = 1), enclosed: a row for each T, ε and δ.
+
+    upper, error: what a policy pays, and its error over δ; lower: a prior's Bayes value less the margin that
+    refinement shows; gap: upper/lower − 1. Then the best looks fixed in advance that a search found, sharp
+    EBR for Gaussian rewards and EBR, each with its error over δ.
+    """
+    rows = []
+    for deadline in deadlines:
+        for delta in deltas:
+            for epsilon in epsilons:
+                found = solution(deadline, epsilon, delta)
+                (upper, error), lower = evaluate(found), bound(found)
+                row = {"deadline": deadline, "epsilon": epsilon, "delta": delta, "upper": upper}
+                row |= {"lower": lower.least, "value": lower.value, "error": error / delta}
+                rows.append(row | _others(found))
+    table = pd.DataFrame(rows).assign(gap=lambda frame: frame["upper"] / frame["lower"] - 1)
+    floats = [name for name in table if name not in ("deadline", "epsilon", "delta")]
+    return table.assign(**{str(name): table[name].map(_digits) for name in floats})
+
+
+def _digits(number: float) -> float:
+    return float(f"{number:.{DIGITS}g}")
+
+
+def _others(found: Solution) -> dict[str, float]:
+    """The worst ratio and the error over δ of the rules whose looks are fixed in advance."""
+    rules: dict[str, Looks] = {
+        "fixed": found.looks,
+        "sharp": sharp_looks(found.deadline, found.epsilon, found.delta),
+        "ebr": elastic_looks(found.deadline, found.epsilon, found.delta),
+    }
+    ratios = {name: looks.worst_ratio(found.epsilon) for name, looks in rules.items()}
+    return ratios | {f"{name}_error": looks.error() / found.delta for name, looks in rules.items()}
+
+
+def printed(deadline: int, delta: float) -> dict[str, float]:
+    """The paper's constants, in σ²ε^{−2/T}: Theorem 2's 640 log(nT/δ), and the corollary's lower bounds."""
+    bounds = {
+        "Theorem 2": 640 * math.log(2 * deadline / delta),
+        "Corollary (ii), fixed schedules": math.log(1 / (2 * delta)) / 144,
+    }
+    return bounds | ({"Corollary (i)": 1 / 800} if deadline == 2 else {})
+
+
+def prices(table: pd.DataFrame, epsilon: float, delta: float) -> pd.DataFrame:
+    """What is drawn against T at one ε and δ: worst ratios and bounds in σ²ε^{−2/T}, one row each."""
+    place = table[(table["epsilon"] == epsilon) & (table["delta"] == delta)]
+    names = {"ebr": "EBR", "sharp": "sharp EBR", "fixed": "best fixed schedule", "upper": "best policy"}
+    rows = []
+    for row in place.to_dict("records"):
+        deadline, unit = int(row["deadline"]), epsilon ** (-2 / row["deadline"])
+        values = {label: row[name] / unit for name, label in names.items()}
+        values["X7's bound"] = _digits(price(two_arms(epsilon, delta), deadline).ratio / unit)
+        rows += [(deadline, name, value) for name, value in (values | printed(deadline, delta)).items()]
+    return pd.DataFrame(rows, columns=["deadline", "rule", "price"])
+
+
+def solved(table: pd.DataFrame, oracle: tuple[float, float], epsilon: float, delta: float) -> Finding:
+    """Check X8: policy and prior meet within 1 % everywhere, and nothing is below the prior's value.
+
+    `oracle` encloses the same number for T = 2 at this ε and δ, by the linear program of `adaptive_program`.
+    """
+    many = f"{len(table)} (T, ε, δ)"
+    place = table[(table["epsilon"] == epsilon) & (table["delta"] == delta)].set_index("deadline")
+    two = place.loc[2]
+    upper, lower = float(str(two["upper"])), float(str(two["lower"]))
+    apart = max(oracle[0] - upper, lower - oracle[1]) / lower
+    rivals = table[["fixed", "sharp", "ebr"]].min(axis=1) / table["lower"]
+    errors = table[["error", "fixed_error"]].max(axis=1).max()
+    where = f"ε = {epsilon:g}, δ = {delta:g}"
+    rows = [
+        Evidence("policy over bound, less 1, at most", table["gap"].max(), many, allowed="≤ 0.01"),
+        Evidence("policy over bound, less 1, at least", table["gap"].min(), many, allowed="≥ 0"),
+        Evidence("error over δ, at most", float(errors), many, allowed="≤ 1"),
+        Evidence("any fixed schedule over the bound, at least", float(rivals.min()), many, allowed="≥ 1"),
+        Evidence("distance to the linear program's enclosure, T = 2", apart, where, allowed="≤ 0"),
+    ]
+    for deadline, row in place.iterrows():
+        at, unit = f"T = {deadline}, {where}", epsilon ** (-2 / float(str(deadline)))
+        rows.append(Evidence("the least worst ratio, in σ²ε^(−2/T)", _digits(row["upper"] / unit), at))
+        for name in ("fixed", "sharp", "ebr"):
+            words = {"fixed": "best fixed schedule found", "sharp": "sharp EBR", "ebr": "EBR"}[name]
+            rows.append(Evidence(f"{words} over it", _digits(row[name] / row["upper"]), at))
+    met = bool(table["gap"].between(0, GAP).all() and rivals.min() >= 1)
+    return Finding("X8", met and float(errors) <= 1 and float(apart) <= 0, tuple(rows), "exact")
+
+
+def simulated(simulation: Simulation, exact: FloatArray) -> str:
+    """A line on a simulation of the policy: failures and mean pulls, beside the exact E[Ñ_T]."""
+    pulls, error = simulation.pulls.mean(), simulation.pulls.std(ddof=1) / math.sqrt(len(simulation.pulls))
+    wrong = int((simulation.arm != simulation.problem.means.argmax()).sum())
+    return (
+        f"{wrong} failures in {len(simulation.pulls):,} runs; mean pulls {pulls:,.1f} ± {error:.1f},"
+        f" exact, without rounding, {float(exact[0]):,.1f}"
+    )
+
+
+def draw(curves: pd.DataFrame, table: pd.DataFrame, epsilon: float, delta: float) -> Figure:
+    """Left: prices against T, with rules and bounds. Right: the least price against ε, for each T."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(figures.PAGE, 3.4))
+    _rules(left, curves)
+    left.set_title(f"ε = {epsilon:g}, δ = {delta:g}")
+    for deadline, part in table.groupby("deadline"):
+        colour = DEADLINE_COLOURS[int(str(deadline)) - 1]
+        for number, (level, curve) in enumerate(part.groupby("delta")):
+            unit = curve["epsilon"] ** (-2 / curve["deadline"])
+            label = f"T = {deadline}" if level == delta else None
+            right.plot(
+                curve["epsilon"],
+                curve["upper"] / unit,
+                ("o--", "o-")[number],
+                color=colour,
+                label=label,
+                ms=3,
+            )
+    right.set(xscale="log", xlabel="tolerance ε", ylabel="least price, in σ²ε$^{-2/T}$", ylim=(0, None))
+    right.set_title("the best policy; dashed: δ = 0.001")
+    right.legend(loc="upper left", ncols=2)
+    return figure
+
+
+def _rules(axis: Axes, curves: pd.DataFrame) -> None:
+    looks: dict[str, dict[str, Any]] = {
+        "Theorem 2": {"color": "0.6", "ls": ":", "marker": "v"},
+        "EBR": LOOKS["EBR"].line(),
+        "sharp EBR": LOOKS["sharp, Gaussian"].line(),
+        "best fixed schedule": {"color": "C1", "ls": "--", "marker": "s"},
+        "best policy": {"color": "black", "ls": "-", "marker": "X"},
+        "X7's bound": {"color": "C2", "ls": "-.", "marker": "^"},
+        "Corollary (ii), fixed schedules": {"color": "0.6", "ls": "--", "marker": "<"},
+        "Corollary (i)": {"color": "C3", "ls": "", "marker": "D"},
+    }
+    for rule, look in looks.items():
+        curve = curves[curves["rule"] == rule]
+        axis.plot(curve["deadline"], curve["price"], **(look | {"label": rule, "ms": 4}))
+    axis.set(yscale="log", xlabel="rounds T", ylabel="worst E[Ñ]/H, in σ²ε$^{-2/T}$")
+    axis.set_xticks(sorted(set(curves["deadline"])))
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.yaxis.set_minor_formatter(NullFormatter())
+    axis.figure.legend(loc="outside lower center", ncols=4)

@@ -1,0 +1,267 @@
+"""Notebook 14, the top k: what carries over (C43), sharp EBR for the k best (X9), and what it saves (X13)."""
+
+import math
+from collections.abc import Iterable
+from itertools import product
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy.stats import binom
+
+from compendium.shared import figures
+from compendium.shared.findings import Evidence, Finding, counted, measured, refutes
+from compendium.shared.lineup import LOOKS, SETUPS, Look, MakeSharp
+from compendium.top_k.top_k_rivals import RACERS, TopMaker
+from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.simulation.sweep import Point
+from ebr.theory import bounds
+from ebr.theory import top_k as theory
+from ebr.theory.problems import Bernoulli
+
+__all__ = [
+    "carries_over",
+    "complexities",
+    "draw",
+    "guarantee",
+    "phantoms",
+    "points",
+    "ratios",
+    "savings",
+    "spent",
+]
+
+ROUNDING = 1e-9
+LEAST_SAVINGS = {"EBR": 8.0, "sequential": 5.0, "kδER": 400.0}  # X13's: pulls over those of sharp EBR
+# How each looks: as in every figure, and sharp EBR's single round beside it.
+TOP_LOOKS = LOOKS | {"sharp, T = 1": Look("C5", "1", ":")}
+EVENTS = {
+    "wrong": "races with an arm that is not within ε of the k-th",
+    "late": "races with an arm above its term",
+    "over": "races above the bound in H_k",
+}
+
+
+def spent(algorithm: SharpElasticBatchRacing, n_arms: int, mean: float = 0.5) -> float:
+    """How much of δ the event's union bound spends: Σ_t k(n−k) P(one pair is wrong in round t) / δ.
+
+    Chernoff's bound exp(−b w²/4σ²) for sub-Gaussian rewards. For bounded ones exact: of two Bernoulli arms of
+    this mean the second is dropped for the first, or accepted before it. In the last round only an arm that
+    is worse by ε must not be ahead.
+    """
+    rounds = zip(algorithm.pulls_by_round(n_arms), algorithm.log_terms(n_arms), strict=True)
+    total = 0.0
+    for number, (pulled, log_term) in enumerate(rounds, start=1):
+        if algorithm.rewards == "bounded" and number < algorithm.deadline:
+            total += _wrong_pair(algorithm, int(pulled), float(log_term), mean)
+            continue
+        reach = np.min(algorithm.reach(np.array([1.0]), int(pulled), log_term, None))
+        width = algorithm.epsilon if number == algorithm.deadline else float(reach)
+        total += math.exp(-pulled * width**2 / (4 * algorithm.sigma**2))
+    return algorithm.k * (n_arms - algorithm.k) * total / algorithm.delta
+
+
+def _wrong_pair(algorithm: SharpElasticBatchRacing, pulled: int, log_term: float, mean: float) -> float:
+    """P(of two equal Bernoulli arms the second is told from the first, from above or from below)."""
+    sums = np.arange(pulled + 1)
+    share, weight = sums / pulled, binom.pmf(sums, pulled, mean)
+    dropping = pulled * algorithm.reach(share, pulled, log_term, None)  # it falls behind whoever is ahead
+    accepting = pulled * algorithm.reach(
+        1 - share, pulled, log_term, None
+    )  # it gets ahead of whoever is behind
+    behind = binom.cdf(np.ceil(sums - dropping - ROUNDING) - 1, pulled, mean)
+    ahead = binom.sf(np.floor(sums + accepting + ROUNDING), pulled, mean)
+    return float(max(weight @ behind, weight @ ahead))
+
+
+def phantoms(means: Iterable[float], k: int, epsilon: float) -> tuple[float, float]:
+    """H_k of a problem with k − 1 arms of mean 1 added; and H + (k−1) N*, which it is to be."""
+    problem = Bernoulli(np.array(list(means)))
+    padded = Bernoulli(np.append(problem.means, np.ones(k - 1)))
+    gap = 1 - float(np.sort(problem.means)[-2])
+    each = (gap + epsilon if gap >= epsilon else epsilon) ** -2
+    return theory.top_complexity(padded, epsilon, k), problem.complexity(epsilon) + (k - 1) * each
+
+
+def carries_over(table: pd.DataFrame) -> Finding:
+    """Check C43: Algorithm 1 with accept and reject keeps Theorems 1 and 2, corrected, with H_k for H.
+
+    From a table of `elastic_table`. Lower bounds carry over as k − 1 arms of mean 1 make a top-k problem of a
+    best arm's, and add to H no more than their own terms.
+    """
+    nearly_one = 1 - 1e-12  # δ: the least log(nT/δ)
+    sizes = [(2, 1), *((both, both) for both in range(2, 30))]
+    lost = max(bounds.recommended_gap(n, t, nearly_one) for n, t in sizes)
+    need = max(bounds.elimination_need(n, t, nearly_one, 1, u) for n, t in sizes for u in (0, 1))
+    padded = [phantoms((0.9, 0.8, 0.5, 0.1), k, epsilon) for k in (2, 5, 20) for epsilon in (0.3, 0.15, 0.01)]
+    padding = max(one / other for one, other in padded)
+    evidence = [
+        Evidence("what an arm may be behind the k-th on E′, over ε", lost, "n, T < 30", allowed="< 1"),
+        Evidence("what deciding in round γ needs on E′, over the gap", need, "n, T < 30", allowed="< 1"),
+        *_inside("E′", table),
+        Evidence("H_k with k−1 arms of mean 1 over H + their terms", padding, "9 problems", allowed="1"),
+    ]
+    random, refuted = _races(table)
+    exact = lost < 1 and need < 1 and abs(padding - 1) < ROUNDING
+    return Finding("C43", bool(exact and _sound(table) and not refuted), (*evidence, *random), "simulation")
+
+
+def guarantee(
+    table: pd.DataFrame,
+    ratio: pd.DataFrame,
+    exact: pd.DataFrame,
+    delta: float,
+    make: MakeSharp = SharpElasticBatchRacing,
+) -> Finding:
+    """Check X9: sharp EBR for the k best, from `sharp_table`, for [0, 1] as well, and `exact_failures`."""
+    sizes = list(product(((2, 1), (10, 3), (10, 9), (100, 20)), (1, 2, 6)))
+    plain = max(_spent(make, n, k, t, 0.01, "sub-Gaussian") for (n, k), t in sizes)
+    unit = max(
+        _spent(make, n, k, t, 0.1, "bounded", mean) for (n, k), t in sizes for mean in (0.5, 0.05, 0.95)
+    )
+    failure = float(exact["failure"].max())
+    evidence = [
+        Evidence("what the union bound spends, over δ", plain, "n ≤ 100, k ≤ 20, T ≤ 6", allowed="≤ 1"),
+        Evidence("the same for rewards in [0, 1]", unit, "n ≤ 100, k ≤ 20, T ≤ 6", allowed="≤ 1"),
+        *_inside("the event", table),
+        *_inside("the event of [0, 1]", ratio),
+        Evidence(
+            "failure, three Bernoulli arms, k = 1, 2, T = 1, 2", failure, "exact", allowed=f"≤ {delta:g}"
+        ),
+    ]
+    both = pd.concat([table, ratio], ignore_index=True)
+    random, refuted = _races(both)
+    holds = max(plain, unit) <= 1 + ROUNDING and _sound(both) and failure <= delta and not refuted
+    return Finding("X9", bool(holds), (*evidence, *random), "simulation")
+
+
+def _spent(
+    make: MakeSharp, n_arms: int, k: int, deadline: int, epsilon: float, rewards: str, mean: float = 0.5
+) -> float:
+    return spent(make(deadline, epsilon, 0.01, rewards=rewards, k=k), n_arms, mean)
+
+
+def _inside(event: str, table: pd.DataFrame) -> list[Evidence]:
+    """What happened inside an event, where nothing may go wrong, and how the bounds compare."""
+    where = f"of {table['tables'].sum():,}, inside {event}"
+    share = float((table["bound"] / table["problem_bound"]).max())
+    return [
+        Evidence("tables that end with a wrong arm", int(table["wrong_inside"].sum()), where, allowed="0"),
+        Evidence("tables with an arm above its term", int(table["late_inside"].sum()), where, allowed="0"),
+        Evidence("Σ of the terms over the bound in H_k", share, f"on {len(table)} problems", allowed="≤ 1"),
+    ]
+
+
+def _sound(table: pd.DataFrame) -> bool:
+    """Whether nothing went wrong inside the event, and the bound in H_k is above the sum of the terms."""
+    clean = not table[["wrong_inside", "late_inside"]].to_numpy().any()
+    return clean and bool((table["bound"] <= table["problem_bound"]).all())
+
+
+def _races(table: pd.DataFrame) -> tuple[list[Evidence], bool]:
+    """How often random races went wrong; and whether that refutes "with probability at most δ"."""
+    runs, where = int(table["runs"].sum()), f"on {len(table)} problems"
+    rows = [
+        counted(what, int(table[event].sum()), runs, where, "≤ δ on each") for event, what in EVENTS.items()
+    ]
+    return rows, any(refutes(table, event) for event in EVENTS)
+
+
+def points(
+    ks: Iterable[int],
+    deadlines: Iterable[int],
+    k: int = 5,
+    deadline: int = 15,
+    epsilon: float = 0.01,
+    delta: float = 0.01,
+    n_arms: int = 100,
+    racers: dict[str, TopMaker] = RACERS,
+) -> list[Point]:
+    """Figure 14's points: a sweep over k at one T and a sweep over T at one k, on both setups.
+
+    Labels: sweep ("k" or "T"), setup, algorithm, k, deadline. The sequential oracle knows no deadline.
+    """
+    grid = [("k", each, deadline) for each in ks] + [("T", k, t) for t in deadlines]
+    return [
+        Point(
+            {"sweep": sweep, "setup": setup, "algorithm": name, "k": places, "deadline": t},
+            make(t, epsilon, delta, places),
+            problem(n_arms),
+        )
+        for name, make in racers.items()
+        for setup, problem in SETUPS.items()
+        for sweep, places, t in grid
+    ]
+
+
+def ratios(table: pd.DataFrame, under: str) -> pd.DataFrame:
+    """Every algorithm's pulls over those of one, with standard errors, along k."""
+    keys = ["setup", "k"]
+    along = table[table["sweep"] == "k"]
+    both = along.merge(along[along["algorithm"] == under], on=keys, suffixes=("", "_under"))
+    ratio = both["pulls"] / both["pulls_under"]
+    relative = np.hypot(both["error"] / both["pulls"], both["error_under"] / both["pulls_under"])
+    kept = both[[*keys, "algorithm", "runs"]].assign(ratio=ratio, error=ratio * relative)
+    return kept[kept["algorithm"] != under].reset_index(drop=True)
+
+
+def savings(table: pd.DataFrame, ks: Iterable[int]) -> Finding:
+    """Check X13: for the k best sharp EBR needs far fewer pulls than Algorithm 1, kδER and sequential racing.
+
+    The least ratio over the setups and these k, for sub-Gaussian rewards; and no race of any algorithm fails.
+    """
+    compared = ratios(table, "sharp")
+    compared = compared[compared["k"].isin(list(ks))]
+    holds, evidence = True, []
+    for name, least in LEAST_SAVINGS.items():
+        row = compared[compared["algorithm"] == name].nsmallest(1, "ratio").iloc[0]
+        holds = holds and row["ratio"] >= least
+        where = f"{row['setup']}, k = {row['k']}, where it is least"
+        what = f"pulls of {name} over those of sharp EBR"
+        evidence.append(measured(what, row["ratio"], row["error"], int(row["runs"]), where, f"≥ {least:g}"))
+    failures, runs = int(table["failures"].sum()), int(table["runs"].sum())
+    evidence.append(counted("races that fail, of all algorithms", failures, runs, allowed="none"))
+    return Finding("X13", bool(holds and failures == 0), tuple(evidence), "simulation")
+
+
+def complexities(ks: Iterable[int], epsilon: float, n_arms: int) -> pd.DataFrame:
+    """H_k of both setups, in units of ε^{−2}: how many arms at the boundary it is worth."""
+    rows = {k: {name: make(n_arms) for name, make in SETUPS.items()} for k in ks}
+    return pd.DataFrame.from_dict(
+        {
+            k: {name: theory.top_complexity(p, epsilon, k) * epsilon**2 for name, p in row.items()}
+            for k, row in rows.items()
+        },
+        orient="index",
+    ).rename_axis("k")
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Figure 14: pulls along k above, along T below."""
+    figure, axes = plt.subplots(2, 2, figsize=(figures.PAGE, 5.2), sharey=True)
+    for row, (sweep, along, label) in zip(
+        axes, (("k", "k", "arms to find k"), ("T", "deadline", "rounds T")), strict=True
+    ):
+        for axis, setup in zip(row, SETUPS, strict=True):
+            _panel(axis, table[(table["sweep"] == sweep) & (table["setup"] == setup)], along)
+            fixed = "T = {deadline}" if sweep == "k" else "k = {k}"
+            first = table[table["sweep"] == sweep].iloc[0]
+            axis.set(title=f"{setup}, {fixed.format(**first)}", xlabel=label)
+        row[0].set_ylabel("pulls (mean of all runs)")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    return figure
+
+
+def _panel(axis: Axes, table: pd.DataFrame, along: str) -> None:
+    for name in (name for name in TOP_LOOKS if name in set(table["algorithm"])):
+        curve = table[table["algorithm"] == name].sort_values(along)
+        axis.errorbar(
+            curve[along], curve["pulls"], curve["error"], **TOP_LOOKS[name].line(capsize=1.5, label=name)
+        )
+    axis.set(xscale="log", yscale="log")
+    ticks = sorted(set(table[along]))
+    axis.set_xticks(ticks, [str(tick) for tick in ticks], minor=False)
+    axis.set_xticks([], minor=True)

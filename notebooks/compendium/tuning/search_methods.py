@@ -1,0 +1,229 @@
+"""Ways to choose a configuration, repeated many times: how often each errs, and what it costs."""
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import joblib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from compendium.shared import figures
+from compendium.shared.distributions import frequency_interval
+from compendium.shared.lineup import LOOKS, Look
+from compendium.tuning.configurations import SPACE, TEST, TRAIN, PlainTree, archive, configurations
+from ebr.algorithms.game import drive
+from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.arrays import FloatArray, IntArray
+from ebr.simulation.workers import workers
+
+__all__ = [
+    "Chosen",
+    "compare",
+    "draw_errors",
+    "equal",
+    "halved",
+    "halving_search",
+    "race_of",
+    "raced",
+    "repeated",
+    "row",
+    "searched",
+    "shown",
+    "sklearn_halving",
+]
+
+FOLDS = 5
+RACE, GRID, HALVING, SKLEARN = "race", "grid search", "successive halving", "HalvingGridSearchCV"
+METHOD_LOOKS = {
+    RACE: LOOKS["sharp"],
+    GRID: LOOKS["passive"],
+    HALVING: Look("C2", "^", "-."),
+    SKLEARN: Look("C3", "D", ""),
+}
+
+
+class Chosen(NamedTuple):
+    """Of each repetition: the arm that was chosen, the models fitted, and the images they were trained on."""
+
+    arm: IntArray
+    fits: FloatArray
+    images: FloatArray
+
+
+def repeated(scores: FloatArray, repetitions: int, splits: int, seed: int) -> FloatArray:
+    """Draw the splits of many repetitions from a bank (repetitions × splits × arms), with replacement.
+
+    So they are independent, as the guarantee wants them, and the bank's means are the true ones.
+    """
+    generator = np.random.default_rng(np.random.SeedSequence([seed, splits]))
+    return np.asarray(scores[generator.integers(len(scores), size=(repetitions, splits))])
+
+
+def race_of(deadline: int, epsilon: float, delta: float, spread: float) -> SharpElasticBatchRacing:
+    """The race for pairs whose differences are s-sub-Gaussian, as those of independent arms with σ = s/√2.
+
+    σ is rounded up to four digits, for people.
+    """
+    return SharpElasticBatchRacing(deadline, epsilon, delta, math.ceil(1e4 * spread / math.sqrt(2)) / 1e4)
+
+
+def raced(algorithm: SharpElasticBatchRacing, scores: FloatArray) -> Chosen:
+    """Race: pull k of an arm is its score on the repetition's split k, which all survivors share."""
+    repetitions, _, n_arms = scores.shape
+    so_far = np.concatenate([np.zeros((repetitions, 1, n_arms)), scores.cumsum(axis=1)], axis=1)
+    taken = np.zeros((repetitions, 1, n_arms), dtype=np.int64)
+
+    def respond(pulls: IntArray) -> FloatArray:
+        nonlocal taken
+        before, taken = taken, taken + pulls[:, None]
+        sums = np.take_along_axis(so_far, taken, 1) - np.take_along_axis(so_far, before, 1)
+        return np.asarray(sums[:, 0])
+
+    arm = drive(algorithm.play(n_arms, repetitions, rewards="sub-Gaussian"), respond)
+    fits = taken.sum(axis=(1, 2))
+    return Chosen(arm, fits, fits * TRAIN)
+
+
+def searched(scores: FloatArray, splits: int) -> Chosen:
+    """Cross-validated grid search: all arms on so many splits, the best mean; ties go to the first arm."""
+    repetitions, _, n_arms = scores.shape
+    fits = np.full(repetitions, n_arms * splits)
+    return Chosen(scores[:, :splits].sum(axis=1).argmax(axis=1), fits, fits * TRAIN)
+
+
+def halved(scores: FloatArray, budget: int) -> Chosen:
+    """Successive halving with splits as the resource: ⌈log₂ n⌉ rounds of equal budgets, half the arms stay.
+
+    (Karnin, Koren and Somekh, ICML 2013; means of all splits so far.)
+    """
+    repetitions, _, n_arms = scores.shape
+    rounds = int(np.ceil(np.log2(n_arms)))
+    alive, used, fits = np.ones((repetitions, n_arms), dtype=bool), 0, 0
+    for _ in range(rounds):
+        size = int(alive[0].sum())
+        each = max(1, budget // (size * rounds))
+        used, fits = used + each, fits + each * size
+        totals = np.where(alive, scores[:, :used].sum(axis=1), -np.inf)
+        keep = totals.argsort(axis=1, kind="stable")[:, ::-1][:, : -(-size // 2)]
+        alive = np.zeros_like(alive)
+        np.put_along_axis(alive, keep, True, axis=1)
+    spent = np.full(repetitions, fits)
+    return Chosen(alive.argmax(axis=1), spent, spent * TRAIN)
+
+
+def halving_search(seed: int) -> tuple[int, int, int]:
+    """scikit-learn's own: ever more images for ever fewer configurations; the arm, its fits and images."""
+    from sklearn import config_context
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+    from sklearn.model_selection import HalvingGridSearchCV, StratifiedKFold
+
+    images, labels, pool, _ = archive()
+    search = HalvingGridSearchCV(
+        PlainTree(random_state=seed),
+        SPACE,
+        min_resources=TRAIN * FOLDS // (FOLDS - 1),  # trains on as many images as a pull, at first
+        cv=StratifiedKFold(FOLDS, shuffle=True, random_state=seed),
+        random_state=seed,
+        refit=False,
+        return_train_score=False,
+    )
+    with config_context(assume_finite=True, skip_parameter_validation=True):
+        search.fit(images[pool], labels[pool])
+    arm = list(map(dict, configurations().values())).index(search.best_params_)
+    fits = FOLDS * np.array(search.n_candidates_)
+    trained = fits * np.array(search.n_resources_) * (FOLDS - 1) // FOLDS
+    return arm, int(fits.sum()), int(trained.sum())
+
+
+def sklearn_halving(repetitions: int, seed: int) -> Chosen:
+    """`halving_search` with the seeds that follow, in parallel."""
+    with workers():
+        found = joblib.Parallel()(
+            joblib.delayed(halving_search)(seed + number) for number in range(repetitions)
+        )
+    return Chosen(*(np.array(column) for column in zip(*found, strict=True)))
+
+
+def row(method: str, setting: str, chosen: Chosen, wrong: Iterable[bool]) -> dict[str, object]:
+    """What a method with one setting did: mean fits and images, its errors with an exact 95 % interval."""
+    mistakes, runs = int(np.asarray(list(wrong))[chosen.arm].sum()), len(chosen.arm)
+    lower, upper = frequency_interval(mistakes, runs, 0.95)
+    return {
+        "method": method,
+        "setting": setting,
+        "fits": float(chosen.fits.mean()),
+        "images": float(chosen.images.mean()),
+        "errors": mistakes / runs,
+        "lower": lower,
+        "upper": upper,
+        "repetitions": runs,
+    }
+
+
+def compare(
+    scores: FloatArray,
+    wrong: Iterable[bool],
+    races: Iterable[SharpElasticBatchRacing],
+    per_arm: Iterable[int],
+    budgets: Iterable[int],
+    repetitions: int,
+    seed: int,
+) -> list[dict[str, object]]:
+    """Rows of `row` for races, for grid searches of so many splits, for halving with so many fits."""
+    wrong, n_arms = list(wrong), scores.shape[1]
+    rows = []
+    for algorithm in races:
+        most = int(algorithm.pulls_by_round(n_arms)[-1])
+        chosen = raced(algorithm, repeated(scores, repetitions, most, seed))
+        rows.append(row(RACE, f"s = {algorithm.sigma * math.sqrt(2):.2g}", chosen, wrong))
+    for splits in per_arm:
+        chosen = searched(repeated(scores, repetitions, splits, seed), splits)
+        rows.append(row(GRID, f"{splits} splits", chosen, wrong))
+    for budget in budgets:
+        chosen = halved(repeated(scores, repetitions, budget, seed), budget)
+        rows.append(row(HALVING, f"{budget} fits", chosen, wrong))
+    return rows
+
+
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of `row` in readable numbers."""
+    interval = zip(table["lower"], table["upper"], strict=True)
+    return pd.DataFrame(
+        {
+            "fits": table["fits"].map("{:,.0f}".format),
+            "images trained on": table["images"].map("{:,.0f}".format),
+            "wrong": table["errors"].map("{:.1%}".format),
+            "95 % interval": [f"{low:.1%} to {high:.1%}" for low, high in interval],
+            "repetitions": table["repetitions"],
+        }
+    ).set_index(pd.MultiIndex.from_frame(table[["method", "setting"]]))
+
+
+def equal(table: pd.DataFrame, delta: float) -> pd.DataFrame:
+    """The methods at the cost of the first race, and each as cheap as it can be with no more than δ wrong."""
+    cost = float(table.loc[table["method"] == RACE, "fits"].iloc[0])
+    parts: dict[str, list[pd.DataFrame]] = {"equal cost": [], "equal error": []}
+    for _, rows in table.groupby("method", sort=False):
+        parts["equal cost"].append(rows.loc[[(rows["fits"] - cost).abs().idxmin()]])
+        good = rows[rows["errors"] <= delta]
+        parts["equal error"].append(good.nsmallest(1, "fits"))
+    return pd.concat({name: shown(pd.concat(part)) for name, part in parts.items()})
+
+
+def draw_errors(table: pd.DataFrame, delta: float, promised: float) -> Figure:
+    """Draw errors against fits, a curve a method, from rows of `row`; `promised` are the fits of the race."""
+    figure, axis = plt.subplots(figsize=(figures.COLUMN, 3.0))
+    for name, look in METHOD_LOOKS.items():
+        rows = table[table["method"] == name].sort_values("fits")
+        reach = (rows["errors"] - rows["lower"], rows["upper"] - rows["errors"])
+        axis.errorbar(rows["fits"], rows["errors"], reach, **look.line(ms=3.5, capsize=1.5, label=name))
+    axis.axhline(delta, color="0.6", lw=0.8, ls=":")
+    axis.annotate("δ", (1, delta), (2, 0), xycoords=("axes fraction", "data"), textcoords="offset points")
+    axis.axvline(promised, color="0.6", lw=0.8, ls=":")
+    axis.text(promised, 1.01, "promised", transform=axis.get_xaxis_transform(), ha="center", color="0.4")
+    axis.set(xscale="log", xlabel=f"fits (of {TRAIN} images, scored on {TEST})", ylabel="wrong choices")
+    figure.legend(loc="outside lower center", ncols=2)
+    return figure

@@ -1,0 +1,123 @@
+"""Definition 1: the P_γ partition the problems, in order of difficulty, ever more finely as T grows."""
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from compendium.shared.findings import Evidence, Finding
+from ebr.arrays import IntArray
+from ebr.theory.problems import Gaussian, Problem, hardest_complexity, nonempty_partitions
+
+__all__ = ["definition_1", "easiest_complexity", "shrinks"]
+
+Partition = Callable[[Problem, float, int], IntArray]
+Complexity = Callable[[Sequence[int], float, int], float]  # of γ, ε and T: an end of H over P_γ
+SHAPES = tuple(product((2, 3, 4), (2, 3)))  # n and T whose every γ is looked at
+EPSILON = 0.05  # of those
+DEADLINES = (10, 10**6)  # towards T = ∞
+FINE = 0.01  # ε of those
+
+
+class Gaps(NamedTuple):
+    """How many gaps there are, and how many of them have no index or two, a wrong one, or one twice."""
+
+    total: int
+    doubtful: int
+    misplaced: int
+    twice: int
+
+
+class Pairs(NamedTuple):
+    """Pairs γ ≤ γ′: with an empty P_γ′; both non-empty; of those, out of order; and those γ < γ′ that are."""
+
+    empty: int
+    total: int
+    disordered: int
+    strictly_disordered: int
+
+
+def definition_1(
+    partition: Partition = Problem.partition, supremum: Complexity = hardest_complexity
+) -> Finding:
+    """Check C11: the P_γ partition the problems, and harder γ means larger H; every bin's ends, every γ."""
+    grid = product((0.3, 0.05, 0.001), range(1, 13))
+    gaps = Gaps(
+        *np.sum([_place(partition, epsilon, deadline) for epsilon, deadline in grid], axis=0).tolist()
+    )
+    pairs = Pairs(*np.sum([_order(supremum, n, t) for n, t in SHAPES], axis=0).tolist())
+    ends, full = f"of {gaps.total} at the bins' ends", f"both non-empty, {pairs.total} pairs"
+    evidence = (
+        Evidence("gaps with no index or two", gaps.doubtful, ends, allowed="0"),
+        Evidence("gaps with a wrong index", gaps.misplaced, ends, allowed="0"),
+        Evidence("gaps in two printed bins of the same index", gaps.twice, f"all at T = 1, {ends}"),
+        Evidence("pairs γ ≤ γ′ with sup H > sup H′", pairs.empty, "P_γ′ is empty", allowed="0"),
+        Evidence("pairs γ ≤ γ′ with sup H > sup H′", pairs.disordered, full, allowed="0"),
+        Evidence("pairs γ < γ′ with sup H > inf H′", pairs.strictly_disordered, full, allowed="0"),
+    )
+    ordered = gaps.misplaced == pairs.disordered == pairs.strictly_disordered == 0
+    return Finding("C11", ordered and gaps.doubtful == pairs.empty == 0, evidence, "exact", ordered)
+
+
+def _place(partition: Partition, epsilon: float, deadline: int) -> Gaps:
+    """Gaps at and beside the ends of every bin."""
+    edges = epsilon ** (np.arange(deadline + 1) / deadline)
+    gaps = np.concatenate([np.nextafter(edges, 0), edges, np.nextafter(edges, 1), [0.0, 1.0]])
+    gaps = gaps[gaps <= 1]
+    doubtful = misplaced = twice = 0
+    for gap in gaps:
+        found = _bins(gap, epsilon, deadline)
+        twice += len(found) > 1
+        doubtful += len(set(found)) != 1
+        index = partition(Gaussian(1 - np.array([0, gap]), 1.0), epsilon, deadline)[0]
+        exact = 1.0 - (1.0 - gap) == gap  # else the problem's own gap is another number
+        misplaced += bool(exact and index not in found)
+    return Gaps(len(gaps), doubtful, misplaced, twice)
+
+
+def _bins(gap: float, epsilon: float, deadline: int) -> list[int]:
+    """The bins of Definition 1 as printed that hold a gap."""
+    power = epsilon ** (np.arange(deadline + 1) / deadline)
+    middle = [k for k in range(2, deadline) if power[k] <= gap < power[k - 1]]
+    return [1] * int(power[1] <= gap <= 1) + middle + [deadline] * int(0 <= gap < power[deadline - 1])
+
+
+def _order(supremum: Complexity, n_arms: int, deadline: int) -> Pairs:
+    """Every pair γ ≤ γ′; the supremum over an empty P_γ′ is −∞, below every other."""
+    full = nonempty_partitions(n_arms, deadline)
+    every = product(range(1, deadline + 1), repeat=n_arms)
+    empty = sum(_below(lower, upper) for upper in set(every) - set(full) for lower in full)
+    below = [(lower, upper) for lower, upper in product(full, full) if _below(lower, upper)]
+    strictly = [pair for pair in below if all(a < b for a, b in zip(*pair, strict=True))]
+    largest = {gamma: supremum(gamma, EPSILON, deadline) for gamma in full}
+    # The upper ends of bins are open: H(ν′) is above the infimum.
+    least = {gamma: easiest_complexity(gamma, EPSILON, deadline) * (1 + 1e-12) for gamma in full}
+    return Pairs(
+        empty,
+        len(below),
+        sum(largest[lower] > largest[upper] for lower, upper in below),
+        sum(largest[lower] > least[upper] for lower, upper in strictly),
+    )
+
+
+def _below(lower: Sequence[int], upper: Sequence[int]) -> bool:
+    return all(a <= b for a, b in zip(lower, upper, strict=True))
+
+
+def easiest_complexity(gamma: Sequence[int], epsilon: float, deadline: int) -> float:
+    """The infimum of H over P_γ: every gap at its bin's upper end."""
+    return float(sum((epsilon ** ((index - 1) / deadline) + epsilon) ** -2 for index in gamma))
+
+
+def shrinks(infimum: Complexity = easiest_complexity) -> Finding:
+    """Check C33: as T → ∞ the P_γ shrink to single problems; sup H / inf H of the bins tells how far."""
+    ratios, evidence = [], []
+    for where, share in (("the middle bin", 2), ("the last bin, [0, ε^(1−1/T))", 1)):
+        for deadline, allowed in zip(DEADLINES, ("", "→ 1"), strict=True):
+            place = ((deadline // share,) * 2, FINE, deadline)
+            ratios.append(hardest_complexity(*place) / infimum(*place))
+            where_and_when = f"{where}, T = {deadline:,}, ε = {FINE}"
+            evidence.append(Evidence("sup H / inf H", ratios[-1], where_and_when, allowed=allowed))
+    _, middle, _, last = ratios
+    return Finding("C33", last < 1.001, tuple(evidence), "exact", middle < 1.001 and last < 4.001)

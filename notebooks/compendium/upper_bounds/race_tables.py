@@ -1,0 +1,82 @@
+"""Tables of races: EBR's pulls, failures and intervals beside the bounds."""
+
+from collections.abc import Iterable
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from compendium.shared import figures
+from compendium.shared.adversary import audit
+from compendium.shared.lineup import LOOKS, MakeElastic
+from compendium.shared.problem_sets import Instance
+from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.theory import bounds
+
+__all__ = ["draw_bounds", "measure"]
+
+
+def measure(
+    settings: Iterable[Instance], runs: int, seed: int, make: MakeElastic = ElasticBatchRacing
+) -> pd.DataFrame:
+    """Race on each problem and set its pulls beside every bound.
+
+    Columns: kind, n_arms, deadline, epsilon, delta, runs, pulls (mean) and most; failures of the
+    recommendation (wrong), of the event E (missed), of elimination by the end of round γ_i (late), of
+    Theorems 1 and 2, corrected (over_…); the bounds of Theorems 1 to 3; complexity, H(ν).
+    """
+    rows = []
+    for kind, problem, epsilon, deadline, delta in settings:
+        race = audit(make(deadline, epsilon, delta, problem.sigma), problem, runs, seed)
+        place = (problem, epsilon, deadline, delta)
+        pulls = race.arm_pulls.sum(axis=1)
+        bound = bounds.partition_upper_bound(*place)
+        gamma = problem.partition(epsilon, deadline)
+        second, third = bounds.hardest_upper_bound(*place), bounds.problem_upper_bound(*place)
+        rows.append(
+            {
+                "kind": kind,
+                "n_arms": problem.n_arms,
+                "deadline": deadline,
+                "epsilon": epsilon,
+                "delta": delta,
+                "runs": runs,
+                "pulls": pulls.mean(),
+                "most": pulls.max(),
+                "wrong": int((~problem.is_good(race.arm, epsilon)).sum()),
+                "missed": int((~race.covered).sum()),
+                "late": int((race.arm_pulls > np.ceil(bounds.schedule(*place))[gamma - 1]).any(axis=1).sum()),
+                "over_1": int((pulls > bound).sum()),
+                "over_1b": int((pulls > second).sum()),
+                "over_2": int((pulls > third).sum()),
+                "theorem_1": bound,
+                "theorem_1b": second,
+                "theorem_2": third,
+                "theorem_3": bounds.partition_lower_bound(
+                    gamma.tolist(), epsilon, deadline, delta, problem.sigma
+                ),
+                "complexity": problem.complexity(epsilon),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def draw_bounds(table: pd.DataFrame, titles: Iterable[str]) -> Figure:
+    """Mean pulls against the deadline, from `measure`, between Theorems 3 and 1 (band); a panel a kind."""
+    kinds = table.groupby("kind", sort=False)
+    figure, axes = plt.subplots(1, len(kinds), figsize=(figures.PAGE, 2.9), sharey=True)
+    for axis, title, (_, part) in zip(axes, titles, kinds, strict=True):
+        rounds, runs = part["deadline"], part["runs"].iloc[0]
+        axis.fill_between(rounds, part["theorem_3"], part["theorem_1"], color="0.85", lw=0)
+        axis.plot(rounds, part["theorem_2"], "--", color="C3", lw=1, label="Theorem 2 (320, + n)")
+        axis.plot(rounds, part["theorem_1"], "-", color="0.3", lw=1, label="Theorem 1")
+        looks = LOOKS["EBR"].line(ls="", ms=3, label=f"EBR, mean of {runs} runs")
+        axis.plot(rounds, part["pulls"], **looks)
+        axis.plot(rounds, part["theorem_3"], "-.", color="C2", lw=1, label="Theorem 3, lower bound")
+        axis.set(xscale="log", yscale="log", xlabel="rounds T", title=title)
+        axis.set_xticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
+        axis.set_xticks([], minor=True)
+    axes[0].set_ylabel("pulls")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return figure

@@ -1,0 +1,85 @@
+"""A table of rewards on the event E that makes EBR err, with room to see why."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from compendium.shared import figures
+from compendium.shared.adversary import SIGMA, WITHIN, Played, play_inside
+from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.theory.problems import Gaussian, Problem
+
+__all__ = ["GAPS", "draw", "intervals", "margins", "on_e"]
+
+GAPS = (0, 0.054, 0.108, 0.2)  # the last arm is ε = 0.2 below the best; η = ε/3 = 0.0667
+LOW, TOP = -WITHIN, WITHIN
+PLACES = ((LOW, TOP, TOP, TOP), (0.0, LOW, TOP, TOP), (0.0, 0.0, LOW, TOP))  # of each mean, by round and arm
+
+
+def on_e() -> tuple[ElasticBatchRacing, Gaussian, Played]:
+    """Four arms, three rounds: each of two rounds loses the best survivor, and the last argmax errs."""
+    algorithm = ElasticBatchRacing(3, 0.2, 0.1, SIGMA)
+    problem = Gaussian(0.8 - np.array(GAPS), SIGMA)
+    return algorithm, problem, play_inside(algorithm, problem, np.array([PLACES]))
+
+
+def intervals(algorithm: ElasticBatchRacing, problem: Problem, played: Played) -> pd.DataFrame:
+    """What the adversary's first table looks like: true and empirical means with intervals, by round.
+
+    `threshold` is the line below which an upper bound must lie for the arm to be dropped.
+    """
+    rows = []
+    for number, stage in enumerate(played.rounds, start=1):
+        width = float(algorithm.deviation(stage.pulls, problem.n_arms))
+        arms = np.flatnonzero(stage.alive[0])
+        threshold = stage.means[0, arms].max() - width + algorithm.slack(problem.n_arms)
+        for arm in arms:
+            mean = stage.means[0, arm]
+            ends = (mean, mean - width, mean + width, threshold)
+            rows.append((number, arm + 1, stage.pulls, problem.means[arm], *ends))
+    columns = ["round", "arm", "pulls", "true", "mean", "lower", "upper", "threshold"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def margins(table: pd.DataFrame) -> list[float]:
+    """By how much each round decides: how far the best survivor falls short, at last the wrong arm's lead."""
+    last = table["round"].max()
+    falls = [
+        float(stage["threshold"].iloc[0] - stage["upper"].iloc[0])
+        for number, stage in table.groupby("round")
+        if number < last
+    ]
+    final = table[table["round"] == last]["mean"]
+    return [*falls, float(final.iloc[-1] - final.iloc[0])]
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """The table of rewards, a panel a round, with the line below which arms are dropped."""
+    rounds = table.groupby("round")
+    figure, axes = plt.subplots(1, len(rounds), figsize=(figures.PAGE, 3.0))
+    for axis, (number, stage), margin in zip(axes, rounds, margins(table), strict=True):
+        _panel(axis, stage)
+        axis.set_title(f"round {number}, {stage['pulls'].max():,} pulls each")
+        axis.set(xlabel="arm", xticks=table["arm"].unique(), xlim=(0.5, table["arm"].max() + 0.5))
+        first, last = stage["arm"].iloc[0], stage["arm"].iloc[-1]
+        if number < table["round"].max():
+            note, height = f"arm {first} falls:\n{margin:.3f}", stage["threshold"].iloc[0]
+        else:
+            note, height = f"arm {last} wins:\nits mean is\n{margin:.3f} higher", stage["mean"].mean()
+        axis.annotate(note, (0.55, height), (0, 4), textcoords="offset points", fontsize=7)
+    axes[0].set_ylabel("mean reward")
+    line = (0.55, stage["threshold"].iloc[0])
+    axes[-1].annotate("best lower bound + η", line, (0, 3), textcoords="offset points", fontsize=7)
+    return figure
+
+
+def _panel(axis: Axes, stage: pd.DataFrame) -> None:
+    """Intervals as bars, true means as grey ticks."""
+    for row in stage.to_dict("records"):
+        arm, mean, color = row["arm"], row["mean"], f"C{row['arm'] - 1}"
+        reach = row["upper"] - mean
+        axis.errorbar(arm, mean, reach, fmt="os^D"[arm - 1], color=color, capsize=3, ms=4, lw=1)
+        axis.hlines(row["true"], arm - 0.3, arm + 0.3, color="0.3", lw=0.8)
+    axis.axhline(stage["threshold"].iloc[0], color="0.4", ls=":", lw=0.8)

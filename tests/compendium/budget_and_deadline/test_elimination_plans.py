@@ -1,0 +1,118 @@
+"""The comparison of budgets and the check of X10: plain counts, known cases, pictures of what is saved."""
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from compendium.budget_and_deadline import budget_figures, budget_schedules, elimination_plans
+from scipy.stats import norm
+
+import ebr
+from ebr.theory import budget_bounds, budgets
+from ebr.theory.budget_errors import ranking_bound
+
+
+def test_every_hard_problem_has_one_best_arm_and_the_roots_one_hardness():
+    for problem in budget_schedules.hard_problems(100).values():
+        assert (problem.means == problem.means.max()).sum() == 1
+    gaps = elimination_plans.gaps_of(budget_schedules.hard_problems(100)["gaps 0.05 √i"])
+    assert np.arange(2, 101) / np.sort(gaps) ** 2 == pytest.approx(np.full(99, 400))
+
+
+def test_the_sketch_by_hand():
+    # n = 4, T = 2: T n^{1/T} = 4; 8 · exp(−800 / (8 · ¼ · 4 · 50)) = 8 e^{−2}.
+    assert budget_schedules.sketch(800, 4, 2, 50) == pytest.approx(8 * math.exp(-2))
+
+
+@pytest.mark.parametrize("deadline", [1, 2, 3, 5])
+def test_the_sketch_is_above_the_bound_of_its_own_plan_where_rounds_are_whole(deadline):
+    # n = k^T: sizes are powers of k, and B/(T m_t) is whole where B is a multiple of T n.
+    for root in (2, 3):
+        n_arms = root**deadline
+        for each in (1, 10, 100):
+            plan = budgets.geometric_plan(each * deadline * n_arms, n_arms, deadline)
+            assert plan.pulls == each * deadline * n_arms
+            bound = budget_bounds.error_bound(budget_bounds.hardest_gaps(n_arms, 40.0), plan)
+            assert bound <= min(1, budget_schedules.sketch(plan.pulls, n_arms, deadline, 40.0)) * (1 + 1e-12)
+
+
+def test_a_budget_is_found_from_above_and_from_below():
+    for guess in (10, 1000, 10**6):
+        found = budget_schedules.budget_for(lambda budget: 100 / budget, 0.01, guess)
+        assert 10_000 <= found <= 10_000 * 1.002 + 1
+
+
+def test_two_arms_need_the_budget_of_the_normal_quantile():
+    table = budget_schedules.needed({"pair": ebr.Gaussian([0.6, 0.5], 0.5)}, [1], 0.1, runs=500, seed=1)
+    pulls = 2 * 2 * (norm.isf(0.1) * 0.5 / 0.1) ** 2  # 2c with Φ(−Δ√(c/2)/σ) = 0.1
+    assert table["budget"][0] == pytest.approx(pulls, rel=0.02)
+
+
+def test_a_rate_is_within_three_halves_of_the_floor():
+    for kept in range(1, 100):
+        assert 1 <= kept / budget_schedules.rate(kept) <= 1.5
+        assert budget_schedules.rate(kept) >= (kept + 1) / 2
+
+
+def test_a_tuned_plan_keeps_the_budget_and_has_a_smaller_ranking_bound():
+    problem = ebr.Gaussian(np.append(0.6, np.full(19, 0.5)), 0.5)
+    for deadline in (2, 3):
+        plan = budget_schedules.tuned_plan(problem, 4000, deadline)
+        assert 0.95 * 4000 < plan.pulls <= 4000
+        assert len(plan.kept) <= deadline
+        assert ranking_bound(problem, plan) < ranking_bound(
+            problem, budgets.balanced_plan(4000, 20, deadline)
+        )
+
+
+def test_the_best_budget_for_one_round_is_that_of_uniform_allocation():
+    table = budget_schedules.promised(10, [1, 2], 0.05, 1e4)
+    assert table["best"][0] == pytest.approx(table["balanced"][0], rel=0.003)
+    assert (table["best"] <= table["balanced"] * 1.003).all()
+    assert (table["balanced"] <= table["geometric"] * 1.003).all()
+    assert (table["geometric fresh"] < table["sketch"]).all()
+
+
+def test_prices_are_in_order():
+    table = budget_schedules.prices(100, [1, 2, 7, 99])
+    assert (table["floor"] <= table["sharpest"] * (1 + 1e-12)).all()
+    assert (table["sharpest"] <= table["balanced"] * (1 + 1e-12)).all()
+    assert (table["balanced"] < 2 * table["floor"]).all()
+    assert (table["balanced"] < table["sketch"]).all()
+
+
+def test_halving_by_hand_agrees_with_the_algorithm_and_not_with_another():
+    assert elimination_plans.unlike(tables=10) == (0, 0)
+
+
+def test_intervals_hold_the_share():
+    table = pd.DataFrame({"failures": [0, 30, 100], "runs": [100, 100, 100]})
+    found = budget_schedules.with_intervals(table)
+    assert found["share"].tolist() == [0, 0.3, 1]
+    assert (found["low"] <= found["share"]).all()
+    assert (found["share"] <= found["high"]).all()
+
+
+def test_pictures_show_every_row_of_the_tables():
+    names = list(budget_schedules.hard_problems(100))
+    rows = [
+        (name, budget, who, 0.2, 0.1, 0.3)
+        for name in names
+        for budget in (100, 1000)
+        for who in budget_schedules.algorithms(1000, [1, 2, 3, 7])
+    ]
+    table = pd.DataFrame(rows, columns=["problem", "budget", "algorithm", "share", "low", "high"])
+    figure = budget_figures.draw_errors(table)
+    assert [axis.get_title() for axis in figure.axes] == names
+    shown = sum(len(bars[0].get_xdata()) for axis in figure.axes for bars in axis.containers)
+    assert shown == len(table)
+    plt.close(figure)
+    price = budget_schedules.prices(20, [1, 2, 5])
+    need = pd.DataFrame({"problem": ["a", "a", "b"], "deadline": [1, 2, 1], "ratio": [1, 0.5, 1.0]})
+    figure = budget_figures.draw_prices(price, need)
+    left, right = figure.axes
+    assert sum(len(line.get_xdata()) for line in left.lines) == 4 * len(price)
+    assert sum(len(line.get_xdata()) for line in right.lines) == len(need)
+    plt.close(figure)

@@ -1,0 +1,89 @@
+"""Every outcome of a race of few arms: against a plain loop over sums, and what cannot be followed."""
+
+import math
+
+import numpy as np
+import pytest
+from compendium.failure_probability import enumeration, exact_failures
+from pausing_oracle import binomial_refuted
+from scipy.stats import binom
+
+import ebr
+from ebr.algorithms.pausing import PausingElasticBatchRacing
+
+
+def test_two_rounds_of_two_arms_are_a_loop_over_their_sums():
+    race, (worse, better) = PausingElasticBatchRacing(2, 0.3, 0.3, rewards="Bernoulli"), (0.3, 0.6001)
+    first, last = race.pulls_by_stage(2).tolist()
+    level = float(race.shares()[0, 0])
+    failed = 0.0
+    for x in range(first + 1):
+        for y in range(first + 1):
+            chance = binom.pmf(x, first, worse) * binom.pmf(y, first, better)
+            if binomial_refuted(max(x, y), first, min(x, y), first, 0.3, level):
+                failed += chance * (x >= y)
+                continue
+            more = np.arange(last - first + 1)
+            ties_and_leads = binom.cdf(
+                x + more - y, last - first, better
+            )  # the second has no more in the end
+            failed += chance * (binom.pmf(more, last - first, worse) @ ties_and_leads)
+    assert 0.02 < failed < 0.3
+    assert enumeration.failure(race, ebr.Bernoulli([worse, better])) == pytest.approx(failed, rel=1e-10)
+
+
+def test_one_round_shares_ties_by_lot_and_two_do_not():
+    lot = PausingElasticBatchRacing(1, 0.3, 0.3, rewards="Bernoulli")
+    assert enumeration.by_lot(lot)
+    forwards, backwards = (enumeration.failure(lot, ebr.Bernoulli(m)) for m in ([0.3, 0.7], [0.7, 0.3]))
+    assert forwards == pytest.approx(backwards, rel=1e-12)
+    pulls = int(lot.pulls_by_stage(2)[0])
+    difference = np.convolve(binom.pmf(range(pulls + 1), pulls, 0.3), binom.pmf(range(pulls + 1), pulls, 0.3))
+    expected = difference[pulls + 1 :].sum() + difference[pulls] / 2  # A + (b − C) > b, or = b and a lot
+    assert forwards == pytest.approx(expected, rel=1e-10)
+    assert not enumeration.by_lot(PausingElasticBatchRacing(2, 0.3, 0.3, rewards="Bernoulli"))
+
+
+def test_three_arms_that_are_alike_win_alike():
+    race = PausingElasticBatchRacing(1, 0.3, 0.3, rewards="Bernoulli")
+    wrong = enumeration.failure(race, ebr.Bernoulli([0.2, 0.2, 0.6]))
+    assert enumeration.failure(race, ebr.Bernoulli([0.6, 0.2, 0.2])) == pytest.approx(wrong, rel=1e-12)
+
+
+def test_outcomes_that_are_alike_are_one_with_all_their_ways(monkeypatch):
+    seen, merged = [], enumeration._merged
+    monkeypatch.setattr(
+        enumeration, "_merged", lambda *all_of_them: seen.append(all_of_them) or merged(*all_of_them)
+    )
+    race = PausingElasticBatchRacing(3, 0.5, 0.45, rewards="Bernoulli")
+    enumeration.outcomes.cache_clear()
+    found = enumeration.outcomes(race, 2)
+    ways = {}
+    ((rows, log_ways),) = seen
+    for row, log in zip(rows.tolist(), log_ways.tolist(), strict=True):
+        ways[tuple(row)] = ways.get(tuple(row), 0) + math.exp(log)
+    last = np.zeros_like(found.pulls)
+    for (_, coming), here in found.plans:
+        last[here] = coming
+    states = np.hstack([found.pulls, last, found.successes, found.arm[:, None]]).tolist()
+    assert len(ways) == len(states) < len(rows)
+    for state, log in zip(states, found.log_ways, strict=True):
+        assert math.exp(log) == pytest.approx(ways[tuple(state)], rel=1e-10)
+    # All sequences of rewards of the races that go on or ended after so many pulls.
+    ended = sum(2.0 ** -sum(state[:2]) * ways[tuple(state)] for state in states)
+    assert ended == pytest.approx(1, rel=1e-10)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e-4, 0.3, 1.0])
+def test_the_law_is_binomial(mean):
+    assert enumeration._law(40, mean) == pytest.approx(binom.pmf(range(41), 40, mean), rel=1e-11, abs=1e-200)
+
+
+def test_too_many_outcomes_are_refused():
+    with pytest.raises(ValueError, match="at most 1000000 outcomes"):
+        enumeration.failure(PausingElasticBatchRacing(3, 0.05, 0.01), ebr.Bernoulli([0.4, 0.6]))
+
+
+def test_looks_are_for_races_whose_arms_are_at_one_stage():
+    with pytest.raises(ValueError, match="two stages"):
+        exact_failures.looks(PausingElasticBatchRacing(4, 0.1, 0.1, rewards="Gaussian"))

@@ -1,0 +1,164 @@
+"""Exact failure probabilities of two arms: closed forms, plain loops and races, and the estimates' errors."""
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from compendium.failure_probability import exact_failures
+from compendium.failure_probability.exact_failures import Case, Looks
+from scipy.integrate import dblquad
+from scipy.stats import binom, norm
+
+import ebr
+from ebr.simulation import importance
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.1, 0.9])
+@pytest.mark.parametrize("pulls", [1, 50, 4000])
+def test_one_look_is_a_normal_tail(gap, pulls):
+    exact = exact_failures.gaussian(Looks(np.array([pulls]), np.zeros(1)), gap, 0.5)
+    assert exact == pytest.approx(norm.logsf(gap * math.sqrt(2 * pulls)), rel=1e-12)
+
+
+def test_two_looks_by_hand():
+    # Steps N(0.2, 0.5) and N(0.6, 1.5): wrong if the first is below −1, or within 1 and the sum is below 0.
+    looks = Looks(np.array([1, 4]), np.array([1.0, 0.0]))
+    first = norm(0.2, math.sqrt(0.5))
+
+    def both(second, step):
+        return first.pdf(step) * norm.pdf(second, 0.6, math.sqrt(1.5))
+
+    later, _ = dblquad(both, -1, 1, -20, lambda step: -step, epsabs=1e-11)
+    exact = math.exp(exact_failures.gaussian(looks, 0.2, 0.5))
+    assert exact == pytest.approx(first.cdf(-1) + later, rel=1e-7)
+
+
+@pytest.mark.parametrize("looks", [Looks(np.array([1, 2, 3, 40]), np.array([9.0, 9.0, 9.0, 0.0]))])
+def test_looks_that_never_end_a_race_do_not_count(looks):
+    assert exact_failures.gaussian(looks, 0.2, 0.5) == pytest.approx(
+        norm.logsf(0.2 * math.sqrt(80)), rel=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("deadline", "epsilon", "published"),
+    [(3, 0.1, 5.9e-24), (3, 0.01, 2.1e-18), (2, 0.001, 6.2e-17), (2, 0.0001, 2.5e-16)],
+)
+def test_ebrs_failures_depend_on_epsilon(deadline, epsilon, published):
+    race = Case("Gaussian", "EBR", deadline, epsilon, 0.01, 0.5 + epsilon / 2).race()
+    assert 10 ** exact_failures.log10_failure(*race) == pytest.approx(published, rel=0.02)
+
+
+def test_as_epsilon_falls_the_first_of_two_rounds_has_a_limit():
+    race = Case("Gaussian", "EBR", 2, 2e-7, 0.01, 0.5).race()
+    limit = norm.sf(math.sqrt(2 * (4 + 2 * math.log(2)) * math.log(4 / 0.01)))
+    assert limit == pytest.approx(4.7e-16, rel=0.01)
+    assert 10 ** exact_failures.log10_failure(*race) == pytest.approx(limit, rel=0.05)
+
+
+def test_more_nodes_change_nothing(monkeypatch):
+    race = Case("Gaussian", "sharp", 4, 0.1, 0.3, 0.55).race()
+    exact = exact_failures.log10_failure(*race)
+    monkeypatch.setattr(exact_failures, "PANELS", 6.0)
+    assert exact_failures.log10_failure(*race) == pytest.approx(exact, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case("Gaussian", "sharp, Gaussian", 4, 0.1, 0.3, 0.55),
+        Case("Gaussian", "sharp", 3, 0.01, 0.5, 0.505),
+        Case("Bernoulli", "sharp", 3, 0.1, 0.3, 0.55),
+        Case("Bernoulli", "sharp, [0, 1]", 3, 0.1, 0.5, 0.15),
+        Case("Bernoulli", "sharp, [0, 1]", 2, 0.3, 0.5, 0.95),
+        Case("Gaussian", "pausing, Gaussian", 4, 0.01, 0.3, 0.505),
+        Case("Bernoulli", "pausing, Bernoulli", 1, 0.3, 0.3, 0.65, 3),
+        Case("Bernoulli", "pausing, Bernoulli", 2, 0.3, 0.3, 0.65, 3),
+        Case("Bernoulli", "pausing, Bernoulli", 3, 0.2, 0.3, 0.95),
+        Case("Bernoulli", "pausing, [0, 1]", 3, 0.3, 0.5, 0.4),
+    ],
+    ids=str,
+)
+def test_where_failures_are_common_plain_races_fail_as_often(case):
+    # Within five standard errors, with a fixed seed.
+    algorithm, problem = case.race()
+    exact, runs = 10 ** exact_failures.log10_failure(algorithm, problem), 200_000
+    failures = (~ebr.simulate(algorithm, problem, runs, seed=3).correct(case.epsilon)).sum()
+    assert failures > 100
+    assert abs(failures - runs * exact) < 5 * math.sqrt(runs * exact)
+
+
+@pytest.mark.parametrize("rewards", ["Gaussian", "Bernoulli"])
+def test_ebr_with_narrow_intervals_fails_as_plain_races_do(rewards):
+    class Hasty(ebr.ElasticBatchRacing):
+        def deviation(self, pulls, n_arms):
+            return 0.4 * super().deviation(pulls, n_arms)
+
+        def pulls_by_round(self, n_arms):
+            return super().pulls_by_round(n_arms) // 20
+
+    algorithm = Hasty(3, 0.3, 0.9)
+    means, runs = [0.65, 0.349], 200_000
+    problem = ebr.Bernoulli(means) if rewards == "Bernoulli" else ebr.Gaussian(means, 0.5)
+    exact = 10 ** exact_failures.log10_failure(algorithm, problem)
+    failures = (~ebr.simulate(algorithm, problem, runs, seed=3).correct(0.3)).sum()
+    assert failures > 100
+    assert abs(failures - runs * exact) < 5 * math.sqrt(runs * exact)
+
+
+def test_one_round_of_bernoulli_arms_is_a_double_sum():
+    algorithm, problem = Case("Bernoulli", "EBR", 1, 0.3, 0.01, 0.7).race()
+    pulls = int(algorithm.pulls_by_round(2)[0])
+    sums = np.arange(pulls + 1)
+    worse, better = (binom.pmf(sums, pulls, mean) for mean in problem.means)
+    wrong = sum(better[x] * worse[x:].sum() for x in range(pulls + 1))  # a tie goes to the first
+    assert exact_failures.bernoulli(algorithm, problem) == pytest.approx(wrong, rel=1e-9)
+    assert wrong < 1e-40
+
+
+def early():
+    return (case for case in exact_failures.cases() if case.epsilon == 0.001)
+
+
+def test_estimates_are_off_as_their_standard_errors_say():
+    table = exact_failures.compared(runs=200, seed=2, only=early())
+    right, (squares, farthest) = exact_failures.estimates_right(table)
+    assert right
+    assert len(table) == 32
+    assert 0.3 < squares.value < 2
+    assert farthest.value == table["off"].abs().max() < 5
+    assert squares.runs == farthest.runs == table["races"].sum()
+
+
+right_rounds = importance._rounds_of_the_best
+
+
+def from_a_double_lead(algorithm, problem, means):
+    middle = means.mean(axis=1, keepdims=True)
+    return right_rounds(algorithm, problem, middle + 2 * (means - middle))
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("_reaching", lambda *_: []),  # the tilts as they were: none for a long lead in an early round
+        ("_rounds_of_the_best", from_a_double_lead),  # leads half as long as a round takes
+    ],
+)
+def test_tilts_that_miss_a_way_to_fail_are_seen(monkeypatch, name, error):
+    monkeypatch.setattr(importance, name, error)
+    table = exact_failures.compared(
+        runs=500, seed=1, only=(case for case in early() if case.algorithm == "EBR")
+    )
+    assert not exact_failures.estimates_right(table)[0]
+
+
+def test_the_figure_has_a_line_for_each_deadline_and_a_point_for_each_race():
+    some = [case for case in exact_failures.cases() if case.deadline < 3 and case.epsilon == 0.1]
+    table = exact_failures.compared(10, 1, iter(some))
+    lines = exact_failures.curves(0.01, np.array([0.1, 0.2]), deadlines=(1, 2))
+    left, right = exact_failures.draw(table, lines, 0.01).axes
+    assert [text.get_text() for text in left.get_legend().get_texts()] == ["T = 1", "T = 2"]
+    assert sum(len(line.get_xdata()) for line in right.lines[1:]) == len(table) == len(some)
+    plt.close("all")

@@ -1,0 +1,61 @@
+"""The identities by hand, the pair that they are checked on, and the lemma with a wrong sign."""
+
+import math
+
+import pandas as pd
+import pytest
+from compendium.lower_bounds.change_of_measure import change_of_measure, close_pair, identities, joined
+from oracles import Diary
+from scipy.stats import norm
+
+import ebr
+from ebr.algorithms.passive import Passive
+from ebr.theory.divergence import gaussian_kl, log_likelihood_ratio
+
+EBR, PASSIVE = ebr.ElasticBatchRacing(2, 0.4, 0.2), Passive(0.4, 0.2)
+
+
+@pytest.mark.parametrize("race", [EBR, PASSIVE])
+def test_the_close_pair_is_half_a_nat_apart(race):
+    equal, raised = close_pair(race, 3, 0.5, seed=14)
+    assert (equal.means.tolist(), raised.means[1:].tolist()) == ([0.5] * 3, [0.5] * 2)
+    pulls, sums = ebr.simulate(race, equal, 20_000, seed=15, per_arm=True).by_arm()
+    # L has mean ½ and variance 1. The mean of 20,000 is off by 0.04 with 2e-8; the pair's own 200 runs, whose
+    # pulls vary by a tenth, move it by 0.04 with less than 1e-20.
+    assert log_likelihood_ratio(equal, raised, pulls, sums).mean() == pytest.approx(0.5, abs=0.08)
+
+
+def test_the_identities_hold_and_a_ratio_upside_down_is_refuted():
+    pairs = {race: close_pair(race, 3, 0.5, seed=16) for race in (EBR, PASSIVE)}
+    for sign in (1, -1):
+        table = joined(
+            {(repr(race), 3): identities(race, *pair, 4000, 17, sign=sign) for race, pair in pairs.items()}
+        )
+        finding = change_of_measure(table)
+        # A true lemma is refuted with probability at most 1e-6.
+        assert finding.holds == (sign == 1) == (finding.evidence[0].value == 0)
+
+
+def test_both_sides_of_the_identities_by_hand():
+    # One pull of two arms, σ = ½, the first raised by 0.2: KL = 0.2²/(2/4) = 0.08, and L ~ N(0.08, 0.4²).
+    pair = ebr.Gaussian([0.5, 0.5], 0.5), ebr.Gaussian([0.7, 0.5], 0.5)
+    table = identities(Diary(([1, 1],)), *pair, 20_000, seed=18)
+    raised = norm.cdf(0.2 / math.sqrt(0.5))
+    left = [0.08, 1, raised, 2, 0.08]
+    right = [*left[:4], 0.5 * math.log(0.25 / raised / (1 - raised))]  # d(½, P′)
+    tolerance = 5.5 * table["error"].clip(lower=0.4 / math.sqrt(20_000))  # six random numbers: 2.3e-7 in all
+    assert (abs(table["left"] - left) < tolerance).all()
+    assert (abs(table["right"] - right) < tolerance).all()
+
+
+def test_what_cannot_be_compared_is_an_error_and_never_counts_as_fulfilled():
+    with pytest.raises(ValueError, match=r"other must have the problem's sigma, 0\.5, got 1\.0"):
+        gaussian_kl(ebr.Gaussian([0.5, 0.5], 0.5), ebr.Gaussian([0.5, 0.5], 1.0))
+    apart = ebr.Gaussian([0.9, 0.1], 0.5), ebr.Gaussian([0.9, 0.2], 0.5)
+    with pytest.raises(ValueError, match=r"arm 1 recommended at times, got shares 1\.0"):
+        identities(ebr.Passive(0.4, 0.2), *apart, 100, 1)
+    unknown = pd.DataFrame([("?", 1.0, 1.0, float("nan"), "equal"), ("?", 1.0, 1.0, 0.1, "at least")])
+    unknown.columns = ["statement", "left", "right", "error", "relation"]
+    finding = change_of_measure(joined({("race", 2): unknown.assign(runs=1)}))
+    assert not finding.holds
+    assert finding.evidence[0].value == 1

@@ -1,0 +1,164 @@
+"""Costs on hard problems against races counted by hand, policies against simulation and closed forms."""
+
+import math
+
+import numpy as np
+import pytest
+from compendium.lower_bounds import (
+    counter_example,
+    expected_pulls,
+    least_probability,
+    near_optimal,
+    partition_races,
+)
+from oracles import Diary
+from scipy.stats import norm
+
+from ebr.theory import bounds
+
+EPSILON, DELTA = 0.2, 0.1
+
+
+def fixed(*pulls):
+    """A family of one algorithm, which pulls so often in its only round."""
+    return lambda *_: {"EBR": Diary((list(pulls),))}
+
+
+def test_costs_tell_the_pulls_and_the_bounds_of_every_partition():
+    table = partition_races.costs([(2, 2)], EPSILON, DELTA, 20, 1, fixed(30, 12))
+    assert table["gamma"].tolist() == ["11", "22"]
+    assert (table["pulls"] == 42).all()
+    assert (table["error"] == 0).all()
+    expected = [bounds.partition_lower_bound((k, k), EPSILON, 2, DELTA) for k in (1, 2)]
+    assert table["lower"].to_numpy() == pytest.approx(expected)
+    printed = math.log(1 / (2.4 * DELTA)) * 0.5 * 2  # 2σ² log(1/2.4δ) Σ, σ = ½, two arms
+    smallest = np.array([math.sqrt(EPSILON) + EPSILON, EPSILON])
+    assert table["printed"].to_numpy() == pytest.approx(printed / smallest**2)
+
+
+def test_a_walk_with_one_look_is_a_normal_tail_and_with_two_a_known_test():
+    alone = near_optimal.walk(np.array([2.0]), np.array([]), 1.5)
+    assert alone.wrong == pytest.approx(norm.sf(1.5 * math.sqrt(2)))
+    # The test that refutes the print: looks at 0.649 and 1.247, stopped at 0.479, errs with 0.15.
+    looks, threshold = np.array([0.649, 1.247]), np.array([0.479])
+    assert near_optimal.walk(looks, threshold, 1.0).wrong == pytest.approx(0.15, abs=2e-5)
+    goes_on = near_optimal.walk(looks, threshold, 0.0).reached
+    assert goes_on.tolist() == pytest.approx([1, 1 - 2 * norm.sf(0.479 / math.sqrt(0.649))])
+    assert 4 * goes_on @ np.diff(looks, prepend=0) == pytest.approx(3.667, abs=1e-3)
+
+
+def test_a_walk_with_four_looks_is_what_simulation_finds():
+    looks, thresholds = (np.array(part) for part in near_optimal.DESIGNS[0.1, 4, 0.0])
+    generator = np.random.default_rng(4)
+    steps = generator.normal(size=(200_000, 4)) * np.sqrt(np.diff(looks, prepend=0)) + np.diff(
+        looks, prepend=0
+    )
+    path = steps.cumsum(axis=1)
+    out = np.column_stack([np.abs(path[:, :3]) > thresholds, np.ones(len(path), dtype=bool)])
+    end = out.argmax(axis=1)
+    exact = near_optimal.walk(looks, thresholds, 1.0)
+    # Four means of 200,000 zeros and ones: each is off by 0.006 with less than 1e-7.
+    assert (path[np.arange(len(path)), end] < 0).mean() == pytest.approx(exact.wrong, abs=0.006)
+    found = [(end >= look).mean() for look in range(4)]
+    assert found == pytest.approx(exact.reached, abs=0.006)
+
+
+def test_errors_fall_with_the_gap_and_with_the_threshold_and_costs_with_the_gap():
+    test = near_optimal.design(0.05, 4)
+    walks = [test.at(gap) for gap in (0, 0.5, 1, 2, 4)]
+    assert (np.diff([walk.wrong for walk in walks]) < 0).all()
+    assert (np.diff([test.cost(gap) for gap in (0, 0.5, 1, 2, 4)]) < 0).all()
+    wider = [test._replace(thresholds=tuple(k * a for a in test.thresholds)) for k in (0.5, 1, 2)]
+    assert (np.diff([one.at(1).wrong for one in wider]) < 0).all()
+    assert near_optimal.calibrated(wider[0], 0.05).thresholds == pytest.approx(test.thresholds)
+
+
+def test_the_designs_are_near_the_best_of_their_kind():
+    for key in ((0.15, 2, 0.0), (0.1, 3, 0.0)):
+        looks, _ = near_optimal.DESIGNS[key]
+        best = near_optimal.design(*key)
+        for look in range(len(looks)):
+            for factor in (0.97, 1.03):
+                pulls = list(best.pulls)
+                pulls[look] = round(factor * pulls[look])
+                other = near_optimal.calibrated(best._replace(pulls=tuple(pulls)), key[0])
+                assert other.cost(0) > best.cost(0)
+
+
+def test_a_race_of_three_is_what_simulation_finds():
+    race = near_optimal.RaceOfThree(1.0, 2.0, 0.7)
+    means = np.array([1.0, 0.3, 0.0])
+    returned, cost = race.play(tuple(means))
+    assert returned.sum() == pytest.approx(1)
+    generator = np.random.default_rng(3)
+    first = generator.normal(size=(200_000, 3)) + means
+    alive = first >= first.max(axis=1, keepdims=True) - 0.7
+    last = np.where(alive, first + generator.normal(size=first.shape) + means, -np.inf)
+    # Three shares of 200,000, each off by 0.006 with less than 1e-7, and a mean of at most 3 with a sd of 1.
+    assert np.bincount(last.argmax(axis=1)) / len(last) == pytest.approx(returned, abs=0.006)
+    left = alive.sum(axis=1)
+    assert 3 + np.where(left > 1, left, 0).mean() == pytest.approx(cost, abs=0.02)
+
+
+def test_two_looks_refute_the_printed_bound_and_eight_come_within_a_fifth_of_the_corrected_one():
+    table = expected_pulls.policies().set_index("policy")
+    assert table["pac"].all()
+    assert (table["cost"] > table["lower"]).all()
+    over = table["cost"] / table["printed"]
+    assert over["T = 2, γ = 22, δ = 0.15"] == pytest.approx(3.667 / (4 * math.log(1 / 0.36)), abs=1e-3)
+    assert over["T = 2, γ = 22, δ = 0.1"] < 1 < over["T = 2, γ = 22, δ = 0.05"]
+    assert (table["cost"] / table["lower"]).min() == pytest.approx(1.162, abs=1e-3)
+    assert (over[table["last"]] > 0).all()
+    assert (table["cost"] > table["second"]).all()  # the second inequality needs no more than room
+
+
+def test_without_room_a_thousand_arms_cost_a_fifth_of_the_printed_bound():
+    policy = counter_example.confirmation(1000, 0.5, 0.5 ** (1 / 3), 200 * math.log(10))
+    assert policy.log_error < -200 * math.log(10)
+    gap, wrong = 0.5 ** (1 / 3), 999 * math.exp(-policy.first * 0.5 ** (2 / 3))
+    margin = gap - 0.5 - 0.5 * math.sqrt(2 * math.log(2e200) / policy.second)
+    doubt = wrong + math.exp(-2 * policy.second * margin**2)
+    by_hand = 1000 * policy.first + policy.second + doubt * 1000 * policy.last
+    assert policy.cost == pytest.approx(by_hand, rel=1e-9)
+    assert policy.gaussian_cost < policy.cost < 27_432
+    printed = 0.5 * 1000 * (200 * math.log(10) - math.log(2.4)) / (gap + 0.5) ** 2
+    assert counter_example.without_room(1000, 200)["printed"] == pytest.approx(printed)
+    assert policy.cost < printed / 5
+
+
+def test_the_share_of_the_printed_logarithm_that_is_proved_in_the_last_bin():
+    table = expected_pulls.last_bin((0.15, 0.01), (2, 4)).set_index("delta")
+    assert table.loc[0.15, "m = 2"] == pytest.approx(math.log(1 / 0.51) / math.log(1 / 0.36))  # 0.66
+    assert table.loc[0.01, "m = 2"] == pytest.approx(0.8657, abs=1e-4)
+    assert (table["m = 4"] > 1).all()
+
+
+@pytest.mark.parametrize("partner", [1.0, 1e4])
+def test_a_stingy_test_reaches_the_least_probability_of_any_pac_algorithm(partner):
+    delta, count = 0.1, 0.8
+    test = least_probability.stingy(count * (0.5 / 0.002) ** 2 * (1 if partner > 1 else 2), delta, partner)
+    assert test.at(1.0).wrong <= delta
+    least = float(bounds.least_reach(math.sqrt(count), delta))
+    assert least <= test.at(1.0).reached[1] == pytest.approx(least, abs=1e-4)
+
+
+def test_idle_with_twice_delta_is_the_most_for_two_arms():
+    assert least_probability.most_idle(0.1) == pytest.approx(0.2)
+    assert least_probability.most_idle(0.1, n_arms=5) == pytest.approx(0.125)
+
+
+def test_the_proofs_of_theorem_3_for_two_arms_give_a_third_and_four_thirds():
+    paper, shifted, last, *_ = least_probability.theorem_3_two_arms().evidence
+    assert (paper.value, shifted.value) == pytest.approx((1 / 3, 4 / 3))
+    assert last.value > 1
+
+
+def test_the_exact_checks_find_their_closed_forms():
+    _, second, third = expected_pulls.entropies().evidence
+    assert second.value == pytest.approx(math.log(32 / 27) / 3, rel=1e-6)
+    assert third.value == pytest.approx(3 / 32 * math.log(3) + 29 / 32 * math.log(29 / 31))
+    least, _ = expected_pulls.one_round().evidence
+    # z²/log(1/4δ(1−δ)) tends to π/2 as δ tends to ½.
+    assert least.value == pytest.approx(math.pi / 2, abs=1e-3)
+    at = norm.isf(0.49) ** 2 / math.log(1 / (4 * 0.49 * 0.51))
+    assert least.value == pytest.approx(at)

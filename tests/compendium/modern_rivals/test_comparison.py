@@ -1,0 +1,102 @@
+"""Notebook 16: who takes part, what thresholds spend, and how two are compared."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from compendium.modern_rivals import comparison, rival_entrants, sequential_rivals
+from compendium.modern_rivals.rival_entrants import ENTRANTS, KNOWN_GAP, OURS, PROVED, Runs
+
+import ebr
+from ebr.theory.characteristic import characteristic_lower_bound
+
+
+@pytest.fixture(scope="module", autouse=True)
+def here():
+    """Races are run in this process, where they can be altered."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EBR_WORKERS", "1")
+        patch.delenv("DASK", raising=False)
+        yield
+
+
+FEW = Runs(batched=20, staged=3, single=2, closest=(3, 4))
+
+
+@pytest.fixture(scope="module")
+def everybody(here, tmp_path_factory):
+    """All races of everybody, once: the points, their table, and the folder in which they are kept."""
+    folder = tmp_path_factory.mktemp("kept")
+    points = comparison.everybody(ENTRANTS, 4, 3, 0.3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EBR_CACHE", str(folder))
+        return points, comparison.played(points, 0.1, FEW, 1), folder
+
+
+def test_everybody_races_on_both_setups_for_the_rewards_of_their_guarantee(everybody):
+    _, table, _ = everybody
+    assert len(table) == 2 * len(ENTRANTS)
+    within = table["algorithm"].map(lambda name: ENTRANTS[name].deadline)
+    assert (table["longest"][within == "T"] <= 3).all()
+    assert (table["longest"][within == "1"] == 1).all()
+    np.testing.assert_allclose(table["over"] * table["floor"], table["pulls"])
+    assert set(table.loc[table["algorithm"] == rival_entrants.CLOSEST, "runs"]) == {3, 4}
+
+
+def test_everybodys_races_are_kept_and_found_again(everybody, monkeypatch):
+    points, first, folder = everybody
+    assert len(list(folder.iterdir())) == len(points)
+    monkeypatch.setenv("EBR_CACHE", str(folder))
+    monkeypatch.setattr("ebr.simulation.sweep.workers", None)  # nobody is asked to work
+    pd.testing.assert_frame_equal(comparison.played(points, 0.1, FEW, 1), first, check_exact=True)
+
+
+def test_a_point_is_what_the_race_itself_gives():
+    point = comparison.everybody([OURS], 5, 3, 0.2)[1]
+    row = comparison.played([point], 0.1, FEW, 7).iloc[0]
+    race = ebr.simulate(ebr.algorithms.pausing.PausingElasticBatchRacing(3, 0.2, 0.1), ebr.setup_2(5), 20, 7)
+    assert (row["setup"], row["pulls"], row["longest"]) == ("Setup 2", race.pulls.mean(), race.rounds.max())
+    assert row["error"] == pytest.approx(race.pulls.std(ddof=1) / math.sqrt(20))
+    assert row["floor"] == pytest.approx(characteristic_lower_bound(ebr.setup_2(5), 0.2, 0.1), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", KNOWN_GAP)
+def test_who_is_told_the_gap_is_judged_by_the_best_arm_alone(name):
+    point = comparison.everybody([name], 4, 3, 0.9)[0]  # ε = 0.9 would forgive everything
+    row = comparison.played([point], 0.1, FEW, 1).iloc[0]
+    assert row["floor"] == pytest.approx(characteristic_lower_bound(ebr.setup_1(4), 1e-9, 0.1), rel=1e-6)
+
+
+def test_who_has_no_deadline_races_once_along_the_rounds():
+    points = comparison.sweeps([1, 2, 3], [0.2, 0.3], 4, 3, 0.2)
+    along = [point for point in points if point.labels["sweep"] == "T" and point.entrant == "KL-LUCB"]
+    assert sorted({point.deadline for point in along}) == [1, 3]
+    table = comparison.played(along, 0.1, FEW, 1)
+    assert table.groupby("setup")["pulls"].nunique().eq(1).all()
+
+
+@pytest.mark.parametrize(("n_arms", "delta"), [(2, 0.3), (100, 0.01), (7, 1e-4)])
+def test_every_threshold_spends_delta_and_no_more(n_arms, delta):
+    for share in comparison.spent(n_arms, 15, 0.01, delta).values():
+        assert share == pytest.approx(delta, rel=1e-9)
+
+
+def test_the_threshold_of_the_mixture_spends_more_without_its_union_bound(monkeypatch):
+    lenient = sequential_rivals.Stopping(math.log(1 / 0.01), mixture=True)
+    monkeypatch.setattr(sequential_rivals, "mixture_stopping", lambda n_arms, delta: lenient)
+    assert comparison.spent(100, 15, 0.01, 0.01)[rival_entrants.CLOSEST] == pytest.approx(0.99)
+
+
+def test_a_ratio_has_the_standard_errors_of_both():
+    columns = ["setup", "algorithm", "pulls", "error", "runs"]
+    rows = [("Setup 1", "rival", 300.0, 30.0, 5), ("Setup 1", "own", 100.0, 5.0, 9)]
+    found = comparison.compared(pd.DataFrame(rows, columns=columns), [("rival", "own")]).iloc[0]
+    assert (found["ratio"], found["runs"]) == (3, 5)
+    assert found["error"] == pytest.approx(3 * math.hypot(0.1, 0.05))
+
+
+def test_the_proved_ones_are_fully_sequential_and_want_an_epsilon_good_arm():
+    for name in PROVED:
+        entrant = ENTRANTS[name]
+        assert (entrant.rewards, entrant.deadline, entrant.exact) == ("Bernoulli", "none", False)

@@ -1,0 +1,43 @@
+"""Laws from scipy.special: what scipy.stats says of them."""
+
+import numpy as np
+import pytest
+from compendium.shared import distributions
+from scipy import stats
+
+
+@pytest.mark.parametrize("name", ["cdf", "logcdf", "pdf", "sf"])
+def test_the_normal_law_is_scipys(name):
+    places = np.linspace(-40, 40, 8001)
+    expected = getattr(stats.norm, name)(places)
+    np.testing.assert_allclose(getattr(distributions.norm, name)(places), expected, rtol=1e-15, atol=0)
+
+
+@pytest.mark.parametrize("name", ["ppf", "isf"])
+def test_its_quantiles_are_scipys(name):
+    shares = np.r_[0, np.geomspace(1e-300, 0.5, 500), 1 - np.geomspace(1e-16, 0.5, 500), 1]
+    expected = getattr(stats.norm, name)(shares)
+    np.testing.assert_allclose(getattr(distributions.norm, name)(shares), expected, rtol=1e-15, atol=0)
+
+
+CASES = [(0, 1), (1, 1), (0, 20), (3, 20), (20, 20), (7, 100_000), (2, 1_000_000), (999_000, 1_000_000)]
+
+
+@pytest.mark.parametrize(("events", "trials"), CASES)
+@pytest.mark.parametrize("probability", [1e-9, 0.01, 0.5])
+def test_the_tail_of_a_count_is_that_of_the_exact_test(events, trials, probability):
+    expected = stats.binomtest(events, trials, probability, alternative="greater").pvalue
+    assert distributions.tail_of_count(events, trials, probability) == pytest.approx(
+        expected, rel=1e-9, abs=1e-300
+    )
+
+
+@pytest.mark.parametrize(("events", "trials"), CASES)
+def test_the_ends_of_a_frequencys_interval_have_the_tails_that_were_asked_for(events, trials):
+    low, high = distributions.frequency_interval(events, trials, 0.99)
+    assert (low == 0) == (events == 0)
+    assert (high == 1) == (events == trials)
+    if events:
+        assert stats.binom.sf(events - 1, trials, low) == pytest.approx(0.005, rel=1e-9)
+    if events < trials:
+        assert stats.binom.cdf(events, trials, high) == pytest.approx(0.005, rel=1e-9)

@@ -1,0 +1,171 @@
+"""Saved figures: drawn from what is saved, complete, the same bytes every time, telling their origin."""
+
+import hashlib
+import re
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from compendium.shared import figures
+from PIL import Image, PngImagePlugin
+
+DATA = figures.rounded(pd.DataFrame({"x": [1, 2, 3], "y": [0.1, 1 / 3, 1e-7], "name": ["a", "b", "c"]}))
+
+
+def draw(folder, monkeypatch, data=DATA):
+    monkeypatch.setenv("EBR_FIGURES", str(folder))
+    figures.style()
+    figure, axis = plt.subplots()
+    axis.plot(DATA["x"], DATA["y"])
+    try:
+        figures.saver("99-nothing", runs=3, seed=1)(figure, "fig0", data)
+    finally:
+        plt.close(figure)
+    return files(folder)
+
+
+def files(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+def test_a_rerun_writes_the_same_bytes_and_nothing_else(tmp_path, monkeypatch):
+    first = draw(tmp_path / "a", monkeypatch)
+    assert set(first) == {"fig0.png", "fig0.svg", "fig0.pdf", "data/fig0.csv"}
+    assert draw(tmp_path / "b", monkeypatch) == first
+
+
+def test_every_file_tells_notebook_parameters_and_the_datas_hash(tmp_path, monkeypatch):
+    written = draw(tmp_path, monkeypatch)
+    digest = hashlib.sha256(written["data/fig0.csv"]).hexdigest()
+    expected = f"ebr notebook 99-nothing; runs=3, seed=1; data sha256 {digest}"
+    assert Image.open(tmp_path / "fig0.png").text["Description"] == expected
+    assert expected in written["fig0.svg"].decode()
+    assert expected.encode() in written["fig0.pdf"]
+
+
+def test_the_saved_numbers_are_the_plotted_ones_to_the_last_digit(tmp_path, monkeypatch):
+    draw(tmp_path, monkeypatch)
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "data" / "fig0.csv"), DATA, check_exact=True)
+
+
+def test_each_table_has_a_file_of_its_own(tmp_path, monkeypatch):
+    other = pd.DataFrame({"z": [1.5]})
+    written = draw(tmp_path, monkeypatch, {"curve": DATA, "marks": other})
+    assert {name for name in written if name.startswith("data/")} == {
+        "data/fig0-curve.csv",
+        "data/fig0-marks.csv",
+    }
+    assert written["data/fig0-marks.csv"] == b"z\n1.5\n"
+
+
+def test_numbers_with_more_digits_than_are_saved_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match=r"data of fig0 must be rounded before it is drawn"):
+        draw(tmp_path, monkeypatch, DATA.assign(y=1 / 3))
+    assert files(tmp_path) == {}
+
+
+@pytest.mark.parametrize("number", [1 / 3, -2e-300 / 3, 123456789.4321, 0.0, 5e8, np.inf])
+def test_rounding_moves_a_number_by_less_than_a_unit_of_its_ninth_digit_and_then_no_more(number):
+    (once,) = figures.rounded(pd.DataFrame({"x": [number]}))["x"]
+    assert once == pytest.approx(number, rel=1e-8, abs=0)
+    assert once == figures.significant(once) == float(f"{number:.9g}")
+
+
+def test_the_last_bits_of_another_processor_change_nothing():
+    there = DATA.assign(y=[0.1 * (1 + 3e-16), 1 / 3 * (1 - 2e-16), 1e-7 * (1 + 2e-16)])
+    assert figures.rounded(there).equals(DATA)
+
+
+def test_rounding_keeps_gaps_words_and_whole_numbers():
+    table = pd.DataFrame({"a": [1.5, np.nan], "b": ["x", None], "c": [2**60 + 1, 3]})
+    assert figures.rounded(table).equals(table)
+
+
+def test_a_failed_save_leaves_the_old_file_and_no_half_of_a_new_one(tmp_path, monkeypatch):
+    before = draw(tmp_path, monkeypatch)
+    monkeypatch.setattr(plt.Figure, "savefig", lambda self, path, **_: path.write_bytes(b"half") and 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        draw(tmp_path, monkeypatch)
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_picture_stays_where_no_eye_could_tell_the_new_one_from_it(tmp_path, monkeypatch, kept):
+    draw(tmp_path, monkeypatch)
+    path = tmp_path / "fig0.png"
+    with Image.open(path) as picture:
+        before, facts = np.asarray(picture).astype(int), picture.info
+    changed = before.copy()
+    changed[100:110, 100:110, :3] = np.abs(
+        changed[100:110, 100:110, :3] - (4 if kept else 30)
+    )  # what a marker's edge may lose, or more
+    notes = PngImagePlugin.PngInfo()
+    for key in ("Title", "Source", "Description", "Software"):
+        notes.add_text(key, facts[key])
+    Image.fromarray(changed.astype(np.uint8)).save(path, pnginfo=notes, dpi=facts["dpi"])
+    there = path.read_bytes()
+    draw(tmp_path, monkeypatch)
+    assert (path.read_bytes() == there) == kept
+
+
+def moved(drawing, by):
+    """A drawing whose frame begins elsewhere, under the name that this gives it."""
+    (name,) = set(re.findall(rb'clipPath id="(\w+)"', drawing))
+    frame = re.search(rb"M (\d+\.\d+)", drawing)
+    place = f"{float(frame[1]) + by:.6f}".encode()
+    return drawing.replace(frame[1], place).replace(name, b"p0123456789")
+
+
+@pytest.mark.parametrize(
+    ("change", "kept"),
+    [
+        (lambda drawing: moved(drawing, 2e-6), True),
+        (lambda drawing: moved(drawing, 2e-3), False),
+        (lambda drawing: drawing.replace(b"stroke: #", b"stroke: #0", 1), False),
+        (lambda drawing: drawing.replace(b"data sha256 ", b"data sha256 0"), False),
+        (lambda drawing: drawing[: len(drawing) // 2], False),
+    ],
+    ids=["last bits", "a place", "a colour", "the data", "half"],
+)
+def test_a_drawing_stays_where_only_last_bits_and_the_names_made_of_them_differ(
+    tmp_path, monkeypatch, change, kept
+):
+    right = draw(tmp_path, monkeypatch)["fig0.svg"]
+    there = change(right)
+    assert there != right
+    (tmp_path / "fig0.svg").write_bytes(there)
+    assert draw(tmp_path, monkeypatch)["fig0.svg"] == (there if kept else right)
+
+
+def test_a_picture_of_other_numbers_is_written_however_alike_it_looks(tmp_path, monkeypatch):
+    first = draw(tmp_path, monkeypatch)["fig0.png"]
+    assert draw(tmp_path, monkeypatch, DATA.assign(x=[1, 2, 4]))["fig0.png"] != first
+
+
+def test_a_figure_is_laid_out_as_matplotlib_would_to_save_it(tmp_path, monkeypatch):
+    def drawn():
+        figure, axes = plt.subplots(2, 2, figsize=(5, 3), sharey="row")
+        axes[0, 0].plot(DATA["x"], DATA["y"], label="a curve of some length")
+        axes[1, 0].set(yscale="log", ylim=(1e-3, 1e5), ylabel="pulls", title="a title")
+        figure.legend(loc="outside lower center")
+        return figure
+
+    monkeypatch.setenv("EBR_FIGURES", str(tmp_path))
+    figures.style()
+    ours, plain = drawn(), drawn()
+    figures.saver("99-nothing")(ours, "ours", DATA)
+    plain.savefig(tmp_path / "plain.png")
+    assert ours.dpi == plain.dpi
+    pictures = [np.asarray(Image.open(tmp_path / f"{name}.png")) for name in ("ours", "plain")]
+    np.testing.assert_array_equal(*pictures)
+    plt.close("all")
+
+
+def test_thinning_keeps_the_ends_of_every_arm():
+    trace = pd.DataFrame({"round": [*range(1, 1001), *range(1, 78)], "arm": [0] * 1000 + [1] * 77})
+    thin = figures.thin(trace, points=20)
+    assert len(thin) < 45
+    assert thin.groupby("arm")["round"].agg(["min", "max"]).to_numpy().tolist() == [[1, 1000], [1, 77]]

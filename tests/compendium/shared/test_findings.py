@@ -1,0 +1,137 @@
+"""Findings: their words, their file, and the exact test and interval against other distributions."""
+
+import json
+
+import pandas as pd
+import pytest
+from compendium.shared.findings import (
+    FALSE_ALARM,
+    VERDICTS,
+    Evidence,
+    Finding,
+    Recorder,
+    counted,
+    exceeds,
+    measured,
+    number,
+    refutes,
+    table,
+)
+from scipy.stats import beta, binom
+
+ROW = Evidence("pulls", 1 / 3, "T = 3", allowed="≤ 1")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("EBR_FIGURES", str(tmp_path))
+    return tmp_path / "data" / "findings"
+
+
+@pytest.mark.parametrize(
+    ("holds", "repaired", "word"),
+    [
+        (True, False, "holds"),
+        (True, True, "holds"),
+        (False, True, "holds corrected"),
+        (False, False, "fails as stated"),
+    ],
+)
+def test_a_verdict_is_the_ledgers_word(holds, repaired, word):
+    finding = Finding("C00", holds, (ROW,), "exact", repaired)
+    assert finding.verdict == word
+    assert word in VERDICTS
+
+
+def test_too_many_events_by_hand():
+    # With probability 1/10 allowed, k of k events have probability 10^-k: 7 are the first below 1e-6.
+    assert FALSE_ALARM == 1e-6
+    assert [exceeds(k, k, 0.1 * (1 + 1e-9)) for k in (5, 6, 7)] == [False, False, True]
+    assert [exceeds(k, k, 0.1 * (1 + 1e-9), tests=100) for k in (7, 8, 9)] == [False, False, True]
+    assert not exceeds(0, 10**6, 1e-3)  # fewer than allowed speak for the claim
+
+
+@pytest.mark.parametrize("tests", [1, 1000])
+@pytest.mark.parametrize(("trials", "allowed"), [(50, 0.01), (1000, 0.1), (10**6, 1e-5)])
+def test_the_first_count_that_exceeds_is_the_first_with_a_tail_below_the_false_alarm(trials, allowed, tests):
+    first = next(k for k in range(trials) if binom.sf(k - 1, trials, allowed) < 1e-6 / tests)  # P(X ≥ k)
+    assert exceeds(first, trials, allowed, tests)
+    assert not exceeds(first - 1, trials, allowed, tests)
+
+
+@pytest.mark.parametrize(("events", "trials"), [(0, 20), (3, 20), (20, 20), (12, 10**5)])
+def test_a_frequency_has_the_clopper_pearson_interval(events, trials):
+    low = beta.ppf(0.005, events, trials - events + 1) if events else 0.0
+    high = beta.ppf(0.995, events + 1, trials - events) if events < trials else 1.0
+    row = counted("failures", events, trials)
+    assert (row.value, row.runs) == (events / trials, trials)
+    assert (row.low, row.high) == pytest.approx((low, high))
+
+
+def test_an_interval_by_hand():
+    # None of 20: (1 − high)^20 = 0.005. And 99 % of a normal law lie within 2.576 standard errors.
+    assert counted("failures", 0, 20).high == pytest.approx(1 - 0.005 ** (1 / 20))
+    row = measured("pulls", 10.0, 2.0, 50, where="T = 1")
+    assert (row.low, row.high) == pytest.approx((10 - 5.152, 10 + 5.152), abs=1e-3)
+    assert (row.value, row.runs, row.where) == (10.0, 50, "T = 1")
+
+
+def test_a_table_refutes_where_one_row_does_at_its_share_of_the_false_alarm():
+    # P(Bin(10, 0.1) ≥ 8) = 3.7e-7, P(≥ 9) = 9.1e-9: 8 of 10 refutes alone, not among three rows.
+    rows = {"runs": [10, 10, 10], "delta": [0.1, 0.1, 0.1]}
+    assert not refutes(pd.DataFrame({"late": [8, 0, 0]} | rows), "late")
+    assert refutes(pd.DataFrame({"late": [8, 0, 0]} | rows).head(1), "late")
+    assert refutes(pd.DataFrame({"late": [0, 9, 0]} | rows), "late")
+
+
+def test_what_is_recorded_is_in_the_file_with_nine_digits_and_without_empty_cells(folder):
+    record = Recorder("99-nothing")
+    record(Finding("C02", False, (ROW, counted("errors", 0, 7)), "simulation", True))
+    record(Finding("C01", True, (ROW,), "exact"))
+    first, second = json.loads((folder / "99-nothing.json").read_text("utf-8"))
+    row = {"what": "pulls", "value": 0.333333333, "where": "T = 3", "allowed": "≤ 1"}
+    assert first == {"claim": "C01", "verdict": "holds", "basis": "exact", "evidence": [row]}
+    assert (second["verdict"], second["basis"]) == ("holds corrected", "simulation")
+    assert second["evidence"][1] == {
+        "what": "errors", "value": 0, "low": 0, "high": float(f"{1 - 0.005 ** (1 / 7):.9g}"), "runs": 7,
+    }  # fmt: skip
+    record(Finding("C03", False, (ROW,), "exact"), Finding("C04", False, (ROW,), "exact"))
+    assert record.verdict().splitlines() == [
+        "verdict: C01 holds;",
+        "         C02 holds corrected;",
+        "         C03, C04 fail as stated",
+    ]
+
+
+def test_recording_again_leaves_nothing_of_the_run_before(folder):
+    Recorder("99-nothing")(Finding("C01", True, (ROW,), "exact"))
+    Recorder("99-nothing")(Finding("C02", True, (ROW,), "exact"))
+    assert [entry["claim"] for entry in json.loads((folder / "99-nothing.json").read_text("utf-8"))] == [
+        "C02"
+    ]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_evidence_without_a_number_is_refused(folder, value):
+    with pytest.raises(ValueError, match="evidence must be finite numbers"):
+        Recorder("99-nothing")(Finding("C01", True, (Evidence("pulls", value),), "exact"))
+    assert not folder.exists()
+
+
+def test_a_finding_is_shown_as_a_table():
+    rows = (ROW, counted("errors |x|", 1, 2, "n = 2"), Evidence("slope", -0.98123))
+    shown = table(Finding("C07", False, rows, "simulation").as_data()).splitlines()
+    assert shown[0] == "**C07 fails as stated** (simulation)"
+    assert shown[4:] == [
+        "| pulls | T = 3 | 0.3333 |  | ≤ 1 |",
+        "| errors \\|x\\| | n = 2 | 0.5 | 0.002503 to 0.9975 (2 runs) |  |",
+        "| slope |  | −0.9812 |  |  |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0, "0"), (355023, "355,023"), (0.125, "0.125"), (4.3e-24, "4.3e−24"), (-1.5, "−1.5"), (1e9, "1e+09")],
+)
+def test_numbers_are_for_people(value, words):
+    assert number(value) == words

@@ -1,0 +1,164 @@
+"""The checks of pausing's claim: exact sums, an adversary that stays inside the event, plain counts, X11."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from compendium.sharp_racing import pausing_adversary, pausing_costs, pausing_guarantee
+from oracles import evidence
+from scipy.stats import binom
+
+import ebr
+from ebr.theory import pairs
+
+PAUSING = ebr.PausingElasticBatchRacing
+MEANS = [0.3, 0.62, 0.7, 0.55]
+
+
+def grid(model, n_arms=4, deadline=3, epsilon=0.1, delta=0.3):
+    return pausing_adversary.stages(PAUSING(deadline, epsilon, delta, rewards=model), n_arms, model)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3])
+@pytest.mark.parametrize("model", ["bounded", "Bernoulli"])
+def test_what_is_spent_is_a_sum_over_all_pairs_of_sums(model, shift):
+    stages, mean, total = grid(model, 3, 3, 0.3, 0.3), 0.4, 0.0
+    p, q = (1 - shift) * mean, (1 - shift) * mean + shift
+    top = len(stages.counts) - 1
+    for u, s in ((high, low) for high in range(1, top + 1) for low in range(1, high + 1) if low < top):
+        many, few = int(stages.counts[u]), int(stages.counts[s])
+        for a, c in product(range(many + 1), range(few + 1)):
+            one = pairs.Pairs(*(np.array([x]) for x in (float(a), many, float(c), few)))
+            test = pairs.bounded_refuted if model == "bounded" else pairs.binomial_refuted
+            if test(one, shift, np.array([stages.miss[u, s]]))[0]:
+                total += binom.pmf(a, many, p) * binom.pmf(c, few, q)
+    if shift:
+        last = int(stages.counts[-1])
+        total += sum(binom.pmf(a, last, p) * binom.cdf(a, last, q) for a in range(last + 1))
+    found = pausing_guarantee.spent(stages, 3, shift, [mean])
+    assert found == pytest.approx(2 * total / 0.3, rel=1e-9)
+
+
+def test_the_levels_are_shared_among_arms_stages_and_lags():
+    stages = grid("sub-Gaussian")
+    assert 3 * stages.miss.sum() == pytest.approx(0.3)
+    assert stages.miss[2, 1] == pytest.approx(stages.miss[2, 2] / 3)
+    # δ_u ∝ w_u^{−1/2}
+    assert stages.miss[3].sum() / stages.miss[2].sum() == pytest.approx(math.sqrt(5 ** (1 / 3)))
+
+
+@pytest.mark.parametrize("model", pausing_guarantee.MODELS)
+def test_the_adversarys_tables_lie_inside_the_event_and_reach_its_limits(model):
+    stages = grid(model)
+    problem = ebr.Bernoulli(MEANS) if model in ("bounded", "Bernoulli") else ebr.Gaussian(MEANS, 0.5)
+    table = pausing_adversary.attack(stages, problem, 60, seed=1)
+    assert table.inside.all()
+    tight = 0
+    for u, s in [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2)]:
+        for arm in (0, 1, 3):
+            shift = 0.1 if 0.7 - MEANS[arm] >= 0.1 else 0.0
+            for more in (0, 1):
+                sums = table.sums[:, arm, u] + more
+                tested = [
+                    sums,
+                    np.full(60, stages.counts[u]),
+                    table.sums[:, 2, s],
+                    np.full(60, stages.counts[s]),
+                ]
+                refuted = speaks(model, pairs.Pairs(*tested), shift, np.full(60, stages.miss[u, s]))
+                assert more or not refuted.any()
+                tight += refuted.sum()
+    assert tight > 100
+    assert (table.sums[:, [0, 3], 3] < table.sums[:, [2], 3]).all()
+
+
+def speaks(model, tested, shift, miss):
+    if model == "bounded":
+        return pairs.bounded_refuted(tested, shift, miss)
+    if model == "Bernoulli":
+        return pairs.binomial_refuted(tested, shift, miss)
+    log_term = PAUSING(3, 0.1, 0.3).log_terms(miss, model)
+    return pairs.normal_refuted(tested, shift, log_term, 0.5)
+
+
+def test_means_are_near_their_expectation_if_asked_for():
+    stages, problem = grid("Bernoulli"), ebr.Bernoulli(MEANS)
+    costs = pausing_costs.Costs(stages, 4)
+    expected = 0.5 * math.sqrt(2 * math.log(2 * 4 * 3 / 0.3) / stages.counts[2])
+    assert costs.near[2] == pytest.approx(expected)
+    table = pausing_adversary.attack(stages, problem, 100, 1, costs.near)
+    means = table.sums[table.inside][:, :, 1:] / stages.counts[1:]
+    assert len(means) > 50
+    assert (abs(means - np.array(MEANS)[:, None]) <= costs.near[1:] + 1e-9).all()
+    assert (table.sums == np.round(table.sums)).all()
+
+
+@pytest.mark.parametrize("model", ["sub-Gaussian", "bounded", "Bernoulli"])
+def test_a_pair_is_refuted_beyond_its_width(model):
+    stages = grid(model)
+    costs = pausing_costs.Costs(stages, 4)
+    generator = np.random.default_rng(1)
+    for u, s in [(1, 1), (2, 1), (2, 2)]:
+        many, few = int(stages.counts[u]), int(stages.counts[s])
+        leader = generator.integers(0, many + 1, 300).astype(float)
+        other = generator.integers(0, few + 1, 300).astype(float)
+        tested = pairs.Pairs(leader, np.full(300, many), other, np.full(300, few))
+        refuted = speaks(model, tested, 0.1, np.full(300, stages.miss[u, s]))
+        beyond = leader / many - other / few + 0.1 > costs.width(u, s)
+        assert refuted[beyond].all()
+        assert beyond.any()
+
+
+def test_bounded_widths_come_from_pinskers_inequality():
+    stages = grid("bounded")
+    width = float(pausing_costs.Costs(stages, 4).width(1, 1))
+    b = int(stages.counts[1])
+    # Near ½ the divergence is hardly more than the square.
+    x = b * evidence(0.5 + width / 2, 0.5 - width / 2, 0)
+    assert (1 + x) * math.exp(-x) <= stages.miss[1, 1]
+
+
+def test_races_are_counted_and_the_careless_are_found_out():
+    class Careless(ebr.PausingElasticBatchRacing):
+        """Its levels are all 0.4."""
+
+        def shares(self):
+            return np.tri(self.deadline) * 0.4
+
+    problems = [("one", ebr.Bernoulli([0.5, 0.4, 0.4]), 0.1, 3, 0.1)]
+    table = pausing_guarantee.steps(problems, 100, 1, "Bernoulli", PAUSING)
+    assert table[["wrong", "late", "broken"]].to_numpy().sum() == 0
+    assert table["tables"][0] > 80
+    assert pausing_guarantee.steps(problems, 100, 1, "Bernoulli", Careless)["wrong"][0] > 10
+    row = pausing_guarantee.races(problems, 200, 1, "Bernoulli", PAUSING).iloc[0]
+    result = ebr.simulate(PAUSING(3, 0.1, 0.1, rewards="Bernoulli"), problems[0][1], 200, seed=1)
+    assert row["pulls"] == pytest.approx(result.pulls.mean())
+    assert row["wrong"] == (result.arm != 0).sum()
+
+
+@pytest.mark.parametrize(
+    ("spent", "adversary", "races", "holds"),
+    [
+        (1.0, {}, {}, True),
+        (1.01, {}, {}, False),
+        (0.9, {"wrong": 1}, {}, False),
+        (0.9, {"late": 1}, {}, False),
+        (0.9, {"broken": 1}, {}, False),
+        (0.9, {}, {"wrong": 60}, False),
+        (0.9, {}, {"late": 1}, False),
+        (0.9, {}, {"broken": 60}, True),  # as δ is allowed twice
+        (0.9, {}, {"broken": 100}, False),
+    ],
+    ids=str,
+)
+def test_the_guarantee_fails_if_any_of_its_parts_does(spent, adversary, races, holds):
+    spending = pd.DataFrame(
+        {"model": ["bounded", "Bernoulli"], "drop": [0.1, 0.2], "certificate": [0.3, spent]}
+    )
+    tables = pd.DataFrame([{"tables": 100, "near": 50, "wrong": 0, "late": 0, "broken": 0} | adversary])
+    row = {"runs": 200, "delta": 0.1, "wrong": 0, "late": 0, "broken": 0} | races
+    finding = pausing_guarantee.guarantee(spending, tables, pd.DataFrame([row]))
+    assert (finding.claim, finding.holds) == ("X11", holds)
+    assert len(finding.evidence) == 10

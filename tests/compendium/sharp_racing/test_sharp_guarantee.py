@@ -1,0 +1,404 @@
+"""The checks of sharp EBR's claims: the adversary stays inside the event, tables are plain counts, X3–X5."""
+
+import math
+from itertools import product
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from compendium.shared import lineup, problem_sets
+from compendium.sharp_racing import sharp_adversary, sharp_event, sharp_guarantee
+from oracles import evidence, kl, log_term, overheard, play, sharp_schedule
+from scipy.stats import binom
+
+import ebr
+
+SHARP = ebr.SharpElasticBatchRacing
+MEANS = [0.3, 0.62, 0.7, 0.55]
+
+
+@pytest.mark.parametrize("n_arms", [2, 5])
+@pytest.mark.parametrize("shift", [0.0, 0.1])
+def test_the_union_bound_adds_up_the_tails_of_differences(shift, n_arms):
+    deadline, epsilon, delta, sigma = 3, 0.1, 0.2, 0.7
+    pulls, widths = sharp_schedule(n_arms, deadline, epsilon, delta, sigma, "sub-Gaussian")
+    total = 0
+    for b, width in zip(pulls, [*widths[:-1], epsilon], strict=True):
+        spread = sigma * math.sqrt(2 / b)  # of the difference of two means
+        total += math.exp(-((width / spread) ** 2) / 2)
+    algorithm = SHARP(deadline, epsilon, delta, sigma, "sub-Gaussian")
+    found = sharp_event.spent(algorithm, n_arms, shift=shift)  # to end is to err as rarely as to drop
+    assert found == pytest.approx((n_arms - 1) * total / delta, rel=1e-9)
+    assert found < 1
+    # Before the last round a share is spent to the full.
+    shares = [1 / w for w in (0.5 * 0.2 ** (t / 3) for t in (1, 2, 3))]
+    assert found > sum(shares[:2]) / sum(shares)
+
+
+@pytest.mark.parametrize("n_arms", [2, 6])
+def test_gaussian_noise_leaves_the_event_as_often_as_delta_says(n_arms):
+    class Narrow(ebr.SharpElasticBatchRacing):
+        def width(self, pulls, log_term):
+            return super().width(pulls, log_term) / 2
+
+    # With two arms δ is spent to the last; 5 standard errors of 20,000 runs are 0.011.
+    share = sharp_event.crossed(SHARP(3, 0.1, 0.1, rewards="Gaussian"), n_arms, 20_000, 1) / 20_000
+    assert 0.06 < share < 0.111
+    assert sharp_event.crossed(Narrow(3, 0.1, 0.1, rewards="Gaussian"), n_arms, 20_000, 1) > 4000
+
+
+@pytest.mark.parametrize("mean", [0.5, 0.9, 0.02])
+@pytest.mark.parametrize("shift", [0.0, 0.2])
+def test_for_bounded_rewards_it_is_the_exact_chance_that_the_ratio_errs(shift, mean):
+    n_arms, epsilon, delta = 3, 0.2, 0.3
+    (first, last), _ = sharp_schedule(n_arms, 2, epsilon, delta, model="bounded")
+    share = delta * math.sqrt(epsilon / 0.5) / (1 + math.sqrt(epsilon / 0.5))  # of round 1: δ_t ∝ 1/w_t
+    L = log_term("bounded", share / 2, last=False)
+    p = (1 - shift) * mean
+    chance, other = ([binom.pmf(k, first, q) for k in range(first + 1)] for q in (p, p + shift))
+    wrong = sum(
+        chance[worse] * other[better]
+        for worse, better in product(range(first + 1), repeat=2)
+        if worse >= better and first * evidence(worse / first, better / first, shift) > L
+    )
+    at_last = math.exp(-last * epsilon**2)
+    found = sharp_event.spent(SHARP(2, epsilon, delta, rewards="bounded"), n_arms, mean, shift)
+    assert found == pytest.approx(2 * (wrong + at_last) / delta, rel=1e-6)
+    assert wrong > 0
+
+
+class Watched(ebr.SharpElasticBatchRacing):
+    """Keeps what it asked for and what it was sent."""
+
+    seen = []  # noqa: RUF012
+
+    def play(self, n_arms, replicates=1, **known):
+        game, self.seen[:] = super().play(n_arms, replicates, **known), []
+        return overheard(game, lambda *round_: self.seen.append(round_))
+
+
+def rounds_inside(model, problem, case, tables=400):
+    """Of each round: its number from 0, its count, and the means of the arms pulled in it (else NaN)."""
+    played = sharp_adversary.inside(Watched(*case, rewards=model), problem, tables, seed=1)
+    pulled, sums = np.zeros((tables, problem.n_arms), dtype=int), np.zeros((tables, problem.n_arms))
+    counts, _ = sharp_schedule(problem.n_arms, *case, model=model)
+    for pulls, new in Watched.seen:
+        pulled, sums = pulled + pulls, sums + new
+        count = int(pulled.max())
+        assert set(pulled[pulls > 0]) == {count}
+        yield counts.index(count), count, np.where(pulls > 0, sums / count, np.nan)
+    assert (played.arm_pulls == pulled).all()
+    assert played.arm.shape == (tables,)
+
+
+def test_the_adversarys_differences_stay_within_the_width_and_reach_it():
+    model, case, problem = "sub-Gaussian", (4, 0.05, 0.1), ebr.Gaussian(MEANS, 0.5)
+    _, widths = sharp_schedule(4, *case, model=model)
+    gaps = np.delete(0.7 - np.array(MEANS), 2)
+    seen = 0
+    for number, _, means in rounds_inside(model, problem, case):
+        lead = means - means[:, [2]]
+        room = widths[number] - gaps - np.delete(lead, 2, axis=1)
+        room = room[~np.isnan(room)]
+        assert room.min() > -1e-9
+        assert (room < 1e-9).mean() > 0.3
+        assert (room > 0.1 * widths[number]).mean() > 0.1
+        assert np.isnan(lead[:, 2]).sum() == np.isnan(means).all(axis=1).sum()  # the best is never dropped
+        seen += 1
+    assert seen == 4
+
+
+def test_the_adversarys_bounded_means_stay_within_the_two_divergences_and_reach_them():
+    case, problem = (3, 0.1, 0.1), ebr.Bernoulli(MEANS)
+    counts, widths = sharp_schedule(4, *case, model="bounded")
+    terms = [b * w**2 for b, w in zip(counts, widths, strict=True)]  # L = b w² at σ = ½
+    seen = 0
+    for number, count, means in rounds_inside("bounded", problem, case):
+        alive = means[~np.isnan(means[:, 2])]
+        if number < 2:
+            unlucky = np.array([kl(min(x, 0.7), 0.7) for x in alive[:, 2]])
+            for arm in (0, 1, 3):
+                here = ~np.isnan(alive[:, arm])
+                lucky = np.array([kl(max(x, MEANS[arm]), MEANS[arm]) for x in alive[here, arm]])
+                spent = count * (unlucky[here] + lucky)
+                assert spent.max() <= terms[number] * (1 + 1e-6)
+                assert (spent > terms[number] * (1 - 1e-6)).mean() > 0.3
+            assert len(set(unlucky.round(9))) > 3  # the best arm's share of the bad luck differs
+        lead = np.delete(alive - alive[:, [2]], 2, axis=1)
+        room = widths[number] - np.delete(0.7 - np.array(MEANS), 2) - lead
+        assert room[~np.isnan(room)].min() > -1e-9  # Pinsker
+        assert ((alive >= 0) & (alive <= 1) | np.isnan(alive)).all() or number == 2
+        seen += 1
+    assert seen >= 2
+
+
+def test_the_steps_count_tables_that_end_wrong_or_late():
+    class Careless(ebr.SharpElasticBatchRacing):
+        """Ends after the first round, whoever leads."""
+
+        def certified(self, leader, *_):
+            return np.ones(leader.shape, dtype=bool)
+
+    problems = [
+        ("one", ebr.Gaussian(MEANS, 0.5), 0.05, 4, 0.1),
+        ("two", ebr.Gaussian([0.5, 0.4], 0.5), 0.05, 2, 0.1),
+    ]
+    table = sharp_guarantee.steps(problems, 200, 1, SHARP, "sub-Gaussian")
+    assert table.to_numpy().tolist() == [["one", 200, 0, 0], ["two", 200, 0, 0]]
+    careless = sharp_guarantee.steps(problems, 200, 1, Careless, "sub-Gaussian")
+    assert (careless["wrong"] > 50).all()
+    assert (careless["late"] == 0).all()
+    played = sharp_adversary.inside(Careless(4, 0.05, 0.1, rewards="sub-Gaussian"), problems[0][1], 200, 1)
+    assert careless["wrong"][0] == (np.array(MEANS)[played.arm] <= 0.65).sum()
+
+
+def test_bernoulli_keeps_means_and_all_else():
+    settings = [
+        problem_sets.Instance("a", ebr.Gaussian([0.2, 0.9], 1.0), 0.1, 3, 0.2),
+        problem_sets.Instance("b", ebr.Bernoulli([0.5, 0.1]), 0.2, 1, 0.3),
+    ]
+    made = problem_sets.bernoulli(settings)
+    assert [(kind, *rest) for kind, _, *rest in made] == [("a", 0.1, 3, 0.2), ("b", 0.2, 1, 0.3)]
+    assert all(isinstance(problem, ebr.Bernoulli) for _, problem, *_ in made)
+    assert [problem.means.tolist() for _, problem, *_ in made] == [[0.2, 0.9], [0.5, 0.1]]
+
+
+class Sluggish(ebr.SharpElasticBatchRacing):
+    """Drops nobody before the deadline."""
+
+    def reach(self, *_):
+        return math.inf
+
+    def certified(self, leader, *_):
+        return np.zeros(leader.shape, dtype=bool)
+
+
+@pytest.mark.parametrize("make", [SHARP, Sluggish])
+@pytest.mark.parametrize("model", ["sub-Gaussian", "bounded"])
+def test_races_are_plain_counts_beside_their_bounds(model, make):
+    problem, epsilon, deadline, delta = ebr.Bernoulli(MEANS), 0.1, 3, 0.6
+    hard = ebr.Bernoulli([0.6 - 0.1 * (1 + 1e-6)] * 3 + [0.6])
+    table = sharp_guarantee.races(
+        [("easy", problem, epsilon, deadline, delta), ("hard", hard, epsilon, 1, 0.9)], 300, 1, make, model
+    )
+    for (_, row), arms, rounds, miss in zip(
+        table.iterrows(), (problem, hard), (3, 1), (0.6, 0.9), strict=True
+    ):
+        result = ebr.simulate(make(rounds, epsilon, miss, rewards=model), arms, 300, seed=1, per_arm=True)
+        counts, _ = sharp_schedule(4, rounds, epsilon, miss, model=model)
+        widths = [0.5 * 0.2 ** (t / rounds) for t in range(1, rounds + 1)]
+        gaps = sorted(arms.means.max() - arms.means)
+        second, bound, late = gaps[1], 0, np.zeros(300, dtype=bool)
+        for arm, gap in enumerate(arms.means.max() - arms.means):
+            need = max(gap, second + epsilon)
+            allowed = next((b for b, w in zip(counts, widths, strict=True) if 2 * w <= need), counts[-1])
+            bound += allowed
+            late |= result.arm_pulls[:, arm] > allowed
+        complexity = sum((epsilon if gap < epsilon else gap + epsilon) ** -2 for gap in [second, *gaps[1:]])
+        terms = SHARP(rounds, epsilon, miss, rewards=model).log_terms(4)
+        assert (row["n_arms"], row["deadline"], row["runs"]) == (4, rounds, 300)
+        assert row["pulls"] == result.pulls.mean()
+        assert row["most"] == result.pulls.max()
+        assert row["wrong"] == sum(arms.means.max() - arms.means[arm] >= epsilon for arm in result.arm)
+        assert row["late"] == late.sum()
+        assert row["bound"] == bound
+        assert row["problem_bound"] == pytest.approx(9 * 5 ** (2 / rounds) * max(terms) * complexity + 4)
+        assert row["over"] == (result.pulls > row["problem_bound"]).sum()
+    assert table["kind"].tolist() == ["easy", "hard"]
+    assert table["wrong"][1] > 0
+    assert (table["late"][0] == 300) == (make is Sluggish)
+
+
+def points(pulls, sweep="ε", setup="Setup 1", deadline=15, epsilon=0.01):
+    """A row an algorithm: its pulls at one point of the figure, known to 1 %."""
+    rows = [{"algorithm": name, "pulls": number, "error": number / 100} for name, number in pulls.items()]
+    return pd.DataFrame(rows).assign(sweep=sweep, setup=setup, deadline=deadline, epsilon=epsilon, runs=100)
+
+
+def test_pulls_are_compared_as_ratios_with_their_errors():
+    table = points({"EBR": 1200.0, "sequential": 200.0, "sharp": 100.0}, epsilon=0.25)
+    ratios = sharp_guarantee.compared(table, delta=0.01, n_arms=2).set_index(["algorithm", "against"])
+    # Means symmetric about ½: half the pulls each, and λ = ½ ± ε/2; kl(0.01, 0.99) = 0.98 log 99.
+    nearest = 0.9 * math.log(0.9 / 0.375) + 0.1 * math.log(0.1 / 0.625)
+    floor = 0.98 * math.log(99) / nearest
+    expected = {"EBR": 1200, "sequential": 200, "sharp": 100}
+    for name, number in expected.items():
+        assert ratios.loc[(name, "EBR"), "ratio"] == pytest.approx(number / 1200)
+        assert ratios.loc[(name, "sequential"), "ratio"] == pytest.approx(number / 200)
+        assert ratios.loc[(name, "floor"), "ratio"] == pytest.approx(number / floor)
+        assert ratios.loc[(name, "floor"), "error"] == pytest.approx(number / floor / 100)
+    assert ratios.loc[("sharp", "EBR"), "error"] == pytest.approx(100 / 1200 * math.sqrt(2) / 100)
+    assert len(ratios) == 9
+
+
+def figure_3(**changed):
+    """12 and 11 times fewer pulls at ε = 0.01, T = 15, and fewer than AE along T; some numbers changed."""
+    at = {"EBR": 1200.0, "sharp": 100.0, "sharp, [0, 1]": 60.0, "AE": 1000.0, "pausing": 60.0}
+    other = at | {"EBR": 1100.0}
+    changes = {"first": {}, "second": {}, "along": {}} | changed
+    beside = [points(at | {"sharp": 5000.0}, setup=setup, epsilon=0.1) for setup in ("Setup 1", "Setup 2")]
+    beside += [points(at | {"sharp": 5000.0}, setup=setup, deadline=3) for setup in ("Setup 1", "Setup 2")]
+    parts = [
+        *beside,  # other points of the sweep over ε do not count
+        points(at | changes["first"]),
+        points(other | changes["second"], setup="Setup 2"),
+        points(at | {"AE": 100.0} | changes["along"], sweep="T", deadline=3),
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def many(first=20.0, second=20.0):
+    """60 times fewer pulls with pausing, known to 1 %."""
+    both = [
+        points({"EBR": 1200.0, "pausing": first}),
+        points({"EBR": 1200.0, "pausing": second}, setup="Setup 2"),
+    ]
+    return pd.concat(both, ignore_index=True)
+
+
+def test_the_whole_interval_of_pausings_saving_is_to_be_above_50():
+    assert sharp_guarantee.savings(figure_3(), many()).holds
+    for spoilt in (many(first=23.5), many(second=23.5)):  # 51 times, ± 0.72 at one standard error
+        assert not sharp_guarantee.savings(figure_3(), spoilt).holds
+    row = sharp_guarantee.savings(figure_3(), many()).evidence[-1]
+    assert (row.value, row.runs, row.where) == (60, 100, "Setup 2, ε = 0.01, T = 15")
+
+
+@pytest.mark.parametrize(
+    ("changed", "holds"),
+    [
+        ({}, True),  # just
+        ({"first": {"sharp": 100.1}}, False),
+        ({"second": {"sharp": 100.1}}, False),
+        ({"first": {"sharp, [0, 1]": 100.0}}, False),  # no fewer with the likelihood ratio
+        ({"second": {"sharp, [0, 1]": 100.0}}, False),
+        ({"along": {"sharp": 101.0}}, False),  # above AE
+        ({"along": {"sharp, [0, 1]": 101.0}}, False),
+        ({"along": {"pausing": 61.0}}, False),  # above the likelihood ratio
+        ({"along": {"EBR": 1.0}}, True),  # of which nothing is said
+    ],
+    ids=str,
+)
+def test_the_savings_fail_at_their_limits(changed, holds):
+    finding = sharp_guarantee.savings(figure_3(**changed), many())
+    assert (finding.claim, finding.holds) == ("X5", holds)
+
+
+def test_the_savings_are_told_as_ratios_with_their_limits():
+    told = {
+        (row.what, row.where): (row.value, row.allowed)
+        for row in sharp_guarantee.savings(figure_3(), many()).evidence
+    }
+    assert told == {
+        ("EBR's pulls over those of sharp", "Setup 1, ε = 0.01, T = 15"): (12, "≥ 12"),
+        ("EBR's pulls over those of sharp, [0, 1]", "Setup 1, ε = 0.01, T = 15"): (20, "> 12"),
+        ("EBR's pulls over those of sharp", "Setup 2, ε = 0.01, T = 15"): (11, "≥ 11"),
+        ("EBR's pulls over those of sharp, [0, 1]", "Setup 2, ε = 0.01, T = 15"): (
+            pytest.approx(18.33, abs=0.01),
+            "> 11",
+        ),
+        ("pulls of sharp over those of AE, at most", "Setup 1, T = 3"): (1, "≤ 1"),
+        ("pulls of sharp, [0, 1] over those of AE, at most", "Setup 1, T = 3"): (0.6, "≤ 1"),
+        ("pulls of pausing over those of AE, at most", "Setup 1, T = 3"): (0.6, "≤ 1"),
+        ("pulls of pausing over those of sharp, [0, 1], at most", "Setup 1, T = 3"): (1, "≤ 1"),
+        ("EBR's pulls over those of pausing", "Setup 1, ε = 0.01, T = 15"): (60, "≥ 50"),
+        ("EBR's pulls over those of pausing", "Setup 2, ε = 0.01, T = 15"): (60, "≥ 50"),
+    }
+    first = sharp_guarantee.savings(figure_3(), many()).evidence[0]
+    assert first.high - first.value == pytest.approx(12 * math.sqrt(2) / 100 * 2.5758, rel=1e-4)
+    assert first.runs == 100
+
+
+@pytest.mark.parametrize(
+    ("claim", "check"), [("X3", sharp_guarantee.guarantee), ("X4", sharp_guarantee.bounded_guarantee)]
+)
+@pytest.mark.parametrize(
+    ("spent", "adversary", "races", "holds"),
+    [
+        (1.0, {}, {}, True),
+        (1.01, {}, {}, False),
+        (0.9, {"wrong": [0, 1]}, {}, False),
+        (0.9, {"late": [1, 0]}, {}, False),
+        (0.9, {}, {"wrong": 60}, False),
+        (0.9, {}, {"late": 60}, False),
+        (0.9, {}, {"over": 60}, False),
+        (0.9, {}, {"wrong": 20, "late": 20, "over": 20}, True),  # as often as δ allows
+        (0.9, {}, {"bound": 1001.0}, False),
+    ],
+    ids=str,
+)
+def test_a_guarantee_fails_if_any_of_its_parts_does(
+    monkeypatch, claim, check, spent, adversary, races, holds
+):
+    monkeypatch.setattr(sharp_guarantee, "crossed", lambda race, *place: 0)
+    monkeypatch.setattr(sharp_guarantee, "spent", lambda race, *place, **more: spent * (race.deadline == 2))
+    tables = pd.DataFrame({"tables": 100, "wrong": [0, 0], "late": [0, 0]}).assign(**adversary)
+    row = {
+        "runs": 200,
+        "delta": 0.1,
+        "wrong": 0,
+        "late": 0,
+        "over": 0,
+        "bound": 900.0,
+        "problem_bound": 1000.0,
+    }
+    row |= races
+    finding = check(tables, pd.DataFrame([row]))
+    assert (finding.claim, finding.holds) == (claim, holds)
+    assert [(part.value, part.runs) for part in finding.evidence[:7]] == [
+        (spent, None),
+        (tables["wrong"].sum(), None),
+        (tables["late"].sum(), None),
+        (row["bound"] / 1000, None),
+        (row["wrong"] / 200, 200),
+        (row["late"] / 200, 200),
+        (row["over"] / 200, 200),
+    ]
+    assert "of 200," in finding.evidence[1].where
+
+
+def test_ratios_are_drawn_against_each_yardstick_and_in_each_panel():
+    at = {"EBR": 1200.0, "sequential": 200.0, "sharp": 100.0}
+    table = pd.concat(points(at, sweep, setup) for setup in lineup.SETUPS for sweep in ("T", "ε"))
+    compared = sharp_guarantee.compared(table, delta=0.01, n_arms=2)
+    figure = sharp_guarantee.draw_ratios(compared)
+    assert [axis.get_title() for axis in figure.axes[:5]] == [
+        "Setup 1, ε = 0.01", "Setup 2, ε = 0.01", "Setup 1, T = 15", "Setup 2, T = 15", "",
+    ]  # fmt: skip
+    for axis, against in zip(figure.axes[::4], sharp_guarantee.AGAINST, strict=True):
+        drawn = {container.get_label(): container.lines[0].get_ydata()[0] for container in axis.containers}
+        here = compared[(compared["against"] == against) & (compared["setup"] == "Setup 1")]
+        expected = here[here["sweep"] == "T"].set_index("algorithm")["ratio"].to_dict()
+        assert drawn == expected
+    plt.close("all")
+
+
+class Constant:
+    """Every pull pays the arm's mean."""
+
+    def __init__(self, means):
+        self.means, self.shape = np.array([means]), (1, len(means))
+
+    def pay(self, pulls):
+        return pulls * self.means
+
+
+def test_without_the_certificate_a_race_goes_on_until_one_arm_is_left():
+    without, with_it, *_ = (make(4, 0.1, 0.1) for make in sharp_guarantee.VARIANTS.values())
+    # δ/T each and w₀ = 1: L = log 40 and widths 2σ √(L/b), just below 0.1^{t/4}.
+    widths = [math.sqrt(math.log(40) / (math.floor(math.log(40) / 0.1 ** (t / 2)) + 1)) for t in (1, 2, 3)]
+    lead = widths[1] - 0.05  # more than w₂ − ε, less than w₂
+    assert widths[2] < lead < widths[0] - 0.1
+    asked, arm = play(with_it, Constant([0.1, 0.1 + lead]))
+    assert (len(asked), arm) == (2, [1])
+    asked, arm = play(without, Constant([0.1, 0.1 + lead]))
+    assert (len(asked), arm) == (3, [1])
+
+
+def test_each_variant_is_one_step_from_the_one_before():
+    made = [make(5, 0.1, 0.2) for make in sharp_guarantee.VARIANTS.values()]
+    assert [race.start for race in made] == [1, 1, 0.5, 0.5, 0.5]
+    assert [race.split for race in made] == ["equal", "equal", "equal", "late", "late"]
+    assert [race.rewards for race in made] == ["sub-Gaussian"] * 4 + [None]
+    assert [type(race) is SHARP for race in made] == [False, True, True, True, True]

@@ -1,0 +1,126 @@
+"""Staged tests against policies evaluated elsewhere and against plain draws; the limit by another formula."""
+
+import math
+
+import numpy as np
+import pytest
+from compendium.failure_probability.exact_failures import gaussian, looks
+from compendium.the_price_of_a_deadline import (
+    any_algorithm,
+    deadline_tables,
+    raised_probability,
+    staged_tests,
+)
+from scipy.stats import binomtest, invgauss, norm
+
+import ebr
+from ebr.theory.policies import Policy, pac_policy
+
+SHARP = ebr.SharpElasticBatchRacing(3, 0.1, 0.05, 1.0, "Gaussian")
+POLICY = pac_policy(80.0, 0.5, 0.1, 0.05)
+
+
+def one(stages):
+    return ((1.0, stages),)
+
+
+@pytest.mark.parametrize("gap", [0.05, 0.1, 0.4, 1.0])
+@pytest.mark.parametrize("policy", [POLICY, Policy(12, 40, 0.3)])
+def test_two_stages_are_the_policy(policy, gap):
+    stages = staged_tests.from_policy(policy)
+    reached, wrong = stages.played(gap)
+    assert reached[1] == pytest.approx(float(policy.continues(gap)), abs=1e-12)
+    assert wrong == pytest.approx(policy.error(gap), abs=1e-10)
+    assert staged_tests.cost(one(stages), gap) == pytest.approx(float(policy.cost(gap)), rel=1e-10)
+
+
+def test_three_stages_err_as_the_recursion_says():
+    stages = staged_tests.from_looks(looks(SHARP))
+    assert staged_tests.error(one(stages), 0.1) == pytest.approx(
+        math.exp(gaussian(looks(SHARP), 0.1, 1.0)), rel=1e-9
+    )
+
+
+def test_events_are_those_of_draws_one_by_one():
+    # Six exact tests at 1e-6/6: sound integrals fail with probability at most 1e-6.
+    lopsided = staged_tests.Stages(
+        np.array([30.0, 90.0, 200.0]), np.array([-4.0, -9.0]), np.array([6.0, 30.0])
+    )
+    other = staged_tests.Stages(np.array([120.0]), np.zeros(0), np.zeros(0))
+    mixture, gap, runs = ((0.7, lopsided), (0.3, other)), 0.2, 20_000
+    thresholds = np.array([125.0, 95.0, 150.0])
+    generator, counts, wrong = np.random.default_rng(3), np.zeros(3, dtype=int), 0
+    longer = 0
+    for _ in range(runs):
+        stages = lopsided if generator.random() < 0.7 else other
+        before, y, path = 0.0, 0.0, []
+        for t, total in enumerate(stages.totals):
+            y += generator.normal((total - before) * gap / 2, math.sqrt(total - before))
+            before = total
+            path.append(total)
+            if t < len(stages.low) and not stages.low[t] <= y <= stages.high[t]:
+                break
+        path += [path[-1]] * (3 - len(path))
+        first = next((t for t in range(3) if path[t] >= thresholds[t]), None)
+        if first is not None:
+            counts[first] += 1
+        wrong += y < 0
+        longer += path[-1] >= 150
+    chances = staged_tests.crossings(mixture, thresholds, gap)
+    errs = sum(weight * stages.played(gap)[1] for weight, stages in mixture)
+    long = float(staged_tests.long(mixture, np.array([150.0]), gap)[0])
+    for seen, chance in zip([*counts, wrong, longer], [*chances, errs, long], strict=True):
+        assert binomtest(int(seen), runs, float(chance)).pvalue > 1e-6 / 6
+        if chance > 0:
+            assert binomtest(int(seen), runs, float(1.2 * chance)).pvalue < 1e-6  # planted
+    assert staged_tests.error(mixture, gap) >= errs
+
+
+def test_steps_are_equalities_where_they_should_be():
+    table = any_algorithm.steps(any_algorithm.pair_policies(0.05, 0.02), 0.05)
+    margin = table.set_index(["policy", "step"])["margin"]
+    assert margin.min() == 0
+    assert margin["one round", "PAC: q ≥ P_0(S_T ≤ M)"] == 0
+    assert margin["stops on one side", "Neyman, Pearson: P_d(A_t)"] == 0
+    assert margin["two rounds, one n₂", "Neyman, Pearson: P_d(A_t)"] > 0
+
+
+@pytest.mark.parametrize(
+    ("delta", "constants"), [(0.01, (2.78, 0.52, 0.229, 0.144)), (0.001, (6.19, 0.92, 0.36, 0.22))]
+)
+def test_one_event_at_a_time_gives_the_constants_that_were_computed_before(delta, constants):
+    for deadline, constant in enumerate(constants, start=1):
+        found = deadline_tables.single_event_price(0.01, delta, deadline) * 0.01 ** (2 / deadline)
+        assert 0.99 * constant < found < 1.03 * constant
+
+
+@pytest.mark.parametrize("algorithm", [SHARP, ebr.ElasticBatchRacing(3, 0.1, 0.05, 1.0)])
+def test_the_worst_cost_is_close_above_the_exact_one(algorithm):
+    stages = one(staged_tests.from_looks(looks(algorithm)))
+    gaps = np.geomspace(0.1, 1, 60)
+    exact = max(staged_tests.cost(stages, gap) * (gap + 0.1) ** 2 / 2 for gap in gaps)
+    assert 0.999 * exact < deadline_tables.worst_cost(algorithm) < 1.05 * exact
+
+
+@pytest.mark.parametrize(("arms", "x"), [(3, 1.0), (40, 2.0), (500, 0.5)])
+def test_the_limit_is_an_inverse_gaussian_law(arms, x):
+    for row in raised_probability.limit([arms], [x]).itertuples():
+        level = arms * (x / 2 + row.extra)  # first passage: mean 2·level, shape level²
+        expected = invgauss.cdf(arms * x, 2 / level, scale=level**2)
+        assert row.equal == pytest.approx(expected, rel=1e-6)
+        assert row.raised == pytest.approx(expected * math.exp(-x / 2 - row.extra), rel=1e-6)
+        assert row.ratio >= 1 >= row.stop
+
+
+def test_races_are_those_of_simulate():
+    algorithm = ebr.SharpElasticBatchRacing(3, 0.3, 0.1, rewards="Gaussian")
+    races = raised_probability.played(algorithm, 4, 0.4, 4000, 5)
+    other = ebr.simulate(algorithm, ebr.Gaussian([0.9, 0.5, 0.5, 0.5], 0.5), 4000, 6)
+    spread = math.hypot(races.totals[:, -1].std(), other.pulls.std()) / math.sqrt(4000)
+    # Two normal tests at 1e-6/2.
+    limit = norm.isf(1e-6 / 4)
+    assert abs(races.totals[:, -1].mean() - other.pulls.mean()) < limit * spread
+    right, expected = (races.arm == races.raised).mean(), (other.arm == 0).mean()
+    assert abs(right - expected) < limit * math.sqrt(2 * 0.25 / 4000)
+    assert (np.diff(races.totals, axis=1) >= 0).all()
+    assert np.bincount(races.raised).tolist() == [1000] * 4

@@ -1,0 +1,163 @@
+"""Notebook 14's rivals, cases and checks, each against an oracle of its own."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from compendium.shared import problem_sets
+from compendium.top_k import best_k, top_k_cases, top_k_rivals
+from compendium.top_k.top_k_adversary import covered, inside
+from oracles import Rewards, overheard, play
+from scipy.stats import binom
+
+import ebr
+from ebr.theory.confidence import fixed_count_deviation
+
+
+def test_with_one_arm_and_no_patience_the_oracle_is_the_papers():
+    generator = np.random.default_rng(5)
+    for epsilon, n_arms in product((0.3, 0.5), (2, 5)):
+        table = (generator.random((4, n_arms, 997)) < generator.random((n_arms, 1))).astype(int)
+        mine = top_k_rivals.SequentialTopK(epsilon, 0.1, patience=0)
+        runs = [
+            play(a, Rewards(table), rewards="bounded") for a in (mine, ebr.SequentialRacing(epsilon, 0.1))
+        ]
+        totals = [np.sum(asked, axis=0).tolist() for asked, _ in runs]
+        assert totals[0] == totals[1]
+        assert runs[0][1].tolist() == runs[1][1].tolist()
+
+
+def sequential_top_k(rewards, k, epsilon, delta):
+    """One sweep after another, one decision after another."""
+    n, period = len(rewards), len(rewards[0])
+    undecided, accepted, pulls, sweeps = set(range(n)), set(), [0] * n, 0
+    while True:
+        sweeps += 1
+        for i in undecided:
+            pulls[i] += 1
+        times, rest = divmod(sweeps, period)
+        mean = {i: (times * sum(rewards[i]) + sum(rewards[i][:rest])) / sweeps for i in undecided}
+        width = 2 * math.sqrt(math.log(math.log2(2 * sweeps) / math.sqrt(delta / (6 * n))) / sweeps)
+        ranked = sorted(undecided, key=lambda i: (-mean[i], i))
+        chosen, others = ranked[: k - len(accepted)], ranked[k - len(accepted) :]
+        last, following = mean[chosen[-1]], mean[others[0]]
+        if last - following >= 2 * width - epsilon:
+            return pulls, sorted(accepted | set(chosen))
+        reach = max(2 * width - epsilon / n, 0)
+        accepted |= {i for i in chosen if mean[i] - following > reach}
+        undecided -= accepted | {i for i in others if last - mean[i] > reach}
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_the_oracle_without_patience_decides_sweep_by_sweep(k):
+    generator = np.random.default_rng(k)
+    table = (generator.random((3, 5, 997)) < np.array([[0.9], [0.7], [0.5], [0.3], [0.1]])).astype(int)
+    algorithm = top_k_rivals.SequentialTopK(0.6, 0.2, k, patience=0)
+    asked, arms = play(algorithm, Rewards(table), rewards="bounded")
+    for replicate, rewards in enumerate(table.tolist()):
+        pulls, expected = sequential_top_k(rewards, k, 0.6, 0.2)
+        assert np.sum(asked, axis=0)[replicate].tolist() == pulls
+        assert arms[replicate].tolist() == expected
+
+
+def test_patience_costs_no_more_than_its_share():
+    problem, runs = ebr.setup_1(20), 200
+    hasty, patient = (
+        ebr.simulate(top_k_rivals.SequentialTopK(0.1, 0.1, 5, patience=p), problem, runs, 1).pulls
+        for p in (0.0, 0.005)
+    )
+    error = math.hypot(hasty.std(), patient.std()) / math.sqrt(runs)
+    assert abs(patient.mean() / hasty.mean() - 1.0025) < 0.0025 + 6 * error / hasty.mean()  # chance: 10^−8
+
+
+def test_passive_is_algorithm_1_with_one_round():
+    passive = top_k_rivals.RACERS["passive"](15, 0.1, 0.1, 1)
+    assert next(passive.play(7)).tolist() == next(ebr.Passive(0.1, 0.1).play(7)).tolist()
+
+
+@pytest.mark.parametrize("rewards", ["sub-Gaussian", "bounded"])
+def test_one_round_fails_exactly_as_often_as_the_worst_arm_gets_in(rewards):
+    algorithm = ebr.SharpElasticBatchRacing(1, 0.375, 0.3, rewards=rewards, k=2)
+    (pulls,) = algorithm.pulls_by_round(3)
+    sums = np.arange(pulls + 1)
+    bad, good = (binom.pmf(sums, pulls, mean) for mean in (0.3125, 0.6875))
+    # Arm 0 is the bad one, and the first of those that tie: it gets in if it is not below both others.
+    below = 1 - np.cumsum(good)
+    exact = 1 - float(bad @ below**2)
+    found = top_k_cases.exact_failure(algorithm, ebr.Bernoulli([0.3125, 0.6875, 0.6875]))
+    assert found == pytest.approx(exact, rel=1e-9)
+
+
+def test_two_rounds_fail_as_often_as_simulated():
+    problem, runs = ebr.Bernoulli([0.3125, 0.6875, 0.6875]), 40_000
+    algorithm = ebr.SharpElasticBatchRacing(2, 0.375, 0.3, rewards="sub-Gaussian", k=2)
+    exact = top_k_cases.exact_failure(algorithm, problem)
+    found = np.mean(~ebr.simulate(algorithm, problem, runs, seed=4).correct(0.375))
+    assert abs(found - exact) < 6 * math.sqrt(exact / runs)  # chance: 10^−8
+
+
+def heard(algorithm, adversary, problem):
+    """The pulls so far, the means and who was pulled, round by round, of a race on the adversary's tables."""
+    rounds, counts, sums = [], np.zeros((50, problem.n_arms)), np.zeros((50, problem.n_arms))
+
+    def hear(pulls, new):
+        counts[:], sums[:] = counts + pulls, sums + new
+        rounds.append((int(counts.max()), sums / counts, pulls > 0))
+
+    class Overheard(type(algorithm)):
+        def play(self, n_arms, replicates=1, **known):
+            return overheard(super().play(n_arms, replicates, **known), hear)
+
+    adversary(Overheard(**vars(algorithm)), problem, 50, 1)
+    return rounds
+
+
+PROBLEM = ebr.Bernoulli([0.9, 0.3, 0.6, 0.55, 0.5])
+
+
+def test_the_adversary_stays_inside_the_event_of_algorithm_1():
+    for pulled, means, played in heard(ebr.ElasticBatchRacing(3, 0.1, 0.1, k=2), covered, PROBLEM):
+        off = np.abs(means - PROBLEM.means)[played]
+        assert off.max() <= fixed_count_deviation(pulled, 0.1 / 15, 0.5)
+
+
+@pytest.mark.parametrize("rewards", ["sub-Gaussian", "bounded"])
+def test_the_adversary_stays_inside_the_event_of_sharp_ebr(rewards):
+    algorithm = ebr.SharpElasticBatchRacing(3, 0.1, 0.1, rewards=rewards, k=2)
+    for (pulled, means, played), L in zip(
+        heard(algorithm, inside, PROBLEM), algorithm.log_terms(5), strict=False
+    ):
+        noise = means - PROBLEM.means
+        least = np.where(played, noise, np.inf)[:, [0, 2]].min(axis=1)  # of the two best
+        most = np.where(played, noise, -np.inf)[:, [1, 3, 4]].max(axis=1)
+        assert (most - least).max() <= math.sqrt(L / pulled)  # 2σ √(L/b)
+
+
+def test_the_union_bound_of_bounded_rewards_by_summing_over_all_pairs_of_sums():
+    algorithm = ebr.SharpElasticBatchRacing(2, 0.3, 0.2, rewards="bounded", k=2)
+    first, last = algorithm.pulls_by_round(4).tolist()
+    level = algorithm.log_terms(4)[0] / first
+    total = 0.0
+    for high, low in product(range(first + 1), repeat=2):
+        a, c = high / first, low / first
+        m = (a + c) / 2
+        told = sum(x * math.log(x / y) for p in (a, c) for x, y in ((p, m), (1 - p, 1 - m)) if x > 0)
+        if high > low and told > level:
+            total += binom.pmf(high, first, 0.4) * binom.pmf(low, first, 0.4)
+    total += math.exp(-last * 0.09)
+    assert best_k.spent(algorithm, 4, 0.4) == pytest.approx(4 * total / 0.2, rel=1e-9)
+
+
+def test_cases_have_a_k_below_the_number_of_arms_and_slippage_its_gap():
+    chosen = top_k_cases.cases(problem_sets.random_problems(20, 1), 1)
+    assert all(1 <= k < case.problem.n_arms for case, k in chosen)
+    (kind, problem, epsilon, *_), k = top_k_cases.slippage(6, 2, 0.125, 3, 0.1)
+    assert (kind, epsilon, k) == ("slippage", 0.125, 2)
+    assert problem.is_good(range(6), epsilon, k).tolist() == [False] * 4 + [True] * 2
+
+
+def test_phantom_arms_add_their_own_terms():
+    mine, expected = best_k.phantoms((0.9, 0.8, 0.5), 3, 0.15)
+    by_hand = 2 / 0.15**2 + 0.55**-2 + 2 * 0.35**-2
+    assert (mine, expected) == pytest.approx((by_hand, by_hand))

@@ -1,0 +1,136 @@
+"""Ways to choose a configuration: each against a plain loop, scikit-learn's own against its arithmetic."""
+
+from contextlib import nullcontext
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from compendium.tuning import configurations, search_methods
+from scipy.stats import beta
+from sklearn.tree import DecisionTreeClassifier
+
+import ebr
+from ebr.algorithms.game import drive
+
+GENERATOR = np.random.default_rng(1)
+MEANS = np.array([0.5, 0.55, 0.3, 0.6, 0.58])
+BANK = MEANS + 0.1 * GENERATOR.standard_normal((50, 5))
+SCORES = search_methods.repeated(BANK, 40, 60, seed=3)
+
+
+def test_repetitions_draw_whole_splits_of_the_bank():
+    rows = {tuple(row) for row in BANK}
+    assert SCORES.shape == (40, 60, 5)
+    assert all(tuple(row) in rows for row in SCORES.reshape(-1, 5))
+    assert len({tuple(row) for row in SCORES[0]}) < 50  # with replacement
+    assert search_methods.repeated(BANK, 40, 60, seed=3).tolist() == SCORES.tolist()
+    assert search_methods.repeated(BANK, 40, 60, seed=4).tolist() != SCORES.tolist()
+
+
+def test_a_paired_race_has_the_sigma_of_its_differences():
+    race = search_methods.race_of(5, 0.03, 0.05, 0.12)
+    assert race == ebr.SharpElasticBatchRacing(5, 0.03, 0.05, 0.0849)
+    assert race.sigma * np.sqrt(2) >= 0.12
+
+
+def test_a_race_is_the_one_of_its_repetition_alone():
+    algorithm = ebr.SharpElasticBatchRacing(3, 0.05, 0.3, 0.05)
+    assert algorithm.pulls_by_round(5)[-1] <= 60
+    found = search_methods.raced(algorithm, SCORES)
+    for number, scores in enumerate(SCORES):
+        taken, fits = np.zeros(5, dtype=int), 0
+
+        def respond(asked, scores=scores):
+            nonlocal taken, fits
+            sums = [
+                scores[a : a + b, arm].sum() for arm, (a, b) in enumerate(zip(taken, asked[0], strict=True))
+            ]
+            taken, fits = taken + asked[0], fits + asked.sum()
+            return np.array([sums])
+
+        (arm,) = drive(algorithm.play(5, rewards="sub-Gaussian"), respond)
+        assert (found.arm[number], found.fits[number]) == (arm, fits)
+        assert found.images[number] == 100 * fits
+    assert len(set(found.fits)) > 1
+
+
+def test_a_grid_search_takes_the_best_mean_of_its_splits():
+    found = search_methods.searched(SCORES, 7)
+    for number, scores in enumerate(SCORES):
+        means = [sum(scores[:7, arm]) for arm in range(5)]
+        assert found.arm[number] == means.index(max(means))
+    assert (found.fits == 35).all()
+    assert (found.images == 3500).all()
+
+
+def test_successive_halving_keeps_the_better_half_in_every_round():
+    found = search_methods.halved(SCORES, 60)
+    # Three rounds of 20 fits: 4 splits of 5 arms, 6 of 3, 10 of 2.
+    assert (found.fits == 20 + 18 + 20).all()
+    for number, scores in enumerate(SCORES):
+        alive, used = list(range(5)), 0
+        for each, keep in ((4, 3), (6, 2), (10, 1)):
+            used += each
+            alive = sorted(alive, key=lambda arm: -scores[:used, arm].sum())[:keep]
+        assert found.arm[number] == alive[0]
+
+
+@pytest.mark.slow
+def test_scikit_learns_halving_fits_five_models_a_candidate(monkeypatch):
+    # 100 images to train on are four fifths of 125: 12 candidates on 125 images, 4 on 375, 2 on 1125 of 1198.
+    arm, fits, images = search_methods.halving_search(1)
+    assert list(configurations.configurations())[arm]
+    assert (fits, images) == (5 * (12 + 4 + 2), 5 * (12 * 100 + 4 * 300 + 2 * 900))
+    monkeypatch.setattr(search_methods, "workers", nullcontext)
+    found = search_methods.sklearn_halving(2, seed=1)
+    assert found.arm[0] == arm
+    assert found.fits.tolist() == [fits, fits]
+    monkeypatch.setattr(search_methods, "PlainTree", DecisionTreeClassifier)
+    assert [search_methods.halving_search(seed)[0] for seed in (1, 2)] == found.arm.tolist()
+
+
+@pytest.fixture(scope="module")
+def table():
+    wrong = MEANS <= 0.57
+    races = [search_methods.race_of(3, 0.05, 0.3, s) for s in (0.1, 0.05)]
+    rows = search_methods.compare(BANK, wrong, races, (2, 5), (30, 60), repetitions=50, seed=2)
+    return pd.DataFrame(rows)
+
+
+def test_a_row_counts_wrong_choices(table):
+    assert table["method"].tolist() == ["race"] * 2 + ["grid search"] * 2 + ["successive halving"] * 2
+    assert table["setting"].tolist() == ["s = 0.1", "s = 0.05", "2 splits", "5 splits", "30 fits", "60 fits"]
+    chosen = search_methods.searched(search_methods.repeated(BANK, 50, 2, 2), 2)
+    mistakes = sum(MEANS[arm] <= 0.57 for arm in chosen.arm)
+    row = table.iloc[2]
+    assert mistakes > 0
+    assert row[["fits", "images", "errors", "repetitions"]].tolist() == [10, 1000, mistakes / 50, 50]
+    assert row["lower"] == pytest.approx(beta.ppf(0.025, mistakes, 51 - mistakes))
+    assert row["upper"] == pytest.approx(beta.ppf(0.975, mistakes + 1, 50 - mistakes))
+
+
+def test_equal_cost_and_equal_error_pick_one_setting_of_each_method(table):
+    table = table.assign(fits=[100, 50, 30, 90, 20, 105], errors=[0, 0.04, 0.2, 0.05, 0.01, 0])
+    found = search_methods.equal(table, 0.05)
+    assert found.loc["equal cost"].index.get_level_values("setting").tolist() == [
+        "s = 0.1",
+        "5 splits",
+        "60 fits",
+    ]
+    assert found.loc["equal error"].index.get_level_values("setting").tolist() == [
+        "s = 0.05",
+        "5 splits",
+        "30 fits",
+    ]
+
+
+def test_the_figure_has_a_curve_for_every_method(table):
+    figure = search_methods.draw_errors(table, 0.05, 100)
+    plt.close(figure)
+    (axis,) = figure.axes
+    for drawn in axis.containers:
+        rows = table[table["method"] == drawn.get_label()].sort_values("fits")
+        assert drawn.lines[0].get_xdata().tolist() == rows["fits"].tolist()
+        assert drawn.lines[0].get_ydata().tolist() == rows["errors"].tolist()
+    assert {"δ", "promised"} <= {text.get_text() for text in axis.texts}

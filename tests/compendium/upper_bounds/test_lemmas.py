@@ -1,0 +1,153 @@
+"""The repaired theorem on arbitrary tables inside E′, and the numbers that the checks rest on."""
+
+import math
+
+import numpy as np
+import pytest
+from compendium.shared import adversary
+from compendium.upper_bounds import lemmas, witness
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ebr
+from ebr.theory import bounds
+from ebr.theory.confidence import fixed_count_ratio
+from ebr.theory.problems import Gaussian
+
+
+@st.composite
+def tables_inside(draw):
+    """A problem, an algorithm and 200 tables of places in [−1, 1]; σ at times so small that ceilings bite."""
+    n_arms, deadline = draw(st.integers(2, 6)), draw(st.integers(1, 8))
+    epsilon, delta = draw(st.floats(0.01, 0.6)), draw(st.floats(0.01, 0.95))
+    sigma = draw(st.sampled_from([0.5, 1.0, 0.05, 0.01, 0.002]))
+    generator = np.random.default_rng(draw(st.integers(0, 2**32)))
+    # Gaps in units of ε, many of them where a loss of η or of ε matters.
+    critical = [0, 0.999 / min(n_arms, deadline), 0.5, 1.0, 1.0001]
+    anywhere = generator.uniform(0, 1 / epsilon, n_arms - 1)
+    gaps = np.where(generator.random(n_arms - 1) < 0.7, generator.choice(critical, n_arms - 1), anywhere)
+    problem = Gaussian(1 - np.minimum(epsilon * np.append(0, gaps), 1), sigma)
+    places = generator.uniform(-1.5, 1.5, (200, deadline, n_arms)).clip(-1, 1) * (1 - 1e-9)
+    return problem, ebr.ElasticBatchRacing(deadline, epsilon, delta, sigma), places
+
+
+@settings(max_examples=400, deadline=None)
+@given(tables_inside())
+def test_on_the_narrow_event_the_guarantee_and_theorem_1_hold_arm_by_arm(drawn):
+    problem, algorithm, places = drawn
+    ratio = fixed_count_ratio(problem.n_arms, algorithm.deadline, algorithm.delta)
+    played = adversary.play_inside(algorithm, problem, places * ratio)
+    assert problem.is_good(played.arm, algorithm.epsilon).all()
+    allowed = np.ceil(bounds.schedule(problem, algorithm.epsilon, algorithm.deadline, algorithm.delta))
+    gamma = problem.partition(algorithm.epsilon, algorithm.deadline)
+    assert (played.arm_pulls <= allowed[gamma - 1]).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(tables_inside())
+def test_on_e_the_best_arm_is_never_dropped_without_the_slack(drawn):
+    problem, algorithm, places = drawn
+    without = lemmas.WithoutSlack(algorithm.deadline, algorithm.epsilon, algorithm.delta, algorithm.sigma)
+    played = adversary.play_inside(without, problem, places)
+    best = problem.means == problem.means.max()
+    for stage in played.rounds:
+        playing = stage.alive.any(axis=1)
+        assert (stage.kept & best).any(axis=1)[playing].all()
+    assert problem.is_good(played.arm, algorithm.epsilon).all()
+
+
+def test_e_alone_does_not_keep_the_guarantee():
+    algorithm, problem, played = witness.on_e()
+    assert played.arm[0] == 3
+    assert problem.means[0] - problem.means[3] >= algorithm.epsilon - 1e-12
+    assert not problem.is_good(played.arm, algorithm.epsilon).any()
+
+
+def test_every_true_mean_of_the_witness_lies_in_its_interval():
+    algorithm, problem, played = witness.on_e()
+    table = witness.intervals(algorithm, problem, played)
+    alive = [(1, 1), (1, 2), (1, 3), (1, 4), (2, 2), (2, 3), (2, 4), (3, 3), (3, 4)]
+    assert list(zip(table["round"], table["arm"], strict=True)) == alive
+    assert table["true"].tolist() == problem.means[table["arm"] - 1].tolist()
+    assert ((table["lower"] < table["true"]) & (table["true"] < table["upper"])).all()
+    assert (table["lower"] + table["upper"]).to_numpy() == pytest.approx(2 * table["mean"])
+
+
+def test_the_witness_decides_every_round_by_more_than_a_hundredth():
+    table = witness.intervals(*witness.on_e())
+    assert min(witness.margins(table)) > 0.01
+    early = table[table["round"] < 3]
+    dropped = early[early["upper"] < early["threshold"]]
+    assert list(zip(dropped["round"], dropped["arm"], strict=True)) == [(1, 1), (2, 2)]
+
+
+def test_the_brink_is_one_pull_count_short_of_what_e_needs():
+    # 86 σ² log(nT/δ)/Δ² pulls, where four deviations, that is 86.18, are needed.
+    problem = adversary.brink(1e-6)
+    log_term = math.log(4 / adversary.DELTA)
+    pulls = ebr.ElasticBatchRacing(2, 1e-6, adversary.DELTA).pulls_by_round(2)[0]
+    assert pulls == pytest.approx(86 * 0.25 * log_term / problem.gaps[0] ** 2, rel=1e-6)
+
+
+def test_the_printed_rule_drops_every_arm_and_the_corrected_one_keeps_the_leader():
+    assert [race.runs for race in lemmas.emptied_races()] == [200, 200]
+    assert [race.runs for race in lemmas.emptied_races(returned_from="last round")] == [0, 0]
+
+
+def test_with_the_variance_in_the_schedule_f6_keeps_its_arms():
+    first, _ = lemmas.emptied_races(schedule="scaled")
+    assert first.runs == 0
+    assert first.share > 1
+
+
+def test_when_two_deviations_are_below_eta_depends_on_no_reward():
+    # As printed, D = σ √((4 + 2 log 2)/80) ε^{t/T}: n = T = 2, t = 1, σ = ½.
+    share = 2 * 0.5 * math.sqrt((4 + 2 * math.log(2)) / 80) * math.sqrt(0.3) / 0.15
+    assert lemmas.emptied_races()[0].share == pytest.approx(share, rel=1e-3)  # the ceiling
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(2, 30), st.integers(2, 30), st.floats(0.01, 0.95), st.floats(0.01, 0.95), st.floats(0.0005, 2)
+)
+def test_with_the_variance_in_the_schedule_two_deviations_below_eta_mean_the_last_count(n, t, e, d, sigma):
+    algorithm = ebr.ElasticBatchRacing(t, e, d, sigma)
+    counts = algorithm.pulls_by_round(n)
+    narrow = 2 * algorithm.deviation(counts, n) < algorithm.slack(n)
+    assert (counts[narrow] == counts[-1]).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(tables_inside())
+def test_with_the_leader_kept_the_printed_schedule_keeps_the_guarantee_up_to_sigma_1(drawn):
+    problem, algorithm, places = drawn
+    race = ebr.ElasticBatchRacing(
+        algorithm.deadline, algorithm.epsilon, algorithm.delta, algorithm.sigma, schedule="printed"
+    )
+    ratio = fixed_count_ratio(problem.n_arms, race.deadline, race.delta)
+    played = adversary.play_inside(race, problem, places * ratio)
+    assert problem.is_good(played.arm, race.epsilon).all()
+
+
+def test_without_the_variance_a_large_sigma_breaks_the_guarantee():
+    # 80 log 20/0.09 pulls: Φ(−√(40 log 20)/20), for every ε.
+    assert lemmas.printed_error() == pytest.approx(0.292, abs=0.001)
+    assert lemmas.printed_error(schedule="scaled") < 1e-20
+
+
+def test_the_term_saves_nothing_where_every_race_ends_in_the_first_round():
+    far = {"far": ebr.Bernoulli([1.0, 0.0])}
+    saved = lemmas.savings(far, 3, 0.1, 0.1, runs=10, seed=1)
+    assert saved.to_dict("records") == [{"problem": "far", "runs": 10, "share": 0.0, "error": 0.0}]
+
+
+def test_the_share_saved_is_that_of_the_mean_pulls():
+    problem, place = ebr.Bernoulli([0.7, 0.6, 0.5]), (6, 0.05, 0.1)
+    (row,) = lemmas.savings({"close": problem}, *place, runs=50, seed=1).to_dict("records")
+    races = (ebr.ElasticBatchRacing(*place), lemmas.WithoutSlack(*place))
+    with_it, without = (ebr.simulate(race, problem, 50, 1).pulls for race in races)
+    ratio = sum(with_it) / sum(without)
+    assert row["share"] == pytest.approx(1 - ratio)
+    # The delta method: Var(X̄/Ȳ) ≈ (X̄/Ȳ)² (Var X/X̄² + Var Y/Ȳ²)/50.
+    spread = np.var(with_it, ddof=1) / np.mean(with_it) ** 2 + np.var(without, ddof=1) / np.mean(without) ** 2
+    assert row["error"] == pytest.approx(ratio * math.sqrt(spread / 50))

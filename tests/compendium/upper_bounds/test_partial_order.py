@@ -1,0 +1,34 @@
+"""Notebook 03: random problems of each P_γ, and pairs in which the harder problem costs less."""
+
+import numpy as np
+from compendium.shared.problem_sets import inside_partition
+from compendium.upper_bounds import partial_order
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ebr.theory.problems import nonempty_partitions
+
+
+@given(st.integers(2, 4), st.integers(1, 5), st.floats(0.01, 0.5), st.integers(0, 2**32))
+def test_a_problem_drawn_inside_a_partition_has_its_index(n_arms, deadline, epsilon, seed):
+    generator = np.random.default_rng(seed)
+    for gamma in nonempty_partitions(n_arms, deadline):
+        problem = inside_partition(gamma, epsilon, deadline, generator)
+        assert tuple(problem.partition(epsilon, deadline)) == gamma
+
+
+def test_in_the_examples_the_harder_problem_costs_less_though_its_index_is_larger():
+    (_, weak, epsilon, deadline), (_, strict, *place) = partial_order.overtaken()
+    low, high = (problem.partition(epsilon, deadline) for problem in weak)
+    assert (low <= high).all()
+    assert (low < high).any()
+    low, high = (problem.partition(*place) for problem in strict)
+    assert (low < high).all()
+
+
+def test_the_bound_of_a_smaller_index_is_smaller_and_no_race_is_above_its_own():
+    finding = partial_order.easier_is_cheaper([(2, 3)], [0.05], runs=20, seed=1)
+    disorder, above, hardest, *_ = finding.evidence
+    assert (disorder.value, above.value, hardest.value) == (0, 0, 0)
+    # γ = (1,1), (2,2), (3,3): three problems and three pairs; 9 problems inside them.
+    assert (above.runs, hardest.where) == (20 * 12, "the hardest of each P_γ, of 3 pairs")
