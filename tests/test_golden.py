@@ -1,0 +1,64 @@
+"""Numbers do not move when modules do: simulations are seeded by what is simulated, under the names of then.
+
+golden/identities.json.gz has the identity (its first 16 digits) of every algorithm × problem that notebooks
+simulate, recorded before the modules moved: {"problems": [class, σ, means], "algorithms": [class, fields,
+{problem's number: identity}]}.
+"""
+
+import gzip
+import json
+import pkgutil
+from dataclasses import is_dataclass
+from importlib import import_module
+from pathlib import Path
+
+import compendium
+import pytest
+
+import ebr
+from ebr.simulation.simulate import identity
+from ebr.theory.budgets import Plan
+
+FILE = Path(__file__).parent / "golden" / "identities.json.gz"
+GOLDEN = json.loads(gzip.decompress(FILE.read_bytes()))
+
+
+def classes():
+    """Every algorithm of the project by its name, wherever it lives."""
+    found = {}
+    for package in (ebr, compendium):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                found |= {
+                    name: value
+                    for name, value in vars(import_module(module.name)).items()
+                    if isinstance(value, type) and hasattr(value, "play") and is_dataclass(value)
+                }
+    return found
+
+
+CLASSES = classes()
+PROBLEMS = [
+    ebr.Gaussian(means, sigma) if kind == "Gaussian" else ebr.Bernoulli(means)
+    for kind, sigma, means in GOLDEN["problems"]
+]
+
+
+def made(name, fields):
+    read = {key: eval(value, {"Plan": Plan}) if key == "fixed" else value for key, value in fields.items()}
+    return CLASSES[name](**read)
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _, _ in GOLDEN["algorithms"]}))
+def test_what_notebooks_simulate_is_seeded_as_before(name):
+    rows = [(fields, known) for kind, fields, known in GOLDEN["algorithms"] if kind == name]
+    for fields, known in rows:
+        algorithm = made(name, fields)
+        for number, golden in known.items():
+            assert identity(algorithm, PROBLEMS[int(number)]).hex()[:16] == golden, (name, fields)
+
+
+def test_the_golden_file_has_the_subclasses_of_the_compendium_and_another_field_is_seen():
+    assert {"WithoutSlack", "StagedIntervals", "ElasticPair"} <= {name for name, *_ in GOLDEN["algorithms"]}
+    race, problem = ebr.ElasticBatchRacing(3, 0.2, 0.1), ebr.Bernoulli([0.5, 0.4])
+    assert identity(race, problem) != identity(ebr.ElasticBatchRacing(3, 0.2, 0.11), problem)
