@@ -14,7 +14,6 @@ if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used,
     from ebr.algorithms.budgeted import BudgetedElimination, SequentialHalving, SuccessiveRejects
     from ebr.algorithms.elastic import ElasticBatchRacing
     from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
-    from ebr.algorithms.pair import ElasticPair
     from ebr.algorithms.passive import Passive
     from ebr.algorithms.pausing import PausingElasticBatchRacing
     from ebr.algorithms.sequential import SequentialRacing
@@ -34,7 +33,6 @@ __all__ = [
     "BudgetedElimination",
     "DeltaElimination",
     "ElasticBatchRacing",
-    "ElasticPair",
     "Gaussian",
     "JournalError",
     "Passive",
@@ -62,7 +60,6 @@ _HOMES = {
     "ebr.algorithms.budgeted": "BudgetedElimination, SequentialHalving, SuccessiveRejects",
     "ebr.algorithms.elastic": "ElasticBatchRacing",
     "ebr.algorithms.elimination": "AggressiveElimination, DeltaElimination",
-    "ebr.algorithms.pair": "ElasticPair",
     "ebr.algorithms.passive": "Passive",
     "ebr.algorithms.pausing": "PausingElasticBatchRacing",
     "ebr.algorithms.sequential": "SequentialRacing",

@@ -10,27 +10,17 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from compendium.budget_and_deadline import budget_bounds
+from compendium.shared import characteristic
+from compendium.the_price_of_a_deadline import deadline_price, fixed_looks, two_arms_solutions
+from compendium.the_price_of_a_deadline.elastic_pair import ElasticPair
+from compendium.two_rounds import policies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ebr
 from ebr.algorithms.game import drive
-from ebr.theory import (
-    bounds,
-    budget_bounds,
-    budgets,
-    characteristic,
-    confidence,
-    deadline_price,
-    divergence,
-    fixed_looks,
-    pairs,
-    policies,
-    problems,
-    selection,
-    top_k,
-    two_arms_solved,
-)
+from ebr.theory import bounds, budgets, confidence, divergence, pairs, problems, selection, top_k
 from ebr.validation import checked, whole
 
 NASTY = [
@@ -85,7 +75,7 @@ CALLS = {
         played(ebr.PausingElasticBatchRacing),
         {"n_arms": 2} | RACE | {"rewards": "Bernoulli", "start": 0.5, "lead": 3.0},
     ),
-    "ElasticPair": (played(ebr.ElasticPair), GAME | RACE | {"sigma": 0.5}),
+    "ElasticPair": (played(ElasticPair), GAME | RACE | {"sigma": 0.5}),
     "Passive": (played(ebr.Passive), GAME | {"epsilon": 0.3, "delta": 0.1, "sigma": 0.5}),
     "SequentialRacing": (
         played(ebr.SequentialRacing),
@@ -203,8 +193,8 @@ CALLS = {
     "sharp_policy": (policies.sharp_policy, {"epsilon": 0.1, "delta": 0.1, "start": 1.0}),
     "elastic_looks": (fixed_looks.elastic_looks, RACE),
     "sharp_looks": (fixed_looks.sharp_looks, RACE | {"start": 0.5}),
-    "solution": (two_arms_solved.solution, {"deadline": 2, "epsilon": 0.1, "delta": 0.01}),
-    "strategy": (two_arms_solved.strategy, RACE),
+    "solution": (two_arms_solutions.solution, {"deadline": 2, "epsilon": 0.1, "delta": 0.01}),
+    "strategy": (two_arms_solutions.strategy, RACE),
 }
 # An argument goes by another name in what is called, or is an array of which this says nothing.
 SAID = {"rewards_known": "rewards"}

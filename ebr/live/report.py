@@ -12,7 +12,6 @@ import pandas as pd
 
 from ebr.algorithms.elimination import AggressiveElimination
 from ebr.algorithms.game import Algorithm
-from ebr.algorithms.pair import ElasticPair
 from ebr.live.arm_intervals import in_unit, parameters_of, said
 from ebr.live.journal import Journal, Line
 from ebr.live.rules import ALGORITHMS, named, word_for_left_out
@@ -25,7 +24,6 @@ NAMES = {
     "AggressiveElimination": "aggressive elimination",
     "DeltaElimination": "δ-elimination with limited rounds",
     "ElasticBatchRacing": "elastic batch racing",
-    "ElasticPair": "an elastic pair",
     "Passive": "a passive design",
     "PausingElasticBatchRacing": "pausing elastic batch racing",
     "SequentialRacing": "sequential racing",
@@ -157,7 +155,7 @@ def _guarantee(algorithm: Algorithm, first: Line, width: float, control: str | N
     parameters = parameters_of(algorithm)
     if type(algorithm).__name__ not in ALGORITHMS:
         return "whatever is proved of this algorithm, which is not one of ebr's own"
-    normal = parameters.get("rewards") == "Gaussian" or isinstance(algorithm, ElasticPair)
+    normal = parameters.get("rewards") == "Gaussian"
     if normal and in_unit(first["support"]):
         return "none: the algorithm is made for normal rewards"
     surely, epsilon = (

@@ -13,7 +13,6 @@ import numpy as np
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
 from ebr.algorithms.game import REWARDS, Algorithm, Game, advance
-from ebr.algorithms.pair import ElasticPair
 from ebr.algorithms.passive import Passive
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sequential import SequentialRacing
@@ -57,7 +56,6 @@ ALGORITHMS: dict[str, Any] = {
         AggressiveElimination,
         DeltaElimination,
         ElasticBatchRacing,
-        ElasticPair,
         Passive,
         PausingElasticBatchRacing,
         SequentialRacing,

@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ebr.algorithms.game import IN_UNIT, REWARDS, Algorithm, check_places
-from ebr.algorithms.pair import ElasticPair
 from ebr.arrays import FloatArray
 from ebr.live.arm_intervals import parameters_of
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
@@ -33,7 +32,7 @@ def assumed_of(algorithm: Algorithm, rewards: str | None) -> str:
     """What is known of the rewards: what is said, else what the algorithm assumes, else "bounded"."""
     if rewards is not None:
         return one_of("rewards", rewards, REWARDS)
-    assumed = "Gaussian" if isinstance(algorithm, ElasticPair) else parameters_of(algorithm).get("rewards")
+    assumed = parameters_of(algorithm).get("rewards")
     # A σ below ½ says more of rewards than that they are bounded: that no coin need be among them.
     return assumed or ("bounded" if algorithm.sigma >= 0.5 else "sub-Gaussian")
 

@@ -197,7 +197,6 @@ def test_a_planned_control_comes_last_and_its_choice_is_nearly_always_right():
         ebr.DeltaElimination(2, 0.3, 0.1),
         ebr.Passive(0.3, 0.1),
         ebr.SequentialRacing(0.3, 0.1),
-        ebr.ElasticPair(2, 0.1, 0.1),
         ebr.BudgetedElimination(100, 2),
     ],
     ids=lambda race: type(race).__name__,

@@ -6,11 +6,11 @@ from functools import cache, partial
 from unittest import mock
 
 import numpy as np
-from compendium.budget_and_deadline import elimination_plans
+from compendium.budget_and_deadline import budget_bounds, elimination_plans
 from scipy.stats import norm
 
 from ebr.algorithms.budgeted import BudgetedElimination
-from ebr.theory import budget_bounds, budgets
+from ebr.theory import budgets
 
 
 def remembered(function):

@@ -7,10 +7,9 @@ from functools import cache, partial
 from unittest import mock
 
 import pandas as pd
-from compendium.failure_probability import exact_failures, pausing_shares, rare_failures
+from compendium.failure_probability import exact_failures, importance, pausing_shares, rare_failures
 
 from ebr.algorithms.pausing import PausingElasticBatchRacing
-from ebr.simulation import importance
 from planted import algorithms
 
 

@@ -4,9 +4,16 @@ from functools import cache
 
 import numpy as np
 from compendium.the_price_of_a_deadline import any_algorithm, deadline_tables, raised_probability
+from compendium.the_price_of_a_deadline.deadline_price import (
+    least_average,
+    least_power,
+    many_arms,
+    many_arms_stop,
+    price,
+    two_arms,
+)
 
 import ebr
-from ebr.theory.deadline_price import least_average, least_power, many_arms, many_arms_stop, price, two_arms
 
 
 @cache

@@ -4,11 +4,10 @@ from functools import cache
 
 import numpy as np
 from compendium.the_price_of_a_deadline import least_price
-
-from ebr.theory.adaptive import floor
-from ebr.theory.adaptive_program import best_adaptive, best_prior
-from ebr.theory.two_arms import Bound, bayes_bound
-from ebr.theory.two_arms_solved import solution
+from compendium.the_price_of_a_deadline.two_arms import Bound, bayes_bound
+from compendium.the_price_of_a_deadline.two_arms_solutions import solution
+from compendium.two_rounds.adaptive import floor
+from compendium.two_rounds.adaptive_program import best_adaptive, best_prior
 
 EPSILON, DELTA = 0.1, 0.01
 

@@ -11,12 +11,12 @@ from functools import cache, partial
 import numpy as np
 import pandas as pd
 from compendium.two_rounds import randomised_rounds, two_round_price
+from compendium.two_rounds.adaptive import floor
+from compendium.two_rounds.adaptive_program import best_adaptive, best_prior
+from compendium.two_rounds.policies import Policy, best_policy, pac_policy, worst_ratio
 from scipy.stats import norm
 
-from ebr.theory.adaptive import floor
-from ebr.theory.adaptive_program import best_adaptive, best_prior
 from ebr.theory.divergence import bernoulli_kl
-from ebr.theory.policies import Policy, best_policy, pac_policy, worst_ratio
 
 
 def hasty(epsilon, delta, chance):

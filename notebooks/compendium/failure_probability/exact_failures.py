@@ -16,13 +16,13 @@ from scipy.special import log_ndtr
 from scipy.stats import binom, chi2, norm
 
 from compendium.failure_probability import enumeration
+from compendium.failure_probability.importance import failure
 from compendium.shared import figures
 from compendium.shared.findings import FALSE_ALARM, Evidence
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.simulation.importance import failure
 from ebr.theory.problems import Bernoulli, Gaussian
 
 __all__ = [

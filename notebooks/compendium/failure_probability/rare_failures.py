@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 from compendium.failure_probability import pausing_shares
 from compendium.failure_probability.exact_failures import estimates_right
 from compendium.failure_probability.hard_problems import Hard, Space
+from compendium.failure_probability.importance import Estimate, failure
 from compendium.shared import figures, lineup
 from compendium.shared.findings import Evidence, Finding, counted, exceeds, measured
 from compendium.shared.lineup import WITHOUT_DEADLINE, Look, Maker
 from ebr.algorithms.elimination import AggressiveElimination
 from ebr.algorithms.pausing import PausingElasticBatchRacing
-from ebr.simulation.importance import Estimate, failure
 
 __all__ = [
     "ALGORITHMS",

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from compendium.shared import figures, lineup
+from compendium.shared.characteristic import characteristic_lower_bound
 from compendium.shared.findings import Evidence, Finding, counted, exceeds, measured, refutes
 from compendium.shared.lineup import ALGORITHMS, SETUPS, Maker, MakeSharp, ratio
 from compendium.shared.problem_sets import Instance
@@ -19,7 +20,6 @@ from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
-from ebr.theory.characteristic import characteristic_lower_bound
 from ebr.theory.problems import Problem
 
 __all__ = [

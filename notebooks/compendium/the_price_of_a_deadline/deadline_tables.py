@@ -16,10 +16,7 @@ from compendium.failure_probability.exact_failures import looks
 from compendium.shared import figures
 from compendium.shared.distributions import norm
 from compendium.shared.lineup import LOOKS
-from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.arrays import FloatArray
-from ebr.theory.deadline_price import (
+from compendium.the_price_of_a_deadline.deadline_price import (
     Family,
     closed_form,
     many_arms,
@@ -28,6 +25,9 @@ from ebr.theory.deadline_price import (
     two_arms,
     two_arms_stop,
 )
+from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.arrays import FloatArray
 
 __all__ = ["draw", "many_arms_table", "single_event_price", "two_arms_table", "worst_cost"]
 

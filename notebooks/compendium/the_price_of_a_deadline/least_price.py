@@ -14,12 +14,12 @@ from matplotlib.ticker import NullFormatter, NullLocator
 from compendium.shared import figures
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.lineup import LOOKS
+from compendium.the_price_of_a_deadline.deadline_price import price, two_arms
+from compendium.the_price_of_a_deadline.fixed_looks import Looks, elastic_looks, sharp_looks
+from compendium.the_price_of_a_deadline.two_arms import Bound
+from compendium.the_price_of_a_deadline.two_arms_solutions import Solution, solution
 from ebr.arrays import FloatArray
 from ebr.simulation.simulate import Simulation
-from ebr.theory.deadline_price import price, two_arms
-from ebr.theory.fixed_looks import Looks, elastic_looks, sharp_looks
-from ebr.theory.two_arms import Bound
-from ebr.theory.two_arms_solved import Solution, solution
 
 __all__ = ["certified", "draw", "evaluated", "prices", "printed", "simulated", "solved"]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy.special import log_ndtr
 
+from compendium.the_price_of_a_deadline.deadline_price import least_average, many_arms_stop
 from ebr.algorithms.game import Algorithm, drive
 from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
-from ebr.theory.deadline_price import least_average, many_arms_stop
 
 __all__ = ["Races", "costs", "events", "limit", "played"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from compendium.failure_probability.exact_failures import Looks
+from compendium.two_rounds.policies import Policy
 from ebr.arrays import FloatArray
-from ebr.theory.policies import Policy
 
 __all__ = ["Mixture", "Stages", "cost", "crossings", "error", "from_looks", "from_policy", "long"]
 

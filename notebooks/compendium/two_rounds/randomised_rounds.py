@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from compendium.shared.findings import Evidence, Finding
+from compendium.two_rounds.policies import pac_policy, worst_ratio
 from compendium.two_rounds.two_round_price import CHANCE, CONSTANT, proof_steps
-from ebr.theory.policies import pac_policy, worst_ratio
 from ebr.theory.problems import Gaussian
 
 __all__ = ["corollary_by_expectation", "every_realisation", "randomised_steps"]

@@ -15,10 +15,9 @@ from scipy.special import expit, ndtr
 from compendium.shared import figures
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.lineup import LOOKS
-from ebr.theory.adaptive import Adaptive, Prior, floor
-from ebr.theory.adaptive_program import best_adaptive, best_prior
-from ebr.theory.divergence import bernoulli_kl, gaussian_kl
-from ebr.theory.policies import (
+from compendium.two_rounds.adaptive import Adaptive, Prior, floor
+from compendium.two_rounds.adaptive_program import best_adaptive, best_prior
+from compendium.two_rounds.policies import (
     Policy,
     best_policy,
     complexity,
@@ -28,6 +27,7 @@ from ebr.theory.policies import (
     sharp_policy,
     worst_ratio,
 )
+from ebr.theory.divergence import bernoulli_kl, gaussian_kl
 from ebr.theory.problems import Gaussian
 
 __all__ = [

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from compendium.shared.characteristic import characteristic, characteristic_lower_bound
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding, counted, exceeds
 from compendium.shared.problem_sets import Instance
@@ -20,7 +21,6 @@ from ebr.algorithms.sequential import SequentialRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
-from ebr.theory.characteristic import characteristic, characteristic_lower_bound
 from ebr.theory.confidence import sequential_deviation
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 

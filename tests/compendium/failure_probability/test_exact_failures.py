@@ -5,13 +5,12 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from compendium.failure_probability import exact_failures
+from compendium.failure_probability import exact_failures, importance
 from compendium.failure_probability.exact_failures import Case, Looks
 from scipy.integrate import dblquad
 from scipy.stats import binom, norm
 
 import ebr
-from ebr.simulation import importance
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.1, 0.9])

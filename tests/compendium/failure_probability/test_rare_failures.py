@@ -6,13 +6,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from compendium.failure_probability import pausing_shares, rare_failures
+from compendium.failure_probability import importance, pausing_shares, rare_failures
 from compendium.failure_probability.rare_failures import Hard, Space
 from compendium.shared import lineup
 from scipy.stats import binom
 
 import ebr
-from ebr.simulation import importance
 
 SHARP = ebr.SharpElasticBatchRacing
 SEARCH = {"trials": 40, "runs": 100, "seed": 3, "delta": 0.1, "space": Space(0.1, 0.3, most_arms=5, latest=4)}

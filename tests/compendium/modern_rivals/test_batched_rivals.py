@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from compendium.clinical_trial.exact_fixed_design import slippage_error
 from compendium.modern_rivals import batched_rivals as rivals
+from compendium.shared.characteristic import characteristic
 from scipy.optimize import minimize_scalar
 from scipy.stats import binomtest
 
 import ebr
-from ebr.theory.characteristic import characteristic
 from ebr.theory.problems import setup_1, setup_2
 
 CERTAIN = 1 - 1e-6

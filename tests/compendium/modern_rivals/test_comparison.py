@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from compendium.modern_rivals import comparison, rival_entrants, sequential_rivals
 from compendium.modern_rivals.rival_entrants import ENTRANTS, KNOWN_GAP, OURS, PROVED, Runs
+from compendium.shared.characteristic import characteristic_lower_bound
 
 import ebr
-from ebr.theory.characteristic import characteristic_lower_bound
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from compendium.modern_rivals import sequential_races as races
 from compendium.modern_rivals import sequential_rivals as rivals
+from compendium.shared.characteristic import characteristic
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import xlogy
 from scipy.stats import beta
 
-from ebr.theory.characteristic import characteristic
 from ebr.theory.problems import Bernoulli, Gaussian, setup_1
 
 EVERY = [

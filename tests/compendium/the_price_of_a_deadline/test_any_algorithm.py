@@ -11,10 +11,10 @@ from compendium.the_price_of_a_deadline import (
     raised_probability,
     staged_tests,
 )
+from compendium.two_rounds.policies import Policy, pac_policy
 from scipy.stats import binomtest, invgauss, norm
 
 import ebr
-from ebr.theory.policies import Policy, pac_policy
 
 SHARP = ebr.SharpElasticBatchRacing(3, 0.1, 0.05, 1.0, "Gaussian")
 POLICY = pac_policy(80.0, 0.5, 0.1, 0.05)

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium.two_rounds import randomised_rounds, two_round_price
-
-from ebr.theory.policies import Policy, best_policy, pac_policy, worst_ratio
+from compendium.two_rounds.policies import Policy, best_policy, pac_policy, worst_ratio
 
 EPSILON, DELTA = 0.1, 0.05
 

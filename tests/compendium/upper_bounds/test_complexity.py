@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from compendium.shared.characteristic import characteristic
 from compendium.upper_bounds import complexity
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ebr
-from ebr.theory.characteristic import characteristic
 from ebr.theory.confidence import sequential_deviation
 
 

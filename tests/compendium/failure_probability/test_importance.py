@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from compendium.failure_probability import rare_failures
+from compendium.failure_probability import importance, rare_failures
 from compendium.failure_probability.rare_failures import Hard
 from oracles import Bare
 from scipy.special import logsumexp
 from scipy.stats import binom, binomtest, norm
 
 import ebr
-from ebr.simulation import importance
 
 SHARP = ebr.SharpElasticBatchRacing
 COMMON = SHARP(3, 0.2, 0.3, rewards="sub-Gaussian")  # fails often

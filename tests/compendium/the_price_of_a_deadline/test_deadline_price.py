@@ -6,11 +6,10 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from compendium.the_price_of_a_deadline import deadline_price
+from compendium.the_price_of_a_deadline.deadline_price import many_arms, price, two_arms, unavoidable
 from scipy.integrate import quad
 from scipy.optimize import brentq, linprog
-
-from ebr.theory import deadline_price
-from ebr.theory.deadline_price import many_arms, price, two_arms, unavoidable
 
 NORMAL = NormalDist()
 EPSILON, DELTA = 0.01, 0.01

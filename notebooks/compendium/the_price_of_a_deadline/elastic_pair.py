@@ -11,7 +11,7 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.validation import check_fields, count
 
 if TYPE_CHECKING:  # slow to import, and needed only by who plays
-    from ebr.theory.two_arms_solved import Strategy
+    from compendium.the_price_of_a_deadline.two_arms_solutions import Strategy
 
 __all__ = ["ElasticPair"]
 
@@ -21,8 +21,8 @@ class ElasticPair:
     """Two arms, T ≤ 4: the size of the next round is drawn from a law that depends on what was seen.
 
     Both arms are pulled equally often. After n pulls of each, D is the difference of the sums, τ = nε²/2σ²
-    and z = |D|/√(2nσ²); the law of the next τ given the round, τ and z is that of `ebr.theory.two_arms`,
-    whose worst E[Ñ_T]/H over all gaps is within 1 % of the least of all policies at the (T, ε, δ) that are
+    and z = |D|/√(2nσ²); the law of the next τ given the round, τ and z is that of `two_arms`, whose
+    worst E[Ñ_T]/H over all gaps is within 1 % of the least of all policies at the (T, ε, δ) that are
     solved, whole numbers of pulls aside. At other ε ≥ 0.001 and δ ≥ 0.001 the policy for the next smaller
     ones that are solved is played: (ε, δ)-PAC all the same.
 
@@ -49,7 +49,7 @@ class ElasticPair:
     one_pull_a_round: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        from ebr.theory.two_arms_solved import strategy
+        from compendium.the_price_of_a_deadline.two_arms_solutions import strategy
 
         check_fields(self)
         strategy(self.deadline, self.epsilon, self.delta)  # raises what there is against T, ε and δ
@@ -62,7 +62,7 @@ class ElasticPair:
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Pull both arms equally often, in rounds whose sizes depend on what was seen."""
-        from ebr.theory.two_arms_solved import strategy
+        from compendium.the_price_of_a_deadline.two_arms_solutions import strategy
 
         n_arms, replicates = entered(n_arms, replicates, rewards)
         if n_arms != 2:
@@ -94,7 +94,7 @@ def _next(
     played: "Strategy", number: int, place: IntArray, lead: FloatArray, running: BoolArray, lots: FloatArray
 ) -> IntArray:
     """How many steps of the grid to go on, by each replicate's lot; 0 is to stop, as z beyond REACH is."""
-    from ebr.theory.two_arms_grid import REACH
+    from compendium.the_price_of_a_deadline.two_arms_grid import REACH
 
     chances = played.plan.rounds[number]
     going = np.flatnonzero(running & (lead < REACH))

@@ -1,16 +1,18 @@
 """ElasticPair: its rules, its guarantee, and that it does what the exact evaluation says."""
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
+from compendium.the_price_of_a_deadline.elastic_pair import ElasticPair, _Walk
+from compendium.the_price_of_a_deadline.two_arms_solutions import solution
+from compendium.two_rounds.policies import complexity
 from scipy.stats import binom
 
 import ebr
 from ebr.algorithms.game import advance
-from ebr.algorithms.pair import ElasticPair, _Walk
-from ebr.theory.policies import complexity
-from ebr.theory.two_arms_solved import solution
 
 
 def arms(gap, sigma):
@@ -107,3 +109,33 @@ def test_it_is_for_two_arms():
 def test_it_warns_where_rewards_are_not_gaussian():
     with pytest.warns(UserWarning, match="not Gaussian"):
         next(ElasticPair(2, 0.1, 0.1).play(2, rewards="bounded"))
+
+
+def test_a_pair_is_raced_reopened_and_replayed(tmp_path):
+    algorithm, journal = ElasticPair(3, 0.1, 0.05), tmp_path / "pair.jsonl"
+    means, draws, asked = {"A": 0.6, "B": 0.4}, np.random.default_rng(1), []
+    while True:
+        with ebr.Race(algorithm, list(means), journal, support=None, rewards="Gaussian") as race:
+            if race.finished:
+                break
+            asked.append(race.ask())
+            assert len(set(asked[-1].values())) == 1  # both arms equally often
+            sums = {
+                arm: n * means[arm] + 0.5 * n**0.5 * draws.standard_normal() for arm, n in asked[-1].items()
+            }
+            race.tell({arm: (asked[-1][arm], total) for arm, total in sums.items()})
+    assert 1 <= len(asked) <= 3
+    assert race.history["pulls"].sum() == sum(n for pulls in asked for n in pulls.values())
+
+
+def test_an_old_journal_of_a_pair_opens_with_its_algorithm():
+    """It was written when ElasticPair was ebr's own."""
+    journal = Path(__file__).parents[2] / "live" / "format-4" / "elastic-pair.jsonl"
+    first = json.loads(journal.read_text().splitlines()[0])
+    lines = journal.read_bytes()
+    race = ebr.Race(
+        ElasticPair(**first["parameters"]), first["arms"], journal, support=None, rewards="Gaussian"
+    )
+    with race:
+        assert (race.finished, race.recommendation, race.within) == (True, "B", 0.1)
+    assert journal.read_bytes() == lines

@@ -16,17 +16,17 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
+from compendium.the_price_of_a_deadline.fixed_looks import Looks, best_looks
+from compendium.the_price_of_a_deadline.two_arms import Bound, Plan, Profile, bayes_bound, plan, profile
+from compendium.the_price_of_a_deadline.two_arms_grid import make_grid, weight
+from compendium.the_price_of_a_deadline.two_arms_search import TEMPERATURES, search
+from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import FloatArray, twelve_digits
-from ebr.theory.adaptive import Prior
-from ebr.theory.fixed_looks import Looks, best_looks
-from ebr.theory.two_arms import Bound, Plan, Profile, bayes_bound, plan, profile
-from ebr.theory.two_arms_grid import make_grid, weight
-from ebr.theory.two_arms_search import TEMPERATURES, search
 from ebr.validation import checked
 
 __all__ = ["Solution", "Strategy", "renew", "settle", "solution", "solutions", "strategy"]
 
-FILE = "two_arms_solved.json"
+FILE = "two_arms_solutions.json"
 EPSILONS, DELTAS, DEADLINES = (0.1, 0.03, 0.01, 0.003, 0.001), (0.01, 0.001), (2, 3, 4)
 SAFETY = 1e-5  # of δ: more than the quadrature's own error
 RARE = 1e-9  # a chance in a prior that is left out
@@ -77,7 +77,7 @@ class Strategy(NamedTuple):
 @lru_cache
 def solutions() -> dict[tuple[int, float, float], Solution]:
     """All that are solved, by T, ε and δ."""
-    rows = json.loads(files("ebr.theory").joinpath(FILE).read_text("utf-8"))
+    rows = json.loads(files("compendium.the_price_of_a_deadline").joinpath(FILE).read_text("utf-8"))
     return {(row["deadline"], row["epsilon"], row["delta"]): _solution(row) for row in rows}
 
 

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from compendium.shared.characteristic import characteristic, characteristic_lower_bound
 from scipy.optimize import minimize_scalar
 
 import ebr
-from ebr.theory.characteristic import characteristic, characteristic_lower_bound
 
 
 def kl(kind, sigma, x, y):

@@ -5,12 +5,12 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from compendium.two_rounds import policies
+from compendium.two_rounds.policies import Policy, best_policy, pac_policy, worst_ratio
 from scipy.integrate import dblquad
 from scipy.stats import binomtest, norm
 
 import ebr
-from ebr.theory import policies
-from ebr.theory.policies import Policy, best_policy, pac_policy, worst_ratio
 
 EPSILON, DELTA, cdf = 0.1, 0.05, NormalDist().cdf
 PAIRS = [(40.0, 0.1), (90.0, 0.3), (90.0, 0.9), (250.0, 0.5)]  # n₁ and the share of δ spent on early stops

@@ -4,18 +4,31 @@ import math
 
 import numpy as np
 import pytest
+from compendium.the_price_of_a_deadline.fixed_looks import Looks, best_looks, elastic_looks, sharp_looks
+from compendium.the_price_of_a_deadline.two_arms import Plan, bayes_values, plan, profile
+from compendium.the_price_of_a_deadline.two_arms_grid import (
+    REACH,
+    gap_grid,
+    likelihood,
+    make_grid,
+    weight,
+    wrong,
+)
+from compendium.the_price_of_a_deadline.two_arms_search import ascend
+from compendium.the_price_of_a_deadline.two_arms_solutions import (
+    DELTAS,
+    EPSILONS,
+    renew,
+    solution,
+    solutions,
+    strategy,
+)
+from compendium.two_rounds.adaptive import floor
+from compendium.two_rounds.adaptive_program import best_adaptive, best_prior
+from compendium.two_rounds.policies import Policy, complexity, ebr_policy
 from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
 from scipy.stats import norm
-
-from ebr.theory.adaptive import floor
-from ebr.theory.adaptive_program import best_adaptive, best_prior
-from ebr.theory.fixed_looks import Looks, best_looks, elastic_looks, sharp_looks
-from ebr.theory.policies import Policy, complexity, ebr_policy
-from ebr.theory.two_arms import Plan, bayes_values, plan, profile
-from ebr.theory.two_arms_grid import REACH, gap_grid, likelihood, make_grid, weight, wrong
-from ebr.theory.two_arms_search import ascend
-from ebr.theory.two_arms_solved import DELTAS, EPSILONS, renew, solution, solutions, strategy
 
 
 def test_the_weight_is_the_complexity():
@@ -204,7 +217,7 @@ def test_what_lies_between_the_solved_is_played_by_the_next_smaller():
 
 @pytest.mark.slow
 def test_the_file_can_be_made_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr("ebr.theory.two_arms_solved.DEADLINES", (2,))
-    monkeypatch.setattr("ebr.theory.two_arms_solved.DELTAS", (0.01,))
+    monkeypatch.setattr("compendium.the_price_of_a_deadline.two_arms_solutions.DEADLINES", (2,))
+    monkeypatch.setattr("compendium.the_price_of_a_deadline.two_arms_solutions.DELTAS", (0.01,))
     renew(tmp_path / "solved.json", epsilons=(0.1,))
     assert '"deadline": 2' in (tmp_path / "solved.json").read_text()

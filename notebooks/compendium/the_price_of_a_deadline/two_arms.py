@@ -16,9 +16,18 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from compendium.the_price_of_a_deadline.two_arms_grid import (
+    CELLS,
+    REACH,
+    STEP,
+    Grid,
+    gap_grid,
+    likelihood,
+    make_grid,
+    weight,
+)
+from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import FloatArray
-from ebr.theory.adaptive import Prior
-from ebr.theory.two_arms_grid import CELLS, REACH, STEP, Grid, gap_grid, likelihood, make_grid, weight
 
 __all__ = ["Bound", "Plan", "Profile", "bayes_bound", "bayes_values", "plan", "profile"]
 

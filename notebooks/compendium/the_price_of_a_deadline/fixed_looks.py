@@ -11,10 +11,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import ndtr, ndtri
 
+from compendium.the_price_of_a_deadline.two_arms_grid import likelihood, weight, wrong
 from ebr.arrays import FloatArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
-from ebr.theory.two_arms_grid import likelihood, weight, wrong
 from ebr.validation import checked, scale
 
 __all__ = ["Looks", "best_looks", "elastic_looks", "sharp_looks"]

@@ -13,9 +13,17 @@ from scipy.optimize import linprog, minimize_scalar
 from scipy.sparse import block_array, block_diag, coo_array, eye_array, hstack, vstack
 from scipy.special import ndtr
 
+from compendium.two_rounds.adaptive import (
+    REACH,
+    Adaptive,
+    Prior,
+    bayes_value,
+    errors_by_cell,
+    masses,
+    second_sizes,
+)
+from compendium.two_rounds.policies import complexity
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.adaptive import REACH, Adaptive, Prior, bayes_value, errors_by_cell, masses, second_sizes
-from ebr.theory.policies import complexity
 
 __all__ = ["Program", "best_adaptive", "best_prior", "solve"]
 

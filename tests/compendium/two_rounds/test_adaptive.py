@@ -5,14 +5,13 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from compendium.two_rounds import adaptive, adaptive_program
+from compendium.two_rounds.adaptive import Adaptive, Prior, bayes_value, floor, second_sizes
+from compendium.two_rounds.adaptive_program import best_adaptive, best_prior, solve
+from compendium.two_rounds.policies import best_policy, complexity, pac_policy, worst_ratio
 from scipy.integrate import quad
 from scipy.optimize import linprog, minimize_scalar
 from scipy.stats import binomtest, norm
-
-from ebr.theory import adaptive, adaptive_program
-from ebr.theory.adaptive import Adaptive, Prior, bayes_value, floor, second_sizes
-from ebr.theory.adaptive_program import best_adaptive, best_prior, solve
-from ebr.theory.policies import best_policy, complexity, pac_policy, worst_ratio
 
 EPSILON, DELTA = 0.1, 0.05
 SIZES = second_sizes(EPSILON, DELTA, 1.2)

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from compendium.two_rounds.policies import complexity
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.policies import complexity
 
 __all__ = ["Adaptive", "Prior", "bayes_value", "errors_by_cell", "floor", "masses", "second_sizes"]
 
