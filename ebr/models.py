@@ -1,7 +1,5 @@
 """What may be known of rewards: the names of their models, which load in no time."""
 
-__all__ = ["IN_UNIT", "REWARDS"]
-
 # That they are 0 and 1, that they lie in [0, 1], that they are normal with the algorithm's σ, or only that
 # they are σ-sub-Gaussian.
 REWARDS = ("Bernoulli", "bounded", "Gaussian", "sub-Gaussian")

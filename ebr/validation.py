@@ -12,22 +12,6 @@ from numpy.typing import ArrayLike
 
 from ebr.arrays import FloatArray
 
-__all__ = [
-    "check_fields",
-    "checked",
-    "count",
-    "in_unit_interval",
-    "numbers",
-    "one_of",
-    "positive",
-    "probability",
-    "rounds",
-    "scale",
-    "several",
-    "shown",
-    "whole",
-]
-
 MOST_PULLS = 2**53  # of one arm in one round: beyond it a sum of rewards is no longer exact
 MOST_TOTAL = 2**63 - 1  # of all arms in a race: the largest count that an array holds
 MOST_ROUNDS = 10_000  # of a race, whose schedule is made in advance: one of so many is simulated in seconds

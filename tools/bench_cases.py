@@ -11,22 +11,6 @@ from ebr.algorithms.game import Algorithm
 from ebr.models import REWARDS
 from ebr.theory.problems import Problem
 
-__all__ = [
-    "DEADLINE",
-    "DELTA",
-    "EPSILON",
-    "LARGE",
-    "MEMORY",
-    "RIVALS",
-    "RIVAL_RUNS",
-    "ROUND_BASED",
-    "ROUND_BASED_RUNS",
-    "SEQUENTIAL_RUNS",
-    "SETUPS",
-    "Case",
-    "problems_of",
-]
-
 DEADLINE, EPSILON, DELTA = 15, 0.01, 0.01
 SEQUENTIAL_RUNS, ROUND_BASED_RUNS = 100, 1000
 SETUPS: dict[str, Problem] = {"Setup 1": ebr.setup_1(), "Setup 2": ebr.setup_2()}

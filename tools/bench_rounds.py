@@ -31,8 +31,6 @@ from matplotlib.axes import Axes
 import ebr
 from ebr.theory.problems import Problem
 
-__all__ = ["measure", "measure_rivals"]
-
 OVERHEAD = 1.5  # of a round-based algorithm's simulation, × its bare draws, at most
 
 

@@ -12,8 +12,6 @@ from matplotlib.axes import Axes
 
 import ebr
 
-__all__ = ["measure", "measure_memory"]
-
 RUNS = 3
 ARMS = (1_000, 10_000, 100_000, 1_000_000)
 DEADLINES = (2, 5, 15, 50, 150)

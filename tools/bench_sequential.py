@@ -21,8 +21,6 @@ from matplotlib.axes import Axes
 
 import ebr
 
-__all__ = ["measure"]
-
 NOTEBOOK = papermill.inspect_notebook("notebooks/07-simulations.ipynb")
 GRID = sorted(ast.literal_eval(NOTEBOOK["epsilons"]["default"]), reverse=True)  # Figure 2's ε
 SUMS = [  # of the sequential points: the label, the setups and the largest ε

@@ -14,8 +14,6 @@ from bench_yardsticks import alternate
 
 import ebr
 
-__all__ = ["measure"]
-
 YARDSTICK = ("-c", "import numpy")
 ROUND = {"A": (78, 51), "B": (78, 70), "C": (78, 66)}  # of the first round: count and sum
 TELL = ("tell", "trial.jsonl", *(f"{arm}={ones}/{count}" for arm, (count, ones) in ROUND.items()))

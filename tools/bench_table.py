@@ -8,24 +8,6 @@ from typing import NamedTuple
 import pandas as pd
 from matplotlib.axes import Axes
 
-__all__ = [
-    "BARE",
-    "CASE",
-    "COLD",
-    "COLUMNS",
-    "COMPILED",
-    "EXPONENT",
-    "FORMATS",
-    "NUMPY",
-    "PEAK",
-    "PLAIN",
-    "RATE",
-    "Part",
-    "Target",
-    "progress",
-    "verdicts",
-]
-
 RATE, PLAIN, COMPILED = "pulls/s", "× plain loop", "× compiled loop"
 BARE, COLD, EXPONENT, PEAK = "time / bare draws", "cold", "growth exponent", "peak MiB"
 NUMPY = "time / import numpy"

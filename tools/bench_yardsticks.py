@@ -19,17 +19,6 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.simulation import simulate
 from ebr.theory.problems import Problem
 
-__all__ = [
-    "alternate",
-    "bare_draws",
-    "compiled_loop",
-    "number_of_pulls",
-    "peak_memory",
-    "plain_loop",
-    "recorded_draws",
-    "timed",
-]
-
 
 def race(means: Any, sums: Any, epsilon: float, delta: float, seed: int) -> int:
     """Race sequentially, one pull at a time, and count the pulls: `SequentialRacing` as one would write it.

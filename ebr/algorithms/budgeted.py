@@ -12,8 +12,6 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.theory.budgets import Plan, balanced_plan, geometric_plan, halving_plan, rejects_plan
 from ebr.validation import MOST_PULLS, check_fields, whole
 
-__all__ = ["BudgetedElimination", "SequentialHalving", "SuccessiveRejects"]
-
 _budget: Callable[[str, Any], int] = partial(whole, at_least=1, at_most=MOST_PULLS)
 
 

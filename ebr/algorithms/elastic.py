@@ -13,8 +13,6 @@ from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import deviation
 from ebr.validation import check_fields, count
 
-__all__ = ["ElasticBatchRacing"]
-
 
 @dataclass(frozen=True)
 class ElasticBatchRacing:

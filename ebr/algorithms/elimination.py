@@ -11,8 +11,6 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import iterated_log
 from ebr.validation import check_fields, count
 
-__all__ = ["AggressiveElimination", "DeltaElimination"]
-
 
 @dataclass(frozen=True)
 class AggressiveElimination:

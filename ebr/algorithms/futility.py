@@ -11,8 +11,6 @@ from ebr.arrays import BoolArray, FloatArray
 from ebr.theory.divergence import pair_divergence
 from ebr.validation import in_unit_interval, whole
 
-__all__ = ["check_control_among", "checked_control", "futile"]
-
 
 def checked_control(
     control: int | None, margin: float | None, epsilon: float, k: int

@@ -11,23 +11,6 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT, REWARDS
 from ebr.validation import one_of, several, shown, whole
 
-__all__ = [
-    "IN_UNIT",
-    "REWARDS",
-    "Algorithm",
-    "Game",
-    "Known",
-    "Lots",
-    "Turn",
-    "advance",
-    "check_known",
-    "check_places",
-    "drive",
-    "entered",
-    "no_interval",
-    "spelled",
-]
-
 MOST_CELLS = 2**25  # replicates × arms that are played side by side: 256 MB a table
 # Parameters that algorithms did not have from the first.
 UNSAID = {"k": 1, "looks": "joint", "control": None, "margin": None}

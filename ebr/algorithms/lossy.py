@@ -26,8 +26,6 @@ from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.pairs import Pairs, bounded_refuted, normal_refuted
 
-__all__ = ["Ending", "LossyGame", "check_lossy", "lossy_play"]
-
 
 class Ending(NamedTuple):
     """How races end: the recommended arms, −1 where no reward came in, and what is guaranteed of them.

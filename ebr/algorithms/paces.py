@@ -4,8 +4,6 @@ import numpy as np
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
 
-__all__ = ["Paces"]
-
 
 class Paces:
     """Each arm's stage, the sum of its rewards, and who is certified against it.

@@ -11,8 +11,6 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.validation import check_fields, count
 
-__all__ = ["Passive"]
-
 
 @dataclass(frozen=True)
 class Passive:

@@ -7,16 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import IN_UNIT, REWARDS, Game, Known, Lots, check_known, entered
+from ebr.algorithms.game import Game, Known, Lots, check_known, entered
 from ebr.algorithms.paces import Paces
 from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.models import IN_UNIT, REWARDS
 from ebr.theory.confidence import fixed_count_deviation
 from ebr.theory.divergence import erlang_quantile
 from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted, normal_refuted, sign_count
 from ebr.theory.selection import bechhofer_count, binomial_count
 from ebr.validation import check_fields, count, one_of, scale, whole
-
-__all__ = ["PausingElasticBatchRacing"]
 
 MOST_EXACT = 1500  # rewards of an arm, for which the exact fixed design is sought
 MOST_STAGES = 1_000  # each is tested against each: a table of so many squared

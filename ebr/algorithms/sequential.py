@@ -5,13 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import IN_UNIT, Game, Known, Lots, entered
+from ebr.algorithms.game import Game, Known, Lots, entered
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import FloatArray, IntArray
+from ebr.models import IN_UNIT
 from ebr.theory.confidence import sequential_deviation
 from ebr.validation import MOST_PULLS, MOST_TOTAL, check_fields
-
-__all__ = ["SequentialRacing"]
 
 MOST_TURNS = 10**6  # of a race, each with its own asking: a minute of a simulation
 

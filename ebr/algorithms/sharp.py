@@ -7,25 +7,14 @@ from typing import ClassVar
 import numpy as np
 
 from ebr.algorithms.futility import check_control_among, checked_control, futile
-from ebr.algorithms.game import (
-    IN_UNIT,
-    REWARDS,
-    Game,
-    Known,
-    Lots,
-    check_known,
-    check_places,
-    entered,
-    spelled,
-)
+from ebr.algorithms.game import Game, Known, Lots, check_known, check_places, entered, spelled
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.models import IN_UNIT, REWARDS
 from ebr.theory.confidence import fixed_count_deviation
 from ebr.theory.divergence import erlang_quantile, pair_divergence, pair_threshold
 from ebr.theory.selection import bechhofer_distance
 from ebr.validation import check_fields, count, one_of, scale
-
-__all__ = ["SharpElasticBatchRacing"]
 
 
 @dataclass(frozen=True)

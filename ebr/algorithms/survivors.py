@@ -4,8 +4,6 @@ import numpy as np
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
 
-__all__ = ["Survivors"]
-
 
 class Survivors:
     """S_t and the sums of its arms' rewards.

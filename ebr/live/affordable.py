@@ -7,8 +7,6 @@ from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.live.typical import Planned, pulls_so_far
 from ebr.validation import positive, shown, whole
 
-__all__ = ["LARGEST", "affordable", "check_budget", "guarded"]
-
 LARGEST = 0.999  # ε or δ that a budget may buy
 DECADES = 9  # of ε or δ below 1 among which is sought what a budget buys
 MOST_BUDGET = 10**12  # all counts that a search comes to are exact

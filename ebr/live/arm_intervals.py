@@ -5,14 +5,13 @@ from typing import Any
 
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.elimination import AggressiveElimination
-from ebr.algorithms.game import IN_UNIT, Algorithm
+from ebr.algorithms.game import Algorithm
 from ebr.algorithms.passive import Passive
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.live.rewards import Support
+from ebr.models import IN_UNIT
 from ebr.theory.intervals import Simultaneous
-
-__all__ = ["in_unit", "intervals_of", "parameters_of", "said"]
 
 # After a round an arm's count is one of T numbers that are fixed before the first reward; see Simultaneous.
 ON_A_GRID = (

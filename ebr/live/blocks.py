@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ebr.algorithms.game import IN_UNIT, Algorithm
+from ebr.algorithms.game import Algorithm
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.live.rewards import Singles, Support, listed, number_of, table_of
-
-__all__ = ["blocks_from_file", "by_arm", "check_blocks", "void_in_blocks"]
+from ebr.models import IN_UNIT
 
 
 def check_blocks(blocks: bool, algorithm: Algorithm, known: str) -> bool:

@@ -11,8 +11,6 @@ from ebr.live.rules import named
 from ebr.live.scale import Scale
 from ebr.validation import positive
 
-__all__ = ["control_of", "verdict", "with_control"]
-
 
 def with_control(
     algorithm: Algorithm, arms: Sequence[str], control: str | None, margin: float | None, scale: Scale

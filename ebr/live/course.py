@@ -11,8 +11,6 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.live.journal import Line
 from ebr.live.rules import as_begun, game_of
 
-__all__ = ["Course"]
-
 
 class Course:
     """Where a race goes: it is told a round's counts and sums, inside the scale, and says what comes next.

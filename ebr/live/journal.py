@@ -18,8 +18,6 @@ try:
 except ImportError:  # Windows has no such locks: said when a journal is opened, not when ebr is imported
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Journal", "JournalError", "Line"]
-
 Line = dict[str, Any]  # what a line says; under "event", of which kind it is
 OPENING = b'{"event": '  # how every line begins on the disk
 CHECKSUM = b', "checksum": "%s"}\n'  # and ends

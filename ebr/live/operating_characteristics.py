@@ -26,8 +26,6 @@ from ebr.validation import whole
 if TYPE_CHECKING:  # matplotlib is slow to import, and a table in a terminal needs no picture
     from matplotlib.figure import Figure
 
-__all__ = ["OperatingCharacteristics", "operating_characteristics"]
-
 CONFIDENCE = 0.99  # of the interval for the probability of a right choice
 MOST_OF = 0.9  # of the races, that are over within so many pulls and rounds
 

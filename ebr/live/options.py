@@ -4,8 +4,6 @@ import argparse
 
 from ebr.models import REWARDS
 
-__all__ = ["journal", "of_characteristics", "of_plan", "of_report", "of_start", "of_tell"]
-
 KINDS = ("sharp", "pausing")  # the algorithms that are told what is known of the rewards
 
 

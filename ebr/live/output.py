@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # slow to import, and a word of help needs none of it
     from ebr.live.race import Race
 
-__all__ = ["asking", "complain", "replace_letters", "shell_line", "standing", "written"]
-
 
 def replace_letters() -> None:
     """Write what an encoding lacks as its code, so that no name of an arm ends a command."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal need
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Plan", "plan"]
-
 DELTA = 0.05  # where it is neither given nor sought
 ALGORITHMS: dict[str, type[Planned]] = {
     "sharp": SharpElasticBatchRacing,

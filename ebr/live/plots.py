@@ -8,8 +8,6 @@ if TYPE_CHECKING:  # both are slow to import, and a race in a terminal needs no 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["STYLE", "draw_characteristics", "draw_plan", "draw_race"]
-
 STYLE = Path(__file__).with_name("ebr.mplstyle")
 _NUMBER: dict[str, Any] = {  # of a round, left of its interval
     "xytext": (-2, 0),

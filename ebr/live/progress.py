@@ -21,8 +21,6 @@ if TYPE_CHECKING:  # slow to import, and a race in a terminal needs no picture
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Progress"]
-
 
 class Progress:
     """What is to be seen of a race, line by line of its journal; see `Race`, which writes the lines."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:  # slow to import, and a race is asked and told without them
 
     from ebr.live.report import Report
 
-__all__ = ["Race"]
-
 
 class Race(Progress):
     """An experiment of several rounds, with a journal on disk that outlives the process.

@@ -18,8 +18,6 @@ from ebr.live.rules import ALGORITHMS, named, word_for_left_out
 from ebr.live.words import missing_in_words, rewards_in_words
 from ebr.theory.intervals import Simultaneous
 
-__all__ = ["Report", "report_of"]
-
 NAMES = {
     "AggressiveElimination": "aggressive elimination",
     "DeltaElimination": "δ-elimination with limited rounds",

@@ -11,18 +11,6 @@ import numpy as np
 
 from ebr.arrays import FloatArray
 
-__all__ = [
-    "Support",
-    "checked_round",
-    "counted_ones",
-    "from_file",
-    "from_words",
-    "listed",
-    "lots_of_round",
-    "number_of",
-    "table_of",
-]
-
 MOST_LISTED = 8  # names in a message: whoever has thousands of arms is to find the error in it
 LONGEST = 2**16  # characters of a line in a table: what has more is none, and may have no end
 COMPLETE = (

@@ -13,8 +13,6 @@ from ebr.live.rules import as_begun
 from ebr.live.scale import Scale, checked_scale
 from ebr.validation import one_of
 
-__all__ = ["Rounds"]
-
 Pulls = dict[str, int]
 MISSING = ("at random",)  # why rewards may be missing: nothing else is known to do no harm
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
-from ebr.algorithms.game import REWARDS, Algorithm, Game, advance
+from ebr.algorithms.game import Algorithm, Game, advance
 from ebr.algorithms.passive import Passive
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sequential import SequentialRacing
@@ -29,18 +29,8 @@ from ebr.live.terms import (
     known_of,
     void,
 )
+from ebr.models import REWARDS
 from ebr.validation import one_of, whole
-
-__all__ = [
-    "algorithm_of",
-    "another_version",
-    "as_begun",
-    "check_same",
-    "first_line",
-    "game_of",
-    "named",
-    "word_for_left_out",
-]
 
 # 1 did not say what is known of the rewards, 2 knew neither Bernoulli ones nor rounding, 3 no scale, no
 # blocks, no control, and no rewards that are missing.

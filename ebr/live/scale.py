@@ -8,8 +8,6 @@ from ebr.live.rewards import Support
 from ebr.live.terms import checked_support
 from ebr.validation import positive
 
-__all__ = ["UNIT", "Scale", "checked_scale", "support_on", "width_of"]
-
 
 @dataclass(frozen=True)
 class Scale:

@@ -12,8 +12,6 @@ from ebr.live.race import Race
 from ebr.live.scale import UNIT, Scale
 from ebr.live.terms import checked_support
 
-__all__ = ["started"]
-
 
 def started(options: argparse.Namespace) -> Race:
     """Begin a race, or find that the same one has begun already."""

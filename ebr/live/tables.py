@@ -11,8 +11,6 @@ from ebr.theory.intervals import Simultaneous
 if TYPE_CHECKING:  # slow to import, and a race is asked and told without tables
     import pandas as pd
 
-__all__ = ["Known", "Row", "bounded", "history_table", "known"]
-
 # Of a round and an arm: both, its pulls and their sum as reported and as counted; all pulls so far, and mean.
 Row = tuple[int, str, int, float, float, int, float]
 

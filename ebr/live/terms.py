@@ -11,18 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ebr.algorithms.game import IN_UNIT, REWARDS, Algorithm
+from ebr.algorithms.game import Algorithm
 from ebr.live.rewards import Support, listed
+from ebr.models import IN_UNIT, REWARDS
 from ebr.validation import one_of
-
-__all__ = [
-    "checked_arms",
-    "checked_parameters",
-    "checked_rounding",
-    "checked_support",
-    "known_of",
-    "void",
-]
 
 
 def checked_parameters(algorithm: Algorithm) -> dict[str, Any]:

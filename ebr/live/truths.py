@@ -5,13 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ebr.algorithms.game import IN_UNIT, REWARDS, Algorithm, check_places
+from ebr.algorithms.game import Algorithm, check_places
 from ebr.arrays import FloatArray
 from ebr.live.arm_intervals import parameters_of
+from ebr.models import IN_UNIT, REWARDS
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.validation import one_of, whole
-
-__all__ = ["Means", "Truth", "assumed_of", "default_truths", "named_truths"]
 
 LEVELS = (0.1, 0.5, 0.9)  # of the best arm, where it matters: near 0 and 1 coins are easier to tell apart
 FAR = 0.5  # the largest gap that is looked at

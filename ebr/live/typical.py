@@ -6,15 +6,13 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from ebr.algorithms.game import IN_UNIT
 from ebr.algorithms.pausing import MOST_STAGES, PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import IntArray
+from ebr.models import IN_UNIT
 from ebr.simulation.simulate import simulate
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.validation import MOST_ROUNDS
-
-__all__ = ["KNOWN", "RUNS", "Planned", "places", "problems", "pulls_so_far", "runs_for", "typical"]
 
 KNOWN = "bounded"  # of rewards of which nothing is said, as where they are raced
 RUNS = 200  # simulated experiments behind a typical total

@@ -6,8 +6,6 @@ from ebr.algorithms.game import Algorithm
 from ebr.live.arm_intervals import parameters_of
 from ebr.live.journal import Line
 
-__all__ = ["missing_in_words", "rewards_in_words"]
-
 
 def missing_in_words(lines: list[Line]) -> str:
     """How many rewards were missing, and why; nothing if none were."""

@@ -17,8 +17,6 @@ from ebr.validation import MOST_TOTAL, shown, whole
 if TYPE_CHECKING:  # slow to import, and many simulations need no table
     import pandas as pd
 
-__all__ = ["Simulation", "simulate", "trace"]
-
 # Replicates come in blocks, each with a generator of its own. A block's size depends on the number of arms
 # alone, so memory is bounded, and neither the number of blocks nor who plays them can change a result.
 CELLS_PER_BLOCK = 2**17  # replicates × arms: about 15 MB of arrays

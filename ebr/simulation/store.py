@@ -25,8 +25,6 @@ from uuid import uuid4
 
 import joblib
 
-__all__ = ["Result", "folder", "get", "key", "put", "sources"]
-
 Result = dict[str, Any]  # of plain numbers and texts: what JSON has
 OURS = __name__.partition(".")[0]
 INSTALLED = {"site-packages", "dist-packages"}  # folders of what has a version: it counts by that

@@ -23,8 +23,6 @@ from ebr.validation import whole
 if TYPE_CHECKING:  # slow to import, and a worker makes no table
     import pandas as pd
 
-__all__ = ["Point", "computed", "sweep"]
-
 COLUMNS = ("pulls", "error", "rounds", "failures", "runs")
 
 

@@ -15,8 +15,6 @@ from typing import Any
 import joblib
 from joblib.externals.loky import get_reusable_executor
 
-__all__ = ["workers"]
-
 SECONDS_TO_ANSWER = 3
 SECONDS_WITHOUT_WORKERS = 5  # a worker that died may be started again
 SECONDS_BETWEEN_LOOKS = 0.5

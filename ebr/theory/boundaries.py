@@ -19,8 +19,6 @@ from scipy.special import ndtr, ndtri
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.selection import bechhofer_distance
 
-__all__ = ["NEAREST", "Uncrossed", "crossing_probabilities", "planned_looks", "spending_boundaries"]
-
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(96)
 ABOVE, ABOVE_WEIGHTS = np.polynomial.legendre.leggauss(32)
 FARTHEST = 6.0  # beyond a boundary

@@ -15,27 +15,6 @@ from ebr.theory.divergence import bernoulli_kl, relative_entropy
 from ebr.theory.problems import Problem, falls, hardest_complexity
 from ebr.validation import checked, in_unit_interval, positive, probability, rounds, scale, several, whole
 
-__all__ = [
-    "RUNTIME_CONSTANT",
-    "elimination_need",
-    "elimination_rounds",
-    "hardest_upper_bound",
-    "hpcm",
-    "hpcm_at",
-    "iterated_log",
-    "least_reach",
-    "partition_lower_bound",
-    "partition_upper_bound",
-    "passive_pulls",
-    "problem_upper_bound",
-    "recommended_gap",
-    "runtime",
-    "schedule",
-    "sharp_problem_bound",
-    "sharp_upper_bound",
-    "told_apart",
-]
-
 SCHEDULE_CONSTANT = 80  # Algorithm 1 and Theorem 1
 RUNTIME_CONSTANT = 16 * SELF_NORMALISED  # 86.2, what Lemma "runtime" needs on the event E in place of 80 (E1)
 

@@ -15,22 +15,6 @@ from numpy.typing import ArrayLike
 from ebr.arrays import twelve_digits
 from ebr.validation import MOST_PULLS, MOST_ROUNDS, checked, numbers, rounds, whole
 
-__all__ = [
-    "Plan",
-    "affordable",
-    "balanced_plan",
-    "balanced_sizes",
-    "best_sizes",
-    "floor_price",
-    "geometric_plan",
-    "geometric_sizes",
-    "halving_plan",
-    "least_price",
-    "plan_for",
-    "price",
-    "rejects_plan",
-]
-
 _budget = partial(whole, at_least=1, at_most=MOST_PULLS)
 _formal = partial(whole, at_least=2, at_most=MOST_PULLS)  # arms in a formula: nothing is played
 HALVINGS = 200  # of the interval in which the level of a plan's counts lies: all that a number can take

@@ -10,16 +10,6 @@ from ebr.theory.divergence import bernoulli_kl
 from ebr.theory.problems import Gaussian, Problem
 from ebr.validation import LEAST, MOST_ARMS, MOST_PULLS, checked, in_unit_interval, probability, whole
 
-__all__ = [
-    "binomial_deviation",
-    "chernoff_deviation",
-    "deviation",
-    "fixed_count_deviation",
-    "fixed_count_ratio",
-    "miss_probability",
-    "sequential_deviation",
-]
-
 # Lemma "confidence": the self-normalised bound of de la Peña, Klass and Lai (2004), Corollary 2.2.
 SELF_NORMALISED = 4 + 2 * math.log(2)
 MOST_OUTCOMES = 10**7  # of a binomial sum, that are gone through

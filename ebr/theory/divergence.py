@@ -11,19 +11,6 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Gaussian, Problem
 from ebr.validation import checked, probability
 
-__all__ = [
-    "bernoulli_kl",
-    "bisected",
-    "erlang_quantile",
-    "gaussian_kl",
-    "log_likelihood_ratio",
-    "log_ratios",
-    "pair_divergence",
-    "pair_threshold",
-    "relative_entropy",
-    "solved",
-]
-
 HALVINGS = 60  # of an interval in [0, 1]: to the last digit
 FEW = 16  # numbers, for which plain Python is fast enough
 LEAST = sys.float_info.min  # a ratio below it has lost digits

@@ -9,16 +9,6 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.theory.divergence import bisected, relative_entropy
 from ebr.validation import check_fields, one_of
 
-__all__ = [
-    "METHODS",
-    "Interval",
-    "Simultaneous",
-    "exact_interval",
-    "hoeffding_interval",
-    "kl_interval",
-    "normal_interval",
-]
-
 Interval = tuple[FloatArray, FloatArray]  # the lower ends, and the upper ones
 # For rewards 0 and 1, for those in a known interval, for normal ones, and for sub-Gaussian ones.
 METHODS = ("exact", "KL", "normal", "Hoeffding")

@@ -15,8 +15,6 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.divergence import erlang_quantile, pair_divergence
 from ebr.validation import checked, count, in_unit_interval
 
-__all__ = ["BinomialLimits", "Pairs", "binomial_refuted", "bounded_refuted", "normal_refuted", "sign_count"]
-
 OWN = 0.1  # the part of α for the two arms' own bounds; the rest is for both together
 PIECES = 64  # of the leader's possible means; the weights of the two arms are constant on each
 HALVINGS = 12  # of a piece, before a pair is left unrefuted

@@ -21,17 +21,6 @@ from ebr.validation import (
     whole,
 )
 
-__all__ = [
-    "Bernoulli",
-    "Gaussian",
-    "Problem",
-    "hardest",
-    "hardest_complexity",
-    "nonempty_partitions",
-    "setup_1",
-    "setup_2",
-]
-
 MOST_PARTITIONS = 10**6  # that are listed
 MOST_BINS = 10**9  # T of formulas, which make no schedule
 _bins = partial(whole, at_least=1, at_most=MOST_BINS)

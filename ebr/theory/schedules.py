@@ -14,8 +14,6 @@ from scipy.optimize import brentq
 from ebr.arrays import FloatArray
 from ebr.validation import checked, numbers, positive, rounds, scale, whole
 
-__all__ = ["GOLDEN", "minimax_overpull", "minimax_schedule", "overpull", "printed_bound", "sawtooth"]
-
 GOLDEN = (1 + math.sqrt(5)) / 2
 MOST_ROUNDS = 24  # 2^24 subset sums are 128 MB
 MOST_POWER = 1475  # of the golden ratio that is a number

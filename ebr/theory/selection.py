@@ -14,15 +14,6 @@ import numpy as np
 from ebr.arrays import FloatArray, IntArray
 from ebr.validation import checked, count, in_unit_interval, whole
 
-__all__ = [
-    "bechhofer_count",
-    "bechhofer_distance",
-    "binomial_count",
-    "certified",
-    "normal_slippage_error",
-    "slippage_error",
-]
-
 MOST_CELLS = 20_000  # of the success probabilities' range, before a certificate is given up
 SURE = 37.0  # e^{−37} is less than 10⁻¹⁶
 TINY, LEAST = 1e-17, 1e-300  # less than a probability's rounding; hardly more than nothing

@@ -12,17 +12,6 @@ from ebr.theory.bounds import SCHEDULE_CONSTANT, schedule
 from ebr.theory.problems import Problem, bin_edges, falls
 from ebr.validation import checked, scale, whole
 
-__all__ = [
-    "decision_rounds",
-    "elastic_partition_bound",
-    "elastic_problem_bound",
-    "sharp_problem_bound",
-    "sharp_upper_bound",
-    "top",
-    "top_complexity",
-    "top_gaps",
-]
-
 
 def top(problem: Problem, k: int) -> IntArray:
     """The k best arms, in the order of their numbers (the first of them where several tie for a place)."""

@@ -13,9 +13,9 @@ from oracles import Rewards, play
 from scipy.stats import binom
 
 from ebr.algorithms import pausing
-from ebr.algorithms.game import REWARDS
 from ebr.algorithms.paces import Paces
 from ebr.algorithms.pausing import PausingElasticBatchRacing
+from ebr.models import REWARDS
 from ebr.theory import pairs, selection
 
 every_model = pytest.mark.parametrize("model", REWARDS)

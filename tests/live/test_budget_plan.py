@@ -8,8 +8,9 @@ import pytest
 from oracles import sharp_schedule
 
 import ebr
-from ebr.algorithms.game import REWARDS, drive
+from ebr.algorithms.game import drive
 from ebr.live.cli import main
+from ebr.models import REWARDS
 from ebr.theory import budgets
 
 KINDS = {"sharp": ebr.SharpElasticBatchRacing, "pausing": ebr.PausingElasticBatchRacing}

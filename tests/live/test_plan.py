@@ -16,8 +16,9 @@ from oracles import play, sharp_schedule
 from scipy.stats import binomtest
 
 import ebr
-from ebr.algorithms.game import IN_UNIT, REWARDS, drive
+from ebr.algorithms.game import drive
 from ebr.live.cli import main
+from ebr.models import IN_UNIT, REWARDS
 
 EXAMPLE = (3, 6, 0.05)  # the README's
 CASES = [EXAMPLE, (2, 1, 0.3), (40, 3, 0.02, 0.2), (12, 5, 0.04, 0.05, 1.5)]

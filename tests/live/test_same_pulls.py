@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ebr
-from ebr.algorithms.game import IN_UNIT, REWARDS
 from ebr.live.cli import main
+from ebr.models import IN_UNIT, REWARDS
 from ebr.simulation import simulate
 
 OLD = sorted((Path(__file__).parent / "format-1").glob("*.jsonl"))

@@ -12,16 +12,6 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.theory.budgets import Plan, balanced_sizes, price
 from ebr.validation import MOST_PULLS, checked, numbers, scale, whole
 
-__all__ = [
-    "closed_form_bound",
-    "error_bound",
-    "error_floor",
-    "hardest_gaps",
-    "hardness",
-    "log_round_bound",
-    "round_bounds",
-]
-
 
 def hardness(gaps: ArrayLike) -> float:
     """H₂ = max_{i≥2} i Δ_(i)^{−2}, for the gaps Δ_(2) ≤ … ≤ Δ_(n) of all arms but the best."""

@@ -12,8 +12,6 @@ from ebr.arrays import FloatArray
 from ebr.theory.budgets import Plan
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
-__all__ = ["exact_error", "ranking_bound", "ranking_tails"]
-
 MOST_ARMS = 5  # of an enumeration: all orders of them are gone through
 REACH, STEP = 12.0, 0.1  # of the integral over the best arm's mean, in standard deviations
 NEGLIGIBLE = 1e-40  # a probability of the best arm's sum that no tail can feel

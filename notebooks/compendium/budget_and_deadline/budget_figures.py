@@ -7,8 +7,6 @@ from matplotlib.figure import Figure
 from compendium.shared import figures
 from compendium.shared.lineup import Look
 
-__all__ = ["draw_errors", "draw_prices"]
-
 LOOKS = {
     "T = 1": Look("C4", "v", "-"),
     "T = 2": Look("C5", "P", "-"),

@@ -22,20 +22,6 @@ from ebr.theory import budgets
 from ebr.theory.budgets import Plan
 from ebr.theory.problems import Bernoulli, Gaussian, Problem, setup_1, setup_2
 
-__all__ = [
-    "Fixed",
-    "algorithms",
-    "budget_for",
-    "hard_problems",
-    "needed",
-    "prices",
-    "promised",
-    "schedules",
-    "sketch",
-    "tuned_plan",
-    "with_intervals",
-]
-
 
 @dataclass(frozen=True)
 class Fixed(Planned):

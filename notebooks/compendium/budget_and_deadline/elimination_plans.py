@@ -20,14 +20,6 @@ from ebr.theory import budgets
 from ebr.theory.budgets import Plan
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
-__all__ = [
-    "exact_table",
-    "gaps_of",
-    "guarantee",
-    "rare_table",
-    "simulated_table",
-]
-
 ROUNDING = 1e-9
 MOST_ERRORS = 6  # standard ones, that an estimate may be off
 Bound = Callable[..., float]

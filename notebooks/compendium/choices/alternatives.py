@@ -17,8 +17,6 @@ from ebr.algorithms.passive import Passive
 from ebr.algorithms.sequential import SequentialRacing
 from ebr.simulation.sweep import Point
 
-__all__ = ["ALTERNATIVES", "VIEWS", "View", "draw", "factor", "hanging", "points", "replaced", "thinned"]
-
 KEYS = ["sweep", "setup", "algorithm", "deadline", "epsilon"]
 # Each alternative, by the curves that it replaces (made from T, ε and δ).
 ALTERNATIVES: dict[str, dict[str, lineup.Maker]] = {

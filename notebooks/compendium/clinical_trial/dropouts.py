@@ -12,8 +12,6 @@ from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.problems import Bernoulli
 
-__all__ = ["AT_RANDOM", "CONFIDENCE", "NOT_AT_RANDOM", "Trials", "compare", "shown", "trials"]
-
 CONFIDENCE = 0.999  # of each interval around errors
 # What stays of a candidate's responders, and of others: by round, from 0, T, and whether it is the best.
 Stays = Callable[[int, int, bool], tuple[float, float]]

@@ -11,10 +11,8 @@ import numpy as np
 from compendium.clinical_trial.trial_designs import SIGMA, ties_by_lot
 from ebr.algorithms.game import Game, Known, Lots, no_interval
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.selection import binomial_count, certified, slippage_error
+from ebr.theory.selection import binomial_count
 from ebr.validation import check_fields
-
-__all__ = ["ExactFixedDesign", "certified", "slippage_error"]
 
 
 @dataclass(frozen=True)

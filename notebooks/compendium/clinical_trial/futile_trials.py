@@ -15,8 +15,6 @@ from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.simulation.simulate import simulate
 from ebr.theory.problems import Bernoulli
 
-__all__ = ["CONFIDENCE", "compare", "draw", "truth"]
-
 CONFIDENCE = 0.999  # of each interval around errors
 LOOKS = (Look("0.4", "v", "--"), Look("C0", "o", "-"), Look("C1", "s", "-"), Look("C2", "^", "-"))
 

@@ -17,15 +17,6 @@ from ebr.algorithms.game import Game, Known, Lots, no_interval
 from ebr.arrays import FloatArray, IntArray
 from ebr.validation import check_fields, positive
 
-__all__ = [
-    "SIGMA",
-    "DropTheLosers",
-    "StagedIntervals",
-    "critical_value",
-    "keeps_the_best",
-    "ties_by_lot",
-]
-
 SIGMA = 0.5  # of a response, at most: what the normal approximations plan with
 POINTS = 20_000  # of the lattice by which Genz's method integrates the normal density: errors of about 1e-4
 DRAW = 1  # the lattice's random shift

@@ -8,8 +8,6 @@ from compendium.clinical_trial.vaccine_trial import GUARANTEES, PUBLISHED
 from compendium.shared import figures
 from compendium.shared.lineup import LOOKS, Look
 
-__all__ = ["DESIGN_LOOKS", "draw_designs"]
-
 # Racers look as everywhere; the trialists' designs have looks of their own.
 DESIGN_LOOKS = {
     "Algorithm 1": LOOKS["EBR"],

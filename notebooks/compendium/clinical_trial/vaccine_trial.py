@@ -20,26 +20,6 @@ from ebr.simulation.simulate import simulate
 from ebr.simulation.workers import workers
 from ebr.theory.problems import Bernoulli
 
-__all__ = [
-    "CANDIDATES",
-    "GUARANTEES",
-    "HARD",
-    "MONTHS_A_ROUND",
-    "PUBLISHED",
-    "cheapest",
-    "compare",
-    "designs",
-    "endings",
-    "one_better",
-    "over_truths",
-    "patients",
-    "problem",
-    "round_of",
-    "shown",
-    "truths",
-    "with_a_second",
-]
-
 MONTHS_A_ROUND = 2
 CONFIDENCE = 0.999  # of each interval around a design's errors: there are about a hundred
 OBRIEN_FLEMING, POCOCK = 1e-9, 0.5  # Δ, nearly and exactly

@@ -29,18 +29,6 @@ from ebr.theory.confidence import (
 )
 from ebr.theory.problems import Problem
 
-__all__ = [
-    "concentration",
-    "coverage",
-    "draw",
-    "exact_misses",
-    "measured_misses",
-    "sequential_width",
-    "stopped",
-    "stopped_probability",
-    "widths",
-]
-
 Deviation = Callable[..., FloatArray]
 FACTOR = SELF_NORMALISED / 2  # 2 + log 2, of Lemma "concentration"
 ASSUMED_ON = [(n, t, d) for n in (1, 2, 100) for t in (1, 2, 50) for d in (0.001, 0.1, 0.999)]  # n, T, δ

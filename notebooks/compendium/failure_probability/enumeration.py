@@ -17,8 +17,6 @@ from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Bernoulli
 
-__all__ = ["Outcomes", "by_lot", "failure", "outcomes"]
-
 MOST = 1_000_000  # outcomes of the rounds before the last
 LEAST = 1e-300  # in place of a probability of 0, which has no logarithm
 

@@ -25,20 +25,6 @@ from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Bernoulli, Gaussian
 
-__all__ = [
-    "Case",
-    "Looks",
-    "bernoulli",
-    "cases",
-    "compared",
-    "curves",
-    "draw",
-    "estimates_right",
-    "gaussian",
-    "log10_failure",
-    "looks",
-]
-
 Racing = ElasticBatchRacing | SharpElasticBatchRacing | PausingElasticBatchRacing
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)  # on each panel
 DELTAS = (0.3, 0.01)  # δ of the comparison

@@ -8,8 +8,6 @@ import numpy as np
 from compendium.shared import figures
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
-__all__ = ["Hard", "Space"]
-
 JUST_ABOVE = 1 + 1e-6  # a gap of ε, seen as one by floating-point numbers
 EDGE = 1e-4  # how close to 0 or 1 a mean may be
 

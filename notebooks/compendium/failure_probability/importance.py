@@ -13,8 +13,6 @@ from ebr.simulation.simulate import blocks, draw, simulate
 from ebr.theory.divergence import log_ratios
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
-__all__ = ["Estimate", "failure"]
-
 CONFIDENCE = 0.99
 MARGINS = (-0.5, 0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the wrong arm's lead, in units of its gap
 PROBES = 200  # leads that are tried to find each round's reach, on a log scale

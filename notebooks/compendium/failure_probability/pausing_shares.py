@@ -12,8 +12,6 @@ from compendium.shared.findings import Evidence
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.theory.problems import Bernoulli, Gaussian
 
-__all__ = ["ASKED", "FORMS", "Place", "evidence", "places", "shares", "shown"]
-
 ASKED = (0.9, 0.5, 0.1, 0.01)  # δ
 FORMS = ("Bernoulli", "bounded", "sub-Gaussian", "Gaussian")
 EDGE = 1e-3  # how close to 0 or 1 a mean comes

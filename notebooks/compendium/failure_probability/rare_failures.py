@@ -17,22 +17,6 @@ from compendium.shared.lineup import WITHOUT_DEADLINE, Look, Maker
 from ebr.algorithms.elimination import AggressiveElimination
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 
-__all__ = [
-    "ALGORITHMS",
-    "LOOKS",
-    "SLOW",
-    "SMALL_MEANS",
-    "Hard",
-    "Space",
-    "draw",
-    "paid",
-    "place",
-    "promises_kept",
-    "search",
-    "shown",
-    "worst",
-]
-
 # The smallest ε of a search, where races, or the sums whose limits are to be computed, are too many below.
 LEAST = {"sequential": 0.1, "pausing, Bernoulli": 0.05}
 LARGE_ERROR = 0.25  # a relative standard error beyond which an estimate is an order of magnitude at best

@@ -19,8 +19,6 @@ from ebr.simulation.simulate import simulate
 from ebr.theory.divergence import bernoulli_kl, gaussian_kl, log_likelihood_ratio
 from ebr.theory.problems import Gaussian
 
-__all__ = ["change_of_measure", "close_pair", "draw", "identities", "joined"]
-
 Values = FloatArray | BoolArray | IntArray
 RECOMMENDED = "P′(Î = 1) = E[1{Î = 1} e^−L]"
 

@@ -13,16 +13,6 @@ from compendium.shared.findings import Evidence, Finding
 from ebr.theory import bounds
 from ebr.theory.problems import nonempty_partitions
 
-__all__ = [
-    "PLACES",
-    "Confirmation",
-    "LowerBound",
-    "Roomless",
-    "confirmation",
-    "matches_theorem_1",
-    "without_room",
-]
-
 SIGMA = 0.5
 PLACES = ((1000, 200), (10**4, 2000), (10**5, 20000))  # n and −log₁₀ δ where ε = ½, T = 3, γ = (1, …, 1)
 LowerBound = Callable[..., float]

@@ -18,16 +18,6 @@ from ebr.theory import bounds
 from ebr.theory.bounds import iterated_log, told_apart
 from ebr.theory.divergence import relative_entropy
 
-__all__ = [
-    "entropies",
-    "iterated_logarithms",
-    "last_bin",
-    "one_round",
-    "policies",
-    "theorem_3",
-    "tsybakov",
-]
-
 EPSILON, SIGMA = 0.01, 0.5  # of the policies for two and three arms
 Design = Callable[..., near_optimal.LookTest]
 GAPS = [(x, y) for x in (0, 0.5, 0.999, 1, 1.5) for y in (1, 1.5)]  # in ε, of the second and third arm

@@ -19,17 +19,6 @@ from ebr.arrays import FloatArray
 from ebr.theory.bounds import hpcm, hpcm_at, least_reach
 from ebr.theory.divergence import relative_entropy
 
-__all__ = [
-    "best_arm",
-    "draw",
-    "frontier",
-    "larger_probability",
-    "other_arms",
-    "second_inequality",
-    "stingy",
-    "theorem_3_two_arms",
-]
-
 EPSILON, SIGMA = 0.001, 0.5  # so small an ε that whole pulls are as good as any
 BEYOND = 60.0  # I of the second look less that of the first: what it gets wrong is below 10⁻¹³
 EVERY = "P({} reaches it) for every algorithm, at least"

@@ -10,8 +10,6 @@ from scipy.special import ndtr
 from compendium.shared.distributions import norm
 from ebr.arrays import BoolArray, FloatArray
 
-__all__ = ["DESIGNS", "LookTest", "RaceOfThree", "Walk", "calibrated", "design", "walk"]
-
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
 FEW, FEW_WEIGHTS = np.polynomial.legendre.leggauss(24)  # for two dimensions
 NORMAL, CHANCES = np.polynomial.hermite_e.hermegauss(24)

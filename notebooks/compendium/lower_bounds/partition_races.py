@@ -15,8 +15,6 @@ from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
 from ebr.theory.problems import Problem, hardest, nonempty_partitions
 
-__all__ = ["costs", "draw"]
-
 SIGMA = 0.5  # of the races: kδER and AE are made for it
 Family = Callable[[int, float, float, float], dict[str, Algorithm]]
 

@@ -36,17 +36,6 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Bernoulli, Problem
 from ebr.validation import in_unit_interval, whole
 
-__all__ = [
-    "batch_sizes",
-    "chernoff_rate",
-    "generator_of",
-    "opt_bbai",
-    "phase_pulls",
-    "phases",
-    "stopping_threshold",
-    "tri_bbai",
-]
-
 ALPHA = 1.001  # α ∈ (1, e/2]: the released code's, next to the smallest
 NEARLY_EXACT = 1e-9  # ε of `characteristic`, for the best arm itself: T* is the limit's to seven digits
 

@@ -19,21 +19,6 @@ from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.simulation.sweep import computed
 from ebr.theory.problems import Bernoulli, Gaussian, Problem, setup_1, setup_2
 
-__all__ = [
-    "SETUPS",
-    "Point",
-    "compared",
-    "everybody",
-    "fewer_pulls",
-    "played",
-    "price",
-    "problems",
-    "shown",
-    "spent",
-    "sweeps",
-    "worded",
-]
-
 SETUPS: dict[str, Callable[[int], Bernoulli]] = {"Setup 1": setup_1, "Setup 2": setup_2}
 SIGMA = 0.5  # of the Gaussian versions: what is known of rewards in [0, 1]
 ALONG = (OURS, "Algorithm 1", "KL-LUCB", CLOSEST, "pausing EBR, N", "Paulson", "Paulson, looks")

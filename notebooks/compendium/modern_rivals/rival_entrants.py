@@ -16,8 +16,6 @@ from ebr.arrays import twelve_digits
 from ebr.simulation.simulate import simulate
 from ebr.theory.problems import Problem
 
-__all__ = ["CLOSEST", "ENTRANTS", "KNOWN_GAP", "OURS", "PROVED", "Entrant", "Runs", "simulated"]
-
 KNOWN_GAP = {"EBR told the gap": 0.999, "EBR told gap/10": 0.0999}  # ε over the smallest gap
 Race = Callable[[Problem, int, float, float, int, int], pd.DataFrame]  # problem, T, ε, δ, runs, seed
 Rival = Callable[..., pd.DataFrame]

@@ -12,8 +12,6 @@ from compendium.modern_rivals.rival_entrants import CLOSEST, ENTRANTS, OURS
 from compendium.shared import figures
 from compendium.shared.lineup import ALONG, AXES, PANELS, Look, part
 
-__all__ = ["draw_axes", "draw_rivals"]
-
 # What is asked: colour and marker tell the three apart.
 KINDS = {
     "Bernoulli rewards, ε-good arm": Look("C0", "o", ""),

@@ -49,20 +49,6 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.theory.problems import Gaussian
 from ebr.validation import in_unit_interval, whole
 
-__all__ = [
-    "Triangle",
-    "advance",
-    "bechhofer",
-    "bechhofer_constant",
-    "kim_nelson",
-    "kim_nelson_triangle",
-    "looked",
-    "paulson",
-    "paulson_triangle",
-    "planned_looks",
-    "staged",
-]
-
 DRAWS = 2**12  # normal numbers at a time: at least as many as there are arms
 
 

@@ -14,8 +14,6 @@ import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
 
-__all__ = ["LOOK", "charge", "evidence", "lucb_race", "proportions", "tracking_race", "upper_bound"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 LOOK = 32  # pulls of Track-and-Stop from one look at the rewards to the next
 RENEWAL = 25  # w* is recomputed when t has grown by a twenty-fifth

@@ -17,19 +17,6 @@ from compendium.modern_rivals.sequential_races import lucb_race, tracking_race
 from ebr.theory.problems import Bernoulli
 from ebr.validation import in_unit_interval, whole
 
-__all__ = [
-    "Stopping",
-    "deviation_stopping",
-    "exploration_rate",
-    "exponential_threshold",
-    "kl_lucb",
-    "kl_lucb_own_counts",
-    "mixture_stopping",
-    "track_and_stop",
-    "track_and_stop_mixture",
-    "track_and_stop_proportional",
-]
-
 EXPONENT = 1.1  # α of KL-LUCB; near the best for 10⁴ to 10⁶ rounds
 BASE = 1.5  # z of Kaufmann and Koolen's h̃
 

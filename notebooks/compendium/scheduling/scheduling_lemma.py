@@ -26,21 +26,6 @@ from ebr.theory.schedules import (
 )
 from ebr.validation import positive, whole
 
-__all__ = [
-    "corollary",
-    "draw",
-    "ebr_batches",
-    "exact_lemma",
-    "least_overpull",
-    "part_two",
-    "repaired_constants",
-    "schedules",
-    "scheduling_lemma",
-    "standings",
-    "teeth",
-    "theorem_5",
-]
-
 Root = Callable[[int, float], float]
 CLOSE = 1e-9  # relative: at T = 1 the constants are reached exactly
 

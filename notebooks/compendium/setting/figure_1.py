@@ -15,8 +15,6 @@ from ebr.algorithms.game import Algorithm
 from ebr.simulation.simulate import Simulation, trace
 from ebr.theory.problems import Problem
 
-__all__ = ["draw", "easy_arm", "traces"]
-
 SEQUENTIAL = "T = ∞"
 MARKERS = "os^"
 

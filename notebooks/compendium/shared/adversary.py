@@ -22,22 +22,6 @@ from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import fixed_count_ratio
 from ebr.theory.problems import Gaussian, Problem, hardest, nonempty_partitions
 
-__all__ = [
-    "WITHIN",
-    "Audit",
-    "Case",
-    "Played",
-    "Round",
-    "audit",
-    "brink",
-    "corners",
-    "inside",
-    "play_inside",
-    "staircase",
-    "tables",
-    "wrong_arms",
-]
-
 SHAPES = ((2, 2), (2, 3), (2, 4), (3, 2), (3, 3))  # n and T; the last, with 3⁹ corners, for the first ε only
 DELTA, SIGMA = 0.1, 0.5
 EPSILONS = (0.1, 0.004, 1e-6)  # the small ones have gaps so much larger than η that E1 shows

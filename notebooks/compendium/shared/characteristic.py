@@ -18,8 +18,6 @@ from ebr.theory.divergence import bernoulli_kl, bisected, relative_entropy
 from ebr.theory.problems import Gaussian, Problem
 from ebr.validation import checked
 
-__all__ = ["Characteristic", "characteristic", "characteristic_lower_bound"]
-
 EDGE = 1e-9  # how near 0 and 1 a Bernoulli mean may be
 FARTHEST = 1 - 1e-6  # of the way to the farthest λ: beyond it weights are useless
 DEPTH = 60.0  # nats below the largest level, in which the best one lies

@@ -9,8 +9,6 @@ from scipy.special import bdtrc, log_ndtr, ndtr, ndtri
 from ebr.arrays import FloatArray
 from ebr.theory.intervals import exact_interval
 
-__all__ = ["frequency_interval", "norm", "tail_of_count"]
-
 
 class norm:  # noqa: N801, named as in scipy.stats
     """N(0, 1), by scipy.stats' names and to its bits."""

@@ -18,8 +18,6 @@ from PIL import Image
 
 from ebr.live.plots import STYLE
 
-__all__ = ["COLUMN", "PAGE", "Save", "folder", "rounded", "saver", "significant", "style", "thin", "write"]
-
 COLUMN, PAGE = 3.4, 7.0  # inches: a journal's column and its full page
 INVISIBLE = 8  # of 255: a difference of brightness or colour
 # What an SVG says in numbers: where things are, in points of a 72nd inch, and names that hash where they are.

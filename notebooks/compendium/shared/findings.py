@@ -10,22 +10,6 @@ from IPython.display import Markdown, display
 from compendium.shared import figures
 from compendium.shared.distributions import frequency_interval, norm, tail_of_count
 
-__all__ = [
-    "BASES",
-    "CONFIDENCE",
-    "FALSE_ALARM",
-    "VERDICTS",
-    "Evidence",
-    "Finding",
-    "Recorder",
-    "counted",
-    "exceeds",
-    "interval",
-    "measured",
-    "refutes",
-    "said",
-]
-
 VERDICTS = ("holds", "holds corrected", "fails as stated", "not checkable here", "open")
 BASES = ("proof", "exact", "simulation")
 

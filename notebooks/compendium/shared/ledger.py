@@ -14,22 +14,6 @@ import yaml
 
 from compendium.shared.findings import VERDICTS
 
-__all__ = [
-    "DECIDED",
-    "LEDGER",
-    "ROOT",
-    "Claim",
-    "Entry",
-    "cell",
-    "claims",
-    "found",
-    "join",
-    "markdown",
-    "paper_map",
-    "paper_order",
-    "tally",
-]
-
 ROOT = Path(__file__).resolve().parents[3]
 LEDGER = ROOT / "claims.yaml"
 FINDINGS = ROOT / "figures" / "data" / "findings"

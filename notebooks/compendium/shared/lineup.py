@@ -20,25 +20,6 @@ from ebr.simulation.sweep import Point
 from ebr.theory.problems import Problem, setup_1, setup_2
 from ebr.validation import in_unit_interval, whole
 
-__all__ = [
-    "ALGORITHMS",
-    "LOOKS",
-    "PANELS",
-    "SETUPS",
-    "Look",
-    "MakeElastic",
-    "MakeSharp",
-    "Maker",
-    "algorithms",
-    "four_panels",
-    "one_panel",
-    "panel",
-    "part",
-    "points",
-    "ratio",
-    "sharp",
-]
-
 SETUPS: dict[str, Callable[[int], Problem]] = {"Setup 1": setup_1, "Setup 2": setup_2}
 Maker = Callable[[int, float, float], Algorithm]
 MakeElastic = Callable[..., ElasticBatchRacing]

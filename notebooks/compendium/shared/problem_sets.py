@@ -10,16 +10,6 @@ import numpy as np
 from ebr.arrays import twelve_digits
 from ebr.theory.problems import Bernoulli, Gaussian, Problem, hardest, nonempty_partitions, setup_1, setup_2
 
-__all__ = [
-    "Instance",
-    "bernoulli",
-    "hardest_problems",
-    "inside_partition",
-    "problems_at_the_ends",
-    "random_problems",
-    "setups",
-]
-
 EPSILON, DELTA = 0.05, 0.1  # of the hardest problems
 
 

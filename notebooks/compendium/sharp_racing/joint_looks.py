@@ -9,8 +9,6 @@ from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.simulation.sweep import Point, sweep
 from ebr.theory.problems import Gaussian
 
-__all__ = ["LOOKS", "compared", "points"]
-
 LOOKS = ("union", "joint")
 SIGMA = 0.5  # of the rewards, whose means are the setups'
 

@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ebr.algorithms.game import IN_UNIT, drive
+from ebr.algorithms.game import drive
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.models import IN_UNIT
 from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted
 from ebr.theory.problems import Problem
-
-__all__ = ["Grid", "Tables", "attack", "play", "stages"]
 
 Watch = Callable[[IntArray, FloatArray], None]
 ROUNDING = 1e-9  # what a sum keeps away from its limit

@@ -8,8 +8,6 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.pairs import OWN
 from ebr.theory.problems import Problem
 
-__all__ = ["Costs", "Follower"]
-
 HALVED = 2e-5  # more than a range of the leader's possible means is long after all halvings
 
 

@@ -18,8 +18,6 @@ from ebr.simulation.simulate import blocks, race
 from ebr.theory.pairs import Pairs, bounded_refuted
 from ebr.theory.problems import Gaussian
 
-__all__ = ["MODELS", "guarantee", "models", "races", "spent", "steps", "union"]
-
 ROUNDING = 1e-9
 MODELS = ("sub-Gaussian", "Gaussian", "bounded", "Bernoulli")
 MakePausing = Callable[..., PausingElasticBatchRacing]

@@ -10,8 +10,6 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.theory.divergence import bisected, relative_entropy
 from ebr.theory.problems import Problem
 
-__all__ = ["Played", "inside"]
-
 SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # of the level, that the best arm's bad luck takes
 
 

@@ -8,8 +8,6 @@ from scipy.stats import binom
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray
 
-__all__ = ["crossed", "spent"]
-
 ROUNDING = 1e-9
 
 

@@ -22,19 +22,6 @@ from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
 from ebr.theory.problems import Problem
 
-__all__ = [
-    "AGAINST",
-    "CURVES",
-    "VARIANTS",
-    "bounded_guarantee",
-    "compared",
-    "draw_ratios",
-    "guarantee",
-    "races",
-    "savings",
-    "steps",
-]
-
 ROUNDING = 1e-9
 GAUSSIAN_RUNS = 100_000
 LEAST_SAVINGS = {"Setup 1": 12, "Setup 2": 11}  # X5's, at ε = 0.01 and T = 15

@@ -14,22 +14,6 @@ from compendium.shared.lineup import ALGORITHMS, WITHOUT_DEADLINE, Maker, ratio
 from ebr.simulation.simulate import trace
 from ebr.theory.problems import setup_1
 
-__all__ = [
-    "aggressive_elimination",
-    "along_epsilon",
-    "beats_baselines",
-    "between_the_ends",
-    "crossing",
-    "delta_elimination",
-    "findings",
-    "first_round",
-    "first_rounds",
-    "met",
-    "more_rounds",
-    "no_failure",
-    "orders_of_magnitude",
-]
-
 RIVALS = tuple(name for name in ALGORITHMS if name not in ("EBR", "sequential"))
 ORDER_OF_MAGNITUDE = 10.0
 SEVERAL_ORDERS = 2  # at the least

@@ -18,8 +18,6 @@ from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray
 from ebr.theory.problems import Gaussian
 
-__all__ = ["any_algorithm", "pair_policies", "steps"]
-
 Make = Callable[[float, float], Family]
 JUST = 1 + 1e-9  # above a count
 EXACT = 1e-7  # what rounding may miss

@@ -20,23 +20,6 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.theory.divergence import bernoulli_kl
 from ebr.validation import checked, several, whole
 
-__all__ = [
-    "ClosedForm",
-    "Family",
-    "Price",
-    "closed_form",
-    "least_average",
-    "least_power",
-    "many_arms",
-    "many_arms_stop",
-    "price",
-    "ratios",
-    "sequential_price",
-    "two_arms",
-    "two_arms_stop",
-    "unavoidable",
-]
-
 Curve = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 LEVELS = 300  # of S_T at which its law is bounded
 GAPS = 40  # problems on which the ratio is looked at

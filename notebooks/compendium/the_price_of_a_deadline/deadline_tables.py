@@ -29,8 +29,6 @@ from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray
 
-__all__ = ["draw", "many_arms_table", "single_event_price", "two_arms_table", "worst_cost"]
-
 Make = Callable[[float, float], Family]
 PAPER = 1 / 800  # Corollary 1 (i), times σ²/ε, for T = 2
 GAPS = 40

@@ -13,8 +13,6 @@ from ebr.validation import check_fields, count
 if TYPE_CHECKING:  # slow to import, and needed only by who plays
     from compendium.the_price_of_a_deadline.two_arms_solutions import Strategy
 
-__all__ = ["ElasticPair"]
-
 
 @dataclass(frozen=True)
 class ElasticPair:

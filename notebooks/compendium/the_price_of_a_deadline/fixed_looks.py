@@ -17,8 +17,6 @@ from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
 from ebr.validation import checked, scale
 
-__all__ = ["Looks", "best_looks", "elastic_looks", "sharp_looks"]
-
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 

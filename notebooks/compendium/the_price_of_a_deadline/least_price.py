@@ -21,8 +21,6 @@ from compendium.the_price_of_a_deadline.two_arms_solutions import Solution, solu
 from ebr.arrays import FloatArray
 from ebr.simulation.simulate import Simulation
 
-__all__ = ["certified", "draw", "evaluated", "prices", "printed", "simulated", "solved"]
-
 GAP = 0.01  # relative, that policy and lower bound may leave between them
 DIGITS = 6  # significant ones that the quadrature and the search have
 Evaluate = Callable[[Solution], tuple[float, float]]

@@ -13,8 +13,6 @@ from compendium.the_price_of_a_deadline.deadline_price import least_average, man
 from ebr.algorithms.game import Algorithm, drive
 from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
 
-__all__ = ["Races", "costs", "events", "limit", "played"]
-
 Least = Callable[[FloatArray, FloatArray, int], tuple[FloatArray, FloatArray]]
 Stop = Callable[[FloatArray, float, float, int], FloatArray]
 PILOT = 200  # races that choose the thresholds of the events, with a seed of their own

@@ -14,8 +14,6 @@ from compendium.failure_probability.exact_failures import Looks
 from compendium.two_rounds.policies import Policy
 from ebr.arrays import FloatArray
 
-__all__ = ["Mixture", "Stages", "cost", "crossings", "error", "from_looks", "from_policy", "long"]
-
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)  # on each panel
 FAR = 9.0  # standard deviations of Y: beyond them nothing is integrated
 

@@ -29,8 +29,6 @@ from compendium.the_price_of_a_deadline.two_arms_grid import (
 from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import FloatArray
 
-__all__ = ["Bound", "Plan", "Profile", "bayes_bound", "bayes_values", "plan", "profile"]
-
 BELOW = 0.02  # the lowest of a bound's grid
 FIRST, EARLY = 60.0, 12.0  # times ε^{2−2/T}: the candidates for a first look, in a bound and in a policy
 LEANING = 0.3  # the weight of each way to go on, where to stop has 1, as the temperature rises

@@ -13,8 +13,6 @@ from scipy.special import ndtr, ndtri
 
 from ebr.arrays import FloatArray
 
-__all__ = ["CELLS", "REACH", "STEP", "Grid", "gap_grid", "likelihood", "make_grid", "weight", "wrong"]
-
 REACH = 4.8  # of z: beyond, policies stop
 CELLS = 80  # of z below it
 STEP = 1.08  # from one τ of the grid to the next

@@ -15,8 +15,6 @@ from compendium.the_price_of_a_deadline.two_arms_grid import CELLS, STEP, Grid, 
 from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import FloatArray
 
-__all__ = ["TEMPERATURES", "ascend", "search"]
-
 TEMPERATURES = {2: 0.002, 3: 0.004, 4: 0.006}  # of the policies that are kept, by T
 # Temperature, step and cells of each run of the search, and its iterations at most: coarse ones first.
 COARSE = ((0.1, 1.16, 40, 80), (0.03, 1.16, 40, 80), (0.03, 1.16, 40, 80), (0.01, 1.16, 40, 150))

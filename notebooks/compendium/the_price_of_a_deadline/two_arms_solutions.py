@@ -24,8 +24,6 @@ from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import FloatArray, twelve_digits
 from ebr.validation import checked
 
-__all__ = ["Solution", "Strategy", "renew", "settle", "solution", "solutions", "strategy"]
-
 FILE = "two_arms_solutions.json"
 EPSILONS, DELTAS, DEADLINES = (0.1, 0.03, 0.01, 0.003, 0.001), (0.01, 0.001), (2, 3, 4)
 SAFETY = 1e-5  # of δ: more than the quadrature's own error

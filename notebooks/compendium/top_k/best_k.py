@@ -21,18 +21,6 @@ from ebr.theory import bounds
 from ebr.theory import top_k as theory
 from ebr.theory.problems import Bernoulli
 
-__all__ = [
-    "carries_over",
-    "complexities",
-    "draw",
-    "guarantee",
-    "phantoms",
-    "points",
-    "ratios",
-    "savings",
-    "spent",
-]
-
 ROUNDING = 1e-9
 LEAST_SAVINGS = {"EBR": 8.0, "sequential": 5.0, "kδER": 400.0}  # X13's: pulls over those of sharp EBR
 # How each looks: as in every figure, and sharp EBR's single round beside it.

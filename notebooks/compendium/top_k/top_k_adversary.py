@@ -14,8 +14,6 @@ from ebr.theory.divergence import bisected, relative_entropy
 from ebr.theory.problems import Problem
 from ebr.theory.top_k import top
 
-__all__ = ["Played", "covered", "inside"]
-
 ROUNDING = 1e-12
 
 

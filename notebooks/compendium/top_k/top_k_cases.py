@@ -19,17 +19,6 @@ from ebr.simulation.simulate import simulate
 from ebr.theory import top_k as theory
 from ebr.theory.problems import Bernoulli, Problem
 
-__all__ = [
-    "Case",
-    "bernoulli",
-    "cases",
-    "elastic_table",
-    "exact_failure",
-    "exact_failures",
-    "sharp_table",
-    "slippage",
-]
-
 
 class Case(NamedTuple):
     """A problem, and how many of its arms are looked for."""

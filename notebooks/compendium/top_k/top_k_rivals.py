@@ -9,14 +9,13 @@ import numpy as np
 
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.elimination import DeltaElimination
-from ebr.algorithms.game import IN_UNIT, Algorithm, Game, Known, Lots, check_places
+from ebr.algorithms.game import Algorithm, Game, Known, Lots, check_places
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import FloatArray, IntArray
+from ebr.models import IN_UNIT
 from ebr.theory.confidence import sequential_deviation
 from ebr.validation import check_fields, whole
-
-__all__ = ["RACERS", "SequentialTopK", "TopMaker"]
 
 ROUNDING = 1e-6  # sweeps: far above the rounding error of the look-ahead, which asks for one fewer near it
 

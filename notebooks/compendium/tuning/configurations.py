@@ -19,22 +19,6 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.live.race import Race
 from ebr.simulation.workers import workers
 
-__all__ = [
-    "SPACE",
-    "TEST",
-    "TRAIN",
-    "Archive",
-    "Bank",
-    "PlainTree",
-    "archive",
-    "bank",
-    "configurations",
-    "evaluate",
-    "pull",
-    "run",
-    "sigma_needed",
-]
-
 TRAIN, TEST = 100, 50  # images that a pull trains on, and that it is scored on
 Configuration = Mapping[str, Any]
 Images = NDArray[np.float32]  # as a tree wants them

@@ -9,8 +9,6 @@ from compendium.tuning.search_methods import raced, repeated, row, searched
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray
 
-__all__ = ["OWN", "SAME", "compare", "needed_fits", "own_splits"]
-
 SAME, OWN = "the same splits", "splits of their own"
 
 

@@ -19,22 +19,6 @@ from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.simulation.workers import workers
 
-__all__ = [
-    "Chosen",
-    "compare",
-    "draw_errors",
-    "equal",
-    "halved",
-    "halving_search",
-    "race_of",
-    "raced",
-    "repeated",
-    "row",
-    "searched",
-    "shown",
-    "sklearn_halving",
-]
-
 FOLDS = 5
 RACE, GRID, HALVING, SKLEARN = "race", "grid search", "successive halving", "HalvingGridSearchCV"
 METHOD_LOOKS = {

@@ -17,8 +17,6 @@ from scipy.special import ndtr
 from compendium.two_rounds.policies import complexity
 from ebr.arrays import FloatArray, IntArray
 
-__all__ = ["Adaptive", "Prior", "bayes_value", "errors_by_cell", "floor", "masses", "second_sizes"]
-
 REACH = 6.0  # standard deviations of x: beyond, the program's policies stop
 RUN = 16  # sizes that one lower bound is for
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(4)  # in each cell of x

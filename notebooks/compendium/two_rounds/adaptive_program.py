@@ -25,8 +25,6 @@ from compendium.two_rounds.adaptive import (
 from compendium.two_rounds.policies import complexity
 from ebr.arrays import BoolArray, FloatArray, IntArray
 
-__all__ = ["Program", "best_adaptive", "best_prior", "solve"]
-
 SAFETY = 1e-6  # of δ: the program's own tolerance must not break the guarantee
 
 

@@ -19,17 +19,6 @@ from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
 from ebr.validation import checked, in_unit_interval, scale, whole
 
-__all__ = [
-    "Policy",
-    "best_policy",
-    "complexity",
-    "ebr_policy",
-    "gap_grid",
-    "pac_policy",
-    "sharp_policy",
-    "worst_ratio",
-]
-
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(120)
 # On [−2, 0] and [0, 2]. Where n₂ is small the integrand is a step near 0: each half is integrated by itself.
 NODES, WEIGHTS = np.concatenate([_NODES - 1, _NODES + 1]), np.tile(_WEIGHTS, 2)

@@ -11,8 +11,6 @@ from compendium.two_rounds.policies import pac_policy, worst_ratio
 from compendium.two_rounds.two_round_price import CHANCE, CONSTANT, proof_steps
 from ebr.theory.problems import Gaussian
 
-__all__ = ["corollary_by_expectation", "every_realisation", "randomised_steps"]
-
 EXPECTED = 1 / 800  # the corollary's constant, times σ²/ε
 
 

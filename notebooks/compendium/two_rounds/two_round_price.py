@@ -30,18 +30,6 @@ from compendium.two_rounds.policies import (
 from ebr.theory.divergence import bernoulli_kl, gaussian_kl
 from ebr.theory.problems import Gaussian
 
-__all__ = [
-    "certified",
-    "dilemma",
-    "draw",
-    "exponent",
-    "horns",
-    "one_round",
-    "proof_steps",
-    "scaling",
-    "theorem_4",
-]
-
 CHANCE = 1 / 8  # Theorem 4's probability
 CONSTANT = 1 / 100  # and its constant, times σ²/ε
 DISTINCTION = 1 / 25  # what part 1 of its proof uses of d(3/32, 1/32)

@@ -24,16 +24,6 @@ from ebr.theory import bounds
 from ebr.theory.confidence import sequential_deviation
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
-__all__ = [
-    "Tuned",
-    "enough_sweeps",
-    "matches_theorem_2",
-    "no_price_on_one_problem",
-    "raced",
-    "sequential_complexity",
-    "tuned",
-]
-
 Complexity = Callable[[Problem, float], float]
 DELTA = 0.01
 GAP, SIGMA = 0.5, 0.5  # of the problem that `tuned` is tuned to

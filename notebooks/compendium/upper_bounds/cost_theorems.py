@@ -23,18 +23,6 @@ from ebr.theory import bounds
 from ebr.theory.bounds import iterated_log
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
-__all__ = [
-    "passive_against_elimination",
-    "passive_design",
-    "printed_races",
-    "remark",
-    "restricted_class",
-    "theorem_1",
-    "theorem_1_second_form",
-    "theorem_2",
-    "tightest",
-]
-
 RUNS = 100  # of every race that breaks a printed bound
 RACES = 50  # on each problem whose requests are looked at
 

@@ -19,19 +19,6 @@ from ebr.simulation.simulate import simulate
 from ebr.theory.bounds import RUNTIME_CONSTANT, recommended_gap, runtime
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
-__all__ = [
-    "Emptied",
-    "WithoutSlack",
-    "algorithm_survival",
-    "emptied_races",
-    "guarantee",
-    "printed_error",
-    "runtime_lemma",
-    "savings",
-    "slack_term",
-    "survival",
-]
-
 RUNS = 200  # of the races that empty S_t
 ARMS = (2, 3, 4, 5, 6, 7, 8, 10, 30, 100, 1000)  # n and T on which the repaired guarantee is looked at
 

@@ -17,8 +17,6 @@ from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
 from ebr.theory.problems import Gaussian, Problem, hardest, nonempty_partitions
 
-__all__ = ["easier_is_cheaper", "overtaken"]
-
 Index = tuple[int, ...]
 Bound = Callable[[Problem, float, int, float], float]
 

@@ -10,8 +10,6 @@ from compendium.shared.findings import Evidence, Finding
 from ebr.arrays import IntArray
 from ebr.theory.problems import Gaussian, Problem, hardest_complexity, nonempty_partitions
 
-__all__ = ["definition_1", "easiest_complexity", "shrinks"]
-
 Partition = Callable[[Problem, float, int], IntArray]
 Complexity = Callable[[Sequence[int], float, int], float]  # of γ, ε and T: an end of H over P_γ
 SHAPES = tuple(product((2, 3, 4), (2, 3)))  # n and T whose every γ is looked at

@@ -14,8 +14,6 @@ from compendium.shared.problem_sets import Instance
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.theory import bounds
 
-__all__ = ["draw_bounds", "measure"]
-
 
 def measure(
     settings: Iterable[Instance], runs: int, seed: int, make: MakeElastic = ElasticBatchRacing

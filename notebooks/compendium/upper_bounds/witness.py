@@ -11,8 +11,6 @@ from compendium.shared.adversary import SIGMA, WITHIN, Played, play_inside
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.theory.problems import Gaussian, Problem
 
-__all__ = ["GAPS", "draw", "intervals", "margins", "on_e"]
-
 GAPS = (0, 0.054, 0.108, 0.2)  # the last arm is ε = 0.2 below the best; η = ε/3 = 0.0667
 LOW, TOP = -WITHIN, WITHIN
 PLACES = ((LOW, TOP, TOP, TOP), (0.0, LOW, TOP, TOP), (0.0, 0.0, LOW, TOP))  # of each mean, by round and arm
