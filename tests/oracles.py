@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from ebr.algorithms.game import advance, drive, no_interval
+from ebr.algorithms.game import Defaults, advance, drive
 
 
 def elastic_batch_racing(pull, n_arms, deadline, epsilon, delta, sigma=0.5, again=False):
@@ -99,13 +99,10 @@ def overheard(game, hear):
     return turn.arms
 
 
-class Bare:
+class Bare(Defaults):
     """What an algorithm of a test's own has beside its game."""
 
-    epsilon, sigma, deadline, one_pull_a_round = 0.1, math.inf, None, False
-
-    def deviation(self, pulls, n_arms):
-        return no_interval(pulls)
+    epsilon, delta, sigma, deadline = 0.1, None, math.inf, None
 
 
 def sequential_race(rewards, epsilon, delta, sigma, end):

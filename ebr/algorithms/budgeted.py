@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots, entered, no_interval
+from ebr.algorithms.game import Defaults, Game, Known, Lots, entered
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.budgets import Plan, balanced_plan, geometric_plan, halving_plan, rejects_plan
 from ebr.validation import MOST_PULLS, check_fields, whole
@@ -15,7 +15,7 @@ from ebr.validation import MOST_PULLS, check_fields, whole
 _budget: Callable[[str, Any], int] = partial(whole, at_least=1, at_most=MOST_PULLS)
 
 
-class Planned:
+class Planned(Defaults):
     """What algorithms that follow a plan have in common.
 
     They look for the best arm itself with a given number of pulls; there is no δ to keep, and σ is not asked
@@ -25,16 +25,12 @@ class Planned:
     """
 
     epsilon: ClassVar[float] = 1e-9  # any arm but the best is wrong
+    delta: ClassVar[None] = None  # the budget decides that
     sigma: ClassVar[float] = np.inf  # whatever the rewards are
-    one_pull_a_round: ClassVar[bool] = False
 
     def plan(self, n_arms: int) -> Plan:
         """How the budget is spent on so many arms; ValueError if it is too small."""
         raise NotImplementedError
-
-    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
-        """None: the means are compared without intervals."""
-        return no_interval(pulls)
 
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None

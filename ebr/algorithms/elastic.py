@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots, check_places, entered, spelled
+from ebr.algorithms.game import Defaults, Game, Known, Lots, check_places, entered, spelled
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
@@ -15,7 +15,7 @@ from ebr.validation import check_fields, count
 
 
 @dataclass(frozen=True)
-class ElasticBatchRacing:
+class ElasticBatchRacing(Defaults):
     """Elastic Batch Racing (EBR), Algorithm 1.
 
     In round t every surviving arm is pulled up to ⌈80σ² log(nT/δ) ε^{−2t/T}⌉ times in all; the arms whose
@@ -66,7 +66,7 @@ class ElasticBatchRacing:
     lone_survivor: str = "stops"
     returned_from: str = "last round"
     k: int = 1
-    one_pull_a_round: ClassVar[bool] = False
+    fixed_counts: ClassVar[bool] = True
     __repr__ = spelled
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class ElasticBatchRacing:
             if self.k > 1 and vars(self)[name] != default:
                 raise ValueError(f"{name} must be {default!r} for k > 1, got {vars(self)[name]!r}")
 
-    def pulls_by_round(self, n_arms: int) -> IntArray:
+    def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
         """⌈80σ² log(nT/δ) ε^{−2t/T}⌉ for t = 1 … T: a survivor's pulls, all told, after each round."""
         rounds = np.arange(1, self.deadline + 1)
         variance = self.sigma**2 if self.schedule == "scaled" else 1.0

@@ -6,14 +6,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots, check_places, entered, no_interval, spelled
+from ebr.algorithms.game import Defaults, Game, Known, Lots, check_places, entered, spelled
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import iterated_log
 from ebr.validation import check_fields, count
 
 
 @dataclass(frozen=True)
-class AggressiveElimination:
+class AggressiveElimination(Defaults):
     """AE, Algorithm 1 of Agarwal, Agarwal, Assadi and Khanna (COLT 2017), for the best arm (k = 1).
 
     With r rounds and m arms left, every arm is pulled (2/Δ²)(ilog^{(r)}(m) + log(8/δ)) times, afresh, and
@@ -29,14 +29,11 @@ class AggressiveElimination:
     delta: float
     rounding: str = "up"
     sigma: ClassVar[float] = 0.5  # its source is about rewards in [0, 1]
-    one_pull_a_round: ClassVar[bool] = False
+    fixed_counts: ClassVar[bool] = True
+    needs_gap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_fields(self, rounding=("up", "down"))
-
-    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
-        """None: the means are compared without intervals."""
-        return no_interval(pulls)
 
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
@@ -76,7 +73,7 @@ DELTA_ELIMINATION_CONSTANT = 57  # the paper's appendix: Q = 57/ε² makes kδER
 
 
 @dataclass(frozen=True)
-class DeltaElimination:
+class DeltaElimination(Defaults):
     """kδER, top-k δ-elimination with limited rounds (Jin, Shi, Xiao and Chen, NeurIPS 2019).
 
     Q = 57/ε², δ₁ = δ/4, β₁ = 1 + ilog^{(T)}_{k/δ}(n). In round r < T every arm of S_r is pulled
@@ -99,15 +96,10 @@ class DeltaElimination:
     constants: str = "published"
     k: int = 1
     sigma: ClassVar[float] = 0.5  # its source is about rewards in [0, 1]
-    one_pull_a_round: ClassVar[bool] = False
     __repr__ = spelled
 
     def __post_init__(self) -> None:
         check_fields(self, constants=tuple(CONSTANTS))
-
-    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
-        """None: the means are compared without intervals."""
-        return no_interval(pulls)
 
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None

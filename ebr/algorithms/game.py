@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Generator
 from dataclasses import fields
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT, REWARDS
 from ebr.validation import one_of, several, shown, whole
 
+# What a race may be asked for, beside racing, and what that is called.
+FEATURES = {"missing": "missing rewards", "control": "a control", "blocks": "rewards in blocks"}
 MOST_CELLS = 2**25  # replicates × arms that are played side by side: 256 MB a table
 # Parameters that algorithms did not have from the first.
 UNSAID = {"k": 1, "looks": "joint", "control": None, "margin": None}
@@ -24,13 +26,36 @@ Lots = np.random.Generator | None
 Game = Generator[IntArray, FloatArray, IntArray]
 
 
+class Ending(NamedTuple):
+    """How races end: the recommended arms, −1 where no reward came in, and what is guaranteed of them.
+
+    `within` is how far from the best they may be: ε; the margin, if no arm is better than the control by it;
+    more than ε if rewards were still missing at T; ∞ if some survivor has none.
+    """
+
+    arms: IntArray
+    within: FloatArray
+
+
+# With rewards missing it is sent how many rewards came in and their sums, and returns how the races end.
+LossyGame = Generator[IntArray, tuple[IntArray, FloatArray], Ending]
+
+
 @runtime_checkable
 class Algorithm(Protocol):
-    """All that is ever asked of an algorithm. By custom it is a frozen dataclass of its parameters."""
+    """All that is ever asked of an algorithm. By custom it is a frozen dataclass of its parameters.
+
+    An algorithm of one's own has epsilon, delta, sigma, deadline and `play`, and inherits the rest from
+    `Defaults`.
+    """
 
     @property
     def epsilon(self) -> float:
         """How far from the best the recommended arm may be."""
+
+    @property
+    def delta(self) -> float | None:
+        """How likely a failure may be; None if nothing is promised of that."""
 
     @property
     def sigma(self) -> float:
@@ -41,8 +66,44 @@ class Algorithm(Protocol):
         """The rounds at most; None if it knows no deadline."""
 
     @property
+    def k(self) -> int:
+        """How many arms it looks for."""
+
+    @property
+    def control(self) -> int | None:
+        """The number of the arm that others must be better than, if there is one."""
+
+    @property
+    def margin(self) -> float | None:
+        """By how much they must be."""
+
+    @property
     def one_pull_a_round(self) -> bool:
         """Whether each pull is a round of its own, however many are asked for at once."""
+
+    @property
+    def fixed_counts(self) -> bool:
+        """Whether an arm's count after a round is one of T numbers that are fixed before the first reward."""
+
+    @property
+    def resumes(self) -> bool:
+        """Whether an arm that a round leaves out may be pulled again."""
+
+    @property
+    def needs_gap(self) -> bool:
+        """Whether the guarantee holds only where all other arms are worse than the best by ε or more."""
+
+    def model(self, told: Known) -> str:
+        """What it takes the rewards for, one of `REWARDS`, if this is what it is told of them."""
+
+    def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray | None:
+        """How often an arm may have been pulled after each round, at most; None if that is not fixed."""
+
+    def gone(self, n_arms: int, rewards: Known = None) -> FloatArray | None:
+        """With 1 − δ an arm so much worse than the best is dropped by the end of each round; or None."""
+
+    def objection(self, feature: str, rewards: Known = None) -> str | None:
+        """Why this race does not permit one of `FEATURES`, with such rewards; None if it does."""
 
     def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
         """The half-width of its interval around the mean of so many rewards; NaN if it has none."""
@@ -61,6 +122,45 @@ class Algorithm(Protocol):
         generator
             For lots of its own, if it draws any.
         """
+
+    def play_lossy(self, n_arms: int, replicates: int = 1, *, rewards: Known = None) -> "LossyGame":
+        """Start a game in which rewards may be missing, if there is no objection to that."""
+
+
+class Defaults:
+    """What holds of an algorithm that does not say otherwise."""
+
+    k: int = 1
+    control: int | None = None
+    margin: float | None = None
+    one_pull_a_round: ClassVar[bool] = False
+    fixed_counts: ClassVar[bool] = False
+    resumes: ClassVar[bool] = False
+    needs_gap: ClassVar[bool] = False
+
+    def model(self, told: Known) -> str:
+        """What it is told, and "sub-Gaussian" if it is told nothing."""
+        return told or "sub-Gaussian"
+
+    def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray | None:
+        """None: how often an arm is pulled is not fixed in advance."""
+        return None
+
+    def gone(self, n_arms: int, rewards: Known = None) -> FloatArray | None:
+        """None: nothing is said of who is dropped when."""
+        return None
+
+    def objection(self, feature: str, rewards: Known = None) -> str | None:
+        """No feature is permitted."""
+        return f"algorithm must permit {FEATURES[feature]}, as SharpElasticBatchRacing does, got {self!r:.60}"
+
+    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
+        """None: means are compared without confidence intervals."""
+        return np.full(np.shape(pulls), np.nan)
+
+    def play_lossy(self, n_arms: int, replicates: int = 1, *, rewards: Known = None) -> "LossyGame":
+        """Refuse: see `objection`."""
+        raise ValueError(self.objection("missing", rewards))
 
 
 class Turn(NamedTuple):
@@ -85,11 +185,6 @@ def drive(game: Game, respond: Callable[[IntArray], FloatArray]) -> IntArray:
         turn = advance(game, respond(turn.pulls))
     assert turn.arms is not None
     return turn.arms
-
-
-def no_interval(pulls: IntArray) -> FloatArray:
-    """The deviation of an algorithm that compares means and has no confidence intervals."""
-    return np.full(np.shape(pulls), np.nan)
 
 
 def entered(n_arms: int, replicates: int, rewards: Known) -> tuple[int, int]:

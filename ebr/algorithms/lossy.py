@@ -14,58 +14,47 @@ Each round asks for b_t − N_i rewards of a survivor: what the schedule says, a
 nothing is lost all is decided as by `SharpElasticBatchRacing.play`.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Protocol
 
 import numpy as np
 
 from ebr.algorithms.futility import check_control_among
-from ebr.algorithms.game import Algorithm, Known, check_known, entered
-from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.algorithms.game import Algorithm, Ending, Known, LossyGame, check_known, entered
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.pairs import Pairs, bounded_refuted, normal_refuted
 
 
-class Ending(NamedTuple):
-    """How races end: the recommended arms, −1 where no reward came in, and what is guaranteed of them.
+class Tested(Algorithm, Protocol):
+    """What is asked of a race beside: how its tests share δ."""
 
-    `within` is how far from the best they may be: ε; the margin, if no arm is better than the control by it;
-    more than ε if rewards were still missing at T; ∞ if some survivor has none.
-    """
+    @property
+    def deadline(self) -> int:
+        """T."""
 
-    arms: IntArray
-    within: FloatArray
+    @property
+    def rewards(self) -> str | None:
+        """What it is to take the rewards for."""
+
+    def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
+        """b_t."""
+
+    def shares(self) -> FloatArray:
+        """δ_t."""
+
+    def log_terms(self, n_arms: int, rewards: Known = None) -> FloatArray:
+        """L_t."""
 
 
 Test = Callable[[Pairs, float], BoolArray]
-# It yields pulls (replicates × arms), is sent how many rewards came in and their sums, and returns the ends.
-LossyGame = Generator[IntArray, tuple[IntArray, FloatArray], Ending]
 
 
-def check_lossy(algorithm: Algorithm, rewards: Known) -> None:
-    """Raise ValueError unless rewards may go missing in this race: only what is proved is allowed."""
-    instead = "pull again in place of what was lost, and tell the round when it is complete"
-    if not isinstance(algorithm, SharpElasticBatchRacing):
-        name = type(algorithm).__name__
-        raise ValueError(
-            f"rewards may be missing in a race of SharpElasticBatchRacing, not {name}: {instead}"
-        )
-    if algorithm.k > 1:
-        raise ValueError(f"rewards may be missing where k is 1, got k = {algorithm.k}: {instead}")
-    if algorithm.model(rewards) == "Gaussian" and algorithm.looks == "joint":
-        raise ValueError(
-            f"rewards may be missing from Gaussian ones if looks is 'union', got 'joint': {instead}, or start"
-            " a race with looks='union'"
-        )
-
-
-def lossy_play(
-    algorithm: SharpElasticBatchRacing, n_arms: int, replicates: int = 1, *, rewards: Known = None
-) -> LossyGame:
+def lossy_play(algorithm: Tested, n_arms: int, replicates: int = 1, *, rewards: Known = None) -> LossyGame:
     """Race with rewards that may be missing."""
     n_arms, replicates = entered(n_arms, replicates, rewards)
-    check_lossy(algorithm, rewards)
+    if objection := algorithm.objection("missing", rewards):
+        raise ValueError(objection)
     check_known(algorithm.rewards, rewards)
     check_control_among(algorithm.control, n_arms)
     standing = _Standing(n_arms, replicates)
@@ -88,7 +77,7 @@ def lossy_play(
 class _Tests:
     """The tests of a round, t from 0, for pairs of arms that have n − 1 like them; b_T, the most rewards."""
 
-    algorithm: SharpElasticBatchRacing
+    algorithm: Tested
     n_arms: int
     rewards: Known
     t: int
@@ -139,7 +128,7 @@ class _Standing:
         best = np.where(certified, self._means(), -np.inf).argmax(axis=1)
         self._end(np.asarray(certified.any(axis=1)), best, algorithm.epsilon)
 
-    def close(self, algorithm: SharpElasticBatchRacing, log_term: float) -> None:
+    def close(self, algorithm: Tested, log_term: float) -> None:
         """End what still runs with the arm of the least ε′, of those that have a reward; T has this L.
 
         ε′ = max_j μ̂_j − μ̂_i + σ √(2L (1/N_i + 1/N_j)).

@@ -6,28 +6,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots, entered, no_interval
-from ebr.arrays import FloatArray, IntArray
+from ebr.algorithms.game import Defaults, Game, Known, Lots, entered
+from ebr.arrays import IntArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.validation import check_fields, count
 
 
 @dataclass(frozen=True)
-class Passive:
+class Passive(Defaults):
     """T = 1: every arm ⌈80σ² log(n/δ)/ε²⌉ times at once, then the best empirical mean."""
 
     epsilon: float
     delta: float
     sigma: float = 0.5
     deadline: ClassVar[int] = 1
-    one_pull_a_round: ClassVar[bool] = False
+    fixed_counts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_fields(self)
-
-    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
-        """None: the means are compared without intervals."""
-        return no_interval(pulls)
 
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None

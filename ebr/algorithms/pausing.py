@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots, check_known, entered
+from ebr.algorithms.game import Defaults, Game, Known, Lots, check_known, entered
 from ebr.algorithms.paces import Paces
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT, REWARDS
@@ -25,7 +25,7 @@ _stages = partial(whole, at_least=1, at_most=MOST_STAGES)
 
 
 @dataclass(frozen=True)
-class PausingElasticBatchRacing:
+class PausingElasticBatchRacing(Defaults):
     """Sharp EBR that pauses an arm as soon as it is certified not to be better than the leader by ε.
 
     An arm's count of pulls lies on a grid b_1 < … < b_T, but where on it is decided as the race goes. In
@@ -59,7 +59,8 @@ class PausingElasticBatchRacing:
     rewards: str | None = None
     start: float = 0.5
     lead: float = 3.0
-    one_pull_a_round: ClassVar[bool] = False
+    fixed_counts: ClassVar[bool] = True
+    resumes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_fields(self, deadline=_stages, start=scale, lead=scale)
@@ -131,6 +132,13 @@ class PausingElasticBatchRacing:
                 binomial_count(n_arms, self.epsilon, self.delta) if exact else sign_count(self.epsilon, last)
             )
         return np.asarray(np.minimum(np.maximum.accumulate(pulls), pulls[-1]), dtype=np.int64)
+
+    def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
+        """The leader's pulls after each round, which no arm's exceed: those of the stage it may go to."""
+        grid = np.unique(self.pulls_by_stage(n_arms, rewards))
+        stages = np.arange(1, self.deadline + 1) + self.ahead
+        stages[0], stages[-1] = 1, len(grid)  # of a single round, the last
+        return np.asarray(grid[np.minimum(stages, len(grid)) - 1])
 
     def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
         """Hoeffding's half-width for one mean, so that all n of all T rounds are covered with 1 − δ.

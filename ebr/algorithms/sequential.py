@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots, entered
+from ebr.algorithms.game import Defaults, Game, Known, Lots, entered
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT
@@ -16,7 +16,7 @@ MOST_TURNS = 10**6  # of a race, each with its own asking: a minute of a simulat
 
 
 @dataclass(frozen=True)
-class SequentialRacing:
+class SequentialRacing(Defaults):
     """T = ∞: survivors are pulled in turn, one at a time, until one is known to be within ε of the best.
 
     EBR's elimination rule with η = ε/n (n∧∞) and the deviation of Jun et al. (AISTATS 2016), which holds

@@ -7,7 +7,18 @@ from typing import ClassVar
 import numpy as np
 
 from ebr.algorithms.futility import check_control_among, checked_control, futile
-from ebr.algorithms.game import Game, Known, Lots, check_known, check_places, entered, spelled
+from ebr.algorithms.game import (
+    Defaults,
+    Game,
+    Known,
+    LossyGame,
+    Lots,
+    check_known,
+    check_places,
+    entered,
+    spelled,
+)
+from ebr.algorithms.lossy import lossy_play
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT, REWARDS
@@ -18,7 +29,7 @@ from ebr.validation import check_fields, count, one_of, scale
 
 
 @dataclass(frozen=True)
-class SharpElasticBatchRacing:
+class SharpElasticBatchRacing(Defaults):
     """Sharp EBR: the deadline and the guarantee of Algorithm 1, for about a tenth of its pulls.
 
     A survivor's pull counts are fixed in advance, so in round t the *difference* of two means can be tested
@@ -87,7 +98,7 @@ class SharpElasticBatchRacing:
     looks: str = "joint"
     control: int | None = None
     margin: float | None = None
-    one_pull_a_round: ClassVar[bool] = False
+    fixed_counts: ClassVar[bool] = True
     __repr__ = spelled
 
     def __post_init__(self) -> None:
@@ -155,6 +166,23 @@ class SharpElasticBatchRacing:
         count((bechhofer_distance(many + 1, float(shares[-1])) * self.sigma / self.epsilon) ** 2, n_arms)
         return planned_looks(tuple(self.widths().tolist()), tuple(shares.tolist()), many + 1, self.sigma)
 
+    def gone(self, n_arms: int, rewards: Known = None) -> FloatArray:
+        """2w̄_t, twice the width of each round's test."""
+        return 2 * self.width(self.pulls_by_round(n_arms, rewards), self.log_terms(n_arms, rewards))
+
+    def objection(self, feature: str, rewards: Known = None) -> str | None:
+        """Why a feature is not permitted: only what is proved is."""
+        if feature == "missing" and self.k > 1:
+            return f"rewards may be missing where k is 1, got k = {self.k}"
+        if feature == "missing" and self._jointly(rewards):
+            return "rewards may be missing from Gaussian ones if looks is 'union', got 'joint'"
+        if feature == "blocks" and (model := self.rewards or rewards) in IN_UNIT:
+            return (
+                "rewards must be 'sub-Gaussian' or 'Gaussian' in blocks, as the test for those in [0, 1]"
+                f" needs independent arms, got {model!r}"
+            )
+        return None
+
     def deciding_widths(self, n_arms: int, rewards: str | None = None) -> FloatArray:
         """What an arm's gap is held against after each round in the cost bound: w_t.
 
@@ -220,6 +248,10 @@ class SharpElasticBatchRacing:
                 break
         survivors.end(survivors.running)
         return survivors.leader
+
+    def play_lossy(self, n_arms: int, replicates: int = 1, *, rewards: Known = None) -> LossyGame:
+        """Race with rewards that may be missing: `ebr.algorithms.lossy`."""
+        return lossy_play(self, n_arms, replicates, rewards=rewards)
 
     def reach(self, leader: FloatArray, pulled: int, log_term: float, told: str | None) -> FloatArray | float:
         """How far behind the leader's mean an arm may be and survive: w_t, or where the ratio reaches L_t."""

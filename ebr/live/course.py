@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 
-from ebr.algorithms.game import Algorithm, Turn, advance
-from ebr.algorithms.lossy import LossyGame, lossy_play
+from ebr.algorithms.game import Algorithm, LossyGame, Turn, advance
+from ebr.algorithms.lossy import lossy_play
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.live.journal import Line

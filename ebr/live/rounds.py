@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ebr.algorithms.game import Algorithm
-from ebr.algorithms.lossy import check_lossy
 from ebr.live.blocks import by_arm
 from ebr.live.journal import Line
 from ebr.live.rewards import Support, checked_round, counted_ones, lots_of_round
@@ -72,7 +71,9 @@ class Rounds:
             raise ValueError("of rewards in blocks whole blocks may be missing, the same ones of every arm")
         line: Line = {"event": "tell", "round": number, "rewards": sums}
         if missing is not None and any(sums[arm][0] < asked for arm, asked in pulls.items()):
-            check_lossy(self._algorithm, self._known)
+            if objection := self._algorithm.objection("missing", self._known):
+                again = "pull again in place of what was lost, and tell the round when it is complete"
+                raise ValueError(f"{objection}: {again}")
             line["missing"] = missing
         return line
 

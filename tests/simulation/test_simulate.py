@@ -16,6 +16,7 @@ from oracles import Diary, elastic_batch_racing
 from scipy.stats import binom
 
 import ebr
+from ebr.algorithms.game import Defaults
 from ebr.algorithms.passive import Passive
 from ebr.simulation import simulate
 
@@ -214,10 +215,10 @@ def test_the_rewards_kept_are_those_of_the_trace():
     assert pulls[0, 0] == pulls[0, 1] > pulls[0, 2] > 0
 
 
-class Greedy:
+class Greedy(Defaults):
     """Asks for the same pulls of every arm again and again, and recommends arm 0."""
 
-    epsilon, sigma, deadline, one_pull_a_round = 0.1, 0.5, None, False
+    epsilon, delta, sigma, deadline = 0.1, None, 0.5, None
 
     def __init__(self, pulls, rounds):
         self.pulls, self.rounds = pulls, rounds

@@ -9,14 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from compendium.clinical_trial.trial_designs import SIGMA, ties_by_lot
-from ebr.algorithms.game import Game, Known, Lots, no_interval
-from ebr.arrays import FloatArray, IntArray
+from ebr.algorithms.game import Defaults, Game, Known, Lots
 from ebr.theory.selection import binomial_count
 from ebr.validation import check_fields
 
 
 @dataclass(frozen=True)
-class ExactFixedDesign:
+class ExactFixedDesign(Defaults):
     """Bechhofer's indifference-zone selection for response rates: all at once, as few as δ allows.
 
     Every arm gets so many subjects that the exact binomial probability of an error is at most δ for all
@@ -28,14 +27,9 @@ class ExactFixedDesign:
     delta: float
     sigma: ClassVar[float] = SIGMA
     deadline: ClassVar[int] = 1
-    one_pull_a_round: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_fields(self)
-
-    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
-        """None: the counts are compared without intervals."""
-        return no_interval(pulls)
 
     def subjects(self, n_arms: int) -> int:
         """How many each arm gets."""

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from compendium.shared.distributions import norm
-from ebr.algorithms.game import Game, Known, Lots, no_interval
+from ebr.algorithms.game import Defaults, Game, Known, Lots
 from ebr.arrays import FloatArray, IntArray
 from ebr.validation import check_fields, positive
 
@@ -51,7 +51,7 @@ def critical_value(n_arms: int, deadline: int, delta: float, shape: float) -> fl
 
 
 @dataclass(frozen=True)
-class StagedIntervals:
+class StagedIntervals(Defaults):
     """A multi-arm multi-stage design: T looks, equally far apart, at repeated intervals for all differences.
 
     At look t a difference of two rates is known to within c_t standard errors, c_t = C (t/T)^{Δ−½}. An arm
@@ -73,14 +73,9 @@ class StagedIntervals:
     delta: float
     shape: float = 0.25
     sigma: ClassVar[float] = SIGMA
-    one_pull_a_round: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_fields(self, shape=positive)
-
-    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
-        """None for a single arm: the intervals are those of differences."""
-        return no_interval(pulls)
 
     def critical(self, n_arms: int) -> FloatArray:
         """c_t, in standard errors."""
@@ -117,7 +112,7 @@ class StagedIntervals:
 
 
 @dataclass(frozen=True)
-class DropTheLosers:
+class DropTheLosers(Defaults):
     """n − 1 stages of equally many subjects an arm; after each, the arm with the fewest responses leaves.
 
     The number is that at which, in the normal limit at σ = ½, the best arm wins with probability 1 − δ where
@@ -130,14 +125,9 @@ class DropTheLosers:
     delta: float
     sigma: ClassVar[float] = SIGMA
     deadline: ClassVar[None] = None  # its rounds are the number of arms less one
-    one_pull_a_round: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_fields(self)
-
-    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
-        """None: the counts are compared without intervals."""
-        return no_interval(pulls)
 
     def subjects(self, n_arms: int) -> int:
         """How many each remaining arm gets in a stage."""

@@ -2,11 +2,11 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ebr.algorithms.game import Game, Known, Lots, entered, no_interval
+from ebr.algorithms.game import Defaults, Game, Known, Lots, entered
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.validation import check_fields, count
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # slow to import, and needed only by who plays
 
 
 @dataclass(frozen=True)
-class ElasticPair:
+class ElasticPair(Defaults):
     """Two arms, T ≤ 4: the size of the next round is drawn from a law that depends on what was seen.
 
     Both arms are pulled equally often. After n pulls of each, D is the difference of the sums, τ = nε²/2σ²
@@ -44,7 +44,6 @@ class ElasticPair:
     epsilon: float
     delta: float
     sigma: float = 0.5
-    one_pull_a_round: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         from compendium.the_price_of_a_deadline.two_arms_solutions import strategy
@@ -52,9 +51,9 @@ class ElasticPair:
         check_fields(self)
         strategy(self.deadline, self.epsilon, self.delta)  # raises what there is against T, ε and δ
 
-    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
-        """None: the policy compares the two arms without intervals."""
-        return no_interval(pulls)
+    def model(self, told: Known) -> str:
+        """Gaussian, whatever it is told."""
+        return "Gaussian"
 
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None

@@ -9,7 +9,7 @@ import numpy as np
 
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.elimination import DeltaElimination
-from ebr.algorithms.game import Algorithm, Game, Known, Lots, check_places
+from ebr.algorithms.game import Algorithm, Defaults, Game, Known, Lots, check_places
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import FloatArray, IntArray
@@ -21,7 +21,7 @@ ROUNDING = 1e-6  # sweeps: far above the rounding error of the look-ahead, which
 
 
 @dataclass(frozen=True)
-class SequentialTopK:
+class SequentialTopK(Defaults):
     """The paper's sequential oracle with accept and reject, T = ∞.
 
     Undecided arms are pulled in turn. With k′ places open, an arm goes if its upper bound is below the k′-th
