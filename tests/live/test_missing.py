@@ -144,7 +144,7 @@ def test_bad_losses_are_refused_and_nothing_is_written(told, missing, message, p
             "must permit missing rewards.*PausingElasticBatchRacing.*: pull again in place",
         ),
         (SHARP(3, 0.3, 0.2, k=2), {}, "k = 2"),
-        (SHARP(3, 0.3, 0.2), {"rewards": "Gaussian", "support": None}, "looks='union'"),
+        (SHARP(3, 0.3, 0.2), {"rewards": "Gaussian", "support": None}, "looks is 'union'"),
     ],
 )
 def test_losses_are_refused_where_they_are_not_proved_to_do_no_harm(algorithm, known, message, path):
@@ -182,9 +182,7 @@ def test_losses_forged_into_a_race_that_cannot_have_them_are_refused(path):
     with ebr.Race(ebr.PausingElasticBatchRacing(3, 0.3, 0.2), ["A", "B"], path) as race:
         race.tell({arm: (count, 0) for arm, count in race.ask().items()})
     forged(path, 3, rewards={"A": [2, 1.0], "B": [2, 1.0]}, missing=LOST)
-    with pytest.raises(
-        ebr.JournalError, match=r"line 3 .* must permit missing rewards.*PausingElasticBatchRacing"
-    ):
+    with pytest.raises(ebr.JournalError, match=r"line 3 .* permit missing .*PausingElastic"):
         ebr.Race.open(path)
 
 
