@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -146,7 +147,7 @@ def table(finding: dict[str, Any]) -> str:
     return f"{title}\n\n{as_table('what | where | value | 99 % interval | allowed', rows)}"
 
 
-def as_table(head: str, rows: list[tuple[str, ...]]) -> str:
+def as_table(head: str, rows: Sequence[tuple[str, ...]]) -> str:
     """A table in Markdown."""
     lines = [f"| {head} |", "|" + "---|" * (head.count("|") + 1)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
