@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest, multivariate_normal, norm
 
 import ebr
-from ebr.theory.boundaries import _Plan, crossing_probabilities, planned_looks, spending_boundaries
+from ebr.theory.looks import _Plan, crossing_probabilities, planned_looks, spending_boundaries
 
 
 def covariance(counts):
