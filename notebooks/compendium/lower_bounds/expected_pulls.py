@@ -39,7 +39,7 @@ def policies(
         test = design(delta, deadline, gap, EPSILON, SIGMA)
         index = deadline if gap == 0 else round(deadline * (1 - math.log(gap) / -math.log(EPSILON)))
         place = [index] * 2, EPSILON, deadline, delta
-        facts = (test.at(1.0).wrong <= delta, test.cost(gap and EPSILON ** (index / deadline - 1)))
+        facts = (test.looks.wrong(1.0) <= delta, test.cost(gap and EPSILON ** (index / deadline - 1)))
         rows.append(_beside(f"T = {deadline}, γ = {index}{index}, δ = {delta:g}", place, facts, proved))
     for delta, looks in THREE.items():
         race = near_optimal.RaceOfThree(*looks)

@@ -76,7 +76,7 @@ def theorem_3_two_arms(
 
 def _reached(test: LookTest, delta: float, gap: float, what: str) -> tuple[Evidence, bool]:
     """P(the count is reached) of a `stingy` test, and whether the test is PAC and the claim true of it."""
-    reached, wrong = float(test.at(gap).reached[1]), test.at(1.0).wrong
+    reached, wrong = float(test.looks.reached(gap)[1]), test.looks.wrong(1.0)
     where = f"δ = {delta:.3g}, Δ = {gap:g}ε; errs with {wrong:.4g} at Δ = ε"
     return Evidence(f"P({what} reaches it), two looks", reached, where, allowed="≥ 1/6"), (
         reached >= 1 / 6 and wrong <= delta
@@ -223,7 +223,7 @@ def frontier(delta: float, counts: FloatArray) -> pd.DataFrame:
         test = stingy(c * (SIGMA / EPSILON / 2) ** 2, delta, 1e4)
         proof = float(np.interp(c, by_proof, grid[::-1], right=0.0))
         least = float(least_reach(math.sqrt(c), delta))
-        rows.append((float(count), least, float(test.at(1).reached[1]), proof))
+        rows.append((float(count), least, float(test.looks.reached(1.0)[1]), proof))
     return figures.rounded(pd.DataFrame(rows, columns=["count", "least", "stingy", "proof"]))
 
 

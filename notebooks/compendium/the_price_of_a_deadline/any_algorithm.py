@@ -9,9 +9,10 @@ from scipy.special import ndtri
 from compendium.failure_probability.exact_failures import looks
 from compendium.shared.distributions import norm
 from compendium.shared.findings import FALSE_ALARM, Evidence, Finding, measured
+from compendium.shared.walks import Looks
 from compendium.the_price_of_a_deadline import staged_tests
 from compendium.the_price_of_a_deadline.deadline_price import Family, ratios, two_arms
-from compendium.the_price_of_a_deadline.staged_tests import Mixture, Stages
+from compendium.the_price_of_a_deadline.staged_tests import Mixture
 from compendium.two_rounds.policies import pac_policy
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
@@ -20,6 +21,7 @@ from ebr.theory.problems import Gaussian
 
 Make = Callable[[float, float], Family]
 JUST = 1 + 1e-9  # above a count
+NEVER = 3.0  # nine standard deviations at a tenth of the time: so low W is not found
 EXACT = 1e-7  # what rounding may miss
 SMALL = 1e-6  # what a step needs less of is not looked at: quadrature has it only roughly
 NEAR = 0.9  # how near the bounds for n arms are to what is attained, at the most arms looked at
@@ -29,11 +31,12 @@ STATED = {1e-2: (5.4, 1.05, 0.36), 1e-4: (5.3, 0.96, 0.29, 0.155)}
 
 def pair_policies(epsilon: float, delta: float) -> dict[str, Mixture]:
     """Policies of one, two and three stages: the proof is to hold for each, for some with equality."""
-    once = Stages(np.array([4 * float(ndtri(delta)) ** 2 / epsilon**2]), np.zeros(0), np.zeros(0))
+    once = Looks(np.array([float(ndtri(delta)) ** 2 / epsilon**2]), np.zeros(0))
     second = staged_tests.from_policy(pac_policy(8 / epsilon, 0.5, epsilon, delta))
-    sharp = staged_tests.from_looks(looks(SharpElasticBatchRacing(3, epsilon, delta, 1.0, "Gaussian")))
-    elastic = staged_tests.from_looks(looks(ElasticBatchRacing(3, epsilon, delta, 1.0)))
-    one_sided = Stages(once.totals[0] * np.array([0.1, 1.0]), np.array([-np.inf]), 0.2 * np.sqrt(once.totals))
+    sharp = looks(SharpElasticBatchRacing(3, epsilon, delta, 1.0, "Gaussian"), 1.0)
+    elastic = looks(ElasticBatchRacing(3, epsilon, delta, 1.0), 1.0)
+    root = np.sqrt(once.times)
+    one_sided = Looks(once.times[0] * np.array([0.1, 1.0]), 0.2 * root, -NEVER * root)
     return {
         "one round": ((1.0, once),),
         "two rounds, one n₂": ((1.0, second),),
@@ -67,7 +70,7 @@ def steps(policies: Mapping[str, Mixture], epsilon: float, make: Make = two_arms
 
 def _ladders(policy: Mixture) -> list[FloatArray]:
     """Thresholds at a policy's own counts: below round k just above them, so that A_k is the first."""
-    totals = max((stages.totals for _, stages in policy), key=len)
+    totals = max((staged_tests.totals(looks) for _, looks in policy), key=len)
     rounds = np.arange(len(totals))
     return [np.where(rounds < k, JUST * totals, totals) for k in rounds]
 

@@ -14,7 +14,6 @@ from scipy.special import ndtr, ndtri
 
 from compendium.failure_probability.exact_failures import looks
 from compendium.shared import figures
-from compendium.shared.distributions import norm
 from compendium.shared.lineup import LOOKS
 from compendium.the_price_of_a_deadline.deadline_price import (
     Family,
@@ -25,6 +24,7 @@ from compendium.the_price_of_a_deadline.deadline_price import (
     two_arms,
     two_arms_stop,
 )
+from compendium.two_rounds.policies import complexity
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray
@@ -70,16 +70,13 @@ def worst_cost(algorithm: ElasticBatchRacing | SharpElasticBatchRacing) -> float
     A race goes on past round t only if the means then differ by no more than c_t: this, at each t alone, is
     what is counted, so it is an upper bound, and a close one.
     """
-    seen = looks(algorithm)
+    seen = looks(algorithm, 1.0)
     gaps = np.append(0.0, np.geomspace(algorithm.epsilon, 1, 400))
-    spread = np.sqrt(2 / seen.pulls[:-1])[:, None]
-    on = norm.cdf((seen.reach[:-1, None] - gaps) / spread) - norm.cdf(
-        (-seen.reach[:-1, None] - gaps) / spread
-    )
+    times, high = seen.times[:-1, None], seen.high[:, None]
+    on = ndtr((high - gaps * times) / np.sqrt(times)) - ndtr((-high - gaps * times) / np.sqrt(times))
     reached = np.vstack([np.ones(len(gaps)), np.minimum.accumulate(on, axis=0)])
-    pulls = 2 * np.diff(seen.pulls, prepend=0) @ reached
-    scale = np.where(gaps < algorithm.epsilon, algorithm.epsilon, gaps + algorithm.epsilon) ** 2 / 2
-    return float((pulls * scale).max())
+    pulls = 4 * np.diff(seen.times, prepend=0.0) @ reached
+    return float((pulls / complexity(gaps, algorithm.epsilon)).max())
 
 
 def two_arms_table(

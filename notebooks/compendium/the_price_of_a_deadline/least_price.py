@@ -14,8 +14,9 @@ from matplotlib.ticker import NullFormatter, NullLocator
 from compendium.shared import figures
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.lineup import LOOKS
+from compendium.shared.walks import Looks
 from compendium.the_price_of_a_deadline.deadline_price import price, two_arms
-from compendium.the_price_of_a_deadline.fixed_looks import Looks, elastic_looks, sharp_looks
+from compendium.the_price_of_a_deadline.fixed_looks import elastic_looks, ratios, sharp_looks, worst_ratio
 from compendium.the_price_of_a_deadline.two_arms import Bound
 from compendium.the_price_of_a_deadline.two_arms_solutions import Solution, solution
 from ebr.arrays import FloatArray
@@ -30,7 +31,7 @@ DEADLINE_COLOURS = ("C0", "C1", "C2", "C3")
 def evaluated(solved: Solution) -> tuple[float, float]:
     """A policy's worst ratio over all gaps from 0 to 1, and its error at ε; at T = 1 in closed form."""
     if solved.deadline == 1:
-        return float(solved.looks.ratios(np.array([1 / solved.epsilon]))[0]), solved.looks.error()
+        return float(ratios(solved.looks, np.array([1 / solved.epsilon]))[0]), solved.looks.wrong(1.0)
     law = solved.profile()
     return law.worst_ratio(1 / solved.epsilon), law.error
 
@@ -73,8 +74,8 @@ def _others(found: Solution) -> dict[str, float]:
         "sharp": sharp_looks(found.deadline, found.epsilon, found.delta),
         "ebr": elastic_looks(found.deadline, found.epsilon, found.delta),
     }
-    ratios = {name: looks.worst_ratio(found.epsilon) for name, looks in rules.items()}
-    return ratios | {f"{name}_error": looks.error() / found.delta for name, looks in rules.items()}
+    worst = {name: worst_ratio(looks, found.epsilon) for name, looks in rules.items()}
+    return worst | {f"{name}_error": looks.wrong(1.0) / found.delta for name, looks in rules.items()}
 
 
 def printed(deadline: int, delta: float) -> dict[str, float]:

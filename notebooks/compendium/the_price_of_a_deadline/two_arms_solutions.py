@@ -16,7 +16,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from compendium.the_price_of_a_deadline.fixed_looks import Looks, best_looks
+from compendium.shared.walks import Looks
+from compendium.the_price_of_a_deadline.fixed_looks import best_looks, from_bars
 from compendium.the_price_of_a_deadline.two_arms import Bound, Plan, Profile, bayes_bound, plan, profile
 from compendium.the_price_of_a_deadline.two_arms_grid import make_grid, weight
 from compendium.the_price_of_a_deadline.two_arms_search import TEMPERATURES, search
@@ -160,12 +161,12 @@ def _row(solved: Solution) -> dict[str, Any]:
         "chances": solved.prior.chances.tolist(),
         "bound's price": solved.prior.price,
         "policy's price": solved.price,
-        "looks": [float(f"{number:.9g}") for number in solved.looks.information],
-        "bars": [float(f"{number:.9g}") for number in solved.looks.bars],
+        "looks": [float(f"{number:.9g}") for number in solved.looks.times],
+        "bars": [float(f"{number:.9g}") for number in solved.looks.high / np.sqrt(solved.looks.times[:-1])],
     }
 
 
 def _solution(row: dict[str, Any]) -> Solution:
     prior = Prior(np.array(row["gaps"]), np.array(row["chances"]), row["bound's price"])
-    looks = Looks(np.array(row["looks"]), np.array(row["bars"]))
+    looks = from_bars(np.array(row["looks"]), np.array(row["bars"]))
     return Solution(row["deadline"], row["epsilon"], row["delta"], prior, row["policy's price"], looks)

@@ -14,14 +14,14 @@ import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, ndtr, ndtri
 
+from compendium.shared.walks import log_ratio
 from ebr.arrays import FloatArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
+from ebr.theory.looks import START, Walk
 from ebr.validation import checked, in_unit_interval, scale, whole
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(120)
-# On [−2, 0] and [0, 2]. Where n₂ is small the integrand is a step near 0: each half is integrated by itself.
-NODES, WEIGHTS = np.concatenate([_NODES - 1, _NODES + 1]), np.tile(_WEIGHTS, 2)
+ORDER = 120  # nodes below 0 and above: where n₂ is small the integrand is a step near 0
 NONE = 1e-9  # n₂ where the first round is enough
 FARTHEST = 20.0  # of the log odds of the share that early stops have
 ROOM = 1e-6  # of the pulls in all: more than the quadrature moves them
@@ -50,30 +50,25 @@ class Policy(NamedTuple):
 
 
 class FirstRound(NamedTuple):
-    """What n₁ pulls each show at a gap: P(x < −a), and the law of x on nodes where the policy goes on."""
+    """What n₁ pulls each show at a gap: P(x < −a), and the law of W = x n₁/2 where the policy goes on."""
 
-    first: float
     gap: float
     early: float
-    x: FloatArray
-    masses: FloatArray
+    law: Walk
 
     @classmethod
     def seen(cls, first: float, threshold: float, gap: float) -> "FirstRound":
-        """The law is N(Δ, 2/n₁), on [−a, a] or as much of it as has any mass."""
-        scale = math.sqrt(first / 2)
-        half = min(threshold, abs(gap) + 9 / scale) / 2
-        x = half * NODES
-        density = np.exp(-(((x - gap) * scale) ** 2) / 2) * scale / math.sqrt(2 * math.pi)
-        return cls(first, gap, float(ndtr((-threshold - gap) * scale)), x, half * WEIGHTS * density)
+        """The law of x is N(Δ, 2/n₁), on [−a, a] or as much of it as has any mass."""
+        time, root = first / 2, math.sqrt(first / 2)
+        edge = time * min(threshold, abs(gap) + 9 / root)
+        law = START.within(time, (-edge, 0.0, edge), ORDER)
+        law = law._replace(masses=law.masses * np.exp(log_ratio(law, gap)))
+        return cls(gap, float(ndtr((-threshold - gap) * root)), law)
 
     def error(self, second: float) -> float:
-        """P(x < −a) + P(|x| ≤ a and, with n₂ more pulls each, the pooled difference is below 0).
-
-        The second round's difference is N(Δ, 2/n₂); the pooled one is below 0 if it is below −x n₁/n₂.
-        """
-        below = ndtr(-(self.x * (self.first / second) + self.gap) * math.sqrt(second / 2))
-        return self.early + float(self.masses @ below)
+        """P(x < −a) + P(|x| ≤ a and, with n₂ more pulls each, the pooled difference is below 0)."""
+        below = ndtr(-(self.law.nodes + self.gap * second / 2) / math.sqrt(second / 2))
+        return self.early + float(self.law.masses @ below)
 
 
 @checked()

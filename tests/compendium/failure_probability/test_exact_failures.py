@@ -6,38 +6,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from compendium.failure_probability import exact_failures, importance
-from compendium.failure_probability.exact_failures import Case, Looks
-from scipy.integrate import dblquad
+from compendium.failure_probability.exact_failures import Case
+from compendium.shared import walks
 from scipy.stats import binom, norm
 
 import ebr
-
-
-@pytest.mark.parametrize("gap", [0.0, 0.1, 0.9])
-@pytest.mark.parametrize("pulls", [1, 50, 4000])
-def test_one_look_is_a_normal_tail(gap, pulls):
-    exact = exact_failures.gaussian(Looks(np.array([pulls]), np.zeros(1)), gap, 0.5)
-    assert exact == pytest.approx(norm.logsf(gap * math.sqrt(2 * pulls)), rel=1e-12)
-
-
-def test_two_looks_by_hand():
-    # Steps N(0.2, 0.5) and N(0.6, 1.5): wrong if the first is below −1, or within 1 and the sum is below 0.
-    looks = Looks(np.array([1, 4]), np.array([1.0, 0.0]))
-    first = norm(0.2, math.sqrt(0.5))
-
-    def both(second, step):
-        return first.pdf(step) * norm.pdf(second, 0.6, math.sqrt(1.5))
-
-    later, _ = dblquad(both, -1, 1, -20, lambda step: -step, epsabs=1e-11)
-    exact = math.exp(exact_failures.gaussian(looks, 0.2, 0.5))
-    assert exact == pytest.approx(first.cdf(-1) + later, rel=1e-7)
-
-
-@pytest.mark.parametrize("looks", [Looks(np.array([1, 2, 3, 40]), np.array([9.0, 9.0, 9.0, 0.0]))])
-def test_looks_that_never_end_a_race_do_not_count(looks):
-    assert exact_failures.gaussian(looks, 0.2, 0.5) == pytest.approx(
-        norm.logsf(0.2 * math.sqrt(80)), rel=1e-9
-    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +32,7 @@ def test_as_epsilon_falls_the_first_of_two_rounds_has_a_limit():
 def test_more_nodes_change_nothing(monkeypatch):
     race = Case("Gaussian", "sharp", 4, 0.1, 0.3, 0.55).race()
     exact = exact_failures.log10_failure(*race)
-    monkeypatch.setattr(exact_failures, "PANELS", 6.0)
+    monkeypatch.setattr(walks, "PANELS", 6.0)
     assert exact_failures.log10_failure(*race) == pytest.approx(exact, rel=1e-10)
 
 
