@@ -70,7 +70,7 @@ class ElasticPair(Defaults):
         played = strategy(self.deadline, self.epsilon, self.delta)
         counts = 2 * (self.sigma / self.epsilon) ** 2 * played.information
         count(counts.max(), n_arms)
-        walk = _Walk(replicates, self.sigma)
+        walk = _Paths(replicates, self.sigma)
         place = lots.choice(len(counts), size=replicates, p=played.plan.first)
         running = np.ones(replicates, dtype=bool)
         for number in range(self.deadline):
@@ -104,7 +104,7 @@ def _next(
     return lag
 
 
-class _Walk:
+class _Paths:
     """The difference of the sums in each replicate: as it is, and at the policy's real counts."""
 
     def __init__(self, replicates: int, sigma: float) -> None:

@@ -16,10 +16,11 @@ from scipy.special import ndtr
 
 from compendium.two_rounds.policies import complexity
 from ebr.arrays import FloatArray, IntArray
+from ebr.theory.looks import quadrature
 
 REACH = 6.0  # standard deviations of x: beyond, the program's policies stop
 RUN = 16  # sizes that one lower bound is for
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(4)  # in each cell of x
+ORDER = 4  # nodes in each cell of x
 
 
 class Adaptive(NamedTuple):
@@ -77,12 +78,6 @@ def masses(edges: FloatArray, first: float, gaps: FloatArray) -> FloatArray:
     return np.asarray(np.diff(ahead, axis=1) + np.diff(behind, axis=1))
 
 
-def _quadrature(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Nodes in each cell and their weights, cells × nodes."""
-    half = np.diff(edges)[:, None] / 2
-    return edges[:-1, None] + half * (1 + NODES), half * WEIGHTS
-
-
 def _density(x: FloatArray, first: float, gap: FloatArray | float) -> FloatArray:
     scale = math.sqrt(first / 2)
     return np.asarray(np.exp(-(((x - gap) * scale) ** 2) / 2) * scale / math.sqrt(2 * math.pi))
@@ -103,7 +98,7 @@ def _wrong(x: FloatArray, first: float, sizes: FloatArray, gap: float) -> FloatA
 
 def errors_by_cell(edges: FloatArray, first: float, sizes: FloatArray, gap: float) -> FloatArray:
     """P_Δ(|x| in the cell and the worse arm is recommended) if n₂ pulls follow, cells × sizes."""
-    x, weights = _quadrature(edges)
+    x, weights = (part.reshape(-1, ORDER) for part in quadrature(edges, ORDER))
     return np.asarray(np.einsum("ckn,ck->cn", _wrong(x[..., None], first, sizes, gap), weights))
 
 
@@ -122,8 +117,7 @@ def bayes_value(
     between two sizes the cost is at least the lower one's, the error at least the upper one's.
     """
     weights = prior.chances / complexity(prior.gaps, epsilon)
-    x, volumes = _quadrature(np.linspace(0, REACH * math.sqrt(2 / first), panels + 1))
-    x, volumes = x.ravel(), volumes.ravel()
+    x, volumes = quadrature(np.linspace(0, REACH * math.sqrt(2 / first), panels + 1), ORDER)
     used, gaps = weights > 0, prior.gaps[weights > 0, None]
     pull = 2 * weights[used] @ (_density(x, first, gaps) + _density(-x, first, gaps))
     sizes = second_sizes(epsilon, delta, step)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compendium.the_price_of_a_deadline.elastic_pair import ElasticPair, _Walk
+from compendium.the_price_of_a_deadline.elastic_pair import ElasticPair, _Paths
 from compendium.the_price_of_a_deadline.two_arms_solutions import solution
 from compendium.two_rounds.policies import complexity
 from scipy.stats import binom
@@ -54,7 +54,7 @@ def test_either_arm_may_be_the_better_one():
 def test_the_bridge_has_the_law_of_the_walk():
     """D at real counts between whole ones: variances and covariances as if pulls could be cut."""
     generator, runs, sigma = np.random.default_rng(1), 200_000, 0.7
-    walk, running = _Walk(runs, sigma), np.ones(runs, dtype=bool)
+    walk, running = _Paths(runs, sigma), np.ones(runs, dtype=bool)
     values = []
     for count in (0.3, 0.6, 1.9, 4.2):
         counts = np.full(runs, count)
