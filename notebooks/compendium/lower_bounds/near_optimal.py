@@ -12,6 +12,7 @@ from compendium.shared.walks import Looks
 from ebr.arrays import BoolArray, FloatArray
 from ebr.theory.looks import quadrature
 
+EPSILON, SIGMA = 0.01, 0.5  # of the designs, in whole pulls
 FEW = 24  # nodes in each of two dimensions
 NORMAL, CHANCES = np.polynomial.hermite_e.hermegauss(FEW)
 CHANCES = CHANCES / CHANCES.sum()
@@ -110,15 +111,13 @@ def calibrated(test: LookTest, delta: float) -> LookTest:
     return scaled(float(factor) * (1 + 1e-9))
 
 
-def design(
-    delta: float, deadline: int, gap: float = 0.0, epsilon: float = 0.01, sigma: float = 0.5
-) -> LookTest:
+def design(delta: float, deadline: int, gap: float = 0.0) -> LookTest:
     """The test of DESIGNS in whole pulls, calibrated; for T = 1 the fixed number that errs with δ."""
     fixed: tuple[tuple[float, ...], tuple[float, ...]] = ((float(norm.isf(delta)) ** 2,), ())
     looks, thresholds = fixed if deadline == 1 else DESIGNS[delta, deadline, gap]
-    unit = 2 * (sigma / epsilon) ** 2
+    unit = 2 * (SIGMA / EPSILON) ** 2
     pulls = tuple(math.ceil(look * unit) for look in looks)
-    return calibrated(LookTest(pulls, thresholds, epsilon, sigma), delta)
+    return calibrated(LookTest(pulls, thresholds, EPSILON, SIGMA), delta)
 
 
 class RaceOfThree(NamedTuple):

@@ -13,9 +13,8 @@ from scipy.special import ndtri
 
 from compendium.shared.walks import Looks
 from compendium.the_price_of_a_deadline.two_arms_grid import weight
+from compendium.two_rounds.policies import elastic_reach
 from ebr.arrays import FloatArray
-from ebr.theory.bounds import SCHEDULE_CONSTANT
-from ebr.theory.confidence import SELF_NORMALISED
 from ebr.validation import checked, scale
 
 
@@ -29,18 +28,16 @@ def ratios(looks: Looks, gaps: FloatArray) -> FloatArray:
     return np.asarray(2 * weight(gaps) * looks.mean_time(gaps))
 
 
-def worst_ratio(looks: Looks, epsilon: float, points: int = 400) -> float:
+def worst_ratio(looks: Looks, epsilon: float) -> float:
     """The largest E[Ñ_T]/H on a grid of gaps from 0 to 1."""
-    gaps = np.concatenate([[0.0, 0.5, 1 - 1e-9], np.geomspace(1, 1 / epsilon, points)])
+    gaps = np.concatenate([[0.0, 0.5, 1 - 1e-9], np.geomspace(1, 1 / epsilon, 400)])
     return float(ratios(looks, gaps).max())
 
 
 @checked()
 def elastic_looks(deadline: int, epsilon: float, delta: float) -> Looks:
-    """Algorithm 1 on two arms, without ceilings: stop where the means are more than 2D_t − ε/2 apart."""
-    rounds, log_term = np.arange(1, deadline + 1), math.log(2 * deadline / delta)
-    pulls = SCHEDULE_CONSTANT * log_term * epsilon ** (-2 * rounds / deadline)
-    apart = 2 * np.sqrt(SELF_NORMALISED * log_term / pulls) - epsilon / min(2, deadline)
+    """Algorithm 1 on two arms, without ceilings."""
+    pulls, apart = elastic_reach(deadline, epsilon, delta)
     return from_bars(pulls * epsilon**2 / 2, (apart * np.sqrt(pulls / 2))[:-1])
 
 

@@ -98,9 +98,9 @@ def wrong(here: float, nodes: FloatArray, there: FloatArray | float, reach: floa
     return np.asarray(0.5 * math.exp(-here / 2) * both)
 
 
-def gap_grid(epsilon: float, spacing: float = 0.08) -> FloatArray:
+def gap_grid(epsilon: float) -> FloatArray:
     """0, and gaps from ε to 1 in units of ε, in equal steps of their logarithms."""
-    return np.append(0.0, np.geomspace(1, 1 / epsilon, math.ceil(-math.log(epsilon) / spacing) + 1))
+    return np.append(0.0, np.geomspace(1, 1 / epsilon, math.ceil(-math.log(epsilon) / 0.08) + 1))
 
 
 @lru_cache(2)

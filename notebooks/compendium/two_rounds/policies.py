@@ -7,7 +7,7 @@ costs scale with σ². Where n₂ depends on x: see `adaptive`.
 """
 
 import math
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from ebr.arrays import FloatArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
 from ebr.theory.looks import START, Walk
-from ebr.validation import checked, in_unit_interval, scale, whole
+from ebr.validation import checked, in_unit_interval, scale
 
 ORDER = 120  # nodes below 0 and above: where n₂ is small the integrand is a step near 0
 NONE = 1e-9  # n₂ where the first round is enough
@@ -103,16 +103,10 @@ def pac_policy(first: float, spent: float, epsilon: float, delta: float) -> Poli
     return Policy(first, second, threshold)
 
 
-@checked(points=partial(whole, at_least=2, at_most=10**7))
-def gap_grid(epsilon: float, points: int = 2000) -> FloatArray:
-    """Gaps from 0 to ½, dense on a log scale from ε up, and both sides of the jump of H at ε."""
-    return np.concatenate([[0.0, epsilon * (1 - 1e-9), epsilon], np.geomspace(epsilon, 0.5, points)])
-
-
 @checked()
 def worst_ratio(policy: Policy, epsilon: float, chance: float | None = None) -> float:
     """The supremum over Δ ∈ [0, ½] of E[Ñ_2]/H; given a chance, of what Ñ_2/H reaches with it."""
-    gaps, weights = _problems(epsilon)
+    gaps, weights = problem_grid(epsilon)
     if chance is None:
         return float((policy.cost(gaps) / weights).max())
     reached = 2 * policy.first + 2 * policy.second * (policy.continues(gaps) >= chance)
@@ -120,9 +114,9 @@ def worst_ratio(policy: Policy, epsilon: float, chance: float | None = None) -> 
 
 
 @lru_cache(maxsize=16)
-def _problems(epsilon: float) -> tuple[FloatArray, FloatArray]:
-    """The gaps of `gap_grid` and H there: a search asks for the same ones thousands of times."""
-    gaps = gap_grid(epsilon)
+def problem_grid(epsilon: float) -> tuple[FloatArray, FloatArray]:
+    """Gaps from 0 to ½, dense on a log scale from ε up, and both sides of the jump of H at ε; and H there."""
+    gaps = np.concatenate([[0.0, epsilon * (1 - 1e-9), epsilon], np.geomspace(epsilon, 0.5, 2000)])
     return gaps, complexity(gaps, epsilon)
 
 
@@ -149,11 +143,17 @@ def best_policy(epsilon: float, delta: float, chance: float | None = None) -> tu
 
 
 @checked()
+def elastic_reach(deadline: int, epsilon: float, delta: float) -> tuple[FloatArray, FloatArray]:
+    """Algorithm 1 on two arms, without ceilings: b_t, and the 2D_t − ε/(2∧T) apart at which it stops."""
+    log_term = math.log(2 * deadline / delta)
+    pulls = SCHEDULE_CONSTANT * log_term * epsilon ** (-2 * np.arange(1, deadline + 1) / deadline)
+    return pulls, 2 * np.sqrt(SELF_NORMALISED * log_term / pulls) - epsilon / min(2, deadline)
+
+
 def ebr_policy(epsilon: float, delta: float) -> Policy:
-    """Algorithm 1 at n = T = 2, without ceilings: stop where |x| > 2D − ε/2."""
-    counts = [SCHEDULE_CONSTANT * math.log(4 / delta) * epsilon**-t for t in (1, 2)]
-    width = math.sqrt(SELF_NORMALISED * math.log(4 / delta) / counts[0])
-    return Policy(counts[0], counts[1] - counts[0], 2 * width - epsilon / 2)
+    """Algorithm 1 at n = T = 2."""
+    (first, both), (threshold, _) = (part.tolist() for part in elastic_reach(2, epsilon, delta))
+    return Policy(first, both - first, threshold)
 
 
 @checked(start=scale)

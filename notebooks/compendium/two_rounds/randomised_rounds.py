@@ -8,7 +8,7 @@ import pandas as pd
 
 from compendium.shared.findings import Evidence, Finding
 from compendium.two_rounds.policies import pac_policy, worst_ratio
-from compendium.two_rounds.two_round_price import CHANCE, CONSTANT, proof_steps
+from compendium.two_rounds.two_round_price import CHANCE, CONSTANT, proof_steps, with_margins
 from ebr.theory.problems import Gaussian
 
 EXPECTED = 1 / 800  # the corollary's constant, times σ²/ε
@@ -46,8 +46,7 @@ def randomised_steps(
             ("easy: N_11/H ≥ σ²/100ε on Gᶜ", at, first / easy.complexity(epsilon), bound),
             ("middling: Ñ_12/H ≥ σ²/100ε", at, 1 / (50 * epsilon**2) / middling.complexity(epsilon), bound),
         ]
-    table = pd.DataFrame(rows, columns=["step", "at", "value", "needed"])
-    return table.assign(margin=((table["value"] - table["needed"]) / table["needed"]).round(9) + 0.0)
+    return with_margins(rows)
 
 
 def _mixture(epsilon: float, delta: float, idle: float) -> tuple[float, float, float]:

@@ -22,8 +22,8 @@ from compendium.two_rounds.policies import (
     best_policy,
     complexity,
     ebr_policy,
-    gap_grid,
     pac_policy,
+    problem_grid,
     sharp_policy,
     worst_ratio,
 )
@@ -58,6 +58,11 @@ def proof_steps(
     ]
     for epsilon in epsilons:
         rows += _steps_at(epsilon, first_round / epsilon, second_round / epsilon**2)
+    return with_margins(rows)
+
+
+def with_margins(rows: list[Step]) -> pd.DataFrame:
+    """The steps as a table, with the relative difference of what each has and needs."""
     table = pd.DataFrame(rows, columns=["step", "at", "value", "needed"])
     return table.assign(margin=((table["value"] - table["needed"]) / table["needed"]).round(9) + 0.0)
 
@@ -132,7 +137,7 @@ def scaling(
             row[name] = worst_ratio(make(epsilon, delta), epsilon) * epsilon
             row[f"{name}_chance"] = worst_ratio(make(epsilon, delta), epsilon, CHANCE) * epsilon
         rows.append(row)
-    return _settled(pd.DataFrame(rows))
+    return pd.DataFrame(rows).map(_digits)
 
 
 def horns(
@@ -146,8 +151,7 @@ def horns(
     Columns: first, n₁; easy, the first round's pulls over H on the easiest problem, Δ = ½; middling, the
     second round's expected pulls over H on the worst problem for it.
     """
-    gaps = gap_grid(epsilon)
-    weights = complexity(gaps, epsilon)
+    gaps, weights = problem_grid(epsilon)
 
     def second_round(place: float, first: float) -> float:
         policy = make(first, float(expit(place)), epsilon, delta)
@@ -157,11 +161,7 @@ def horns(
     for first in firsts:
         best: Any = minimize_scalar(second_round, bounds=(-8, 6), args=(first,))
         rows.append((first, 2 * first / float(complexity(0.5, epsilon)), float(best.fun)))
-    return _settled(pd.DataFrame(rows, columns=["first", "easy", "middling"]))
-
-
-def _settled(table: pd.DataFrame) -> pd.DataFrame:
-    return table.map(_digits)
+    return pd.DataFrame(rows, columns=["first", "easy", "middling"]).map(_digits)
 
 
 def _digits(value: float) -> float:

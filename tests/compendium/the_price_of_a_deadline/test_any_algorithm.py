@@ -25,8 +25,8 @@ def one(policy):
     return ((1.0, policy),)
 
 
-@pytest.mark.parametrize("gap", [0.05, 0.1, 0.4, 1.0])
-@pytest.mark.parametrize("policy", [POLICY, Policy(12, 40, 0.3)])
+@pytest.mark.parametrize("gap", [0.0, 0.1, 0.4, 1.0])
+@pytest.mark.parametrize("policy", [POLICY, Policy(12, 40, 0.3), Policy(50, 5, 1.5)])
 def test_two_stages_are_the_policy(policy, gap):
     looks = staged_tests.from_policy(policy)
     assert looks.reached(gap)[1] == pytest.approx(float(policy.continues(gap)), abs=1e-12)

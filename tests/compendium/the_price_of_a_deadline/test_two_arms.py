@@ -123,13 +123,12 @@ def test_no_policy_beats_a_prior():
     assert bayes_values(grid, 3, found.prior, delta).min() <= mine
 
 
-def test_more_rounds_never_cost_more_and_charging_less_costs_less():
+def test_more_rounds_never_cost_more():
     epsilon, delta = 0.1, 0.01
     prior = solution(2, epsilon, delta).prior
     grid = make_grid(2, epsilon, delta)
     values = [bayes_values(grid, rounds, prior, delta).min() for rounds in (1, 2, 3)]
     assert values[0] >= values[1] >= values[2]
-    assert bayes_values(grid, 2, prior, delta, grid.step).min() < values[1]
 
 
 def test_one_round_in_closed_form():
@@ -199,13 +198,6 @@ def test_policy_and_prior_meet_and_the_policy_is_pac(place):
 
 def test_what_lies_between_the_solved_is_played_by_the_next_smaller():
     assert strategy(2, 0.05, 0.02).plan.first.tolist() == strategy(2, 0.03, 0.01).plan.first.tolist()
-    for arguments, words in (
-        ((5, 0.1, 0.1), "deadline"),
-        ((2, 1e-4, 0.1), "epsilon"),
-        ((2, 0.1, 1e-4), "delta"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            strategy(*arguments)
 
 
 @pytest.mark.slow
