@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -72,7 +73,7 @@ def _beside(
 def theorem_3(table: pd.DataFrame, proved: LowerBound = bounds.partition_lower_bound) -> Finding:
     """Check C12, Theorem 3: both bounds, printed and corrected, against `policies` and one without room."""
     roomless = counter_example.without_room(*counter_example.PLACES[0], proved)
-    rows = [*table.to_dict("records"), roomless]
+    rows: list[dict[Any, Any]] = [*table.to_dict("records"), roomless]
     sound = all(row["pac"] for row in rows)
     below = {kind: sum(row["cost"] < row[kind] for row in rows) for kind in ("printed", "second", "lower")}
     of = f"of {len(rows)} policies"

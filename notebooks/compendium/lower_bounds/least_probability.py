@@ -1,7 +1,7 @@
 """How seldom a PAC algorithm can make many pulls: Lemma HPCM, Theorem 3 for two arms, and the 1/6 in them."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any
 
@@ -75,7 +75,7 @@ def theorem_3_two_arms(
     return Finding("C13", holds and right, (*evidence, *rows), "exact")
 
 
-def _reached(tests: list[tuple[LookTest, float, float]], what: str) -> tuple[list[Evidence], bool]:
+def _reached(tests: Iterable[tuple[LookTest, float, float]], what: str) -> tuple[list[Evidence], bool]:
     """P(the count is reached) of `stingy` tests, for δ and a gap; whether all are PAC and the claim true."""
     rows, right = [], True
     for test, delta, gap in tests:

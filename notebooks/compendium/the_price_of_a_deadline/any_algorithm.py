@@ -91,9 +91,8 @@ def _ladder_steps(
                 continue
             seen = np.array(family.seen * gap**2 * ladder[t - 1])
             share = np.array(min(chances[t] / rest, 1 - 1e-9))
-            rows.append(
-                ("Neyman, Pearson: P_d(A_t)", float(there[t]), rest * float(family.curve(share, seen)[0]))
-            )
+            least = rest * float(family.curve(share, seen)[0])
+            rows.append(("Neyman, Pearson: P_d(A_t)", float(there[t]), least))
         if len(ladder) == 1 or equal[0] < 1 - EXACT:
             hard = Gaussian(np.array([0.5 + gap / 2, 0.5 - gap / 2]), 1.0).complexity(family.epsilon)
             bound = float(ratios(family, ladder[:-1], chances[:-1], np.array([gap]))[0][0])
@@ -116,6 +115,7 @@ def any_algorithm(
     margin = float(proof["margin"].min())
     limit = float(norm.isf(FALSE_ALARM / (len(races) + len(costs))))
     distance = (races["raised"] - races["needed"]) / races["error"]
+    farthest = "farthest below its bound, in standard errors"
     tight = races.iloc[int((races["raised"] / races["needed"].clip(lower=1e-12)).argmin())]
     sharpest = near[near["arms"] == near["arms"].max()]
     most = float(np.maximum(1 / near["ratio"], near["stop"]).max())
@@ -124,10 +124,9 @@ def any_algorithm(
     stated, told = _stated(pairs)
     ordered = float((many["price"] / many["formula"]).min())
     below = float((pairs[["sharp", "ebr"]].min(axis=1) / pairs[["price", "sequential"]].max(axis=1)).min())
+    where, cheapest = f"{len(proof)} steps, two arms", str(paid.idxmin())
     evidence = (
-        Evidence(
-            "relative margin of a step, at least", margin, f"{len(proof)} steps, two arms", allowed="≥ 0"
-        ),
+        Evidence("relative margin of a step, at least", margin, where, allowed="≥ 0"),
         measured(
             f"P(event), an arm raised, over the bound, least: {tight['event']}",
             float(tight["raised"] / tight["needed"]),
@@ -136,20 +135,10 @@ def any_algorithm(
             str(tight["algorithm"]),
             "≥ 1",
         ),
-        Evidence(
-            "farthest below its bound, in standard errors",
-            float(-distance.min()),
-            f"{len(races)} events",
-            allowed=f"≤ {limit:.1f}",
-        ),
+        Evidence(farthest, float(-distance.min()), f"{len(races)} events", allowed=f"≤ {limit:.1f}"),
         Evidence("bound over what a policy attains, most", most, f"{len(near)} cases, n arms", allowed="≤ 1"),
         Evidence("the same at the most arms, least", least, f"n = {near['arms'].max()}", allowed=f"≥ {NEAR}"),
-        Evidence(
-            "worst ratio of a race over the bound, least",
-            float(paid.min()),
-            str(paid.idxmin()),
-            allowed="≥ 1",
-        ),
+        Evidence("worst ratio of a race over the bound, least", float(paid.min()), cheapest, allowed="≥ 1"),
         Evidence("worst ratio of EBR, sharp EBR over the bound, least", below, "two arms", allowed="≥ 1"),
         *told,
         Evidence("bound for n arms over its formula, least", ordered, f"{len(many)} cases", allowed="≥ 1"),

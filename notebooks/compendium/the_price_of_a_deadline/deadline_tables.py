@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -88,26 +89,24 @@ def two_arms_table(
     sharp and ebr, what these pay at most on their worst problem.
     """
     rows = []
-    for delta in deltas:
-        for deadline in rounds:
-            row = {"epsilon": epsilon, "delta": delta, "deadline": deadline}
-            row["price"] = price(make(epsilon, delta), deadline).ratio
-            row["single"] = single_event_price(epsilon, delta, deadline)
-            row["sequential"] = sequential_price(2, delta)
-            row["sharp"] = worst_cost(SharpElasticBatchRacing(deadline, epsilon, delta, 1.0, "Gaussian"))
-            row["ebr"] = worst_cost(ElasticBatchRacing(deadline, epsilon, delta, 1.0))
-            rows.append(row)
+    for delta, deadline in product(deltas, rounds):
+        row = {"epsilon": epsilon, "delta": delta, "deadline": deadline}
+        row["price"] = price(make(epsilon, delta), deadline).ratio
+        row["single"] = single_event_price(epsilon, delta, deadline)
+        row["sequential"] = sequential_price(2, delta)
+        row["sharp"] = worst_cost(SharpElasticBatchRacing(deadline, epsilon, delta, 1.0, "Gaussian"))
+        row["ebr"] = worst_cost(ElasticBatchRacing(deadline, epsilon, delta, 1.0))
+        rows.append(row)
     return _settled(pd.DataFrame(rows), ["price", "single"])
 
 
 def many_arms_table(arms: Iterable[int], epsilon: float, delta: float, rounds: Iterable[int]) -> pd.DataFrame:
     """Bounds for n arms, in σ². Columns: arms, deadline; price; formula (`closed_form`); sequential."""
     rows = []
-    for deadline in rounds:
-        for n in arms:
-            found = price(many_arms(n, epsilon, delta), deadline).ratio
-            formula = closed_form(n, epsilon, delta, deadline).ratio
-            rows.append((n, deadline, found, formula, sequential_price(n, delta)))
+    for deadline, n in product(rounds, arms):
+        found = price(many_arms(n, epsilon, delta), deadline).ratio
+        formula = closed_form(n, epsilon, delta, deadline).ratio
+        rows.append((n, deadline, found, formula, sequential_price(n, delta)))
     table = pd.DataFrame(rows, columns=["arms", "deadline", "price", "formula", "sequential"])
     return _settled(table, ["price"])
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from itertools import product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -50,14 +51,12 @@ def certified(
     EBR for Gaussian rewards and EBR, each with its error over δ.
     """
     rows = []
-    for deadline in deadlines:
-        for delta in deltas:
-            for epsilon in epsilons:
-                found = solution(deadline, epsilon, delta)
-                (upper, error), lower = evaluate(found), bound(found)
-                row = {"deadline": deadline, "epsilon": epsilon, "delta": delta, "upper": upper}
-                row |= {"lower": lower.least, "value": lower.value, "error": error / delta}
-                rows.append(row | _others(found))
+    for deadline, delta, epsilon in product(deadlines, deltas, epsilons):
+        found = solution(deadline, epsilon, delta)
+        (upper, error), lower = evaluate(found), bound(found)
+        row = {"deadline": deadline, "epsilon": epsilon, "delta": delta, "upper": upper}
+        row |= {"lower": lower.least, "value": lower.value, "error": error / delta}
+        rows.append(row | _others(found))
     table = pd.DataFrame(rows).assign(gap=lambda frame: frame["upper"] / frame["lower"] - 1)
     floats = [name for name in table if name not in ("deadline", "epsilon", "delta")]
     return table.assign(**{str(name): table[name].map(_digits) for name in floats})
@@ -149,15 +148,8 @@ def draw(curves: pd.DataFrame, table: pd.DataFrame, epsilon: float, delta: float
         colour = DEADLINE_COLOURS[int(str(deadline)) - 1]
         for number, (level, curve) in enumerate(part.groupby("delta")):
             unit = curve["epsilon"] ** (-2 / curve["deadline"])
-            label = f"T = {deadline}" if level == delta else None
-            right.plot(
-                curve["epsilon"],
-                curve["upper"] / unit,
-                ("o--", "o-")[number],
-                color=colour,
-                label=label,
-                ms=3,
-            )
+            looks = {"color": colour, "label": f"T = {deadline}" if level == delta else None, "ms": 3}
+            right.plot(curve["epsilon"], curve["upper"] / unit, ("o--", "o-")[number], **looks)
     right.set(xscale="log", xlabel="tolerance ε", ylabel="least price, in σ²ε$^{-2/T}$", ylim=(0, None))
     right.set_title("the best policy; dashed: δ = 0.001")
     right.legend(loc="upper left", ncols=2)

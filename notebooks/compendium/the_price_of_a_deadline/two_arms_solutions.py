@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,13 +54,8 @@ class Solution(NamedTuple):
     def plan(self) -> Plan:
         """The policy, on `make_grid(deadline, epsilon, delta)`."""
         grid = make_grid(self.deadline, self.epsilon, self.delta)
-        return plan(
-            grid,
-            self.deadline,
-            self.prior._replace(price=self.price),
-            self.epsilon,
-            TEMPERATURES[self.deadline],
-        )[0]
+        prior = self.prior._replace(price=self.price)
+        return plan(grid, self.deadline, prior, self.epsilon, TEMPERATURES[self.deadline])[0]
 
     def profile(self, inside: int = 2) -> Profile:
         """What the policy does, with so many nodes in each cell of z."""
@@ -142,13 +138,9 @@ def settle(deadline: int, epsilon: float, delta: float, prior: Prior, looks: Loo
 def renew(path: Path, epsilons: Iterable[float] = EPSILONS) -> None:
     """Search for all solutions anew and write the file; it takes most of an hour."""
     rows = []
-    for deadline in DEADLINES:
-        for delta in DELTAS:
-            for epsilon in epsilons:
-                prior = search(deadline, epsilon, delta)
-                rows.append(
-                    _row(settle(deadline, epsilon, delta, prior, best_looks(deadline, epsilon, delta)))
-                )
+    for deadline, delta, epsilon in product(DEADLINES, DELTAS, epsilons):
+        prior, looks = search(deadline, epsilon, delta), best_looks(deadline, epsilon, delta)
+        rows.append(_row(settle(deadline, epsilon, delta, prior, looks)))
     path.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
 
 

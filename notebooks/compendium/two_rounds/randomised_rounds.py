@@ -88,11 +88,9 @@ def corollary_by_expectation(
     chance, error, _ = _mixture(epsilon, delta, idle)
     parts = pd.concat([steps, proof_steps([epsilon]).query("step.str.startswith('part 1')")])
     worst, least = float(parts["margin"].min()), float(policies["least"].min())
-    constant = CHANCE * CONSTANT
+    constant, where = CHANCE * CONSTANT, f"ε = {epsilon:g}"
     evidence = (
-        Evidence(
-            "error of a mixture with free realisations", error, f"ε = {epsilon:g}", allowed=f"≤ {delta:g}"
-        ),
+        Evidence("error of a mixture with free realisations", error, where, allowed=f"≤ {delta:g}"),
         Evidence("relative margin of a step, at least", worst, f"{len(parts)} steps", allowed="≥ 0"),
         Evidence("constant proved, in σ²/ε", constant, "1/8 · 1/100", allowed="≥ 1/800"),
         Evidence("randomised policies' worst ratio, at least", least, "in σ²/ε", allowed="≥ 1/800"),
