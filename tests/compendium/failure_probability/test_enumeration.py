@@ -86,4 +86,4 @@ def test_too_many_outcomes_are_refused():
 
 def test_looks_are_for_races_whose_arms_are_at_one_stage():
     with pytest.raises(ValueError, match="two stages"):
-        exact_failures.looks(PausingElasticBatchRacing(4, 0.1, 0.1, rewards="Gaussian"))
+        exact_failures.looks(PausingElasticBatchRacing(4, 0.1, 0.1, rewards="Gaussian"), 0.5)
