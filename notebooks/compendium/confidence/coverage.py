@@ -83,17 +83,15 @@ def measured_misses(
     return table.assign(frequency=table["misses"] / runs, low=ends[:, 0], high=ends[:, 1])
 
 
-def assumption_as_printed(n_arms: int, deadline: int, delta: float) -> bool:
-    """Lemma "confidence" as printed assumes log(δ/(nT)) ≥ 2 (E3)."""
-    return math.log(delta / (n_arms * deadline)) >= 2
-
-
 def coverage(
     exact: pd.DataFrame,
     measured: pd.DataFrame,
-    assumption: Callable[[int, int, float], bool] = assumption_as_printed,
+    assumption: Callable[[int, int, float], bool] = lambda n, t, d: math.log(d / (n * t)) >= 2,
 ) -> Finding:
-    """Check C02: every interval covers with probability at least 1 − δ/(nT), all of them with 1 − δ."""
+    """Check C02: every interval covers with probability at least 1 − δ/(nT), all of them with 1 − δ.
+
+    As printed, the lemma assumes log(δ/(nT)) ≥ 2 (E3).
+    """
     assumed = sum(assumption(*place) for place in ASSUMED_ON)
     worst = float((exact["miss"] / exact["allowed"]).max())
     counts = measured[["misses", "runs", "allowed"]].itertuples(index=False, name=None)

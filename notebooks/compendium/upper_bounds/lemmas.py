@@ -65,13 +65,13 @@ def _emptied(races: Iterable[Emptied]) -> list[Evidence]:
     return rows
 
 
-def printed_error(sigma: float = 20, schedule: str = "printed") -> float:
+def printed_error(schedule: str = "printed") -> float:
     """P(the wrong arm) without σ² in the schedule: Gaussian arms ε apart, n = 2, T = 1, exactly.
 
-    δ = 0.1, ε = 0.3; the one round drops nobody who could win, so that the better empirical mean decides.
+    σ = 20, δ = 0.1, ε = 0.3. The one round drops nobody who could win: the better empirical mean decides.
     """
-    pulls = ElasticBatchRacing(1, 0.3, 0.1, sigma, schedule=schedule).pulls_by_round(2)[0]
-    return float(norm.sf(0.3 * np.sqrt(pulls / 2) / sigma))
+    pulls = ElasticBatchRacing(1, 0.3, 0.1, sigma=20, schedule=schedule).pulls_by_round(2)[0]
+    return float(norm.sf(0.3 * np.sqrt(pulls / 2) / 20))
 
 
 def guarantee(

@@ -76,14 +76,6 @@ def test_the_witness_lies_on_e_and_breaks_the_guarantee_by_more_than_a_hundredth
     assert dropped[["round", "arm"]].to_numpy().tolist() == [[1, 1], [2, 2]]
 
 
-def test_the_brink_is_one_pull_count_short_of_what_e_needs():
-    # 86 σ² log(nT/δ)/Δ² pulls, where four deviations, that is 86.18, are needed.
-    problem = adversary.brink(1e-6)
-    log_term = math.log(4 / adversary.DELTA)
-    pulls = ebr.ElasticBatchRacing(2, 1e-6, adversary.DELTA).pulls_by_round(2)[0]
-    assert pulls == pytest.approx(86 * 0.25 * log_term / problem.gaps[0] ** 2, rel=1e-6)
-
-
 def test_the_printed_rule_drops_every_arm_and_the_corrected_one_keeps_the_leader():
     as_printed = lemmas.emptied_races()
     assert [race.runs for race in as_printed] == [200, 200]
