@@ -5,11 +5,12 @@ from math import comb
 
 import numpy as np
 import pytest
-from compendium.clinical_trial.exact_fixed_design import ExactFixedDesign, certified, slippage_error
+from compendium.clinical_trial.exact_fixed_design import ExactFixedDesign
 from scipy.stats import binom
 
 import ebr
 from ebr.algorithms.game import drive
+from ebr.theory.selection import certified, slippage_error
 
 
 def enumerated(subjects, rates):

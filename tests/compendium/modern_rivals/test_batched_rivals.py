@@ -8,7 +8,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from compendium.clinical_trial.exact_fixed_design import slippage_error
 from compendium.modern_rivals import batched_rivals as rivals
 from compendium.shared.characteristic import characteristic
 from scipy.optimize import minimize_scalar
@@ -16,6 +15,7 @@ from scipy.stats import binomtest
 
 import ebr
 from ebr.theory.problems import setup_1, setup_2
+from ebr.theory.selection import slippage_error
 
 CERTAIN = 1 - 1e-6
 
