@@ -108,7 +108,6 @@ def paulson(
 
     `rounds` are the stages, or the looks, until one arm is left. Guarantee and proof: the module's text.
     """
-    _check(problem, epsilon, delta)
     triangle = paulson_triangle(problem.n_arms, problem.sigma, epsilon, delta, share)
     return _selected(f"Paulson {looks} {triangle}", problem, triangle, runs, seed, looks)
 
@@ -117,7 +116,6 @@ def kim_nelson(
     problem: Gaussian, epsilon: float, delta: float, runs: int, seed: int, looks: int | None = None
 ) -> pd.DataFrame:
     """Kim and Nelson's procedure with known variance: as `paulson`, with the smaller triangle."""
-    _check(problem, epsilon, delta)
     triangle = kim_nelson_triangle(problem.n_arms, problem.sigma, epsilon, delta)
     return _selected(f"Kim and Nelson {looks} {triangle}", problem, triangle, runs, seed, looks)
 
@@ -128,19 +126,11 @@ def bechhofer(problem: Gaussian, epsilon: float, delta: float, runs: int, seed: 
     *Guarantee.* Correct selection, exactly 1 − δ where all others are ε worse (but for rounding up), and an
     ε-good arm whatever the means. One round.
     """
-    _check(problem, epsilon, delta)
     each = bechhofer_count(problem.n_arms, epsilon, delta, problem.sigma)
     generator = generator_of(f"Bechhofer {each}", problem, seed)
     noise = generator.standard_normal((whole("runs", runs, 1), problem.n_arms))
     arms = (problem.means + problem.sigma / math.sqrt(each) * noise).argmax(axis=1)
     return pd.DataFrame({"pulls": each * problem.n_arms, "rounds": 1, "arm": arms})
-
-
-def _check(problem: Gaussian, epsilon: float, delta: float) -> None:
-    if not isinstance(problem, Gaussian):
-        raise ValueError(f"problem must be Gaussian, got {problem!r}")
-    in_unit_interval("epsilon", epsilon)
-    in_unit_interval("delta", delta)
 
 
 def _selected(

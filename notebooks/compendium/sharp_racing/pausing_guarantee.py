@@ -114,7 +114,7 @@ def models(problems: Iterable[Instance], most: int = 10_000) -> dict[str, list[I
 
 
 def steps(
-    problems: Iterable[Instance], tables: int, seed: int, rewards: str, make: MakePausing, loss: float = 6
+    problems: Iterable[Instance], tables: int, seed: int, rewards: str, make: MakePausing
 ) -> pd.DataFrame:
     """The proof's steps on the adversary's tables, half of them inside 𝒢 alone and half inside 𝒢 ∩ 𝒞.
 
@@ -125,7 +125,7 @@ def steps(
     for kind, problem, epsilon, deadline, delta in problems:
         algorithm = make(deadline, epsilon, delta, problem.sigma, rewards=rewards)
         grid = stages(algorithm, problem.n_arms, rewards)
-        costs = Costs(grid, problem.n_arms, loss)
+        costs = Costs(grid, problem.n_arms)
         row = dict.fromkeys(("tables", "near", "wrong", "late", "broken"), 0)
         for close in (None, costs.near):
             table = attack(grid, problem, tables // 2, seed, close)

@@ -175,7 +175,6 @@ def test_a_place_is_shown_with_its_estimate_and_what_the_plain_races_say():
     assert row[["δ", "n", "T", "ε", "best mean", "stepping stones"]].tolist() == [0.1, 9, 1, "0.2", "0.6", 3]
     assert row[["estimate", "relative s.e.", "failures"]].tolist() == ["10^-310", "12%", 0]
     assert float(row["99 % upper bound"]) == pytest.approx(1 - 0.01 ** (1 / 50), rel=0.05)
-    shown = rare_failures.shown(table.assign(log10=-2.0, relative_error=0.1))
-    assert shown["estimate"].tolist() == ["0.01"]
-    unsure = rare_failures.shown(table.assign(log10=-2.2, relative_error=0.5))
-    assert unsure["estimate"].tolist() == ["10^-2"]
+    for log10, error, words in ((-2.0, 0.1, "0.01"), (-2.2, 0.5, "10^-2")):
+        shown = rare_failures.shown(table.assign(log10=log10, relative_error=error))
+        assert shown["estimate"].tolist() == [words]

@@ -156,11 +156,6 @@ def test_the_quoted_constant_is_that_of_an_eighth():
     assert rivals.phase_pulls(5, 100, 0.01, 0.125) == math.ceil(32 * 128**2 * math.log(2 / level))
 
 
-def test_opt_bbai_errs_no_more_than_delta_on_close_arms():
-    frame = rivals.opt_bbai(ebr.Bernoulli([0.51, 0.5, 0.5]), 0.1, 3000, 1)
-    assert binomtest(int((frame["arm"] != 0).sum()), 3000).proportion_ci(CERTAIN).low <= 0.1
-
-
 @pytest.mark.parametrize("problem", [setup_1(100), setup_2(100)])
 def test_on_the_setups_no_run_stops_early_and_no_check_is_due(problem):
     frame = rivals.opt_bbai(problem, 0.01, 200, 0)
