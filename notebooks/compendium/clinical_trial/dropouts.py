@@ -18,11 +18,7 @@ Stays = Callable[[int, int, bool], tuple[float, float]]
 
 def _alike(share: Callable[[int, int, bool], float]) -> Stays:
     """Losses at random: responders and others stay alike."""
-
-    def stays(t: int, deadline: int, best: bool) -> tuple[float, float]:
-        return share(t, deadline, best), share(t, deadline, best)
-
-    return stays
+    return lambda t, deadline, best: (share(t, deadline, best), share(t, deadline, best))
 
 
 AT_RANDOM: dict[str, Stays] = {

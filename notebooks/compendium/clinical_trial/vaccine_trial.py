@@ -51,15 +51,11 @@ def problem() -> Bernoulli:
     return Bernoulli(np.array([rate for rate, _ in CANDIDATES.values()]))
 
 
-def patients(asked: Mapping[str, int], generator: np.random.Generator) -> dict[str, IntArray]:
-    """Simulate so many subjects of each candidate: 1 for a response, 0 for none."""
-    return {name: generator.binomial(1, CANDIDATES[name][0], number) for name, number in asked.items()}
-
-
 def round_of(race: Race, seed: int) -> None:
     """Run one round of a trial with simulated patients, the same however often the round is repeated."""
     generator = np.random.default_rng(np.random.SeedSequence([seed, race.round]))
-    race.tell(patients(race.ask(), generator))
+    asked = race.ask().items()
+    race.tell({name: generator.binomial(1, CANDIDATES[name][0], number) for name, number in asked})
 
 
 def designs(deadline: int, epsilon: float, delta: float, loosened: float) -> dict[str, Algorithm]:

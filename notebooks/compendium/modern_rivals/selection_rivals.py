@@ -96,19 +96,13 @@ def planned_looks(triangle: Triangle, looks: int) -> IntArray:
 
 
 def paulson(
-    problem: Gaussian,
-    epsilon: float,
-    delta: float,
-    runs: int,
-    seed: int,
-    looks: int | None = None,
-    share: float = 0.25,
+    problem: Gaussian, epsilon: float, delta: float, runs: int, seed: int, looks: int | None = None
 ) -> pd.DataFrame:
     """Paulson's procedure: one reward of each remaining arm a stage, or T looks.
 
     `rounds` are the stages, or the looks, until one arm is left. Guarantee and proof: the module's text.
     """
-    triangle = paulson_triangle(problem.n_arms, problem.sigma, epsilon, delta, share)
+    triangle = paulson_triangle(problem.n_arms, problem.sigma, epsilon, delta)
     return _selected(f"Paulson {looks} {triangle}", problem, triangle, runs, seed, looks)
 
 

@@ -176,14 +176,14 @@ def savings(table: pd.DataFrame, ks: Iterable[int]) -> Finding:
 
 def complexities(ks: Iterable[int], epsilon: float, n_arms: int) -> pd.DataFrame:
     """H_k of both setups, in units of ε^{−2}: how many arms at the boundary it is worth."""
-    rows = {k: {name: make(n_arms) for name, make in SETUPS.items()} for k in ks}
-    return pd.DataFrame.from_dict(
-        {
-            k: {name: theory.top_complexity(p, epsilon, k) * epsilon**2 for name, p in row.items()}
-            for k, row in rows.items()
-        },
-        orient="index",
-    ).rename_axis("k")
+    rows = {
+        k: {
+            name: theory.top_complexity(make(n_arms), epsilon, k) * epsilon**2
+            for name, make in SETUPS.items()
+        }
+        for k in ks
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("k")
 
 
 def draw(table: pd.DataFrame) -> Figure:

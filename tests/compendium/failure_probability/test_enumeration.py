@@ -59,11 +59,6 @@ def test_outcomes_that_are_alike_are_one_with_all_their_ways():
     assert len(np.unique(states, axis=0)) == len(states)
 
 
-@pytest.mark.parametrize("mean", [0.0, 1e-4, 0.3, 1.0])
-def test_the_law_is_binomial(mean):
-    assert enumeration._law(40, mean) == pytest.approx(binom.pmf(range(41), 40, mean), rel=1e-11, abs=1e-200)
-
-
 def test_too_many_outcomes_are_refused():
     with pytest.raises(ValueError, match="at most 1000000 outcomes"):
         enumeration.failure(PausingElasticBatchRacing(3, 0.05, 0.01), ebr.Bernoulli([0.4, 0.6]))

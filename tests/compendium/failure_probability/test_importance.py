@@ -11,8 +11,7 @@ import pytest
 from compendium.failure_probability import importance, rare_failures
 from compendium.failure_probability.rare_failures import Hard
 from oracles import Bare
-from scipy.special import logsumexp
-from scipy.stats import binom, binomtest, norm
+from scipy.stats import binomtest, norm
 
 import ebr
 
@@ -39,15 +38,7 @@ def gaussian_failure(algorithm, means):
 @pytest.mark.parametrize("means", [(0.6, 0.499), (0.4, 0.6)])
 @pytest.mark.parametrize(
     ("name", "delta"),
-    [
-        ("sharp", 0.01),
-        ("sharp", 0.3),
-        ("sharp, Gaussian", 0.01),
-        ("EBR", 0.2),
-        ("kδER", 0.01),
-        ("AE", 0.1),
-        ("passive", 0.01),
-    ],
+    [("sharp", 0.3), ("sharp, Gaussian", 0.01), ("EBR", 0.2), ("AE", 0.1), ("passive", 0.01)],
 )
 def test_two_gaussian_arms_and_one_round_fail_as_the_normal_law_says(name, delta, means):
     algorithm = rare_failures.ALGORITHMS[name](1, 0.1, delta)
@@ -55,25 +46,6 @@ def test_two_gaussian_arms_and_one_round_fail_as_the_normal_law_says(name, delta
     assert name != "passive" or exact < -48
     estimate = importance.failure(algorithm, ebr.Gaussian(means, 0.5), 2000, seed=1)
     assert errors_off(estimate, exact) < 5
-
-
-def bernoulli_failure(algorithm, means):
-    """log10 P(the worse of two arms is returned after one round): ties go to the first arm."""
-    pulls = pulls_of(algorithm)
-    sums = np.arange(pulls + 1)
-    first, second = (binom.logpmf(sums, pulls, mean) for mean in means)
-    worse = sums[:, None] >= sums if means[0] < means[1] else sums[:, None] < sums
-    return logsumexp(first[:, None] + second, b=worse) / math.log(10)
-
-
-@pytest.mark.parametrize(
-    "means", [(0.7, 0.35), (0.35, 0.7), (0.5, 0.8), (0.4, 0.1), (0.99, 0.6), (0.3, 0.001)]
-)
-@pytest.mark.parametrize(("name", "delta"), [("sharp", 0.2), ("sharp, [0, 1]", 0.01), ("EBR", 0.3)])
-def test_two_bernoulli_arms_and_one_round_fail_as_binomial_sums_say(name, delta, means):
-    algorithm = rare_failures.ALGORITHMS[name](1, 0.29, delta)
-    estimate = importance.failure(algorithm, ebr.Bernoulli(means), 4000, seed=1)
-    assert errors_off(estimate, bernoulli_failure(algorithm, means)) < 5
 
 
 @dataclass(frozen=True)

@@ -41,11 +41,8 @@ def test_a_search_is_no_worse_than_the_fixed_problems_and_has_its_worst_first(se
 
 @pytest.mark.parametrize(("name", "latest"), [("sharp", 4), ("sequential", 1), ("passive", 1)])
 def test_a_search_stays_below_most_arms_and_latest(searched, name, latest):
-    found = (
-        searched
-        if name == "sharp"
-        else rare_failures.search(name, **SEARCH | {"runs": 2, "trials": 20, "space": Space(0.3, 0.3, 5, 4)})
-    )
+    fewer = SEARCH | {"runs": 2, "trials": 20, "space": Space(0.3, 0.3, 5, 4)}
+    found = searched if name == "sharp" else rare_failures.search(name, **fewer)
     assert found["n_arms"].between(2, 5).all()
     assert found["deadline"].between(1, latest).all()
     assert found["deadline"].max() == latest
@@ -124,6 +121,11 @@ def test_no_promise_is_kept_by_wrong_standard_errors_or_by_an_exact_share_above_
         assert not rare_failures.promises_kept(made_up([0, 0]), wrong, SHARES).holds
     broken = SHARES.assign(share=[0.9, 1.0001])
     assert not rare_failures.promises_kept(made_up([0, 0]), RIGHT, broken).holds
+
+
+def test_the_best_arm_comes_last_as_ties_go_to_the_first():
+    means = Hard(1, 5, 0.2, 0.6, 2, 0.3, 1, 0.5).problem().means
+    assert means == pytest.approx([0.54, 0.54, 0.5, 0.4, 0.6], abs=1e-6)
 
 
 def test_the_worst_of_a_search_is_estimated_again_and_large_errors_do_not_count():

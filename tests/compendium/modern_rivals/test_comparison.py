@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium.modern_rivals import comparison, rival_entrants
-from compendium.modern_rivals.rival_entrants import ENTRANTS, KNOWN_GAP, OURS, PROVED, Runs
+from compendium.modern_rivals.rival_entrants import ENTRANTS, KNOWN_GAP, OURS, Runs
 from compendium.shared.characteristic import characteristic_lower_bound
 
 import ebr
@@ -88,9 +88,3 @@ def test_a_ratio_has_the_standard_errors_of_both():
     found = comparison.compared(pd.DataFrame(rows, columns=columns), [("rival", "own")]).iloc[0]
     assert (found["ratio"], found["runs"]) == (3, 5)
     assert found["error"] == pytest.approx(3 * math.hypot(0.1, 0.05))
-
-
-def test_the_proved_ones_are_fully_sequential_and_want_an_epsilon_good_arm():
-    for name in PROVED:
-        entrant = ENTRANTS[name]
-        assert (entrant.rewards, entrant.deadline, entrant.exact) == ("Bernoulli", "none", False)

@@ -59,14 +59,10 @@ def test_the_adversarys_tables_lie_inside_the_event_and_reach_its_limits(model):
         for arm in (0, 1, 3):
             shift = 0.1 if 0.7 - MEANS[arm] >= 0.1 else 0.0
             for more in (0, 1):
-                sums = table.sums[:, arm, u] + more
-                tested = [
-                    sums,
-                    np.full(60, stages.counts[u]),
-                    table.sums[:, 2, s],
-                    np.full(60, stages.counts[s]),
-                ]
-                refuted = speaks(model, pairs.Pairs(*tested), shift, np.full(60, stages.miss[u, s]))
+                leader, other = table.sums[:, arm, u] + more, table.sums[:, 2, s]
+                many, few = (np.full(60, stages.counts[stage]) for stage in (u, s))
+                tested = pairs.Pairs(leader, many, other, few)
+                refuted = speaks(model, tested, shift, np.full(60, stages.miss[u, s]))
                 assert more or not refuted.any()
                 tight += refuted.sum()
     assert tight > 100

@@ -198,16 +198,16 @@ def points(pulls, sweep="ε", setup="Setup 1", deadline=15, epsilon=0.01):
 
 
 def test_pulls_are_compared_as_ratios_with_their_errors():
-    table = points({"EBR": 1200.0, "sequential": 200.0, "sharp": 100.0}, epsilon=0.25)
-    ratios = sharp_guarantee.compared(table, delta=0.01, n_arms=2).set_index(["algorithm", "against"])
+    pulls = {"EBR": 1200.0, "sequential": 200.0, "sharp": 100.0}
+    ratios = sharp_guarantee.compared(points(pulls, epsilon=0.25), delta=0.01, n_arms=2).set_index(
+        ["algorithm", "against"]
+    )
     # Means symmetric about ½: half the pulls each, and λ = ½ ± ε/2; kl(0.01, 0.99) = 0.98 log 99.
     nearest = 0.9 * math.log(0.9 / 0.375) + 0.1 * math.log(0.1 / 0.625)
     floor = 0.98 * math.log(99) / nearest
-    expected = {"EBR": 1200, "sequential": 200, "sharp": 100}
-    for name, number in expected.items():
-        assert ratios.loc[(name, "EBR"), "ratio"] == pytest.approx(number / 1200)
-        assert ratios.loc[(name, "sequential"), "ratio"] == pytest.approx(number / 200)
-        assert ratios.loc[(name, "floor"), "ratio"] == pytest.approx(number / floor)
+    yardsticks = {"EBR": 1200, "sequential": 200, "floor": floor}
+    for (name, number), (against, under) in product(pulls.items(), yardsticks.items()):
+        assert ratios.loc[(name, against), "ratio"] == pytest.approx(number / under)
         assert ratios.loc[(name, "floor"), "error"] == pytest.approx(number / floor / 100)
     assert ratios.loc[("sharp", "EBR"), "error"] == pytest.approx(100 / 1200 * math.sqrt(2) / 100)
     assert len(ratios) == 9
