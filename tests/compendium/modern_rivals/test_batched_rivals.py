@@ -150,11 +150,6 @@ def test_the_phases_spend_no_more_than_their_share_of_delta(n_arms, share):
     assert spent > 0.9 * sum(0.01 / (40 * math.pi**2 * r**2) for r in range(1, 12))  # nor much less
 
 
-def test_the_quoted_constant_is_that_of_an_eighth():
-    level = 0.01 / (40 * math.pi**2 * 100 * 25)
-    assert rivals.phase_pulls(5, 100, 0.01, 0.125) == math.ceil(32 * 128**2 * math.log(2 / level))
-
-
 @pytest.mark.parametrize("problem", [setup_1(100), setup_2(100)])
 def test_on_the_setups_no_run_stops_early(problem):
     frame = rivals.opt_bbai(problem, 0.01, 200, 0)
