@@ -85,7 +85,7 @@ def test_an_address_that_does_not_answer_is_an_error_that_names_it(monkeypatch, 
             free.listen()
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
         monkeypatch.setenv("DASK", address)
-        monkeypatch.setattr("ebr.simulation.workers.SECONDS_TO_ANSWER", 1)
+        monkeypatch.setattr("ebr.simulation.sweep.SECONDS_TO_ANSWER", 1)
         with pytest.raises(ConnectionError, match=re.escape(address)):
             ebr.sweep(POINTS[:1], runs=1)
 
@@ -101,7 +101,7 @@ def test_an_address_that_is_none_is_an_error_that_names_it_and_nobody_is_called(
 
 @pytest.mark.slow
 def test_a_cluster_without_workers_left_is_an_error_and_what_it_did_is_kept(monkeypatch, tmp_path):
-    monkeypatch.setattr("ebr.simulation.workers.SECONDS_WITHOUT_WORKERS", 1)
+    monkeypatch.setattr("ebr.simulation.sweep.SECONDS_WITHOUT_WORKERS", 1)
     monkeypatch.setenv("EBR_CACHE", str(tmp_path))
     with Cluster() as cluster:
         monkeypatch.setenv("DASK", cluster.address)
@@ -161,7 +161,7 @@ def test_one_worker_is_this_very_process(monkeypatch):
     monkeypatch.delenv("DASK", raising=False)
     monkeypatch.setenv("EBR_WORKERS", "1")
     monkeypatch.setattr("ebr.simulation.sweep.simulate", watched)
-    monkeypatch.setattr("ebr.simulation.workers.get_reusable_executor", None)
+    monkeypatch.setattr("ebr.simulation.sweep.get_reusable_executor", None)
     monkeypatch.setattr("subprocess.Popen.__init__", None)
     monkeypatch.setattr("os.fork", None)
     ebr.sweep(POINTS[-2:], runs=2)
