@@ -16,7 +16,7 @@ from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import BoolArray, IntArray
 from ebr.live.race import Race
 from ebr.simulation.simulate import simulate
-from ebr.simulation.workers import workers
+from ebr.simulation.sweep import workers
 from ebr.theory.problems import Bernoulli
 
 MONTHS_A_ROUND = 2

@@ -17,7 +17,7 @@ from sklearn.tree._tree import DepthFirstTreeBuilder, Tree
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.live.race import Race
-from ebr.simulation.workers import workers
+from ebr.simulation.sweep import workers
 
 TRAIN, TEST = 100, 50  # images that a pull trains on, and that it is scored on
 Configuration = Mapping[str, Any]
