@@ -4,6 +4,8 @@ import hashlib
 import json
 import math
 
+import numpy as np
+
 from ebr.live.journal import Journal
 from ebr.simulation import simulate
 
@@ -35,11 +37,11 @@ def play(race, told=None):
 
 
 def simulated(algorithm, problem):
-    """The rounds of one simulated race: what was asked for, and the sums."""
+    """One simulated race: of each round the pulls and the sums, and the arms that it recommends."""
     rounds = []
     (block,) = simulate.blocks(algorithm, problem, runs=1, seed=1)
-    simulate.race(algorithm, problem, *block, lambda pulls, sums: rounds.append((pulls[0], sums[0])))
-    return rounds
+    arms = simulate.race(algorithm, problem, *block, lambda pulls, sums: rounds.append((pulls[0], sums[0])))
+    return rounds, np.atleast_1d(arms[0])
 
 
 def lines_of(path):

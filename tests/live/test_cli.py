@@ -91,36 +91,25 @@ def test_round_by_round_until_it_ends(run, folder):
     assert status == 0
     assert run(*START) == (0, said)  # the same race: nothing new
     assert len((folder / "trial.jsonl").read_text().splitlines()) == 1
-    total, successes = FIRST, {"A": 0.8, "B": 0.78, "the third": 0.1}
-    rounds = 0
+    means, rounds = {"A": 0.8, "B": 0.78, "the third": 0.1}, 0
     while "ended" not in said:
         rounds += 1
         status, said = run("ask", "trial.jsonl")
         assert status == 0
         assert said.startswith(f"Round {rounds} of at most 3\n")
-        rows = said.split("\n\n")[1].splitlines()[1:]
-        asked = {
-            row.rsplit(maxsplit=2)[0].strip(): [int(cell) for cell in row.rsplit(maxsplit=2)[1:]]
-            for row in rows
-        }
-        answers = [f"{arm}={int(successes[arm] * now)}/{now}" for arm, (now, _) in asked.items()]
-        if rounds == 1:
-            assert asked == {arm: [FIRST, 0] for arm in successes}
-            assert f"'the third=SUM/{FIRST}'" in said  # quoted, to be typed into a shell
-        else:
-            assert {so_far for _, so_far in asked.values()} == {total}
-            total += asked["A"][0]
-        status, said = run("tell", "trial.jsonl", *answers)
+        assert rounds > 1 or f"'the third=SUM/{FIRST}'" in said  # quoted, to be typed into a shell
+        pulls = Race.open("trial.jsonl", readonly=True).asked
+        status, said = run(
+            "tell", "trial.jsonl", *(f"{arm}={int(means[arm] * n)}/{n}" for arm, n in pulls.items())
+        )
         assert status == 0
     assert rounds == 3
     assert said.endswith("\n\nIt recommends A.\n")
-    with Race.open("trial.jsonl") as race:
-        assert race.recommendation == "A"
-        assert race.history["pulls"].sum() == 2 * total + FIRST
-        assert race.algorithm == ebr.ElasticBatchRacing(3, 0.2, 0.1)
-        mean = race.intervals.loc["the third", "mean"]
+    race = Race.open("trial.jsonl", readonly=True)
+    assert race.recommendation == "A"
+    assert race.algorithm == ebr.ElasticBatchRacing(3, 0.2, 0.1)
     (row,) = (line for line in said.splitlines() if line.lstrip().startswith("the third"))
-    assert row.split()[2:4] == [str(FIRST), f"{mean:.4f}"]
+    assert row.split()[2:4] == [str(FIRST), f"{race.intervals.loc['the third', 'mean']:.4f}"]
     assert row.endswith("out")
 
 
@@ -200,12 +189,6 @@ def test_errors_are_one_line_and_write_nothing(run, begun, folder, words, says):
     assert says in said
     assert begun.read_bytes() == before
     assert [file.name for file in folder.iterdir()] == ["trial.jsonl"]
-
-
-def test_gaussian_rewards_within_0_and_1_are_warned_of_in_one_line(folder, capsys):
-    assert main([*NEW, "--rewards", "Gaussian"]) == 0
-    says = "warning: the rewards are not Gaussian: the algorithm's guarantee is void\n"
-    assert capsys.readouterr().err == says
 
 
 def test_looking_is_possible_while_another_writes(run):

@@ -36,16 +36,11 @@ WRONG = {  # what is told of the good arm, or of all
     "count": (lambda told: (114, 20.0), "115 rewards of 'good' were asked for, got 114"),
     "NaN": (lambda told: [math.nan] * FIRST, "of 'good' must lie in [0.0, 1.0], the race's support, got nan"),
     "above": (lambda told: [1.5, *told["good"][1:]], "lie in [0.0, 1.0], the race's support, got 1.5"),
-    "below": (lambda told: [-1e-9, *told["good"][1:]], "got -1e-09"),
     "sum above": (lambda told: (FIRST, 115.1), "got 115 with the sum 115.1"),
     "sum below": (lambda told: (FIRST, -1), "got 115 with the sum -1.0"),
-    "sum NaN": (lambda told: (FIRST, math.nan), "with the sum nan"),
     "sum infinite": (lambda told: (FIRST, 10**400), "with the sum inf"),
     "fraction": (lambda told: (115.0, 20.0), "must be (count, sum), got (115.0, 20.0)"),
-    "three": (lambda told: (FIRST, 20.0, 1), "must be (count, sum)"),
-    "word": (lambda told: (FIRST, "20"), "must be (count, sum)"),
     "words": (lambda told: ["0.5"] * FIRST, "list of numbers"),
-    "none": (lambda told: None, "list of numbers"),
     "masked": (lambda told: np.ma.masked_less(told["good"], 0.8), "list of numbers"),
     "table": (lambda told: [told["good"]], "list of numbers"),
 }
@@ -231,32 +226,6 @@ def test_zeros_and_ones_are_asked_for_by_the_race_too(path):
         told = {arm: [0.5] * pulls for arm, pulls in race.ask().items()}
         with pytest.raises(ValueError, match="must be 0 or 1"):
             race.tell(told)
-
-
-def mean_pulls(means, known, rounding, runs=200):
-    """Totals of pausing races on Beta(10μ, 10(1−μ)) rewards, drawn one by one, and the standard error."""
-    algorithm, lots = ebr.PausingElasticBatchRacing(6, 0.05, 0.05), np.random.default_rng(3)
-    totals = np.zeros(runs)
-
-    def respond(pulls):
-        nonlocal totals
-        totals += pulls.sum(axis=1)
-        sums = np.zeros(pulls.shape)
-        for run, arm in zip(*np.nonzero(pulls), strict=True):
-            drawn = lots.beta(10 * means[arm], 10 * (1 - means[arm]), pulls[run, arm])
-            sums[run, arm] = (lots.random(len(drawn)) < drawn).sum() if rounding else drawn.sum()
-        return sums
-
-    drive(algorithm.play(len(means), runs, rewards=known), respond)
-    return totals.mean(), totals.std(ddof=1) / math.sqrt(runs)
-
-
-def test_the_pausing_race_needs_fewer_pulls_with_rounding_than_of_bounded_rewards():
-    """Rounding adds noise, and yet: the test for zeros and ones is that much the sharper one."""
-    means = [0.8, 0.75, 0.7, 0.6, 0.5]
-    rounded, error = mean_pulls(means, "Bernoulli", True)
-    bounded, other = mean_pulls(means, "bounded", False)
-    assert rounded + 5 * math.hypot(error, other) < bounded
 
 
 # Rewards that are missing at random.
