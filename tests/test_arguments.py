@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import ebr
 from ebr.algorithms.game import drive
-from ebr.theory import bounds, budgets, confidence, divergence, pairs, problems, selection, top_k
+from ebr.theory import bounds, budgets, confidence, divergence, pairs, problems, selection
 from ebr.validation import checked, whole
 
 NASTY = [
@@ -111,8 +111,8 @@ CALLS = {
     "overpull": (ebr.overpull, {"batches": [2.0, 6.0], "lowest": 1.0, "highest": 8.0}),
     "minimax_overpull": (ebr.minimax_overpull, {"rounds": 2, "ratio": 100.0}),
     "minimax_schedule": (ebr.minimax_schedule, {"rounds": 2, "ratio": 100.0}),
-    "complexity": (COINS.complexity, {"epsilon": 0.1}),
-    "partition": (COINS.partition, {"epsilon": 0.1, "deadline": 3}),
+    "complexity": (NORMAL.complexity, {"epsilon": 0.1, "k": 2}),
+    "partition": (NORMAL.partition, {"epsilon": 0.1, "deadline": 3, "k": 2}),
     "hardest": (
         problems.hardest,
         {"gamma": (1, 2, 2), "epsilon": 0.1, "deadline": 2, "sigma": 0.5, "shrink": 0.5},
@@ -150,11 +150,9 @@ CALLS = {
         {"gamma": (1, 2, 2), "epsilon": 0.1, "deadline": 2, "delta": 0.1, "sigma": 0.5},
     ),
     "schedule": (partial(bounds.schedule, COINS), RACE),
-    "partition_upper_bound": (partial(bounds.partition_upper_bound, COINS), RACE),
+    "partition_upper_bound": (partial(bounds.partition_upper_bound, NORMAL), RACE | {"k": 2}),
     "hardest_upper_bound": (partial(bounds.hardest_upper_bound, COINS), RACE),
-    "problem_upper_bound": (partial(bounds.problem_upper_bound, COINS), RACE),
-    "elastic_partition_bound": (partial(top_k.elastic_partition_bound, NORMAL), RACE | {"k": 2}),
-    "elastic_problem_bound": (partial(top_k.elastic_problem_bound, NORMAL), RACE | {"k": 2}),
+    "problem_upper_bound": (partial(bounds.problem_upper_bound, NORMAL), RACE | {"k": 2}),
     "bechhofer_distance": (selection.bechhofer_distance, {"n_arms": 3, "delta": 0.1}),
     "bechhofer_count": (
         selection.bechhofer_count,

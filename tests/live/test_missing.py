@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from lossy_oracle import lossy_race, schedule
-from oracles import Rewards
+from oracles import Rewards, lossy_race, sharp_schedule
 
 import ebr
 from ebr.live.journal import Journal
@@ -80,7 +79,7 @@ def test_a_race_with_losses_is_the_plain_loop_though_it_is_reopened_before_every
 
 
 def test_what_is_missing_is_asked_for_in_the_next_round(path):
-    _, targets = schedule(3, 4, 0.1, 0.05, 0.5, "bounded")
+    targets, _ = sharp_schedule(3, 4, 0.1, model="bounded")
     with ebr.Race(SHARP(4, 0.1, 0.05), ARMS, path) as race:
         first = race.ask()["A"]
         assert first == targets[0]

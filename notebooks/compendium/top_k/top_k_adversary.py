@@ -12,7 +12,6 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.confidence import fixed_count_deviation
 from ebr.theory.divergence import bisected, relative_entropy
 from ebr.theory.problems import Problem
-from ebr.theory.top_k import top
 
 ROUNDING = 1e-12
 
@@ -32,7 +31,7 @@ def covered(algorithm: ElasticBatchRacing, problem: Problem, tables: int, seed: 
     """
     generator = np.random.default_rng(np.random.SeedSequence([seed, 141]))
     n_arms, shape = problem.n_arms, (tables, problem.n_arms)
-    against = np.where(np.isin(np.arange(n_arms), top(problem, algorithm.k)), -1.0, 1.0)
+    against = np.where(np.isin(np.arange(n_arms), problem.top(algorithm.k)), -1.0, 1.0)
     miss = algorithm.delta / (n_arms * algorithm.deadline)
 
     def means(pulled: int) -> FloatArray:
@@ -53,7 +52,7 @@ def inside(algorithm: SharpElasticBatchRacing, problem: Problem, tables: int, se
     generator = np.random.default_rng(np.random.SeedSequence([seed, 142]))
     told, n_arms = problem.rewards, problem.n_arms
     schedule, log_terms = algorithm.pulls_by_round(n_arms, told), algorithm.log_terms(n_arms, told)
-    best = np.isin(np.arange(n_arms), top(problem, algorithm.k))
+    best = np.isin(np.arange(n_arms), problem.top(algorithm.k))
 
     def means(pulled: int) -> FloatArray:
         now = int(np.searchsorted(schedule, pulled))  # the round, from 0: the first with this count
