@@ -69,19 +69,6 @@ def test_delta_elimination_is_its_plain_loop(constants):
     assert most > 10
 
 
-@pytest.mark.parametrize("constants", ["published", "released"])
-def test_what_delta_elimination_costs_does_not_depend_on_the_rewards(constants):
-    for deadline, delta in ((1, 0.5), (2, 0.3), (4, 0.5), (6, 0.37)):
-        rounds, _ = delta_elimination(
-            np.ones((7, 640)), lambda pool, drawn: [0], deadline, 0.2, delta, constants == "released"
-        )
-        algorithm = ebr.DeltaElimination(deadline, 0.2, delta, constants)
-        for problem in (ebr.setup_1(640), ebr.Gaussian(np.linspace(0, 1, 640), 0.5)):
-            result = ebr.simulate(algorithm, problem, runs=5)
-            assert set(result.pulls) == {sum(sum(pulls.values()) for pulls in rounds)}
-            assert set(result.rounds) == {len(rounds)}
-
-
 @pytest.mark.parametrize("deadline", [2, 3, 6, 15])
 def test_delta_elimination_by_hand(deadline):
     # n = 100, δ = 0.01, so log(4/δ) = 5.991465. Published: β₁ = 1 + log₁₀₀ 100 = 2, and

@@ -120,6 +120,7 @@ RACES = (*FINDS_K, ebr.AggressiveElimination, ebr.PausingElasticBatchRacing)
 GOOD = {
     **{each: {"epsilon": 0.1, "delta": 0.1} for each in (ebr.Passive, ebr.SequentialRacing)},
     **{each: {"deadline": 3, "epsilon": 0.1, "delta": 0.1} for each in RACES},
+    ebr.BudgetedElimination: {"budget": 100, "deadline": 2},
 }
 BAD = [
     ({"epsilon": 1}, r"^epsilon must lie in \(0, 1\), got 1$"),
@@ -139,6 +140,10 @@ BAD = [
     ({"end": "never"}, r"^end must be one of 'certified', 'lone survivor', got 'never'$"),
     ({"rounding": "even"}, r"^rounding must be one of 'up', 'down', got 'even'$"),
     ({"constants": "mine"}, r"^constants must be one of 'published', 'released', got 'mine'$"),
+    ({"budget": 0}, r"^budget must be an integer of at least 1, got 0$"),
+    ({"budget": 10.5}, r"^budget must be an integer of at least 1, got 10\.5$"),
+    ({"sizes": "equal"}, r"^sizes must be one of 'balanced', 'geometric', got 'equal'$"),
+    ({"memory": "none"}, r"^memory must be one of 'all', 'round', got 'none'$"),
     ({"split": "early"}, r"^split must be one of 'late', 'equal', got 'early'$"),
     ({"start": 0}, r"^start must be a finite number above 0, got 0$"),
     ({"start": "1"}, r"^start must be a finite number above 0, got '1'$"),
@@ -173,7 +178,7 @@ def test_bad_parameters_are_named_with_their_value_and_range(algorithm, argument
         algorithm(**GOOD[algorithm] | arguments)
 
 
-@pytest.mark.parametrize("algorithm", [each for each in GOOD if each is not ebr.SequentialRacing])
+@pytest.mark.parametrize("algorithm", [*RACES, ebr.Passive])
 def test_more_pulls_than_can_be_summed_exactly_are_refused(algorithm):
     with pytest.raises(ValueError, match=r"epsilon .* at most 2\^53 pulls of an arm, got \d"):
         ebr.simulate(algorithm(**GOOD[algorithm] | {"epsilon": 1e-9}), ebr.setup_1(), runs=1)

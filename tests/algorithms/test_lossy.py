@@ -5,7 +5,7 @@ What is exact is enumerated; planted errors show that the checks could have fail
 
 import math
 from dataclasses import replace
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -68,8 +68,9 @@ def test_every_replicate_is_the_plain_loop_whatever_is_lost(
 
     asked, ending = drive(algorithm, n, 3, respond)
     for r in range(3):
+        rewards = [cycle(row) for row in table[r].tolist()]
         expected = lossy_race(
-            paying(table[r]),
+            lambda arm, rewards=rewards: next(rewards[arm]),
             lambda number, i, owed, r=r: math.floor(share[r, number, i] * owed),
             *(n, deadline, epsilon, delta, 0.5, model, *guard),
         )
@@ -80,17 +81,6 @@ def test_every_replicate_is_the_plain_loop_whatever_is_lost(
         before, arms = play(algorithm, Rewards(table))
         assert [each.tolist() for each in asked] == [each.tolist() for each in before]
         assert ending.arms.tolist() == arms.tolist()
-
-
-def paying(table):
-    """The rewards of each arm, one after the other."""
-    used = [0] * len(table)
-
-    def pay(arm):
-        used[arm] += 1
-        return int(table[arm, (used[arm] - 1) % table.shape[1]])
-
-    return pay
 
 
 # Every pattern of losses in two rounds of two arms, as shares that are kept.
@@ -121,8 +111,11 @@ def successes_of_the_second_lost(asked, kept, sums):
     return (kept - successes).astype(int) * (asked > 0), sums - successes
 
 
-def failure_probability(algorithm, means, pattern, told):
-    """P(the arm is farther from the best than it is said to be), every outcome a replicate of two arms."""
+def failure_probability(algorithm, means, pattern=(1, 1, 1, 1), told=honest, margin=None):
+    """P(the arm is farther from the best than it is said to be), every outcome a replicate of two arms.
+
+    The control is said to be within its margin, or this one.
+    """
     counts, kept = np.zeros(2, dtype=int), []
     for target, share in zip(algorithm.pulls_by_round(2), np.reshape(pattern, (2, 2)), strict=True):
         kept.append(np.floor(share * (target - counts)).astype(int))
@@ -137,7 +130,8 @@ def failure_probability(algorithm, means, pattern, told):
 
     _, ending = drive(algorithm, 2, len(sums), respond)
     gap = max(means) - np.array(means)[ending.arms]
-    return float(weights @ ((gap > ending.within + 1e-12) & (ending.arms >= 0)))
+    within = ending.within if margin is None else np.where(ending.arms == 0, margin, ending.within)
+    return float(weights @ ((gap > within + 1e-12) & (ending.arms >= 0)))
 
 
 def worst_failure(model, parameters, patterns, told=honest):
@@ -165,11 +159,9 @@ def test_planted_errors_have_more(model, planted):
 
 @pytest.mark.parametrize("model", ["sub-Gaussian", "bounded"])
 def test_losses_that_depend_on_the_outcome_void_the_guarantee(model):
-    assert failure_probability(algorithm_of(model, **TINY), (0.2, 0.7), (1, 1, 1, 1), honest) < TINY["delta"]
-    lost = failure_probability(
-        algorithm_of(model, **TINY), (0.2, 0.7), (1, 1, 1, 1), successes_of_the_second_lost
-    )
-    assert lost > TINY["delta"]
+    algorithm, means = algorithm_of(model, **TINY), (0.2, 0.7)
+    lost = failure_probability(algorithm, means, told=successes_of_the_second_lost)
+    assert failure_probability(algorithm, means) < TINY["delta"] < lost
 
 
 # Losses chosen in advance to hurt, as shares kept: round by round and arm by arm, the best arm first.
@@ -249,43 +241,13 @@ def test_what_is_not_proved_is_refused(algorithm, rewards, message):
         algorithm.play_lossy(3, rewards=rewards)
 
 
-def control_failure(algorithm, means, margin):
-    """P(the control is recommended though an arm is better by the margin, or an arm that is not ε-best).
-
-    Every outcome of two rounds is a replicate.
-    """
-    n = len(means)
-    steps = np.diff(algorithm.pulls_by_round(n), prepend=0)
-    steps = steps[steps > 0]
-    cells = [np.arange(step + 1) for step in steps for _ in range(n)]
-    sums = np.stack([place.ravel() for place in np.meshgrid(*cells, indexing="ij")], axis=1)
-    sums = sums.reshape(-1, len(steps), n)
-    weights = binom.pmf(sums, steps[:, None], means).prod(axis=(1, 2))
-    rounds = iter(range(len(steps)))
-
-    class Outcomes:
-        shape = (len(sums), n)
-
-        def pay(self, pulls):
-            return np.where(pulls > 0, sums[:, next(rounds)], 0.0)
-
-    _, arms = play(algorithm, Outcomes())
-    gap = max(means) - np.array(means)[arms]
-    allowed = np.where(arms == algorithm.control, margin, algorithm.epsilon)
-    return float(weights @ (gap >= allowed - 1e-12))
-
-
 @pytest.mark.parametrize(("model", "delta"), [("sub-Gaussian", 0.2), ("bounded", 0.5)])
 def test_errors_have_probability_delta_at_most_and_the_margin_counts(model, delta):
     algorithm = SHARP(2, 0.4, delta, rewards=model, control=0, margin=0.5)
-    truths = [
-        (low, low + gap) for low, gap in product((0.0, 0.1, 0.24, 0.35), (0.41, 0.5, 0.6)) if low + gap <= 1
-    ]
-    found = [control_failure(algorithm, truth, 0.5) for truth in truths]
-    assert 0 < max(found) <= delta
-    # Planted: a margin of 0.9 where 0.5 is promised.
-    planted = replace(algorithm, margin=0.9)
-    assert max(control_failure(planted, truth, 0.5) for truth in truths) > delta
+    truths = [(low, low + gap) for low, gap in product((0.0, 0.1, 0.24, 0.35), (0.401, 0.501, 0.6))]
+    assert 0 < max(failure_probability(algorithm, truth) for truth in truths) <= delta
+    planted = replace(algorithm, margin=0.9)  # where 0.5 is promised
+    assert max(failure_probability(planted, truth, margin=0.5) for truth in truths) > delta
 
 
 def test_gaussian_looks_taken_together_pay_for_futility_too():
