@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 
 from ebr.algorithms.game import Algorithm, LossyGame, Turn, advance
-from ebr.algorithms.lossy import lossy_play
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.live.journal import Line
@@ -64,7 +63,7 @@ class Course:
         assert isinstance(self._algorithm, SharpElasticBatchRacing)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the game before has warned
-            game = lossy_play(self._algorithm, self._n_arms, rewards=self._known)
+            game = self._algorithm.play_lossy(self._n_arms, rewards=self._known)
             pulls = next(game)
         for asked, counts, sums in self._rounds[:-1]:
             if not np.array_equal(pulls, asked):

@@ -13,7 +13,7 @@ from ebr.live.affordable import LARGEST, affordable, check_budget, guarded
 from ebr.live.plots import draw_plan
 from ebr.live.scale import width_of
 from ebr.live.typical import KNOWN, RUNS, Planned, places, problems, pulls_so_far, runs_for, typical
-from ebr.theory import top_k
+from ebr.theory.bounds import sharp_upper_bound
 from ebr.validation import one_of, several
 
 if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal needs no picture
@@ -234,7 +234,7 @@ def _made(race: Planned, n_arms: int, width: float) -> Plan:
     if isinstance(race, SharpElasticBatchRacing):
         widths = race.width(so_far, race.log_terms(n_arms, KNOWN))
         rounds["gone"] = 2 * widths * width
-        most = [top_k.sharp_upper_bound(problem, epsilon, widths, so_far, k) for problem in kinds.values()]
+        most = [sharp_upper_bound(problem, epsilon, widths, so_far, k) for problem in kinds.values()]
     longer, errors = typical(n_arms, race)
     totals = pd.DataFrame(
         {"at_most": [n_arms * so_far[-1], *most], "typical": longer.loc[deadline].to_numpy()},
