@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium.budget_and_deadline import budget_bounds
+from compendium.confidence import exact_tails
 from compendium.shared import characteristic
 from compendium.the_price_of_a_deadline import deadline_price, fixed_looks, two_arms_solutions
 from compendium.the_price_of_a_deadline.elastic_pair import ElasticPair
@@ -129,8 +130,8 @@ CALLS = {
     ),
     "fixed_count_deviation": (confidence.fixed_count_deviation, {"pulls": 5, "miss": 0.1, "sigma": 0.5}),
     "fixed_count_ratio": (confidence.fixed_count_ratio, {"n_arms": 3, "deadline": 2, "delta": 0.1}),
-    "chernoff_deviation": (confidence.chernoff_deviation, {"pulls": 5, "mean": 0.3, "miss": 0.1}),
-    "binomial_deviation": (confidence.binomial_deviation, {"pulls": 5, "mean": 0.3, "miss": 0.1}),
+    "chernoff_deviation": (exact_tails.chernoff_deviation, {"pulls": 5, "mean": 0.3, "miss": 0.1}),
+    "binomial_deviation": (exact_tails.binomial_deviation, {"pulls": 5, "mean": 0.3, "miss": 0.1}),
     "bernoulli_kl": (divergence.bernoulli_kl, {"x": 0.3, "y": 0.4}),
     "told_apart": (bounds.told_apart, {"arms": 3, "delta": 0.1}),
     "passive_pulls": (bounds.passive_pulls, {"n_arms": 3, "epsilon": 0.1, "delta": 0.1, "sigma": 0.5}),

@@ -51,7 +51,7 @@ class Problem:
         return int(self.means.argmax())
 
     def top(self, k: int) -> IntArray:
-        """The k best arms, in the order of their numbers (the first of them where several tie for a place)."""
+        """The k best arms, in the order of their numbers; of those that tie for a place the first."""
         if not whole("k", k, 1) < self.n_arms:
             raise ValueError(f"k must lie in 1 … {self.n_arms - 1}, below the number of arms, got {k}")
         return np.sort(np.argsort(-self.means, kind="stable")[:k])

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from compendium.confidence.exact_tails import miss_probability
 from compendium.shared.adversary import audit, corners, play_inside
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -12,7 +13,6 @@ from scipy.stats import binomtest
 
 import ebr
 from ebr.simulation import simulate
-from ebr.theory.confidence import miss_probability
 
 C = 4 + 2 * math.log(2)  # of the paper's deviation
 UNIT = st.floats(0.05, 0.9)
