@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from compendium.budget_and_deadline import budget_bounds
+from compendium.budget_and_deadline import budget_bounds, plan_prices
 from compendium.confidence import exact_tails
 from compendium.shared import characteristic
 from compendium.the_price_of_a_deadline import deadline_price, fixed_looks, two_arms_solutions
@@ -171,9 +171,9 @@ CALLS = {
     "geometric_plan": (budgets.geometric_plan, {"budget": 40, "n_arms": 5, "deadline": 2}),
     "halving_plan": (budgets.halving_plan, {"budget": 40, "n_arms": 5}),
     "rejects_plan": (budgets.rejects_plan, {"budget": 40, "n_arms": 5}),
-    "least_price": (budgets.least_price, {"n_arms": 5, "deadline": 2}),
-    "floor_price": (budgets.floor_price, {"n_arms": 5, "deadline": 2}),
-    "best_sizes": (budgets.best_sizes, {"weights": [0.5, 0.3, 0.2], "rounds": 2}),
+    "least_price": (plan_prices.least_price, {"n_arms": 5, "deadline": 2}),
+    "floor_price": (plan_prices.floor_price, {"n_arms": 5, "deadline": 2}),
+    "best_sizes": (plan_prices.best_sizes, {"weights": [0.5, 0.3, 0.2], "rounds": 2}),
     "hardness": (budget_bounds.hardness, {"gaps": [0.3, 0.2]}),
     "hardest_gaps": (budget_bounds.hardest_gaps, {"n_arms": 3, "hardness": 40.0}),
     "closed_form_bound": (

@@ -11,15 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
-from ebr.validation import (
-    check_fields,
-    checked,
-    in_unit_interval,
-    numbers,
-    probability,
-    shown,
-    whole,
-)
+from ebr.validation import check_fields, checked, in_unit_interval, numbers, probability, shown, whole
 
 MOST_PARTITIONS = 10**6  # that are listed
 MOST_BINS = 10**9  # T of formulas, which make no schedule

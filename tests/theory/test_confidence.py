@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ebr.theory.confidence import (
-    deviation,
-    fixed_count_deviation,
-    fixed_count_ratio,
-    sequential_deviation,
-)
+from ebr.theory.confidence import deviation, fixed_count_deviation, fixed_count_ratio, sequential_deviation
 
 ARMS, DEADLINES, DELTAS = st.integers(2, 10**4), st.integers(1, 10**4), st.floats(1e-9, 1 - 1e-9)
 
