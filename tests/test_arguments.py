@@ -10,7 +10,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from compendium.budget_and_deadline import budget_bounds
+from compendium.budget_and_deadline import budget_bounds, plan_prices
+from compendium.confidence import exact_tails
 from compendium.shared import characteristic
 from compendium.the_price_of_a_deadline import deadline_price, fixed_looks, two_arms_solutions
 from compendium.the_price_of_a_deadline.elastic_pair import ElasticPair
@@ -124,8 +125,8 @@ CALLS = {
     "sequential_deviation": (confidence.sequential_deviation, usual("n_arms delta sigma", pulls=5)),
     "fixed_count_deviation": (confidence.fixed_count_deviation, usual("sigma", pulls=5, miss=0.1)),
     "fixed_count_ratio": (confidence.fixed_count_ratio, usual("n_arms deadline delta")),
-    "chernoff_deviation": (confidence.chernoff_deviation, {"pulls": 5, "mean": 0.3, "miss": 0.1}),
-    "binomial_deviation": (confidence.binomial_deviation, {"pulls": 5, "mean": 0.3, "miss": 0.1}),
+    "chernoff_deviation": (exact_tails.chernoff_deviation, {"pulls": 5, "mean": 0.3, "miss": 0.1}),
+    "binomial_deviation": (exact_tails.binomial_deviation, {"pulls": 5, "mean": 0.3, "miss": 0.1}),
     "bernoulli_kl": (divergence.bernoulli_kl, {"x": 0.3, "y": 0.4}),
     "told_apart": (bounds.told_apart, usual("delta", arms=3)),
     "passive_pulls": (bounds.passive_pulls, usual("n_arms epsilon delta sigma")),
@@ -156,9 +157,9 @@ CALLS = {
     "geometric_plan": (budgets.geometric_plan, BUDGET | FIXED),
     "halving_plan": (budgets.halving_plan, FIXED | {"n_arms": 5}),
     "rejects_plan": (budgets.rejects_plan, FIXED | {"n_arms": 5}),
-    "least_price": (budgets.least_price, BUDGET),
-    "floor_price": (budgets.floor_price, BUDGET),
-    "best_sizes": (budgets.best_sizes, {"weights": [0.5, 0.3, 0.2], "rounds": 2}),
+    "least_price": (plan_prices.least_price, BUDGET),
+    "floor_price": (plan_prices.floor_price, BUDGET),
+    "best_sizes": (plan_prices.best_sizes, {"weights": [0.5, 0.3, 0.2], "rounds": 2}),
     "hardness": (budget_bounds.hardness, {"gaps": [0.3, 0.2]}),
     "hardest_gaps": (budget_bounds.hardest_gaps, usual("n_arms", hardness=40.0)),
     "closed_form_bound": (budget_bounds.closed_form_bound, BUDGET | FIXED | usual("sigma", hardness=40.0)),

@@ -138,11 +138,9 @@ class DeltaElimination(Defaults):
         sums = yield pulls
         finalists = np.sort(np.hstack([survivors, aside]), axis=1)
         totals, counts = (np.take_along_axis(table, finalists, axis=1) for table in (sums, pulls))
-        means = totals / counts
-        if self.k == 1:  # of equals, the first
-            return np.asarray(finalists[np.arange(replicates), means.argmax(axis=1)])
-        chosen = np.argsort(-means, axis=1, kind="stable")[:, : self.k]
-        return np.take_along_axis(finalists, np.sort(chosen, axis=1), axis=1)
+        chosen = np.argsort(-totals / counts, axis=1, kind="stable")[:, : self.k]  # of equals, the first
+        arms = np.take_along_axis(finalists, np.sort(chosen, axis=1), axis=1)
+        return arms[:, 0] if self.k == 1 else arms
 
     def _log_term(self, factor: float, halvings: int) -> float:
         """log(c k 2^r/δ), also where 2^r itself is too large for a number."""

@@ -1,21 +1,19 @@
 """Sharp EBR's tests of pairs of arms: where rewards go missing, and against a control.
 
 *Missing rewards.* Let the losses be independent of all rewards, those of earlier rounds included. Given the
-losses, the number N_i(t) of rewards that arm i has after round t, if it is still in, is then fixed, and they
-are rewards like others. So a test of a pair of arms at fixed, unequal counts (`ebr.theory.pairs`) errs with its
-level at most, and the event on which sharp EBR rests has probability 1 − δ as before: no test of "the best arm
-is better than arm j by as much as it is" errs, whatever j and t, each at level δ_t/(n−1). A test that refutes a
-difference refutes every larger one. Hence, on the event, the best arm is never dropped, as i is dropped only
-if some j refutes that i is at least as good as j; and an arm that refutes of all survivors that they are
-better by ε′ is within ε′ of the best, also if ε′ is chosen by what was seen: at T the race recommends the arm
-for which the least such ε′ is smallest.
-
-Each round asks for b_t − N_i rewards of a survivor: what the schedule says, and what is still owed. Where
-nothing is lost all is decided as by `SharpElasticBatchRacing.play`.
+losses, the number N_i(t) of rewards that arm i has after round t, if it is still in, is then fixed. So a test
+of a pair of arms at fixed, unequal counts (`ebr.theory.pairs`) errs with its level at most, and the event on
+which sharp EBR rests has probability 1 − δ as before: no test of "the best arm is better than arm j by as
+much as it is" errs, whatever j and t, each at level δ_t/(n−1). A test that refutes a difference refutes all
+larger ones. Hence, on the event, the best arm is never dropped, as i is dropped only if some j refutes that i
+is at least as good as j; and an arm that refutes of all survivors that they are better by ε′ is within ε′ of
+the best, also if ε′ is chosen by what was seen: at T the race recommends the arm for which the least such ε′
+is smallest. Each round asks for b_t − N_i rewards of a survivor: what the schedule says, and what is still
+owed.
 
 *Futility.* Whether any arm can still be better than the control by a margin is such a test, with j the
-control: it holds on the same event, and costs nothing of δ. On the event the best arm is never dropped, so
-survivors alone need be tested.
+control: it holds on the same event, and costs nothing of δ. As the best arm is never dropped, survivors alone
+need be tested.
 """
 
 from collections.abc import Callable
@@ -72,7 +70,7 @@ class PairTests:
     margin: float | None
 
     def refuted(self, t: int, pairs: Pairs, shift: float) -> BoolArray:
-        """Whether, by the test of round t from 0, the other arm is not better than the leader by the shift."""
+        """Whether it is refuted, in round t from 0, that the other is better than the leader by the shift."""
         if self.bounded and t < len(self.pulls) - 1:
             return bounded_refuted(pairs, shift, np.full(len(pairs.leader), self.miss[t]))
         return normal_refuted(pairs, shift, self.log_terms[t], self.sigma)

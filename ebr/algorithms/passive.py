@@ -1,6 +1,5 @@
 """The passive design, T = 1: section 5's baseline that decides everything before the first reward."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from ebr.algorithms.game import Defaults, Game, Known, Lots, entered
 from ebr.arrays import IntArray
-from ebr.theory.bounds import SCHEDULE_CONSTANT
+from ebr.theory.bounds import passive_pulls
 from ebr.validation import check_fields, count
 
 
@@ -30,8 +29,7 @@ class Passive(Defaults):
     ) -> Game:
         """Pull every arm equally often, once."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
-        needed = SCHEDULE_CONSTANT * self.sigma**2 * math.log(n_arms / self.delta) / self.epsilon**2
-        pulls = count(needed, n_arms)
+        pulls = count(passive_pulls(n_arms, self.epsilon, self.delta, self.sigma), n_arms)
         sums = yield np.full((replicates, n_arms), pulls)
         arm: IntArray = sums.argmax(axis=1)
         return arm

@@ -218,16 +218,9 @@ class SharpElasticBatchRacing(Differences):
         check_places(self.k, n_arms)
         if self.control is not None and self.control >= n_arms:
             raise ValueError(f"control must lie in 0 … {n_arms - 1}, the arms' numbers, got {self.control}")
-        tests = PairTests(
-            self.model(rewards) == "bounded",
-            self.sigma,
-            self.pulls_by_round(n_arms, rewards),
-            self.shares() / (n_arms - 1),
-            self.log_terms(n_arms, rewards),
-            self.epsilon,
-            self.control,
-            self.margin,
-        )
+        bounded, miss = self.model(rewards) == "bounded", self.shares() / (n_arms - 1)
+        rounds = self.pulls_by_round(n_arms, rewards), miss, self.log_terms(n_arms, rewards)
+        tests = PairTests(bounded, self.sigma, *rounds, self.epsilon, self.control, self.margin)
         return tests, n_arms, replicates
 
     def reach(self, leader: FloatArray, pulled: int, log_term: float, told: Known) -> FloatArray | float:

@@ -1,7 +1,7 @@
 """Every bound of the paper as a function that names its theorem, as printed and as corrected.
 
-All are for the problem's own σ, a deadline of T rounds, ε and δ. The bounds on what a race costs are for races
-for the k best arms; k = 1 is the paper's case.
+All are for the problem's own σ, a deadline of T rounds, ε and δ. Some hold for races for the k best arms,
+too: k = 1 is the paper's case.
 """
 
 import math

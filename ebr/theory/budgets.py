@@ -1,4 +1,4 @@
-"""A budget B and a deadline T: plans of elimination, and the price of a deadline.
+"""A budget B and a deadline T: plans of elimination.
 
 A plan says, before the first reward, how many arms are kept after each round and how often a survivor has
 been pulled by then: n = m_1 > m_2 > … > m_{T+1} = 1 and c_1 < … < c_T, for Σ_t m_t (c_t − c_{t−1}) pulls.
@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ebr.arrays import twelve_digits
-from ebr.validation import MOST_PULLS, MOST_ROUNDS, checked, numbers, rounds, whole
+from ebr.validation import MOST_PULLS, MOST_ROUNDS, checked, whole
 
 _budget = partial(whole, at_least=1, at_most=MOST_PULLS)
-_formal = partial(whole, at_least=2, at_most=MOST_PULLS)  # arms in a formula: nothing is played
 HALVINGS = 200  # of the interval in which the level of a plan's counts lies: all that a number can take
 
 
@@ -61,7 +60,7 @@ class Plan(NamedTuple):
         return self.new if self.fresh else self.counts
 
 
-@checked(n_arms=_formal)
+@checked(n_arms=partial(whole, at_least=2, at_most=MOST_PULLS))  # a formula: nothing is played
 def geometric_sizes(n_arms: int, deadline: int) -> tuple[int, ...]:
     """m_{t+1} = ⌈n^{1−t/T}⌉: halving where n = 2^T. Where they are many, rounds may drop nobody."""
     shares = 1 - np.arange(1, deadline + 1) / deadline
@@ -74,7 +73,8 @@ def geometric_sizes(n_arms: int, deadline: int) -> tuple[int, ...]:
 def balanced_sizes(n_arms: int, deadline: int) -> tuple[int, ...]:
     """m_{t+1} + 1 = 2((n+1)/2)^{1−t/T}, rounded; each round drops an arm or more, so there are n − 1 at most.
 
-    Without rounding no other sizes have a smaller `price`.
+    Without rounding no other sizes have a smaller Λ = Σ_t (m_t − m_{t+1}) / (m_{t+1} + 1), with all of m_T in
+    round T.
     """
     rounds = min(deadline, n_arms - 1)
     ideal = twelve_digits(2 * ((n_arms + 1) / 2) ** (1 - np.arange(1, rounds + 1) / rounds) - 1)
@@ -83,57 +83,6 @@ def balanced_sizes(n_arms: int, deadline: int) -> tuple[int, ...]:
         before = min(before - 1, max(left, round(size)))
         sizes.append(before)
     return tuple(sizes)
-
-
-def price(n_arms: int, kept: Sequence[int]) -> float:
-    """Λ = Σ_t (m_t − m_{t+1}) / (m_{t+1} + 1), where in round T all of m_T/2 counts.
-
-    With c_t = C/(m_{t+1} + 1) a plan costs CΛ pulls, and errs with about exp(−C / (4σ²H₂)).
-    """
-    before = np.array([n_arms, *kept[:-1]])
-    left = np.array([*kept[:-1], 0])
-    return float(((before - left) / (np.array(kept) + 1)).sum())
-
-
-@checked(n_arms=_formal)
-def least_price(n_arms: int, deadline: int) -> float:
-    """T (((n+1)/2)^{1/T} − 1) + ½: no plan of T rounds has a smaller Λ."""
-    growth = float(((n_arms + 1) / 2) ** (1 / deadline))
-    return deadline * (growth - 1) + 0.5
-
-
-@checked(n_arms=_formal)
-def floor_price(n_arms: int, deadline: int) -> float:
-    """T (n^{1/T} − 1) + 1: in every plan some c_t m_{t+1} is no larger than the budget over this.
-
-    So on some Gaussian problem no plan's error is smaller, to first order, than exp(−B / (2σ²H₂ ·)) of it.
-    """
-    growth = float(n_arms ** (1 / deadline))
-    return deadline * (growth - 1) + 1
-
-
-@checked(rounds=rounds)
-def best_sizes(weights: ArrayLike, rounds: int) -> tuple[int, ...]:
-    """The m_2 > … > m_{T+1} = 1 that minimise Σ_t (m_t − m_{t+1}) w(m_{t+1}), with all of m_T in round T.
-
-    `weights` are w(1), …, w(n−1): what a survivor's pulls are to be, in any unit, when so many are kept. A
-    shortest path, in T n² steps. `price` has w(m) = 1/(m+1).
-    """
-    weight = numbers("weights", weights)
-    n_arms = len(weight) + 1
-    sizes = np.arange(1, n_arms + 1)
-    # cost[m − 1]: the least that remains to be paid with m arms and so many rounds left.
-    cost, steps = sizes * weight[0], []
-    dropped = (sizes[:, None] - sizes).astype(np.float64)
-    for _ in range(1, min(rounds, n_arms - 1)):
-        through = np.where(dropped > 0, dropped * np.append(weight, 0.0) + cost, np.inf)
-        through[:, 0] = np.inf  # whoever keeps one arm has ended
-        steps.append(through.argmin(axis=1))
-        cost = through.min(axis=1)
-    path = [n_arms]
-    for step in reversed(steps):
-        path.append(int(step[path[-1] - 1]) + 1)
-    return (*path[1:], 1)
 
 
 @checked(budget=_budget)

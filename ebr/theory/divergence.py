@@ -1,4 +1,4 @@
-"""Divergences between reward distributions, and likelihood ratios of what a race has seen."""
+"""Divergences between rewards in [0, 1], and likelihood ratios of a pair of arms."""
 
 import math
 import sys
@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.problems import Gaussian, Problem
+from ebr.arrays import BoolArray, FloatArray
 from ebr.validation import checked, probability
 
 HALVINGS = 60  # of an interval in [0, 1]: to the last digit
@@ -54,39 +53,6 @@ def bernoulli_kl(x: float, y: float) -> float:
     """KL(Bernoulli(x), Bernoulli(y)) = d(x, y)."""
     x, y = float(x), float(y)
     return _entropy(x, y) + _entropy(1 - x, 1 - y)
-
-
-def gaussian_kl(problem: Gaussian, other: Gaussian) -> FloatArray:
-    """KL(ν_i, ν′_i) = (μ_i − μ′_i)² / 2σ² of each arm."""
-    _same_noise(problem, other)
-    return np.asarray((problem.means - other.means) ** 2 / (2 * problem.sigma**2))
-
-
-def log_likelihood_ratio(problem: Problem, other: Problem, pulls: IntArray, sums: FloatArray) -> FloatArray:
-    """L = Σ_i Σ_k log f_i(X_{i,k}) / f′_i(X_{i,k}), from each arm's pulls and rewards' sum (runs × arms)."""
-    _same_noise(problem, other)
-    return np.asarray(log_ratios(problem, problem.means, other.means, pulls, sums).sum(axis=1))
-
-
-def log_ratios(
-    problem: Problem, mean: ArrayLike, other: ArrayLike, pulls: IntArray, sums: FloatArray
-) -> FloatArray:
-    """Σ_k log f(X_k) / f′(X_k) of each arm, for arms of the problem's kind with one mean and another."""
-    mean, other = np.asarray(mean, dtype=np.float64), np.asarray(other, dtype=np.float64)
-    if isinstance(problem, Gaussian):
-        return np.asarray((mean - other) * (sums - pulls * ((mean + other) / 2)) / problem.sigma**2)
-    missed = pulls - sums
-    ratio = _times_log(sums, mean) - _times_log(sums, other)
-    return np.asarray(ratio + _times_log(missed, 1 - mean) - _times_log(missed, 1 - other))
-
-
-def _times_log(counts: FloatArray, chance: FloatArray) -> FloatArray:
-    """Counts times log p, 0 where nothing is counted: a logarithm for each p, and not for each count."""
-    if (chance > 0).all():
-        return np.asarray(counts * np.log(chance))
-    from scipy.special import xlogy
-
-    return np.asarray(xlogy(counts, chance))
 
 
 def pair_divergence(
@@ -199,10 +165,3 @@ def bisected(
         there = turned(middle)
         low, high = np.where(there, low, middle), np.where(there, middle, high)
     return low, high
-
-
-def _same_noise(problem: Problem, other: Problem) -> None:
-    if type(problem) is not type(other):
-        raise ValueError(f"other must be of the problem's kind, {type(problem).__name__}, got {other!r}")
-    if problem.sigma != other.sigma:
-        raise ValueError(f"other must have the problem's sigma, {problem.sigma}, got {other.sigma}")

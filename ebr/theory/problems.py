@@ -11,15 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
-from ebr.validation import (
-    check_fields,
-    checked,
-    in_unit_interval,
-    numbers,
-    probability,
-    shown,
-    whole,
-)
+from ebr.validation import check_fields, checked, in_unit_interval, numbers, probability, shown, whole
 
 MOST_PARTITIONS = 10**6  # that are listed
 MOST_BINS = 10**9  # T of formulas, which make no schedule
@@ -51,7 +43,7 @@ class Problem:
         return int(self.means.argmax())
 
     def top(self, k: int) -> IntArray:
-        """The k best arms, in the order of their numbers (the first of them where several tie for a place)."""
+        """The k best arms, in the order of their numbers; of those that tie for a place the first."""
         if not whole("k", k, 1) < self.n_arms:
             raise ValueError(f"k must lie in 1 … {self.n_arms - 1}, below the number of arms, got {k}")
         return np.sort(np.argsort(-self.means, kind="stable")[:k])

@@ -152,10 +152,7 @@ BAD = [
         {"rewards": "good"},
         r"^rewards must be one of 'Bernoulli', 'bounded', 'Gaussian', 'sub-Gaussian', got 'good'$",
     ),
-    (
-        {"rewards": "bounded", "sigma": 0.4},
-        r"^sigma must be at least 0\.5 for bounded rewards, got 0\.4$",
-    ),
+    ({"rewards": "bounded", "sigma": 0.4}, r"^sigma must be at least 0\.5 for bounded rewards, got 0\.4$"),
     (
         {"rewards": "Bernoulli", "sigma": 0.4},
         r"^sigma must be at least 0\.5 for Bernoulli rewards, got 0\.4$",

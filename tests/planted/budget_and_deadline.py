@@ -6,7 +6,7 @@ from functools import cache, partial
 from unittest import mock
 
 import numpy as np
-from compendium.budget_and_deadline import budget_bounds, elimination_plans
+from compendium.budget_and_deadline import budget_bounds, elimination_plans, plan_prices
 from scipy.stats import norm
 
 from ebr.algorithms.budgeted import BudgetedElimination
@@ -97,7 +97,7 @@ def lost_alone(plan, hardness, sigma):
 
 def of_all_rounds(budget, n_arms, deadline, hardness):
     """The closed form with the price of T + 2 rounds."""
-    least = budgets.least_price(n_arms, deadline + 2)
+    least = plan_prices.least_price(n_arms, deadline + 2)
     return n_arms * deadline * math.exp(-budget / (hardness * least))
 
 
@@ -146,7 +146,7 @@ PLANTED = {
         partial(with_exact, one_mean_alone),
         partial(with_exact, no_noise_of_the_others),
         lambda: guarantee(floors=lambda: elimination_plans.floor_table(floor=lost_alone)),
-        lambda: guarantee(price=lambda: elimination_plans.price_table(least=budgets.floor_price)),
+        lambda: guarantee(price=lambda: elimination_plans.price_table(least=plan_prices.floor_price)),
         lambda: guarantee(closed=lambda: elimination_plans.closed_forms(closed=of_all_rounds)),
         partial(with_rules, Backwards),
         partial(with_rules, Overspent),

@@ -1,7 +1,4 @@
-"""X4's likelihood ratio against a search and by hand; what a Bernoulli race has seen, pull by pull.
-
-(Single divergences are in test_change_of_measure.py, too.)
-"""
+"""X4's likelihood ratio against a search and by hand, and single divergences."""
 
 import math
 import sys
@@ -9,18 +6,13 @@ import sys
 import numpy as np
 import pytest
 from oracles import kl
-from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from scipy.special import gammainccinv
-from scipy.stats import bernoulli, norm
 
-import ebr
 from ebr.theory.divergence import (
     FEW,
     bernoulli_kl,
     erlang_quantile,
-    gaussian_kl,
-    log_likelihood_ratio,
     pair_divergence,
     pair_threshold,
     relative_entropy,
@@ -87,14 +79,6 @@ def test_the_threshold_parts_the_means_that_are_told_from_the_leader(level):
             assert kl(leader, middle) + kl(below, middle) > level
 
 
-def test_problems_of_another_kind_have_no_likelihood_ratio():
-    pair = ebr.Bernoulli([0.5, 0.5]), ebr.Gaussian([0.5, 0.5], 0.5)
-    for problem, other in (pair, pair[::-1]):
-        message = f"other must be of the problem's kind, {type(problem).__name__}, got {type(other).__name__}"
-        with pytest.raises(ValueError, match=message):
-            log_likelihood_ratio(problem, other, *np.ones((2, 1, 2)))
-
-
 @pytest.mark.parametrize("shift", [0.0288, 0.0646, 0.08, 0.3])
 def test_means_that_rounding_keeps_just_off_an_end_have_a_finite_divergence(shift):
     # p + s must not be rounded to 1, nor p to 0, where a divergence would be infinite and certify anything.
@@ -134,38 +118,3 @@ def test_two_exponential_variables_exceed_their_quantile_with_the_probability_th
     assert found == pytest.approx(gammainccinv(2, misses), rel=1e-13)
     assert (1 + found) * np.exp(-found) == pytest.approx(misses, rel=1e-12)  # by hand
     assert erlang_quantile([0.0, 0.1]).tolist() == [math.inf, float(erlang_quantile(0.1))]
-
-
-def test_the_gaussian_divergence_is_the_integral_over_the_density():
-    sigma, here, there = 0.3, [0.2, 0.5, 0.9], [0.6, 0.5, 0.7]
-    found = gaussian_kl(ebr.Gaussian(here, sigma), ebr.Gaussian(there, sigma))
-    for divergence, mean, other in zip(found, here, there, strict=True):
-        p, q = norm(mean, sigma), norm(other, sigma)
-        expected, _ = quad(lambda x, p=p, q=q: p.pdf(x) * (p.logpdf(x) - q.logpdf(x)), -3, 4)
-        assert divergence == pytest.approx(expected, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("make", "law"),
-    [
-        (ebr.Bernoulli, bernoulli),
-        (lambda means: ebr.Gaussian(means, 0.7), lambda mean: norm(mean, 0.7)),
-    ],
-)
-def test_the_likelihood_ratio_is_the_product_over_single_rewards(make, law):
-    generator = np.random.default_rng(11)
-    here, there = np.array([0.2, 0.5, 1.0, 0.0]), np.array([0.6, 0.5, 0.8, 0.3])
-    pulls, sums, expected = generator.integers(0, 30, (20, 4)), np.zeros((20, 4)), np.zeros(20)
-    for run, arm in np.ndindex(20, 4):
-        one, other = law(here[arm]), law(there[arm])
-        rewards = one.rvs(pulls[run, arm], random_state=generator)
-        sums[run, arm] = rewards.sum()
-        log = "logpmf" if make is ebr.Bernoulli else "logpdf"
-        expected[run] += (getattr(one, log)(rewards) - getattr(other, log)(rewards)).sum()
-    found = log_likelihood_ratio(make(here), make(there), pulls, sums)
-    assert found == pytest.approx(expected, abs=1e-10)
-
-
-def test_a_reward_that_the_other_problem_rules_out_is_certain():
-    found = log_likelihood_ratio(ebr.Bernoulli([0.5, 0.5]), ebr.Bernoulli([0, 0.5]), *np.ones((2, 1, 2)))
-    assert found.tolist() == [math.inf]

@@ -89,8 +89,7 @@ def test_chernoffs_interval_holds_for_other_rewards_in_0_1(values):
 
 
 @given(
-    st.integers(1, 10**6).flatmap(lambda b: st.tuples(st.just(b), st.integers(0, b))),
-    st.floats(-12, -0.01),
+    st.integers(1, 10**6).flatmap(lambda b: st.tuples(st.just(b), st.integers(0, b))), st.floats(-12, -0.01)
 )
 def test_the_exact_interval_lies_within_chernoffs_and_that_within_hoeffdings(ones, log_miss):
     b, s = ones

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from compendium.budget_and_deadline import budget_bounds
+from compendium.budget_and_deadline import budget_bounds, plan_prices
 from compendium.budget_and_deadline.budget_errors import ranking_bound, ranking_tails
 from compendium.shared.findings import interval
 from ebr.algorithms.budgeted import BudgetedElimination, Planned, SequentialHalving, SuccessiveRejects
@@ -95,7 +95,7 @@ def tuned_plan(problem: Gaussian, budget: int, deadline: int) -> Plan:
     def plan(log_share: float) -> tuple[tuple[int, ...], FloatArray, float]:
         wanted = [np.interp(-log_share, -logs[:, m], counts) for m in range(n_arms - 1)]
         weights = twelve_digits([float(f"{count:.4g}") for count in wanted])
-        kept = budgets.best_sizes(weights, deadline)
+        kept = plan_prices.best_sizes(weights, deadline)
         chosen = weights[np.array(kept) - 1]
         return kept, chosen, _spent(n_arms, kept, chosen)
 
@@ -131,10 +131,10 @@ def prices(n_arms: int, deadlines: Iterable[int]) -> pd.DataFrame:
     weights = 1 / np.array([rate(kept) for kept in range(1, n_arms)])
     rows = []
     for t in deadlines:
-        kept = budgets.best_sizes(weights, t)
+        kept = plan_prices.best_sizes(weights, t)
         sharpest = _spent(n_arms, kept, weights[np.array(kept) - 1])
-        balanced = 2 * budgets.price(n_arms, budgets.balanced_sizes(n_arms, t))
-        rows.append((t, 4 * t * n_arms ** (1 / t), balanced, sharpest, budgets.floor_price(n_arms, t)))
+        balanced = 2 * plan_prices.price(n_arms, budgets.balanced_sizes(n_arms, t))
+        rows.append((t, 4 * t * n_arms ** (1 / t), balanced, sharpest, plan_prices.floor_price(n_arms, t)))
     return pd.DataFrame(rows, columns=["deadline", "sketch", "balanced", "sharpest", "floor"])
 
 
@@ -197,7 +197,7 @@ def best_budget(n_arms: int, deadline: int, error: float) -> float:
     """The least budget, in units of σ²H₂, of a plan each of whose rounds has a bound of error/T."""
     gaps = budget_bounds.hardest_gaps(n_arms, 1.0)
     counts = [_count_for(gaps, kept, math.log(error / deadline)) for kept in range(1, n_arms)]
-    kept = budgets.best_sizes(counts, deadline)
+    kept = plan_prices.best_sizes(counts, deadline)
     return 2 * _spent(n_arms, kept, np.array(counts)[np.array(kept) - 1])
 
 

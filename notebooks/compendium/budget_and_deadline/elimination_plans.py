@@ -7,7 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 
-from compendium.budget_and_deadline import budget_bounds
+from compendium.budget_and_deadline import budget_bounds, plan_prices
 from compendium.budget_and_deadline.budget_errors import exact_error, ranking_bound, ranking_tails
 from compendium.budget_and_deadline.budget_schedules import Fixed
 from compendium.failure_probability.importance import failure
@@ -132,7 +132,9 @@ def chains(n_arms: int, rounds: int) -> Iterator[tuple[int, ...]]:
         yield (*reversed(inner), 1)
 
 
-def price_table(least: Bound = budgets.least_price, floor: Bound = budgets.floor_price) -> pd.DataFrame:
+def price_table(
+    least: Bound = plan_prices.least_price, floor: Bound = plan_prices.floor_price
+) -> pd.DataFrame:
     """All chains of few arms beside the prices: columns n_arms, rounds, least, found, price, floor, every.
 
     least is the formula, found what the shortest path finds, price the least of all chains; floor and every
@@ -142,11 +144,11 @@ def price_table(least: Bound = budgets.least_price, floor: Bound = budgets.floor
     for n_arms in (2, 3, 5, 8, 12):
         for rounds in range(1, n_arms):
             every = list(chains(n_arms, rounds))
-            found = budgets.best_sizes(1 / np.arange(2, n_arms + 1), rounds)
-            prices = [budgets.price(n_arms, kept) for kept in every]
+            found = plan_prices.best_sizes(1 / np.arange(2, n_arms + 1), rounds)
+            prices = [plan_prices.price(n_arms, kept) for kept in every]
             steps = [zip((n_arms, *kept[:-1]), kept, strict=True) for kept in every]
             floors = [1 + sum(before / after - 1 for before, after in step) for step in steps]
-            values = least(n_arms, rounds), budgets.price(n_arms, found), min(prices)
+            values = least(n_arms, rounds), plan_prices.price(n_arms, found), min(prices)
             rows.append((n_arms, rounds, *values, floor(n_arms, rounds), min(floors)))
     names = ["n_arms", "rounds", "least", "found", "price", "floor", "every"]
     return pd.DataFrame(rows, columns=names)

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from compendium.confidence.exact_tails import binomial_deviation, chernoff_deviation, miss_probability
 from compendium.shared import figures
 from compendium.shared.adversary import audit
 from compendium.shared.distributions import norm
@@ -21,11 +22,8 @@ from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.confidence import (
     SELF_NORMALISED,
-    binomial_deviation,
-    chernoff_deviation,
     deviation,
     fixed_count_deviation,
-    miss_probability,
     sequential_deviation,
 )
 from ebr.theory.problems import Problem

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv, expit, logit
 
+from compendium.shared.likelihood import log_ratios
 from ebr.algorithms.game import Algorithm, Game, drive
 from ebr.arrays import FloatArray, IntArray, twelve_digits
 from ebr.simulation.simulate import blocks, draw, simulate
-from ebr.theory.divergence import log_ratios
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
 CONFIDENCE = 0.99

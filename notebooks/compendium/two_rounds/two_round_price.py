@@ -14,6 +14,7 @@ from scipy.special import expit, ndtr
 
 from compendium.shared import figures
 from compendium.shared.findings import Evidence, Finding
+from compendium.shared.likelihood import gaussian_kl
 from compendium.shared.lineup import LOOKS
 from compendium.two_rounds.adaptive import Adaptive, Prior, floor
 from compendium.two_rounds.adaptive_program import best_adaptive, best_prior
@@ -27,7 +28,7 @@ from compendium.two_rounds.policies import (
     sharp_policy,
     worst_ratio,
 )
-from ebr.theory.divergence import bernoulli_kl, gaussian_kl
+from ebr.theory.divergence import bernoulli_kl
 from ebr.theory.problems import Gaussian
 
 CHANCE = 1 / 8  # Theorem 4's probability

@@ -5,12 +5,12 @@ import math
 import pandas as pd
 import pytest
 from compendium.lower_bounds.change_of_measure import change_of_measure, close_pair, identities, joined
+from compendium.shared.likelihood import gaussian_kl, log_likelihood_ratio
 from oracles import Diary
 from scipy.stats import norm
 
 import ebr
 from ebr.algorithms.passive import Passive
-from ebr.theory.divergence import gaussian_kl, log_likelihood_ratio
 
 EBR, PASSIVE = ebr.ElasticBatchRacing(2, 0.4, 0.2), Passive(0.4, 0.2)
 
