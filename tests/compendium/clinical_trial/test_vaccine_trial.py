@@ -5,7 +5,7 @@ from contextlib import nullcontext
 
 import matplotlib.pyplot as plt
 import pytest
-from compendium.clinical_trial import trial_figures, vaccine_trial
+from compendium.clinical_trial import dropouts, futile_trials, trial_figures, vaccine_trial
 from compendium.clinical_trial.trial_designs import DropTheLosers
 from scipy.stats import beta
 
@@ -141,3 +141,21 @@ def test_the_figure_has_a_curve_for_every_design_and_a_panel_for_every_kind(tabl
             rows = table[(table["truth"] == axis.get_title()) & (table["design"] == name)]
             assert drawn.lines[0].get_ydata().tolist() == rows["subjects"].tolist()
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(vaccine_trial.GUARANTEES)
+
+
+def test_losses_not_at_random_break_what_losses_at_random_keep():
+    race, truth = ebr.SharpElasticBatchRacing(3, 0.1, 0.2), vaccine_trial.one_better(0.75, 0.1001)
+    table = dropouts.compare(race, truth, 200, seed=1).set_index("lost")
+    assert (table["lower"][table["at_random"]] <= 0.2).all()
+    assert table["lower"]["three in ten of them"] > 0.2
+    assert table["seen"]["nobody"] == table["asked"]["nobody"]
+    assert dropouts.shown(table.reset_index())["errors"].tolist() == [f"{it:.1%}" for it in table["errors"]]
+
+
+def test_a_control_is_no_error_where_nobody_is_better_by_the_margin():
+    race = ebr.SharpElasticBatchRacing(3, 0.1, 0.2)
+    table = futile_trials.compare(race, [0.3], [0.0, 0.15], 0.5, 4, 100, seed=1)
+    assert table["kept"].iloc[2] == 1 > table["kept"].iloc[3] > 0.3  # with a control
+    assert (table["errors"] <= 0.2).all()
+    plt.close(figure := futile_trials.draw(table))
+    assert [len(axis.lines) for axis in figure.axes][1] == 2
