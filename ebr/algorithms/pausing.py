@@ -61,6 +61,7 @@ class PausingElasticBatchRacing(Defaults):
     lead: float = 3.0
     fixed_counts: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
+    most_rounds: ClassVar[int] = MOST_STAGES
 
     def __post_init__(self) -> None:
         check_fields(self, deadline=_stages, start=scale, lead=scale)
