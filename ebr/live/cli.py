@@ -234,8 +234,7 @@ def _parser() -> Parser:
     return parser
 
 
-def _journal(command: argparse.ArgumentParser) -> None:
-    """Of a command that needs no more than the journal."""
+def _journal_option(command: argparse.ArgumentParser) -> None:
     command.add_argument("journal", help="the race's file, for instance trial.jsonl")
 
 
@@ -255,11 +254,10 @@ def _guarantee(command: argparse.ArgumentParser, needed: bool) -> None:
     add("--delta", type=float, default=default, help="how likely a failure may be (0.05)")
 
 
-def _of_start(command: argparse.ArgumentParser) -> None:
-    """Of a race's start."""
+def _start_options(command: argparse.ArgumentParser) -> None:
     # The journal first: behind the arms it would be taken for one of them.
     command.usage = "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON [option ...]"
-    _journal(command)
+    _journal_option(command)
     names = "their names; --arms=-A --arms=B if they begin so"
     command.add_argument("--arms", nargs="+", action="extend", required=True, metavar="ARM", help=names)
     _guarantee(command, needed=True)
@@ -287,9 +285,8 @@ def _support(command: "argparse.ArgumentParser | argparse._MutuallyExclusiveGrou
     command.add_argument("--support", nargs=2, type=float, default=default, metavar=ends, help=of)
 
 
-def _of_tell(command: argparse.ArgumentParser) -> None:
-    """Of a round's rewards."""
-    _journal(command)
+def _tell_options(command: argparse.ArgumentParser) -> None:
+    _journal_option(command)
     command.add_argument("rewards", nargs="*", metavar="ARM=SUM/COUNT", help="for instance A=67/120")
     command.add_argument("--round", type=int, metavar="N", help="whose they are: refused if it is another's")
     command.add_argument("--file", metavar="CSV", help="columns arm,reward (a row a pull) or arm,count,sum")
@@ -299,7 +296,6 @@ def _of_tell(command: argparse.ArgumentParser) -> None:
 
 
 def _design(command: argparse.ArgumentParser) -> None:
-    """What is planned."""
     command.add_argument("--arms", dest="n_arms", type=int, required=True, metavar="N", help="how many")
     _guarantee(command, needed=False)
     buys = "pulls of all arms at most: find the epsilon that they buy, or with --epsilon alone the delta"
@@ -313,15 +309,13 @@ def _design(command: argparse.ArgumentParser) -> None:
     _support(command)
 
 
-def _of_plan(command: argparse.ArgumentParser) -> None:
-    """Of a plan."""
+def _plan_options(command: argparse.ArgumentParser) -> None:
     _design(command)
     drawn = "draw there what one more round buys (png, svg, pdf)"
     command.add_argument("--picture", metavar="FILE", help=drawn)
 
 
-def _of_characteristics(command: argparse.ArgumentParser) -> None:
-    """Of operating characteristics: a plan's, and how it is tried."""
+def _characteristics_options(command: argparse.ArgumentParser) -> None:
     _design(command)
     add = command.add_argument
     own = "means that the arms may have, one each, as parts of the support; may be repeated (a grid of them)"
@@ -332,21 +326,20 @@ def _of_characteristics(command: argparse.ArgumentParser) -> None:
     add("--picture", metavar="FILE", help="draw it there (png, svg, pdf)")
 
 
-def _of_report(command: argparse.ArgumentParser) -> None:
-    """Of a race's report."""
-    _journal(command)
+def _report_options(command: argparse.ArgumentParser) -> None:
+    _journal_option(command)
     command.add_argument("--format", choices=("text", "markdown", "html"), default="text", help="(text)")
 
 
 # Every command, and what adds its options to its parser.
 OPTIONS: dict[Callable[[argparse.Namespace], Said], Callable[[argparse.ArgumentParser], None]] = {
-    start: _of_start,
-    ask: _journal,
-    tell: _of_tell,
-    status: _journal,
-    plan: _of_plan,
-    characteristics: _of_characteristics,
-    report: _of_report,
+    start: _start_options,
+    ask: _journal_option,
+    tell: _tell_options,
+    status: _journal_option,
+    plan: _plan_options,
+    characteristics: _characteristics_options,
+    report: _report_options,
 }
 
 

@@ -23,6 +23,7 @@ from ebr.validation import one_of, positive, whole
 # 1 did not say what is known of the rewards, 2 knew neither Bernoulli ones nor rounding, 3 no scale, no
 # blocks, no control, and no rewards that are missing.
 FORMAT = 4
+FORMATS_OF_UNION = (1, 2)  # sharp EBR knew no other looks then
 # What a first line says, and from which format on. Of format 1 some said a seed.
 SAID = {"event", "format", "algorithm", "parameters", "arms", "support", "time", "checksum"}
 SAID_SINCE = {"rewards": 2, "seed": 2, "rounding": 3, "scale": 4, "blocks": 4}
@@ -147,10 +148,10 @@ class Terms:
                 " newer ebr"
             )
         try:
-            _check_keys(first, version)
-            algorithm: Algorithm = getattr(ebr, str(name))(**first["parameters"]) if own is None else own
-            if version < 3 and name == "SharpElasticBatchRacing":
-                algorithm = changed(algorithm, looks="union")  # it knew no other way then
+            parameters = first.get("parameters", {})
+            algorithm: Algorithm = getattr(ebr, str(name))(**parameters) if own is None else own
+            if version in FORMATS_OF_UNION and name == "SharpElasticBatchRacing":
+                algorithm = changed(algorithm, looks="union")
             return cls(algorithm, *_said(first, version))
         except (TypeError, ValueError) as error:
             raise another_version(path, error) from None
@@ -189,6 +190,8 @@ class Terms:
         if "rewards" in there:  # format 1 did not say
             words = "what is known of the rewards"
             theirs[words], ours[words] = there["rewards"], here["rewards"]
+        if there.get("format") in FORMATS_OF_UNION:  # whether that is said now or not
+            theirs["looks"] = ours.get("looks", "none")
         said = [
             f"{key} is {' there and '.join(_apart(theirs.get(key, 'none'), ours.get(key, 'none')))} here"
             for key in ours | theirs
@@ -361,8 +364,11 @@ def _known(support: Support, units: Scale, rewards: Known = None, blocks: bool =
     return rewards
 
 
-def _check_keys(first: Line, version: int) -> None:
-    """Raise ValueError unless a first line says all that it must and nothing else."""
+def _said(first: Line, version: int) -> tuple[Any, ...]:
+    """What a first line says of arms, support, scale, rewards, rounding, blocks and seed.
+
+    Raises ValueError unless it says all that it must and nothing else, each as it must.
+    """
     must = SAID | {key for key, since in SAID_SINCE.items() if since <= version}
     if wrong := (first.keys() ^ must) - ({"seed"} if version == 1 else set()):
         words = [f"{key} is {'unknown' if key in first else 'missing'}" for key in sorted(wrong)]
@@ -371,10 +377,6 @@ def _check_keys(first: Line, version: int) -> None:
         raise ValueError("arms and support must be lists")
     if not isinstance(first["parameters"], dict):
         raise ValueError("parameters must be by name")
-
-
-def _said(first: Line, version: int) -> tuple[Any, ...]:
-    """What a first line says of arms, support, scale, rewards, rounding, blocks and seed."""
     units, limits = checked_scale(first.get("scale")), checked_support(first["support"])
     if units != UNIT and _support_on(units, limits) != limits:
         raise ValueError("support must be that of the scale, or none")
