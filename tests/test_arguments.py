@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium.budget_and_deadline import budget_bounds
-from compendium.shared import characteristic
+from compendium.shared import characteristic_time
 from compendium.the_price_of_a_deadline import deadline_price, fixed_looks, two_arms_solutions
 from compendium.the_price_of_a_deadline.elastic_pair import ElasticPair
 from compendium.two_rounds import policies
@@ -162,9 +162,9 @@ CALLS = {
     ),
     "binomial_count": (selection.binomial_count, {"n_arms": 3, "epsilon": 0.3, "delta": 0.1}),
     "sign_count": (pairs.sign_count, {"epsilon": 0.3, "miss": 0.1}),
-    "characteristic": (partial(characteristic.characteristic, COINS), {"epsilon": 0.1}),
+    "characteristic": (partial(characteristic_time.characteristic, COINS), {"epsilon": 0.1}),
     "characteristic_lower_bound": (
-        partial(characteristic.characteristic_lower_bound, COINS),
+        partial(characteristic_time.characteristic_lower_bound, COINS),
         {"epsilon": 0.1, "delta": 0.1},
     ),
     "geometric_sizes": (budgets.geometric_sizes, {"n_arms": 5, "deadline": 2}),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from compendium.clinical_trial.exact_fixed_design import slippage_error
 from compendium.modern_rivals import batched_rivals as rivals
-from compendium.shared.characteristic import characteristic
+from compendium.shared.characteristic_time import characteristic
 from scipy.optimize import minimize_scalar
 from scipy.stats import binomtest
 

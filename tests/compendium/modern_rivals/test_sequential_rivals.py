@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from compendium.modern_rivals import sequential_races as races
 from compendium.modern_rivals import sequential_rivals as rivals
-from compendium.shared.characteristic import characteristic
+from compendium.shared.characteristic_time import characteristic
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import xlogy
 from scipy.stats import beta

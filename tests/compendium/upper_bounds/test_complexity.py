@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from compendium.shared.characteristic import characteristic
+from compendium.shared.characteristic_time import characteristic
 from compendium.upper_bounds import complexity
 from hypothesis import given, settings
 from hypothesis import strategies as st
