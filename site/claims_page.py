@@ -6,38 +6,12 @@ from html import escape
 from compendium.shared import ledger
 from compendium.shared.findings import number
 
-# In which section of the paper the places are that do not name theirs.
-SECTIONS = {
-    "Figure 1": "section 1",
-    "Definition 1": "section 2",
-    "Theorems 1": "section 3",
-    "Theorem 1": "section 3",
-    "Theorem 2": "section 3",
-    "Remark after Theorem 2": "section 3",
-    "sections 3": "section 3",
-    "Theorem 3": "section 4",
-    "Theorem 4": "section 4",
-    "Theorem 5": "section 4",
-    "Corollary": "section 4",
-    "Remark after Theorem 4": "section 4",
-    'Lemma "confidence"': "appendix A",
-    'Lemma "concentration"': "appendix A",
-    'Lemma "survival"': "appendix A",
-    'Lemma "alg survival"': "appendix A",
-    "Remark in appendix A.2": "appendix A",
-    'Lemma "runtime"': "appendix A",
-    "Lemma HPCM": "appendix B",
-    "Remark after Lemma HPCM": "appendix B",
-    "scheduling lemma": "appendix B",
-    "Lemma of Tsybakov": "appendix B",
-    "change of measure": "appendix B",
-}
-
 PAGE = """\
 # Ledger
 
-Every claim of the paper, and what became of it. *Proof*, *exact* and *simulation* say what a verdict rests
-on; the link leads to the cell that checks it. [Notebook 00](notebooks/00-ledger.ipynb) has the errata.
+Every claim of the paper, and what became of it. {summary}. A verdict is *proved*, *computed* without sampling
+or *simulated*; the link leads to the cell that checks it. [Notebook 00](notebooks/00-ledger.ipynb) has the
+errata.
 
 ```{{raw}} html
 <form class="ledger-filters" id="ledger-filters">
@@ -55,12 +29,6 @@ on; the link leads to the cell that checks it. [Notebook 00](notebooks/00-ledger
 """
 
 
-def section(claim: ledger.Claim) -> str:
-    """The section of the paper that a claim is in, "ours" if in none."""
-    place = ledger.PAPER[ledger.paper_order(claim)]
-    return SECTIONS.get(place, place)
-
-
 def page() -> str:
     """The ledger's page, in Markdown around a table in HTML."""
     entries = sorted(
@@ -69,10 +37,11 @@ def page() -> str:
     claims = [entry.claim for entry in entries]
     filters = [
         _filter("verdict", (claim.verdict for claim in claims)),
-        _filter("section", map(section, claims)),
+        _filter("section", map(ledger.section, claims)),
         _filter("basis", (claim.basis for claim in claims)),
     ]
-    return PAGE.format(filters="\n".join(filters), rows="\n".join(map(_row, entries)))
+    rows = "\n".join(map(_row, entries))
+    return PAGE.format(summary=ledger.summary(claims), filters="\n".join(filters), rows=rows)
 
 
 def _filter(name: str, values: Iterable[str]) -> str:
@@ -92,7 +61,7 @@ def _row(entry: ledger.Entry) -> str:
         checked = (
             f'<a href="{target}">notebook {claim.notebook[:2]}, cell {count}</a>{_evidence(entry.finding)}'
         )
-    data = {"verdict": claim.verdict, "section": section(claim), "basis": claim.basis}
+    data = {"verdict": claim.verdict, "section": ledger.section(claim), "basis": claim.basis}
     attributes = " ".join(f'data-{name}="{escape(value)}"' for name, value in data.items())
     cells = (
         f'<td id="{claim.id}"><strong>{claim.id}</strong><br>{escape(claim.place)}</td>',

@@ -19,11 +19,10 @@ def page(text: str, entered: list[ledger.Claim]) -> str:
     _, closing, after = rest.partition(MARKS[1])
     if not opening or not closing:
         raise ValueError(f"README.md must have the marks {MARKS[0]} and {MARKS[1]}")
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in ledger.tally(entered).items() if count)
     failed = [claim for claim in entered if claim.verdict == "fails as stated"]
     rows = [f"| {claim.id} | {claim.statement} | {claim.correction} |" for claim in failed]
     table = "\n".join(["| | what is said and fails as stated | what is so |", "|---|---|---|", *rows])
-    return f"{before}{MARKS[0]}\n{len(entered)} claims: {counts}.\n\n{table}\n{MARKS[1]}{after}"
+    return f"{before}{MARKS[0]}\n{ledger.summary(entered)}.\n\n{table}\n{MARKS[1]}{after}"
 
 
 def main() -> None:
@@ -42,7 +41,7 @@ def main() -> None:
         sys.exit("README.md has another ledger than claims.yaml: run `make ledger`")
     if not check:
         README.write_text(new, encoding="utf-8")
-    print(", ".join(f"{count} {verdict}" for verdict, count in ledger.tally(entered).items()))
+    print(ledger.summary(entered))
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def partition_lower_bound(
 ) -> float:
     """Theorem 3: on some ν ∈ P_γ an (ε, δ)-PAC algorithm has at least this E[Ñ_T]; for Gaussian rewards.
 
-    Printed as 2σ² L sup_{P_γ} H with L = log(1/2.4δ), which is false (E5). True is the sum of two terms. The
+    Printed as 2σ² L sup_{P_γ} H with L = log(1/2.4δ): false (E17, E18). True is the sum of two terms. The
     m arms of γ_i = T cost 2σ² m ε^{−2} K, K of `told_apart`; or, if m = 0, the two closest arms cost
     8σ² L (ε^{γ/T} + ε)^{−2}. Every other arm costs 2σ² L (ε^{γ_i/T} + ε)^{−2} if there is *room* for it to
     rise ε above the best: if ε^{γ_i/T} + ε ≤ 1 for all γ_i < T. Without room this second term is not there.

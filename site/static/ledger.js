@@ -6,7 +6,7 @@ function show() {
   const chosen = [...new FormData(filters)].filter(([, value]) => value);
   for (const row of rows) row.hidden = !chosen.every(([name, value]) => row.dataset[name] === value);
   const shown = rows.filter((row) => !row.hidden).length;
-  document.getElementById("ledger-count").textContent = `${shown} of ${rows.length} claims`;
+  document.getElementById("ledger-count").textContent = `${shown} of ${rows.length} entries`;
   return chosen;
 }
 

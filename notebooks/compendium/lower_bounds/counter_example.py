@@ -124,4 +124,4 @@ def matches_theorem_1(
         for row in rest
     ]
     matched = all(row["matched"] <= constant for row in rest if row["pac"])
-    return Finding("C39", worst <= constant and matched, tuple(rows), "exact", worst <= constant)
+    return Finding("C39", worst <= constant and matched, tuple(rows), "proved", worst <= constant)

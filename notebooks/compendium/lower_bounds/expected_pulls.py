@@ -96,7 +96,7 @@ def theorem_3(table: pd.DataFrame, proved: LowerBound = bounds.partition_lower_b
         name = part["policy"].iloc[int(ratio.argmin())]
         evidence.append(Evidence("cost over the corrected bound, at least", ratio.min(), name, allowed="≥ 1"))
     holds = sound and below["printed"] == below["second"] == 0
-    return Finding("C12", holds, tuple(evidence), "exact", sound and below["lower"] == 0)
+    return Finding("C12", holds, tuple(evidence), "proved", sound and below["lower"] == 0)
 
 
 def last_bin(deltas: Iterable[float], arms: Iterable[int]) -> pd.DataFrame:
@@ -122,7 +122,7 @@ def entropies(base: float = 2.4, weight: float = 1 / 3, least: float = 1 / 25) -
         Evidence("d(3/32, 1/32)", third, allowed="≥ 1/25"),
     )
     holds = bool(first.min() >= 0 and second.min() >= 0 and third >= least)
-    return Finding("C14", holds, evidence, "exact")
+    return Finding("C14", holds, evidence, "proved")
 
 
 def _both_errors(tests: FloatArray, p: FloatArray, q: FloatArray) -> FloatArray:
@@ -152,7 +152,7 @@ def tsybakov(errors: Callable[[FloatArray, FloatArray, FloatArray], FloatArray] 
         Evidence("with Q(φ = 0) as meant, at least", round(as_meant, 9), pairs, allowed="≥ 0"),
         Evidence("as meant, at least", round(normal, 9), "normal pairs, the best test", allowed="≥ 0"),
     )
-    return Finding("C17", as_printed >= 0, evidence, "exact", as_meant >= 0 and normal >= 0)
+    return Finding("C17", as_printed >= 0, evidence, "proved", as_meant >= 0 and normal >= 0)
 
 
 def iterated_logarithms(power: int = 4) -> Finding:
@@ -164,7 +164,7 @@ def iterated_logarithms(power: int = 4) -> Finding:
         Evidence("T ≤ 50 with ilog(T) > T⁴, as printed", len(as_printed), allowed="the same T"),
         Evidence("log n needed at T = 2", math.exp(16), "e^16"),
     )
-    return Finding("C44", as_printed == beyond, evidence, "exact", beyond == [1])
+    return Finding("C44", as_printed == beyond, evidence, "proved", beyond == [1])
 
 
 def one_round(constant: float = 1.0) -> Finding:
@@ -181,4 +181,4 @@ def one_round(constant: float = 1.0) -> Finding:
         Evidence(f"{what}, at least", float((exact / needed).min()), where, allowed="≥ 1"),
         Evidence(f"{what}, at most", float((exact / needed).max()), where),
     )
-    return Finding("C48", bool((exact >= needed).all()), evidence, "exact")
+    return Finding("C48", bool((exact >= needed).all()), evidence, "proved")

@@ -200,7 +200,7 @@ def fewer_pulls(table: pd.DataFrame, confidence: dict[str, float], deadline: int
     failures, runs = int(shown["failures"].sum()), int(shown["runs"].sum())
     evidence.append(counted("failures, all of them together", failures, runs, allowed=f"≤ {delta:g}"))
     kept = not exceeds(failures, runs, delta) and longest <= deadline
-    return Finding("X12", fewer and affordable and kept, tuple(evidence), "simulation")
+    return Finding("X12", fewer and affordable and kept, tuple(evidence), "simulated")
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:

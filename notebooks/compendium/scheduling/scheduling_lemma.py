@@ -99,7 +99,7 @@ def exact_lemma(table: pd.DataFrame, share: float = 3 / 4) -> Finding:
         Evidence("ρ over (N/R)^(1/T), at least", least, "where that is 4 or more", allowed="≥ 3/4"),
     )
     holds = attained < 1e-9 and found.min() > -1e-9 and found.max() < 1e-3 and least >= share
-    return Finding("X1", bool(holds), evidence, "exact")
+    return Finding("X1", bool(holds), evidence, "proved")
 
 
 def _largest_sum(beta: float, rounds: int) -> float:
@@ -154,7 +154,7 @@ def scheduling_lemma(
         Evidence("part 2 mended: ΣQ over N, at most", max(sums), "T ≤ 20, β from 1 to 10⁴", allowed="< 1"),
     )
     holds = bool((over >= 1).all() and (found >= 1).all() and max(sums) < 1)
-    return Finding("C19", holds, evidence, "exact")
+    return Finding("C19", holds, evidence, "proved")
 
 
 PLACES = [(t, 2.0 ** -(t + 1) / k) for t in range(1, 31) for k in (1, 1.5, 3, 10, 100, 1e4)]
@@ -177,7 +177,7 @@ def theorem_5(root: Root = minimax_overpull) -> Finding:
         Evidence("constant proved, at least", proved.min(), f"{len(proved)} T ≤ 30 and ε", allowed="≥ 1/192"),
         Evidence("printed R", lowest, "δ = 1/6, σ = 1, ε = 0.01", allowed="≥ 1 in print; any will do"),
     )
-    return Finding("C20", bool(proved.min() >= 1 / 192), evidence, "exact")
+    return Finding("C20", bool(proved.min() >= 1 / 192), evidence, "proved")
 
 
 def _closed(rounds: int) -> float:
@@ -201,7 +201,7 @@ def repaired_constants(
         Evidence("in expectation, at least", chance * least, where, allowed="≥ 1/72"),
     )
     reached = min(12 * least, 8 * later, float(over.min()), 72 * chance * least)
-    return Finding("X2", reached >= 1 - CLOSE, evidence, "exact")
+    return Finding("X2", reached >= 1 - CLOSE, evidence, "proved")
 
 
 def corollary(root: Root = minimax_overpull, chance: float = 1 / 8) -> Finding:
@@ -212,7 +212,7 @@ def corollary(root: Root = minimax_overpull, chance: float = 1 / 8) -> Finding:
         Evidence("(ii) from Theorem 5 as printed", 1 / 6 / 192, "1/6 · 1/192", allowed="≥ 1/144"),
         Evidence("(ii) from Theorem 5 repaired, at least", second, allowed="≥ 1/144"),
     )
-    return Finding("C21", first >= 1 / 800 and second >= 1 / 144, evidence, "exact")
+    return Finding("C21", first >= 1 / 800 and second >= 1 / 144, evidence, "proved")
 
 
 def ebr_batches(rounds: int, epsilon: float) -> FloatArray:

@@ -83,4 +83,4 @@ def easy_arm(
     most, least = int(deadline.rounds.max()), int(sequential.rounds.min())
     evidence.append(Evidence("rounds, at most", most, f"T = {rounds}", allowed=f"≤ {rounds}"))
     evidence.append(Evidence("rounds, at least", least, SEQUENTIAL))
-    return Finding("C46", bool(steps.all() and most <= rounds), tuple(evidence), "simulation")
+    return Finding("C46", bool(steps.all() and most <= rounds), tuple(evidence), "simulated")

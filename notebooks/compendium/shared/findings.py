@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -11,7 +12,7 @@ from compendium.shared import figures
 from compendium.shared.distributions import frequency_interval, norm, tail_of_count
 
 VERDICTS = ("holds", "holds corrected", "fails as stated", "not checkable here", "open")
-BASES = ("proof", "exact", "simulation")
+BASES = ("proved", "computed", "simulated")
 
 # A random check speaks against a true claim with at most this probability.
 FALSE_ALARM = 1e-6
@@ -70,7 +71,8 @@ class Finding(NamedTuple):
     evidence
         The numbers that say so.
     basis
-        What the check rests on: "exact" computation or "simulation".
+        What the verdict rests on, as in the ledger: "proved" in the notebook, so that the evidence only
+        illustrates the proof; "computed", without sampling; or "simulated".
     repaired
         Whether the ledger's corrected statement holds.
     """
@@ -125,29 +127,30 @@ class Recorder:
 
 def said(claims: list[str], verdict: str) -> str:
     """A verdict on one claim or on several, as a sentence has it."""
-    plural = {"holds": "hold", "fails": "fail"}
-    verb, _, rest = verdict.partition(" ")
-    return " ".join(filter(None, [", ".join(claims), verb if len(claims) == 1 else plural[verb], rest]))
+    return f"{', '.join(claims)} {agreeing(verdict, len(claims))}"
+
+
+def agreeing(verdict: str, many: int) -> str:
+    """A verdict whose verb agrees with how many claims it is about."""
+    return verdict if many == 1 else verdict.replace("holds", "hold").replace("fails", "fail")
 
 
 def table(finding: dict[str, Any]) -> str:
     """A finding, as the file has it, in Markdown."""
-    lines = [
-        f"**{finding['claim']} {finding['verdict']}** ({finding['basis']})\n",
-        "| what | where | value | 99 % interval | allowed |",
-        "|---|---|---|---|---|",
-    ]
+    rows = []
     for row in finding["evidence"]:
         random = f"{number(row['low'])} to {number(row['high'])} " if "low" in row else ""
         runs = f"({row['runs']:,} runs)" if "runs" in row else ""
-        cells = (
-            row["what"],
-            row.get("where", ""),
-            number(row["value"]),
-            random + runs,
-            row.get("allowed", ""),
-        )
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        value, allowed = number(row["value"]), row.get("allowed", "")
+        rows.append((row["what"], row.get("where", ""), value, random + runs, allowed))
+    title = f"**{finding['claim']} {finding['verdict']}** ({finding['basis']})"
+    return f"{title}\n\n{as_table('what | where | value | 99 % interval | allowed', rows)}"
+
+
+def as_table(head: str, rows: Sequence[tuple[str, ...]]) -> str:
+    """A table in Markdown."""
+    lines = [f"| {head} |", "|" + "---|" * (head.count("|") + 1)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join(lines)
 
 

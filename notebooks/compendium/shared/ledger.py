@@ -1,4 +1,4 @@
-"""The ledger: every claim of the paper, and what became of it.
+"""The ledger: every claim of the paper, what became of it, and the paper's errata.
 
 claims.yaml is written by hand alone: what is claimed, the verdict, and which check it rests on. The notebooks
 write what their checks found to figures/data/findings/. Here the two are joined.
@@ -6,39 +6,45 @@ write what their checks found to figures/data/findings/. Here the two are joined
 
 import json
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
-from compendium.shared.findings import VERDICTS
+from compendium.shared.findings import VERDICTS, agreeing, as_table
 
 ROOT = Path(__file__).resolve().parents[3]
 LEDGER = ROOT / "claims.yaml"
 FINDINGS = ROOT / "figures" / "data" / "findings"
 DECIDED = VERDICTS[:3]  # those that a check can find
+KINDS = ("slip", "gap", "error")
+
+# The paper's sections, from its first page to its last, and how the places in them begin.
+PAPER = {
+    "abstract": ("abstract",),
+    "section 1": ("section 1", "Figure 1"),
+    "section 2": ("section 2", "Definition 1"),
+    "section 3": (
+        "Theorems 1", "Theorem 1", "Theorem 2", "Remark after Theorem 2", "section 3", "sections 3",
+    ),
+    "section 4": ("Theorem 3", "section 4", "Theorem 4", "Theorem 5", "Corollary"),
+    "section 5": ("section 5",),
+    "appendix A": (
+        'Lemma "confidence"', 'Lemma "concentration"', 'Lemma "survival"', 'Lemma "alg survival"',
+        "Remark in appendix A.2", 'Lemma "runtime"',
+    ),
+    "appendix B": (
+        "appendix B", "Lemma HPCM", "Remark after Lemma HPCM", "scheduling lemma", "Lemma of Tsybakov",
+        "Remark after Theorem 4", "change of measure",
+    ),
+    "ours": ("ours",),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One entry of claims.yaml.
-
-    Attributes
-    ----------
-    id, place, statement
-        Its number, where the paper has it, and what it says.
-    hypotheses
-        What it assumes, where that matters.
-    verdict, correction
-        What became of it; the corrected statement, or the counter-example where it fails as stated.
-    basis
-        What the verdict rests on: proof, exact, simulation.
-    notebook, check
-        The notebook that checks it, and the compendium's function that does: room, module, name.
-    false_alarm
-        The probability that chance alone makes the check give another verdict than the true one.
-    """
+    """One of the claims in claims.yaml, which says what the fields are."""
 
     id: str
     place: str
@@ -51,6 +57,31 @@ class Claim:
     check: str = ""
     false_alarm: str = ""
 
+    def __post_init__(self) -> None:
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"verdict of {self.id} must be one of {VERDICTS}, got {self.verdict!r}")
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """One of the errata in claims.yaml, which says what the fields are."""
+
+    id: str
+    place: str
+    printed: str
+    meant: str
+    kind: str
+    claims: list[str]
+    why: str = ""
+    check: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"kind of {self.id} must be one of {KINDS}, got {self.kind!r}")
+
+
+Item = TypeVar("Item", Claim, Erratum)
+
 
 class Entry(NamedTuple):
     """A claim, and what its check found: the finding as its file has it, None if it is not decided."""
@@ -60,20 +91,26 @@ class Entry(NamedTuple):
 
 
 def claims(path: Path = LEDGER) -> list[Claim]:
-    """Read claims.yaml; raise ValueError for an entry that is not one."""
-    known = {field.name for field in fields(Claim)}
-    read = []
-    for entry in yaml.safe_load(path.read_text(encoding="utf-8")):
-        if not {"id", "place", "statement", "verdict"} <= set(entry) <= known:
-            raise ValueError(f"an entry must have id, place, statement, verdict and of {known}, got {entry}")
-        claim = Claim(**entry)
-        if claim.verdict not in VERDICTS:
-            raise ValueError(f"verdict of {claim.id} must be one of {VERDICTS}, got {claim.verdict!r}")
-        read.append(claim)
-    twice = [name for name, count in Counter(claim.id for claim in read).items() if count > 1]
+    """Read the claims; raise ValueError for an entry that is not one."""
+    return _items(Claim, "claims", path)
+
+
+def errata(path: Path = LEDGER) -> list[Erratum]:
+    """Read the errata; raise ValueError for an entry that is not one."""
+    return _items(Erratum, "errata", path)
+
+
+def _items(kind: type[Item], key: str, path: Path) -> list[Item]:
+    known = {field.name for field in fields(kind)}
+    needed = {field.name for field in fields(kind) if field.default is MISSING}
+    entries = yaml.safe_load(path.read_text(encoding="utf-8"))[key]
+    for entry in entries:
+        if not needed <= set(entry) <= known:
+            raise ValueError(f"each of {key} must have {sorted(needed)} and of {sorted(known)}, got {entry}")
+    twice = [name for name, count in Counter(entry["id"] for entry in entries).items() if count > 1]
     if twice:
         raise ValueError(f"id must be unique in the ledger, got {', '.join(twice)} twice")
-    return read
+    return [kind(**entry) for entry in entries]
 
 
 def found(folder: Path = FINDINGS) -> dict[str, dict[str, dict[str, Any]]]:
@@ -94,29 +131,30 @@ def join(entered: list[Claim], findings: dict[str, dict[str, dict[str, Any]]]) -
     entries = []
     for claim in entered:
         finding = findings[claim.notebook][claim.id] if claim.verdict in DECIDED else None
-        if finding and finding["verdict"] != claim.verdict:
-            raise ValueError(f"{claim.id}: claims.yaml says {claim.verdict}, its check {finding['verdict']}")
+        for field, said in (("verdict", claim.verdict), ("basis", claim.basis)):
+            if finding and finding[field] != said:
+                raise ValueError(f"{claim.id}: claims.yaml says {said}, its check {finding[field]}")
         entries.append(Entry(claim, finding))
     return entries
 
 
-# The paper from its first page to its last: how the place of a claim begins.
-PAPER = (
-    "abstract", "section 1", "Figure 1", "section 2", "Definition 1", "Theorems 1", "Theorem 1", "Theorem 2",
-    "Remark after Theorem 2", "section 3", "sections 3", "Theorem 3", "section 4", "Theorem 4", "Theorem 5",
-    "Corollary", "section 5", 'Lemma "confidence"', 'Lemma "concentration"', 'Lemma "survival"',
-    'Lemma "alg survival"', "Remark in appendix A.2", 'Lemma "runtime"', "appendix B", "Lemma HPCM",
-    "Remark after Lemma HPCM", "scheduling lemma", "Lemma of Tsybakov", "Remark after Theorem 4",
-    "change of measure", "ours",
-)  # fmt: skip
+def section(claim: Claim) -> str:
+    """The section of the paper that has a claim, or "ours"."""
+    return _place(claim)[0]
 
 
 def paper_order(claim: Claim) -> int:
     """Where in the paper a claim stands; raise ValueError if its place is none of the paper's."""
-    fitting = [place for place in PAPER if claim.place.startswith(place)]
+    return [place for places in PAPER.values() for place in places].index(_place(claim)[1])
+
+
+def _place(claim: Claim) -> tuple[str, str]:
+    """The section that a claim is in, and the place of PAPER that fits it best."""
+    every = [(name, place) for name, places in PAPER.items() for place in places]
+    fitting = [one for one in every if claim.place.startswith(one[1])]
     if not fitting:
-        raise ValueError(f"place of {claim.id} must begin with one of {PAPER}, got {claim.place!r}")
-    return PAPER.index(max(fitting, key=len))
+        raise ValueError(f"place of {claim.id} must begin as one of {PAPER} does, got {claim.place!r}")
+    return max(fitting, key=lambda one: len(one[1]))
 
 
 def cell(claim: Claim) -> tuple[int, str]:
@@ -144,33 +182,36 @@ def cell(claim: Claim) -> tuple[int, str]:
     return found_in
 
 
-def paper_map(entered: list[Claim]) -> str:
-    """The paper, from its first page to its last: claims, verdicts, and the cells that check them."""
-    lines = ["| the paper | claim | verdict | rests on | checked in |", "|---|---|---|---|---|"]
+def summary(entered: list[Claim]) -> str:
+    """How many claims have each verdict, the paper's and ours apart."""
+    parts = []
+    for words, letter in (("claims of the paper", "C"), ("of ours", "X")):
+        verdicts = Counter(claim.verdict for claim in entered if claim.id.startswith(letter))
+        counts = [f"{verdicts[one]} {agreeing(one, verdicts[one])}" for one in VERDICTS if verdicts[one]]
+        parts.append(f"{verdicts.total()} {words}: {', '.join(counts)}")
+    return "; ".join(parts)
+
+
+def claims_table(entered: list[Claim]) -> str:
+    """The claims in Markdown, in the paper's order: what is said, what is so, and the cell that checks it."""
+    rows = []
     for claim in sorted(entered, key=paper_order):
+        assumed = f" *Taken to assume:* {claim.hypotheses}" if claim.hypotheses else ""
+        verdict = claim.verdict if claim.verdict in ("holds", "open") else f"**{claim.verdict}**"
         where = ""
         if claim.verdict in DECIDED:
             number, heading = cell(claim)
             where = f"[{claim.notebook[:2]}]({claim.notebook}.ipynb), cell {number}: {heading}"
-        lines.append(f"| {claim.place} | {claim.id} | {claim.verdict} | {claim.basis} | {where} |")
-    return "\n".join(lines)
+        said = claim.statement + assumed
+        rows.append((claim.place, claim.id, said, verdict, claim.basis, claim.correction, where))
+    return as_table("the paper | claim | what is said | verdict | rests on | what is so | checked in", rows)
 
 
-def tally(entered: list[Claim]) -> dict[str, int]:
-    """How many claims have each verdict."""
-    return {verdict: sum(claim.verdict == verdict for claim in entered) for verdict in VERDICTS}
-
-
-def markdown(entered: list[Claim], notebooks: str = "") -> str:
-    """Claims as a table for people; `notebooks` is the way to that folder from where it is read."""
-    lines = [
-        "| claim | where | what the paper says | verdict | what is so | notebook |",
-        "|---|---|---|---|---|---|",
-    ]
-    for claim in entered:
-        link = f"[{claim.notebook[:2]}]({notebooks}{claim.notebook}.ipynb)" if claim.notebook else ""
-        verdict = claim.verdict if claim.verdict in ("holds", "open") else f"**{claim.verdict}**"
-        assumed = f" *Taken to assume:* {claim.hypotheses}" if claim.hypotheses else ""
-        row = (claim.id, claim.place, claim.statement + assumed, verdict, claim.correction, link)
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
-    return "\n".join(lines)
+def errata_table(entered: list[Erratum]) -> str:
+    """The errata in Markdown."""
+    rows = []
+    for one in entered:
+        so = f"{one.meant}; {one.why}" if one.why else one.meant
+        check = f"`{one.check}`" if one.check else ""
+        rows.append((one.id, one.place, one.printed, so, one.kind, ", ".join(one.claims), check))
+    return as_table(" | where | what is printed | what is so | kind | claims | shown by", rows)

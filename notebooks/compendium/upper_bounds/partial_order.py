@@ -76,7 +76,7 @@ def easier_is_cheaper(
     kept = not any(exceeds(cost.above, runs, DELTA, len(problems)) for cost in problems)
     repaired = disorder == 0 and kept and not _wrong(hardest_pairs)
     holds = repaired and not (_wrong(inner_pairs) or any(beaten))
-    return Finding("C47", holds, tuple(evidence), "simulation", repaired)
+    return Finding("C47", holds, tuple(evidence), "proved", repaired)
 
 
 def overtaken() -> Iterator[tuple[str, tuple[Problem, Problem], float, int]]:

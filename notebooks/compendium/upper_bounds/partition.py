@@ -55,7 +55,7 @@ def definition_1(
         Evidence("pairs γ < γ′ with sup H > inf H′", pairs.strictly_disordered, full, allowed="0"),
     )
     ordered = gaps.misplaced == pairs.disordered == pairs.strictly_disordered == 0
-    return Finding("C11", ordered and gaps.doubtful == pairs.empty == 0, evidence, "exact", ordered)
+    return Finding("C11", ordered and gaps.doubtful == pairs.empty == 0, evidence, "proved", ordered)
 
 
 def _place(partition: Partition, epsilon: float, deadline: int) -> Gaps:
@@ -118,4 +118,4 @@ def shrinks(infimum: Complexity = easiest_complexity) -> Finding:
             where_and_when = f"{where}, T = {deadline:,}, ε = {FINE}"
             evidence.append(Evidence("sup H / inf H", ratios[-1], where_and_when, allowed=allowed))
     _, middle, _, last = ratios
-    return Finding("C33", last < 1.001, tuple(evidence), "exact", middle < 1.001 and last < 4.001)
+    return Finding("C33", last < 1.001, tuple(evidence), "proved", middle < 1.001 and last < 4.001)

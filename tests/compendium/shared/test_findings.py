@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
     ],
 )
 def test_a_verdict_is_the_ledgers_word(holds, repaired, word):
-    finding = Finding("C00", holds, (ROW,), "exact", repaired)
+    finding = Finding("C00", holds, (ROW,), "computed", repaired)
     assert finding.verdict == word
     assert word in VERDICTS
 
@@ -86,16 +86,16 @@ def test_a_table_refutes_where_one_row_does_at_its_share_of_the_false_alarm():
 
 def test_what_is_recorded_is_in_the_file_with_nine_digits_and_without_empty_cells(folder):
     record = Recorder("99-nothing")
-    record(Finding("C02", False, (ROW, counted("errors", 0, 7)), "simulation", True))
-    record(Finding("C01", True, (ROW,), "exact"))
+    record(Finding("C02", False, (ROW, counted("errors", 0, 7)), "simulated", True))
+    record(Finding("C01", True, (ROW,), "computed"))
     first, second = json.loads((folder / "99-nothing.json").read_text("utf-8"))
     row = {"what": "pulls", "value": 0.333333333, "where": "T = 3", "allowed": "≤ 1"}
-    assert first == {"claim": "C01", "verdict": "holds", "basis": "exact", "evidence": [row]}
-    assert (second["verdict"], second["basis"]) == ("holds corrected", "simulation")
+    assert first == {"claim": "C01", "verdict": "holds", "basis": "computed", "evidence": [row]}
+    assert (second["verdict"], second["basis"]) == ("holds corrected", "simulated")
     assert second["evidence"][1] == {
         "what": "errors", "value": 0, "low": 0, "high": float(f"{1 - 0.005 ** (1 / 7):.9g}"), "runs": 7,
     }  # fmt: skip
-    record(Finding("C03", False, (ROW,), "exact"), Finding("C04", False, (ROW,), "exact"))
+    record(Finding("C03", False, (ROW,), "computed"), Finding("C04", False, (ROW,), "computed"))
     assert record.verdict().splitlines() == [
         "verdict: C01 holds;",
         "         C02 holds corrected;",
@@ -104,8 +104,8 @@ def test_what_is_recorded_is_in_the_file_with_nine_digits_and_without_empty_cell
 
 
 def test_recording_again_leaves_nothing_of_the_run_before(folder):
-    Recorder("99-nothing")(Finding("C01", True, (ROW,), "exact"))
-    Recorder("99-nothing")(Finding("C02", True, (ROW,), "exact"))
+    Recorder("99-nothing")(Finding("C01", True, (ROW,), "computed"))
+    Recorder("99-nothing")(Finding("C02", True, (ROW,), "computed"))
     assert [entry["claim"] for entry in json.loads((folder / "99-nothing.json").read_text("utf-8"))] == [
         "C02"
     ]
@@ -114,14 +114,14 @@ def test_recording_again_leaves_nothing_of_the_run_before(folder):
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_evidence_without_a_number_is_refused(folder, value):
     with pytest.raises(ValueError, match="evidence must be finite numbers"):
-        Recorder("99-nothing")(Finding("C01", True, (Evidence("pulls", value),), "exact"))
+        Recorder("99-nothing")(Finding("C01", True, (Evidence("pulls", value),), "computed"))
     assert not folder.exists()
 
 
 def test_a_finding_is_shown_as_a_table():
     rows = (ROW, counted("errors |x|", 1, 2, "n = 2"), Evidence("slope", -0.98123))
-    shown = table(Finding("C07", False, rows, "simulation").as_data()).splitlines()
-    assert shown[0] == "**C07 fails as stated** (simulation)"
+    shown = table(Finding("C07", False, rows, "simulated").as_data()).splitlines()
+    assert shown[0] == "**C07 fails as stated** (simulated)"
     assert shown[4:] == [
         "| pulls | T = 3 | 0.3333 |  | ≤ 1 |",
         "| errors \\|x\\| | n = 2 | 0.5 | 0.002503 to 0.9975 (2 runs) |  |",
