@@ -29,9 +29,7 @@ def saved(source: str) -> list[str]:
     return [
         call.args[1].value
         for call in sorted(calls, key=lambda call: call.lineno)
-        if isinstance(call.func, ast.Name)
-        and call.func.id == "save"
-        and isinstance(call.args[1], ast.Constant)
+        if ast.unparse(call.func) == "save" and isinstance(call.args[1], ast.Constant)
     ]
 
 
@@ -44,9 +42,7 @@ def name_cells(app: Sphinx, doctree: nodes.document) -> None:
         pictures = list(cell.findall(nodes.image))
         names = saved(next(cell.findall(nodes.literal_block)).astext()) if pictures else []
         if len(names) != len(pictures):
-            message = (
-                f"cell {number} must save each picture that it shows, shows {len(pictures)}, saves {names}"
-            )
+            message = f"cell {number} must save each picture shown: shows {len(pictures)}, saves {names}"
             logging.getLogger(__name__).warning(message, location=doctree)
         for picture, name in zip(pictures, names, strict=False):
             if name not in texts:
@@ -54,8 +50,7 @@ def name_cells(app: Sphinx, doctree: nodes.document) -> None:
                 logging.getLogger(__name__).warning(message, location=doctree)
             picture["alt"] = texts.get(name, "")
             picture["ids"].append(name)
-            label = app.env.domains.standard_domain.note_hyperlink_target
-            label(name, app.env.docname, name, name)
+            app.env.domains.standard_domain.note_hyperlink_target(name, app.env.docname, name, name)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

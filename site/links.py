@@ -8,10 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 # What a page loads, as opposed to what its reader may follow.
 LOADED = {
-    ("script", "src"),
-    ("img", "src"),
-    ("iframe", "src"),
-    ("source", "src"),
+    *((tag, "src") for tag in ("script", "img", "iframe", "source")),
     ("link", "href"),
     ("object", "data"),
 }
@@ -67,15 +64,14 @@ def problems(site: Path) -> list[str]:
     site = site.resolve()
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in pages_of(site)}
     found = []
-    for path, page in pages.items():
-        name = path.relative_to(site)
-        found += [f"{name}: {picture} has no alternative text" for picture in page.wordless]
-        found += [f"{name}: {wrong}" for link in page.links if (wrong := _wrong(path, link, pages))]
+    loaded = {path: page.links for path, page in pages.items()}
     for sheet in sorted(site.rglob("*.css")):
-        loaded = [Link(target, True) for target in STYLE.findall(sheet.read_text(encoding="utf-8"))]
-        found += [
-            f"{sheet.relative_to(site)}: {wrong}" for link in loaded if (wrong := _wrong(sheet, link, pages))
-        ]
+        loaded[sheet] = [Link(target, True) for target in STYLE.findall(sheet.read_text(encoding="utf-8"))]
+    for path, there in loaded.items():
+        name = path.relative_to(site)
+        wordless = pages[path].wordless if path in pages else []
+        found += [f"{name}: {picture} has no alternative text" for picture in wordless]
+        found += [f"{name}: {wrong}" for link in there if (wrong := _wrong(path, link, pages))]
     return found
 
 

@@ -34,13 +34,8 @@ def lay_out(folder: Path) -> None:
     for name, text in written.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    copied = [
-        *ROOT.glob("notebooks/*.ipynb"),
-        *ROOT.glob("figures/*.png"),
-        ROOT / "CITATION.cff",
-        ROOT / "LICENSE",
-    ]
-    for path in copied:
+    copied = ("notebooks/*.ipynb", "figures/*.png", "CITATION.cff", "LICENSE")
+    for path in (path for pattern in copied for path in ROOT.glob(pattern)):
         target = folder / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)

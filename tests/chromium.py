@@ -20,19 +20,11 @@ document.adoptedStyleSheets = [sheet];
 """
 
 # No name resolves, so that whatever a page wants of another host fails.
+QUIET = "extensions background-networking component-update sync gpu dev-shm-usage"
 FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-extensions",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--hide-scrollbars",
-    "--remote-debugging-port=0",
-    "--remote-allow-origins=*",
+    *["--headless", "--no-sandbox", "--no-first-run", "--hide-scrollbars"],
+    *(f"--disable-{part}" for part in QUIET.split()),
+    *["--remote-debugging-port=0", "--remote-allow-origins=*"],
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
 

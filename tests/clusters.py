@@ -10,32 +10,20 @@ class Cluster:
     """A real scheduler and two real worker processes, on loopback."""
 
     def __enter__(self):
-        self.workers = []
-        command = [
-            sys.executable,
-            "-m",
-            "distributed.cli.dask_scheduler",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            "0",
+        here = ["--no-dashboard", "--host", "127.0.0.1"]
+        self.scheduler = self.start("dask_scheduler", "--port", "0", *here)
+        found = (re.search(r"Scheduler at:\s*(tcp://\S+)", line) for line in self.scheduler.stderr)
+        self.address = next(filter(None, found)).group(1)
+        self.workers = [
+            self.start("dask_worker", self.address, "--nthreads", "1", "--no-nanny", *here) for _ in range(2)
         ]
-        self.scheduler = self.start([*command, "--no-dashboard"])
-        for line in self.scheduler.stderr:
-            if found := re.search(r"Scheduler at:\s*(tcp://\S+)", line):
-                self.address = found.group(1)
-                break
-        threading.Thread(target=self.scheduler.stderr.read, daemon=True).start()
-        for _ in range(2):
-            options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
-            self.workers.append(
-                self.start([sys.executable, "-m", "distributed.cli.dask_worker", self.address, *options])
-            )
-            threading.Thread(target=self.workers[-1].stderr.read, daemon=True).start()
+        for process in (self.scheduler, *self.workers):
+            threading.Thread(target=process.stderr.read, daemon=True).start()
         return self
 
-    def start(self, command):
+    def start(self, program, *options):
         # A module run as a script prints a warning about its own import on stderr; only the address matters.
+        command = [sys.executable, "-m", f"distributed.cli.{program}", *options]
         return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
 
     def __exit__(self, *_):

@@ -19,6 +19,30 @@ def path(tmp_path):
 
 
 @pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of the test's own, in which it runs."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command in this process: its status, and what it says; a refusal is one line and nothing else."""
+    from ebr.live.cli import main
+
+    def run(*words):
+        status = main([str(word) for word in words])
+        said = capsys.readouterr()
+        assert (status == 2) == said.err.startswith("error: ")
+        if status == 2:
+            assert said.out == ""
+            assert said.err.count("\n") == 1
+        return status, said.out or said.err
+
+    return run
+
+
+@pytest.fixture
 def unflushed(monkeypatch):
     """Flushing changes nothing that another process sees, and takes most of the time."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)

@@ -51,35 +51,43 @@ def played(algorithm):
 
 GAME = {"n_arms": 2, "replicates": 1, "rewards_known": None}
 FIXED = {"budget": 40}
+USUAL = {"n_arms": 3, "deadline": 2, "epsilon": 0.1, "delta": 0.1, "sigma": 0.5}
+
+
+def usual(names, **more):
+    """Arguments of the usual values, and some more."""
+    return {name: USUAL[name] for name in names.split()} | more
+
+
+BUDGET = usual("deadline", n_arms=5)
+GAMMA = usual("epsilon deadline", gamma=(1, 2, 2))
 # By name: what is called, and arguments with which it answers; each of them is replaced by every nasty value.
 CALLS = {
     "ElasticBatchRacing": (
         played(ebr.ElasticBatchRacing),
-        GAME | RACE | {"sigma": 0.5, "schedule": "scaled", "lone_survivor": "stops", "k": 1},
+        GAME | RACE | usual("sigma", schedule="scaled", lone_survivor="stops", k=1),
     ),
     "SharpElasticBatchRacing": (
         played(ebr.SharpElasticBatchRacing),
-        GAME
-        | RACE
-        | {"sigma": 0.5, "rewards": None, "start": 0.5, "split": "late", "k": 1, "looks": "joint"},
+        GAME | RACE | usual("sigma", rewards=None, start=0.5, split="late", k=1, looks="joint"),
     ),
     "Gaussian looks": (
         played(ebr.SharpElasticBatchRacing),
-        {"n_arms": 2} | RACE | {"sigma": 0.5, "start": 0.5, "rewards": "Gaussian"},
+        {"n_arms": 2} | RACE | usual("sigma", start=0.5, rewards="Gaussian"),
     ),
     "PausingElasticBatchRacing": (
         played(ebr.PausingElasticBatchRacing),
-        GAME | RACE | {"sigma": 0.5, "rewards": None, "start": 0.5, "lead": 3.0},
+        GAME | RACE | usual("sigma", rewards=None, start=0.5, lead=3.0),
     ),
     "pausing coins": (
         played(ebr.PausingElasticBatchRacing),
         {"n_arms": 2} | RACE | {"rewards": "Bernoulli", "start": 0.5, "lead": 3.0},
     ),
-    "ElasticPair": (played(ElasticPair), GAME | RACE | {"sigma": 0.5}),
-    "Passive": (played(ebr.Passive), GAME | {"epsilon": 0.3, "delta": 0.1, "sigma": 0.5}),
+    "ElasticPair": (played(ElasticPair), GAME | RACE | usual("sigma")),
+    "Passive": (played(ebr.Passive), GAME | usual("delta sigma", epsilon=0.3)),
     "SequentialRacing": (
         played(ebr.SequentialRacing),
-        GAME | {"epsilon": 0.3, "delta": 0.1, "sigma": 0.5, "end": "certified"},
+        GAME | usual("delta sigma", epsilon=0.3, end="certified"),
     ),
     "AggressiveElimination": (played(ebr.AggressiveElimination), GAME | RACE | {"rounding": "up"}),
     "DeltaElimination": (played(ebr.DeltaElimination), GAME | RACE | {"constants": "published", "k": 1}),
@@ -93,107 +101,79 @@ CALLS = {
     ),
     "SequentialHalving": (played(ebr.SequentialHalving), GAME | FIXED),
     "SuccessiveRejects": (played(ebr.SuccessiveRejects), GAME | FIXED),
-    "plan": (
-        ebr.plan,
-        {"n_arms": 3, "delta": 0.1, "sigma": 0.5, "rewards": None, "algorithm": "sharp", "k": 1}
-        | {"deadline": 2, "epsilon": 0.3},
-    ),
-    "plan of a budget": (ebr.plan, {"n_arms": 3, "deadline": 2, "budget": 500}),
+    "plan": (ebr.plan, RACE | usual("n_arms sigma", rewards=None, algorithm="sharp", k=1)),
+    "plan of a budget": (ebr.plan, usual("n_arms deadline", budget=500)),
     "simulate": (
         ebr.simulate,
         {"algorithm": ebr.Passive(0.3, 0.1), "problem": COINS, "runs": 2, "seed": 0, "per_arm": True},
     ),
     "trace": (ebr.trace, {"algorithm": ebr.ElasticBatchRacing(**RACE), "problem": COINS, "seed": 0}),
     "Bernoulli": (ebr.Bernoulli, {"means": [0.9, 0.1]}),
-    "Gaussian": (ebr.Gaussian, {"means": [0.9, 0.1], "sigma": 0.5}),
-    "setup_1": (ebr.setup_1, {"n_arms": 3}),
-    "setup_2": (ebr.setup_2, {"n_arms": 3}),
+    "Gaussian": (ebr.Gaussian, usual("sigma", means=[0.9, 0.1])),
+    "setup_1": (ebr.setup_1, usual("n_arms")),
+    "setup_2": (ebr.setup_2, usual("n_arms")),
     "overpull": (ebr.overpull, {"batches": [2.0, 6.0], "lowest": 1.0, "highest": 8.0}),
     "minimax_overpull": (ebr.minimax_overpull, {"rounds": 2, "ratio": 100.0}),
     "minimax_schedule": (ebr.minimax_schedule, {"rounds": 2, "ratio": 100.0}),
-    "complexity": (COINS.complexity, {"epsilon": 0.1}),
-    "partition": (COINS.partition, {"epsilon": 0.1, "deadline": 3}),
-    "hardest": (
-        problems.hardest,
-        {"gamma": (1, 2, 2), "epsilon": 0.1, "deadline": 2, "sigma": 0.5, "shrink": 0.5},
-    ),
-    "hardest_complexity": (problems.hardest_complexity, {"gamma": (1, 2, 2), "epsilon": 0.1, "deadline": 2}),
-    "nonempty_partitions": (problems.nonempty_partitions, {"n_arms": 3, "deadline": 2}),
-    "deviation": (
-        confidence.deviation,
-        {"pulls": 5, "n_arms": 3, "deadline": 2, "delta": 0.1, "sigma": 0.5},
-    ),
-    "sequential_deviation": (
-        confidence.sequential_deviation,
-        {"pulls": 5, "n_arms": 3, "delta": 0.1, "sigma": 0.5},
-    ),
-    "fixed_count_deviation": (confidence.fixed_count_deviation, {"pulls": 5, "miss": 0.1, "sigma": 0.5}),
-    "fixed_count_ratio": (confidence.fixed_count_ratio, {"n_arms": 3, "deadline": 2, "delta": 0.1}),
+    "complexity": (COINS.complexity, usual("epsilon")),
+    "partition": (COINS.partition, usual("epsilon", deadline=3)),
+    "hardest": (problems.hardest, GAMMA | usual("sigma", shrink=0.5)),
+    "hardest_complexity": (problems.hardest_complexity, GAMMA),
+    "nonempty_partitions": (problems.nonempty_partitions, usual("n_arms deadline")),
+    "deviation": (confidence.deviation, usual("n_arms deadline delta sigma", pulls=5)),
+    "sequential_deviation": (confidence.sequential_deviation, usual("n_arms delta sigma", pulls=5)),
+    "fixed_count_deviation": (confidence.fixed_count_deviation, usual("sigma", pulls=5, miss=0.1)),
+    "fixed_count_ratio": (confidence.fixed_count_ratio, usual("n_arms deadline delta")),
     "chernoff_deviation": (confidence.chernoff_deviation, {"pulls": 5, "mean": 0.3, "miss": 0.1}),
     "binomial_deviation": (confidence.binomial_deviation, {"pulls": 5, "mean": 0.3, "miss": 0.1}),
     "bernoulli_kl": (divergence.bernoulli_kl, {"x": 0.3, "y": 0.4}),
-    "told_apart": (bounds.told_apart, {"arms": 3, "delta": 0.1}),
-    "passive_pulls": (bounds.passive_pulls, {"n_arms": 3, "epsilon": 0.1, "delta": 0.1, "sigma": 0.5}),
-    "recommended_gap": (
-        bounds.recommended_gap,
-        {"n_arms": 3, "deadline": 2, "delta": 0.1, "shrink": 1.0},
-    ),
+    "told_apart": (bounds.told_apart, usual("delta", arms=3)),
+    "passive_pulls": (bounds.passive_pulls, usual("n_arms epsilon delta sigma")),
+    "recommended_gap": (bounds.recommended_gap, usual("n_arms deadline delta", shrink=1.0)),
     "elimination_need": (
         bounds.elimination_need,
-        {"n_arms": 3, "deadline": 2, "delta": 0.1, "shrink": 1.0, "tolerance": 1.0},
+        usual("n_arms deadline delta", shrink=1.0, tolerance=1.0),
     ),
-    "hpcm": (bounds.hpcm, {"delta": 0.1}),
-    "hpcm_at": (bounds.hpcm_at, {"probability": 0.2, "delta": 0.1}),
+    "hpcm": (bounds.hpcm, usual("delta")),
+    "hpcm_at": (bounds.hpcm_at, usual("delta", probability=0.2)),
     "iterated_log": (bounds.iterated_log, {"times": 2, "value": 100.0, "base": 2.0}),
-    "partition_lower_bound": (
-        bounds.partition_lower_bound,
-        {"gamma": (1, 2, 2), "epsilon": 0.1, "deadline": 2, "delta": 0.1, "sigma": 0.5},
-    ),
+    "partition_lower_bound": (bounds.partition_lower_bound, GAMMA | usual("delta sigma")),
     "schedule": (partial(bounds.schedule, COINS), RACE),
     "partition_upper_bound": (partial(bounds.partition_upper_bound, COINS), RACE),
     "hardest_upper_bound": (partial(bounds.hardest_upper_bound, COINS), RACE),
     "problem_upper_bound": (partial(bounds.problem_upper_bound, COINS), RACE),
     "elastic_partition_bound": (partial(top_k.elastic_partition_bound, NORMAL), RACE | {"k": 2}),
     "elastic_problem_bound": (partial(top_k.elastic_problem_bound, NORMAL), RACE | {"k": 2}),
-    "bechhofer_distance": (selection.bechhofer_distance, {"n_arms": 3, "delta": 0.1}),
-    "bechhofer_count": (
-        selection.bechhofer_count,
-        {"n_arms": 3, "epsilon": 0.1, "delta": 0.1, "sigma": 0.5},
-    ),
-    "binomial_count": (selection.binomial_count, {"n_arms": 3, "epsilon": 0.3, "delta": 0.1}),
+    "bechhofer_distance": (selection.bechhofer_distance, usual("n_arms delta")),
+    "bechhofer_count": (selection.bechhofer_count, usual("n_arms epsilon delta sigma")),
+    "binomial_count": (selection.binomial_count, usual("n_arms delta", epsilon=0.3)),
     "sign_count": (pairs.sign_count, {"epsilon": 0.3, "miss": 0.1}),
-    "characteristic": (partial(characteristic_time.characteristic, COINS), {"epsilon": 0.1}),
+    "characteristic": (partial(characteristic_time.characteristic, COINS), usual("epsilon")),
     "characteristic_lower_bound": (
         partial(characteristic_time.characteristic_lower_bound, COINS),
-        {"epsilon": 0.1, "delta": 0.1},
+        usual("epsilon delta"),
     ),
-    "geometric_sizes": (budgets.geometric_sizes, {"n_arms": 5, "deadline": 2}),
-    "balanced_plan": (budgets.balanced_plan, {"budget": 40, "n_arms": 5, "deadline": 2}),
-    "geometric_plan": (budgets.geometric_plan, {"budget": 40, "n_arms": 5, "deadline": 2}),
-    "halving_plan": (budgets.halving_plan, {"budget": 40, "n_arms": 5}),
-    "rejects_plan": (budgets.rejects_plan, {"budget": 40, "n_arms": 5}),
-    "least_price": (budgets.least_price, {"n_arms": 5, "deadline": 2}),
-    "floor_price": (budgets.floor_price, {"n_arms": 5, "deadline": 2}),
+    "geometric_sizes": (budgets.geometric_sizes, BUDGET),
+    "balanced_plan": (budgets.balanced_plan, BUDGET | FIXED),
+    "geometric_plan": (budgets.geometric_plan, BUDGET | FIXED),
+    "halving_plan": (budgets.halving_plan, FIXED | {"n_arms": 5}),
+    "rejects_plan": (budgets.rejects_plan, FIXED | {"n_arms": 5}),
+    "least_price": (budgets.least_price, BUDGET),
+    "floor_price": (budgets.floor_price, BUDGET),
     "best_sizes": (budgets.best_sizes, {"weights": [0.5, 0.3, 0.2], "rounds": 2}),
     "hardness": (budget_bounds.hardness, {"gaps": [0.3, 0.2]}),
-    "hardest_gaps": (budget_bounds.hardest_gaps, {"n_arms": 3, "hardness": 40.0}),
-    "closed_form_bound": (
-        budget_bounds.closed_form_bound,
-        {"budget": 40, "n_arms": 5, "deadline": 2, "hardness": 40.0, "sigma": 0.5},
-    ),
-    "two_arms": (deadline_price.two_arms, {"epsilon": 0.1, "delta": 0.1}),
-    "many_arms": (deadline_price.many_arms, {"arms": 5, "epsilon": 0.1, "delta": 0.1}),
-    "sequential_price": (deadline_price.sequential_price, {"arms": 5, "delta": 0.1}),
-    "closed_form": (
-        deadline_price.closed_form,
-        {"arms": 100, "epsilon": 0.01, "delta": 0.01, "deadline": 2},
-    ),
-    "pac_policy": (policies.pac_policy, {"first": 50.0, "spent": 0.5, "epsilon": 0.1, "delta": 0.1}),
-    "ebr_policy": (policies.ebr_policy, {"epsilon": 0.1, "delta": 0.1}),
-    "sharp_policy": (policies.sharp_policy, {"epsilon": 0.1, "delta": 0.1, "start": 1.0}),
+    "hardest_gaps": (budget_bounds.hardest_gaps, usual("n_arms", hardness=40.0)),
+    "closed_form_bound": (budget_bounds.closed_form_bound, BUDGET | FIXED | usual("sigma", hardness=40.0)),
+    "two_arms": (deadline_price.two_arms, usual("epsilon delta")),
+    "many_arms": (deadline_price.many_arms, usual("epsilon delta", arms=5)),
+    "sequential_price": (deadline_price.sequential_price, usual("delta", arms=5)),
+    "closed_form": (deadline_price.closed_form, usual("deadline", arms=100, epsilon=0.01, delta=0.01)),
+    "pac_policy": (policies.pac_policy, usual("epsilon delta", first=50.0, spent=0.5)),
+    "ebr_policy": (policies.ebr_policy, usual("epsilon delta")),
+    "sharp_policy": (policies.sharp_policy, usual("epsilon delta", start=1.0)),
     "elastic_looks": (fixed_looks.elastic_looks, RACE),
     "sharp_looks": (fixed_looks.sharp_looks, RACE | {"start": 0.5}),
-    "solution": (two_arms_solutions.solution, {"deadline": 2, "epsilon": 0.1, "delta": 0.01}),
+    "solution": (two_arms_solutions.solution, usual("deadline epsilon", delta=0.01)),
     "strategy": (two_arms_solutions.strategy, RACE),
 }
 # An argument goes by another name in what is called, or is an array of which this says nothing.

@@ -44,10 +44,6 @@ def test_every_cell_is_executed_in_order(notebook):
     assert [cell.execution_count for cell in code(notebook)] == list(range(1, len(code(notebook)) + 1))
 
 
-def test_the_kernel_is_python3(notebook):
-    assert notebook.metadata.kernelspec.name == "python3"
-
-
 def test_one_cell_of_parameters_holds_commented_literals_alone(notebook):
     cell = parameters(notebook)
     for statement in ast.parse(cell.source).body:
@@ -59,28 +55,21 @@ def test_one_cell_of_parameters_holds_commented_literals_alone(notebook):
 def test_figures_are_saved_with_every_parameter(path, notebook):
     names = {target.id for node in ast.parse(parameters(notebook).source).body for target in node.targets}
     source = "\n".join(cell.source for cell in code(notebook)).replace("%matplotlib inline", "")
-    savers = [
-        node
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "figures.saver"
-    ]
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    savers = [call for call in calls if ast.unparse(call.func) == "figures.saver"]
     assert len(savers) == ("save(" in source)
     for call in savers:
         assert ast.literal_eval(call.args[0]) == path.stem
         assert {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords} == {n: n for n in names}
 
 
-def test_no_stored_output_is_an_error_or_a_progress_bar(notebook):
-    for cell in code(notebook):
-        for output in cell.outputs:
-            assert output.output_type != "error"
-            assert output.get("name") != "stderr"
-
-
 def test_nothing_of_one_run_or_one_machine_is_stored(notebook):
     assert set(notebook.metadata) == {"kernelspec", "language_info"}
-    for cell in notebook.cells:
-        assert set(cell.metadata) <= {"tags"}
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert all(set(cell.metadata) <= {"tags"} for cell in notebook.cells)
+    outputs = [output for cell in code(notebook) for output in cell.outputs]
+    assert not any(output.output_type == "error" for output in outputs)
+    assert not any(output.get("name") == "stderr" for output in outputs)  # progress bars
     text = nbformat.writes(notebook)
     assert "/home/" not in text
     assert str(Path(__file__).parents[1]) not in text

@@ -1,16 +1,13 @@
 """How the package starts: nothing is loaded before it is used, and nothing is lost by it."""
 
 import ast
-import pickle
 import subprocess
 import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
 
-import joblib
 import pytest
-from joblib.externals.loky import get_reusable_executor
 
 import ebr
 
@@ -108,22 +105,3 @@ def test_type_checkers_are_told_the_same_homes():
     assert sorted(told) == sorted(ebr.__all__)
     for name, module in told.items():
         assert getattr(ebr, name).__module__ == module
-
-
-@pytest.mark.slow
-def test_workers_of_their_own_find_the_classes():
-    algorithms = [
-        ebr.ElasticBatchRacing(3, 0.2, 0.1),
-        ebr.SharpElasticBatchRacing(3, 0.2, 0.1),
-        ebr.PausingElasticBatchRacing(3, 0.2, 0.1),
-    ]
-    assert pickle.loads(pickle.dumps(algorithms)) == algorithms
-    problem = ebr.Bernoulli([0.9, 0.5, 0.1])
-    tasks = (joblib.delayed(ebr.simulate)(algorithm, problem, 20, 5) for algorithm in algorithms)
-    with joblib.parallel_config(backend="loky", n_jobs=2):
-        found = joblib.Parallel()(tasks)
-    get_reusable_executor().shutdown()
-    for algorithm, there in zip(algorithms, found, strict=True):
-        here = ebr.simulate(algorithm, problem, 20, 5)
-        assert (there.pulls == here.pulls).all()
-        assert (there.arm == here.arm).all()

@@ -13,29 +13,31 @@ build/bench/bench.csv, bench.png and bench.svg. Parts may be named, to run no ot
 memory, sequential, rounds, rivals, scale.
 """
 
+import operator
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import bench_rounds
+import bench_races
 import bench_scale
-import bench_sequential
-import bench_start
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
-from bench_table import CASE, COLUMNS, FORMATS, Part, progress, verdicts
+from bench_yardsticks import CASE, COLD, COLUMNS, PEAK, RATE, Part, Target, progress
 from compendium.shared import figures
 
 FOLDER = Path("build/bench")
 PARTS: dict[str, Callable[[], Part]] = {
-    "start": bench_start.measure,
-    "memory": bench_scale.measure_memory,
-    "sequential": bench_sequential.measure,
-    "rounds": bench_rounds.measure,
-    "rivals": bench_rounds.measure_rivals,
-    "scale": bench_scale.measure,
+    "start": bench_scale.start,
+    "memory": bench_scale.memory,
+    "sequential": bench_races.sequential,
+    "rounds": bench_races.rounds,
+    "rivals": bench_races.rivals,
+    "scale": bench_scale.scale,
 }
+DIGITS = dict.fromkeys(COLUMNS[2:], ".2f") | {"runs": ".0f", RATE: ".2e", COLD: ".1f", PEAK: ".0f"}
+COMPARE = {"≥": operator.ge, "≤": operator.le, "<": operator.lt}
 
 
 def main(names: Sequence[str]) -> None:
@@ -46,28 +48,40 @@ def main(names: Sequence[str]) -> None:
     parts = [PARTS[name]() for name in names or PARTS]
     table = pd.concat([part.rows for part in parts]).reindex(columns=COLUMNS)
     table = table.groupby(CASE, sort=False, dropna=False, as_index=False).first()[COLUMNS]
-    print(table.dropna(axis="columns", how="all").to_string(index=False, formatters=FORMATS, na_rep=""))
+    formats = {name: f"{{:{digits}}}".format for name, digits in DIGITS.items()}
+    print(table.dropna(axis="columns", how="all").to_string(index=False, formatters=formats, na_rep=""))
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    table.to_csv(FOLDER / "bench.csv", index=False, float_format="%.6g")
     if targets := [target for part in parts for target in part.targets]:
         found = verdicts(targets)
         missed = (found["verdict"] == "MISSED").sum()
         print(f"\n{found.to_string(index=False)}\n\n{missed} of {len(found)} targets missed.")
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    table.to_csv(FOLDER / "bench.csv", index=False, float_format="%.6g")
-    draw([picture for part in parts for picture in part.pictures])
+        draw(targets)
     progress(f"Written: {FOLDER}/bench.csv, .png and .svg, in {time.perf_counter() - started:.0f} s.")
 
 
-def draw(pictures: list[Callable[[plt.Axes], None]]) -> None:
-    """Draw what the parts draw, two in a row."""
-    if not pictures:
-        return
+def verdicts(targets: list[Target]) -> pd.DataFrame:
+    """Each target, what was measured, and whether it is met."""
+    table = [
+        (what, f"{sign} {limit}", f"{value:.2f}", "met" if COMPARE[sign](value, limit) else "MISSED")
+        for what, sign, limit, value in targets
+    ]
+    return pd.DataFrame(table, columns=["what", "target", "measured", "verdict"])
+
+
+def draw(targets: list[Target]) -> None:
+    """Draw how far each number is from its limit: what is to the right of the line is missed."""
     figures.style()
-    rows = (len(pictures) + 1) // 2
-    figure, axes = plt.subplots(rows, 2, figsize=(figures.PAGE, 3.3 * rows), squeeze=False)
-    for picture, axis in zip(pictures, axes.flat, strict=False):
-        picture(axis)
-    for axis in axes.flat[len(pictures) :]:
-        axis.set_axis_off()
+    shares = [
+        target.limit / target.measured if target.sign == "≥" else target.measured / target.limit
+        for target in targets
+    ]
+    figure, axes = plt.subplots(figsize=(figures.PAGE, 1 + 0.17 * len(targets)))
+    axes.plot(shares, np.arange(len(shares)), "o")
+    axes.axvline(1, color="black", linewidth=0.8, linestyle="--")
+    axes.set_yticks(range(len(shares)), [target.what for target in targets])
+    axes.invert_yaxis()
+    axes.set(xscale="log", xlabel="measured / limit (for ≥: limit / measured)")
     figure.savefig(FOLDER / "bench.png")
     figure.savefig(FOLDER / "bench.svg", metadata={"Date": None})
 

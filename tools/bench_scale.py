@@ -1,16 +1,32 @@
-"""Races of up to a million arms: against their bare draws, how time grows with n and T, and memory."""
+"""Races of up to a million arms: time, its growth with n and T, and memory; and how commands start."""
 
 import functools
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from bench_cases import DEADLINE, LARGE, MEMORY
-from bench_table import BARE, EXPONENT, PEAK, RATE, Part, Target, progress
-from bench_yardsticks import alternate, bare_draws, number_of_pulls, peak_memory, recorded_draws
-from matplotlib.axes import Axes
+from bench_races import DEADLINE, DELTA, EPSILON
+from bench_yardsticks import (
+    BARE,
+    EXPONENT,
+    NUMPY,
+    PEAK,
+    RATE,
+    Part,
+    Target,
+    alternate,
+    beside_draws,
+    peak_memory,
+    progress,
+)
 
 import ebr
+from ebr.algorithms.game import Algorithm
 
 RUNS = 3
 ARMS = (1_000, 10_000, 100_000, 1_000_000)
@@ -21,67 +37,99 @@ FITTED_FROM = 10_000
 LARGEST_EXPONENT = 1.1  # in n: linear, but for noise
 LARGEST_EXPONENT_IN_T = 1.0  # at most linear
 MEMORY_LIMIT = 1024  # MiB
-Point = dict[str, Any]
+# Raced on a million arms: the algorithm, its k, and the most time that it may take, × the bare draws.
+LARGE: dict[str, tuple[Any, dict[str, int], float]] = {
+    "EBR": (ebr.ElasticBatchRacing, {}, 2.0),
+    "EBR, k = 5": (ebr.ElasticBatchRacing, {"k": 5}, 2.0),
+    "sharp": (ebr.SharpElasticBatchRacing, {}, 2.0),
+    "sharp, k = 5": (ebr.SharpElasticBatchRacing, {"k": 5}, 2.5),
+    "pausing": (ebr.PausingElasticBatchRacing, {}, 2.5),
+}
+MEMORY = [
+    ("Sequential", "Setup 2, ε = 0.001", "ebr.SequentialRacing(0.001, 0.01), ebr.setup_2()", 100),
+    ("EBR, T = 15", "Setup 1, ε = 0.01", "ebr.ElasticBatchRacing(15, 0.01, 0.01), ebr.setup_1()", 1000),
+    (
+        "EBR, T = 15",
+        "Setup 1, ε = 0.01, n = 100,000",
+        "ebr.ElasticBatchRacing(15, 0.01, 0.01), ebr.setup_1(100_000)",
+        100,
+    ),
+]
+
+YARDSTICK = ("-c", "import numpy")
+ROUND = {"A": (78, 51), "B": (78, 70), "C": (78, 66)}  # of the first round: count and sum
+TELL = ("tell", "trial.jsonl", *(f"{arm}={ones}/{count}" for arm, (count, ones) in ROUND.items()))
+# What is typed, how many events are in the journal before, and the most time that it may take.
+COMMANDS: dict[str, tuple[tuple[str, ...], int, float]] = {
+    'python -c "import ebr"': (("-c", "import ebr"), 0, 1.2),
+    "python -m ebr --help": (("-m", "ebr", "--help"), 0, 0.5),
+    "python -m ebr ask": (("-m", "ebr", "ask", "trial.jsonl"), 3, 2.5),
+    "python -m ebr tell": (("-m", "ebr", *TELL), 2, 2.5),
+    "python -m ebr status": (("-m", "ebr", "status", "trial.jsonl"), 3, 2.5),
+}
+TURNS = 9
 
 
-def measure() -> Part:
+def scale() -> Part:
     """Time all large races on Setup 1; one row each for the million arms, and one for growth in T."""
-    points = pd.DataFrame([point(label, n, t) for label in LARGE for n, t in grid()])
-    rows = pd.DataFrame([found for label in LARGE for found in rows_of(label, points)])
-    pictures = (
-        functools.partial(draw, points=points, over="n"),
-        functools.partial(draw, points=points, over="T"),
-    )
-    return Part(rows, targets(rows), pictures)
+    pairs = sorted({*((n, DEADLINE) for n in ARMS), *((ARMS_OF_DEADLINES, t) for t in DEADLINES)})
+    points = pd.DataFrame([point(label, n, t) for label in LARGE for n, t in pairs])
+    rows, targets = [], []
+    for label in LARGE:
+        largest, growth = rows_of(label, points[points["algorithm"] == label])
+        of_million = ", ".join((largest["algorithm"], largest["problem"]))
+        of_growth = ", ".join((growth["algorithm"], growth["problem"]))
+        rows += [largest, growth]
+        targets += [
+            Target(f"{of_million}: {BARE}", "≤", LARGE[label][2], largest[BARE]),
+            Target(f"{of_million}: {EXPONENT} in n", "≤", LARGEST_EXPONENT, largest[EXPONENT]),
+            Target(f"{of_million}: {PEAK}", "<", MEMORY_LIMIT, largest[PEAK]),
+            Target(f"{of_growth}: {EXPONENT}", "≤", LARGEST_EXPONENT_IN_T, growth[EXPONENT]),
+        ]
+    return Part(pd.DataFrame(rows), targets)
 
 
-def grid() -> list[tuple[int, int]]:
-    """The pairs of n and T."""
-    return sorted({*((n, DEADLINE) for n in ARMS), *((ARMS_OF_DEADLINES, t) for t in DEADLINES)})
+def made(label: str, deadline: int) -> Algorithm:
+    """A large race's algorithm."""
+    algorithm, options, _ = LARGE[label]
+    return algorithm(deadline, EPSILON, DELTA, **options)
 
 
-def point(label: str, n: int, deadline: int) -> Point:
+def point(label: str, n: int, deadline: int) -> dict[str, Any]:
     """Time a race, in turn with its bare draws."""
     progress(f"{label}, Setup 1, n = {n:,}, T = {deadline}")
-    algorithm, problem = LARGE[label][0](deadline), ebr.setup_1(n)
-    draws = recorded_draws(algorithm, problem, RUNS)
-    simulate = functools.partial(ebr.simulate, algorithm, problem, RUNS)
-    bare = functools.partial(bare_draws, problem, draws, np.random.default_rng(0))
-    (seconds, bare_seconds), _ = alternate([simulate, bare], 3, 51, seconds=1.5)
+    pulls, *turns = beside_draws(made(label, deadline), ebr.setup_1(n), RUNS)
+    (seconds, bare_seconds), _ = alternate(turns, 3, 51, seconds=1.5)
     return {
         "algorithm": label,
         "n": n,
         "T": deadline,
-        "pulls": number_of_pulls(draws),
+        "pulls": pulls,
         "seconds": np.median(seconds),
         BARE: np.median(seconds / bare_seconds),
     }
 
 
-def rows_of(label: str, points: pd.DataFrame) -> list[Point]:
+def rows_of(label: str, points: pd.DataFrame) -> list[dict[str, Any]]:
     """The race on a million arms with its growth in n and its memory, and the growth in T."""
     progress(f"memory of {label}, Setup 1, n = {ARMS[-1]:,}")
-    ours = points[points["algorithm"] == label]
-    largest = ours[ours["n"] == ARMS[-1]].iloc[0]
-    arguments = f"ebr.{LARGE[label][0](DEADLINE)!r}, ebr.setup_1({ARMS[-1]}), {RUNS}"
-    by_n = ours[(ours["T"] == DEADLINE) & (ours["n"] >= FITTED_FROM)]
-    by_deadline = ours[ours["n"] == ARMS_OF_DEADLINES]
-    case = {"algorithm": f"{label}, T = {DEADLINE}", "runs": RUNS}
+    largest = points[points["n"] == ARMS[-1]].iloc[0]
+    by_n = points[(points["T"] == DEADLINE) & (points["n"] >= FITTED_FROM)]
     return [
-        case
-        | {
+        {
+            "algorithm": f"{label}, T = {DEADLINE}",
             "problem": f"Setup 1, n = {ARMS[-1]:,}",
-            "label": label,
+            "runs": RUNS,
             RATE: largest["pulls"] / largest["seconds"],
             BARE: largest[BARE],
             EXPONENT: slope(by_n, "n"),
-            PEAK: peak_memory(arguments),
+            PEAK: peak_memory(f"ebr.{made(label, DEADLINE)!r}, ebr.setup_1({ARMS[-1]}), {RUNS}"),
         },
-        case
-        | {
+        {
             "algorithm": f"{label}, T = {DEADLINES[0]} … {DEADLINES[-1]}",
             "problem": f"Setup 1, n = {ARMS_OF_DEADLINES:,}, growth in T",
-            EXPONENT: slope(by_deadline, "T"),
+            "runs": RUNS,
+            EXPONENT: slope(points[points["n"] == ARMS_OF_DEADLINES], "T"),
         },
     ]
 
@@ -91,40 +139,50 @@ def slope(points: pd.DataFrame, over: str) -> float:
     return float(np.polyfit(np.log(points[over]), np.log(points["seconds"]), 1)[0])
 
 
-def targets(rows: pd.DataFrame) -> list[Target]:
-    """Time over bare draws, both exponents, and memory."""
-    found = []
-    for row in rows.to_dict("records"):
-        what = f"{row['algorithm']}, {row['problem']}"
-        if np.isnan(row[BARE]):
-            found.append(Target(f"{what}: {EXPONENT}", "≤", LARGEST_EXPONENT_IN_T, row[EXPONENT]))
-            continue
-        found.append(Target(f"{what}: {BARE}", "≤", LARGE[row["label"]][1], row[BARE]))
-        found.append(Target(f"{what}: {EXPONENT} in n", "≤", LARGEST_EXPONENT, row[EXPONENT]))
-        found.append(Target(f"{what}: {PEAK}", "<", MEMORY_LIMIT, row[PEAK]))
-    return found
-
-
-def measure_memory() -> Part:
+def memory() -> Part:
     """The most memory that other cases need."""
-    rows = []
-    for label, problem, arguments in MEMORY:
+    rows, targets = [], []
+    for label, problem, arguments, runs in MEMORY:
         progress(f"memory of {label}, {problem}")
-        runs = int(arguments.rpartition(",")[2])
-        rows.append({"algorithm": label, "problem": problem, "runs": runs, PEAK: peak_memory(arguments)})
-    limits = [
-        Target(f"{row['algorithm']}, {row['problem']}: {PEAK}", "<", MEMORY_LIMIT, row[PEAK]) for row in rows
-    ]
-    return Part(pd.DataFrame(rows), limits)
+        peak = peak_memory(f"{arguments}, {runs}")
+        rows.append({"algorithm": label, "problem": problem, "runs": runs, PEAK: peak})
+        targets.append(Target(f"{label}, {problem}: {PEAK}", "<", MEMORY_LIMIT, peak))
+    return Part(pd.DataFrame(rows), targets)
 
 
-def draw(axes: Axes, points: pd.DataFrame, over: str) -> None:
-    """Draw time against n or T."""
-    fixed, value = ("T", DEADLINE) if over == "n" else ("n", ARMS_OF_DEADLINES)
-    for number, (label, group) in enumerate(points[points[fixed] == value].groupby("algorithm", sort=False)):
-        fitted = group[group["n"] >= FITTED_FROM]
-        name = f"{label}: {slope(fitted, over):.2f}"
-        axes.loglog(group[over], group["seconds"], marker="osv^D"[number], label=name)
-    title = f"Setup 1, {RUNS} runs, {fixed} = {value:,}: exponents"
-    axes.set(xlabel=over, ylabel="CPU seconds", title=title)
-    axes.legend()
+def start() -> Part:
+    """Time how every command starts, in a process of its own, in turn with one that imports numpy."""
+    progress(f"starting {len(COMMANDS)} commands, {TURNS} times")
+    with tempfile.TemporaryDirectory() as folder:
+        lines = journal(Path(folder))
+        commands = [(YARDSTICK, 0, 1.0), *COMMANDS.values()]
+        actions = [functools.partial(run, folder, words, lines[:events]) for words, events, _ in commands]
+        (numpy, *times), _ = alternate(actions, TURNS, TURNS, 0.0, clock=of_children)
+    rows, targets = [], []
+    for (name, (_, _, limit)), seconds in zip(COMMANDS.items(), times, strict=True):
+        ratio = float(np.median(seconds / numpy))
+        rows.append({"algorithm": "start", "problem": name, NUMPY: ratio})
+        targets.append(Target(f"{name}: {NUMPY}", "≤", limit, ratio))
+    return Part(pd.DataFrame(rows), targets)
+
+
+def journal(folder: Path) -> list[str]:
+    """The lines of a small race: its start, its first round asked for, and told."""
+    path = folder / "trial.jsonl"
+    algorithm = ebr.SharpElasticBatchRacing(deadline=6, epsilon=0.05, delta=0.05)
+    with ebr.Race(algorithm, list(ROUND), path) as race:
+        race.ask()
+        race.tell(ROUND)
+    return path.read_text(encoding="utf-8").splitlines(keepends=True)
+
+
+def run(folder: str, words: tuple[str, ...], lines: list[str]) -> None:
+    """Run a command beside a journal of these lines."""
+    Path(folder, "trial.jsonl").write_text("".join(lines), encoding="utf-8")
+    subprocess.run([sys.executable, *words], cwd=folder, check=True, capture_output=True)
+
+
+def of_children() -> float:
+    """The CPU seconds of all processes that this one has waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -1,4 +1,4 @@
-"""What the benchmark measures by: loops of one pull at a time, bare draws, and clocks that take turns."""
+"""What the benchmark measures by: loops of one pull at a time, bare draws, clocks that take turns."""
 
 import functools
 import math
@@ -7,17 +7,45 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numba
 import numpy as np
+import pandas as pd
 
 import ebr
 from ebr.algorithms.game import Algorithm
 from ebr.arrays import FloatArray, IntArray
 from ebr.simulation import simulate
 from ebr.theory.problems import Problem
+
+RATE, PLAIN, COMPILED = "pulls/s", "× plain loop", "× compiled loop"
+BARE, COLD, EXPONENT, PEAK = "time / bare draws", "cold", "growth exponent", "peak MiB"
+NUMPY = "time / import numpy"
+CASE = ["algorithm", "problem", "runs"]
+COLUMNS = [*CASE, RATE, PLAIN, COMPILED, BARE, COLD, EXPONENT, PEAK, NUMPY]
+
+
+class Target(NamedTuple):
+    """What is to hold of a number that was measured."""
+
+    what: str
+    sign: str
+    limit: float
+    measured: float
+
+
+class Part(NamedTuple):
+    """What a part of the benchmark found: rows of the table, and its targets."""
+
+    rows: pd.DataFrame
+    targets: list[Target]
+
+
+def progress(text: str) -> None:
+    """Say what is going on, beside the table."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def race(means: Any, sums: Any, epsilon: float, delta: float, seed: int) -> int:
@@ -89,9 +117,15 @@ def recorded_draws(algorithm: Algorithm, problem: Problem, runs: int) -> Draws:
     return draws
 
 
-def number_of_pulls(draws: Draws) -> int:
-    """All pulls that were asked for."""
-    return sum(int(pulls.sum()) for _, pulls in draws)
+Action = Callable[[], Any]
+
+
+def beside_draws(algorithm: Algorithm, problem: Problem, runs: int) -> tuple[int, Action, Action]:
+    """How many pulls a simulation asks for, the simulation, and nothing but its draws."""
+    draws = recorded_draws(algorithm, problem, runs)
+    pulls = sum(int(pulls.sum()) for _, pulls in draws)
+    bare = functools.partial(bare_draws, problem, draws, np.random.default_rng(0))
+    return pulls, functools.partial(ebr.simulate, algorithm, problem, runs), bare
 
 
 def bare_draws(problem: Problem, draws: Draws, generator: np.random.Generator) -> None:
@@ -104,11 +138,7 @@ Clock = Callable[[], float]
 
 
 def alternate(
-    actions: list[Callable[[], Any]],
-    least: int,
-    most: int,
-    seconds: float,
-    clock: Clock = time.process_time,
+    actions: list[Action], least: int, most: int, seconds: float, clock: Clock = time.process_time
 ) -> tuple[FloatArray, list[Any]]:
     """Do things in turn, over and over: the seconds that each takes in each turn, and the last results."""
     turns: list[tuple[float, ...]] = []
@@ -119,7 +149,7 @@ def alternate(
     return np.transpose(turns), list(results)
 
 
-def timed(action: Callable[[], Any], clock: Clock = time.process_time) -> tuple[float, Any]:
+def timed(action: Action, clock: Clock = time.process_time) -> tuple[float, Any]:
     """How many seconds something takes, and what it returns."""
     started = clock()
     result = action()

@@ -23,9 +23,7 @@ from pathlib import Path
 
 HERE = Path.cwd()
 LOCK, PROJECT = Path("requirements.txt"), Path("pyproject.toml")
-MARK = (
-    "ready"  # in the environment: the checkout's path (which the Makefile reads), its own, the lock's digest
-)
+MARK = "ready"  # a file with the checkout's path (which the Makefile reads), its own, the lock's digest
 
 # How a script says which Python runs it: by a path, which may have no spaces, or through a shell. Ours is
 # found beside the script, wherever both lie.

@@ -79,10 +79,7 @@ def refresh(path: Path) -> None:
     unfinished, seconds = execute(path, Path("build") / path.name, {})
     notebook = nbformat.read(unfinished, as_version=4)
     unfinished.unlink()
-    notebook.metadata = {
-        "kernelspec": notebook.metadata.kernelspec,
-        "language_info": {"name": "python"},
-    }
+    notebook.metadata = {"kernelspec": notebook.metadata.kernelspec, "language_info": {"name": "python"}}
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
         cell.metadata = {"tags": tags} if tags else {}

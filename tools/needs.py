@@ -13,6 +13,7 @@ ROOMS = NOTEBOOKS / "compendium"
 MODULES = {f"{path.parent.name}/{path.stem}": path for path in sorted(ROOMS.glob("*/[!_]*.py"))}
 
 
+@cache
 def used(source: str) -> set[str]:
     """The compendium modules that a source imports."""
     names: set[str] = set()
@@ -30,14 +31,8 @@ def needs(source: str) -> set[str]:
     new = used(source)
     while new:
         found |= new
-        new = set().union(*map(used_by_module, new)) - found
+        new = set().union(*(used(MODULES[name].read_text(encoding="utf-8")) for name in new)) - found
     return found
-
-
-@cache
-def used_by_module(name: str) -> set[str]:
-    """The modules that one of them imports."""
-    return used(MODULES[name].read_text(encoding="utf-8"))
 
 
 def code(path: Path) -> str:

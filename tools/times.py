@@ -21,7 +21,8 @@ SLOWEST = 20
 def main() -> None:
     """Measure, then print."""
     figures, figures_failed = measured("figures")
-    built = {path.stem: duration(path) for path in BUILD.glob("[!.]*.ipynb")}
+    executed = {path.stem: json.loads(path.read_text("utf-8")) for path in BUILD.glob("[!.]*.ipynb")}
+    built = {name: notebook["metadata"]["papermill"]["duration"] for name, notebook in executed.items()}
     test, test_failed = measured("test")
     cells, tests = tested(BUILD / "test.xml")
     print(f"\n{'notebook':<48}{'make figures':>14}{'make test':>14}")
@@ -46,11 +47,6 @@ def measured(target: str) -> tuple[float, int]:
     started = time.perf_counter()
     code = subprocess.run([os.environ.get("MAKE", "make"), target]).returncode
     return time.perf_counter() - started, code
-
-
-def duration(path: Path) -> float:
-    """How long an executed notebook took, which papermill writes into it."""
-    return json.loads(path.read_text(encoding="utf-8"))["metadata"]["papermill"]["duration"]
 
 
 def tested(report: Path) -> tuple[dict[str, float], dict[str, float]]:

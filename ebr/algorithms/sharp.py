@@ -159,7 +159,7 @@ class SharpElasticBatchRacing(Defaults):
 
     def _planned(self, n_arms: int) -> tuple[IntArray, FloatArray]:
         """b_t and z_t for Gaussian rewards; of k(n−k) pairs those that share an arm are taken together."""
-        from ebr.theory.boundaries import planned_looks
+        from ebr.theory.looks import planned_looks
 
         few, many = sorted((self.k, n_arms - self.k))
         shares = self.shares() / few

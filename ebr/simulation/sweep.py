@@ -1,22 +1,29 @@
-"""Many simulations at once: on this machine's cores, or on a Dask cluster when one is given (`workers`).
+"""Many simulations at once: on this machine's cores, or on a Dask cluster when one is given.
 
 A result depends on what is simulated and on the seed, never on where. With EBR_CACHE set, what was simulated
 before is looked up (`store`).
+
+The environment variable DASK names a scheduler, for instance tcp://127.0.0.1:8786. Without it EBR_WORKERS is
+the number of local processes, all cores if it is not set; with 1 the work is done in this very process.
 """
 
+import asyncio
 import os
 import random
-from collections.abc import Callable, Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import joblib
 import numpy as np
+from joblib.externals.loky import get_reusable_executor
 from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm
 from ebr.simulation import store
 from ebr.simulation.simulate import check, identity, simulate
-from ebr.simulation.workers import workers
 from ebr.theory.problems import Problem
 from ebr.validation import whole
 
@@ -24,6 +31,9 @@ if TYPE_CHECKING:  # slow to import, and a worker makes no table
     import pandas as pd
 
 COLUMNS = ("pulls", "error", "rounds", "failures", "runs")
+SECONDS_TO_ANSWER = 3
+SECONDS_WITHOUT_WORKERS = 5  # a worker that died may be started again
+SECONDS_BETWEEN_LOOKS = 0.5
 
 
 class Point(NamedTuple):
@@ -34,12 +44,7 @@ class Point(NamedTuple):
     problem: Problem
 
 
-class Experiment(NamedTuple):
-    """What is simulated, and the identity that seeds it."""
-
-    identity: bytes
-    algorithm: Algorithm
-    problem: Problem
+Experiment = tuple[bytes, Algorithm, Problem]  # the identity that seeds it, and what is simulated
 
 
 def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> "pd.DataFrame":
@@ -56,11 +61,10 @@ def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> "pd.DataFr
     points = list(points)
     whole("runs", runs, 1)
     _check(points, seed)
-    experiments = [Experiment(identity(a, problem), a, problem) for _, a, problem in points]
-    keys = [(type(one.algorithm), one.identity) for one in experiments]
-    distinct = dict(zip(keys, zip(experiments, points, strict=True), strict=True))
-    calls = [(experiment, runs, seed) for experiment, _ in distinct.values()]
-    names = [f"the point {point.labels}, {point.algorithm!r}" for _, point in distinct.values()]
+    keys = [(type(algorithm), identity(algorithm, problem)) for _, algorithm, problem in points]
+    distinct = dict(zip(keys, points, strict=True))
+    calls = [((key[1], *point[1:]), runs, seed) for key, point in distinct.items()]
+    names = [f"the point {point.labels}, {point.algorithm!r}" for point in distinct.values()]
     found = dict(zip(distinct, computed(_summary, calls, names), strict=True))
     return pd.DataFrame([point.labels | found[key] for point, key in zip(points, keys, strict=True)])
 
@@ -126,3 +130,77 @@ def _task(
     except Exception as error:
         kind = ValueError if isinstance(error, ValueError) else RuntimeError
         raise kind(f"{name}: {type(error).__name__}: {error}") from error
+
+
+@contextmanager
+def workers() -> Iterator[None]:
+    """Send joblib's work to the cluster that DASK names, else to EBR_WORKERS local processes."""
+    address = os.environ.get("DASK")
+    if address:
+        with _cluster(address):
+            yield
+        return
+    number = _processes()
+    try:
+        with joblib.parallel_config(backend="loky", n_jobs=number):
+            yield
+    finally:
+        if number > 1:
+            get_reusable_executor().shutdown(wait=True)  # else the workers linger, with their memory
+
+
+def _processes() -> int:
+    told = os.environ.get("EBR_WORKERS") or str(joblib.cpu_count())
+    if not told.isdecimal() or int(told) < 1:
+        raise ValueError(f"EBR_WORKERS must be an integer of at least 1, got {told!r}")
+    return int(told)
+
+
+@contextmanager
+def _cluster(address: str) -> Iterator[None]:
+    """Send joblib's work to a Dask scheduler; raise ConnectionError where it, or every worker, is gone."""
+    from distributed import Client
+
+    try:
+        with ThreadPoolExecutor(1) as other:  # this thread may have an event loop already
+            other.submit(asyncio.run, _reach(address)).result()
+        client = Client(address, timeout=SECONDS_TO_ANSWER, set_as_default=False)
+    except Exception as error:  # whatever an address leads to
+        why = str(error) or type(error).__name__
+        raise ConnectionError(f"DASK must name a scheduler that answers, got {address!r}: {why}") from error
+    done = threading.Event()
+    watch = threading.Thread(target=_watch, args=(client, done), daemon=True)
+    watch.start()
+    try:
+        with client, joblib.parallel_config(backend="dask", client=client, n_jobs=-1):
+            yield
+    except CancelledError as error:
+        raise ConnectionError(f"DASK's scheduler at {address} has gone, or has no workers left") from error
+    finally:
+        done.set()
+        watch.join()
+
+
+async def _reach(address: str) -> None:
+    """Raise an error unless a scheduler answers soon; its client would wait for a silent one for ever."""
+    from distributed.comm.core import connect
+
+    async def greet() -> None:
+        comm = await connect(address, timeout=SECONDS_TO_ANSWER)
+        comm.abort()
+
+    await asyncio.wait_for(greet(), SECONDS_TO_ANSWER)
+
+
+def _watch(client: Any, done: threading.Event) -> None:
+    """Close the client, which cancels its tasks, once there has been no worker for some seconds."""
+    without = 0.0
+    while without < SECONDS_WITHOUT_WORKERS:
+        if done.wait(SECONDS_BETWEEN_LOOKS):
+            return
+        try:
+            alive = bool(client.ncores())
+        except Exception:  # the scheduler itself has gone: then the tasks are cancelled already
+            return
+        without = 0.0 if alive else without + SECONDS_BETWEEN_LOOKS
+    client.close()

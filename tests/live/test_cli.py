@@ -1,44 +1,40 @@
-"""A race from a terminal: from its start to its end, and errors in one line."""
+"""The command line: a race from its start to its end, errors in one line, and output that fails."""
 
+import contextlib
+import io
+import math
+import os
 import runpy
+import shlex
+import signal
 import subprocess
 import sys
 import warnings
+from importlib.metadata import version
 
+import numpy as np
 import pytest
+from live.races import ARMS, reward
 
 import ebr
+from ebr.live import output
 from ebr.live.cli import main
 from ebr.live.race import Race
 
 RULES = ["--deadline", "3", "--epsilon", "0.2", "--delta", "0.1"]
 START = ["start", "trial.jsonl", "--arms", "A", "B", "the third", *RULES, "--algorithm", "ebr"]
+NEW = ["start", "b.jsonl", "--arms", "A", "B", *RULES]
+THREE = ["--arms", "A", "B", "C", "--deadline", "3"]
 FIRST = 264  # pulls in the first round
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 @pytest.fixture
-def run(capsys):
-    """Run a command in this process: its status, and what it says."""
-
-    def run(*words):
-        try:
-            status = main(words)
-        except SystemExit as end:  # argparse's own way out
-            status = end.code
-        said = capsys.readouterr()
-        assert (status == 2) == said.err.startswith("error: ")
-        if status == 2:
-            assert said.out == ""
-            assert said.err.count("\n") == 1
-        return status, said.out or said.err
-
-    return run
+def begun(folder, run):
+    """The journal of a race that has been asked for its first round."""
+    run(*START)
+    run("ask", "trial.jsonl")
+    return folder / "trial.jsonl"
 
 
 @pytest.mark.slow
@@ -95,55 +91,37 @@ def test_round_by_round_until_it_ends(run, folder):
     assert status == 0
     assert run(*START) == (0, said)  # the same race: nothing new
     assert len((folder / "trial.jsonl").read_text().splitlines()) == 1
-    total, successes = FIRST, {"A": 0.8, "B": 0.78, "the third": 0.1}
-    rounds = 0
+    means, rounds = {"A": 0.8, "B": 0.78, "the third": 0.1}, 0
     while "ended" not in said:
         rounds += 1
         status, said = run("ask", "trial.jsonl")
         assert status == 0
         assert said.startswith(f"Round {rounds} of at most 3\n")
-        rows = said.split("\n\n")[1].splitlines()[1:]
-        asked = {
-            row.rsplit(maxsplit=2)[0].strip(): [int(cell) for cell in row.rsplit(maxsplit=2)[1:]]
-            for row in rows
-        }
-        answers = [f"{arm}={int(successes[arm] * now)}/{now}" for arm, (now, _) in asked.items()]
-        if rounds == 1:
-            assert asked == {arm: [FIRST, 0] for arm in successes}
-            assert f"'the third=SUM/{FIRST}'" in said  # quoted, to be typed into a shell
-        else:
-            assert {so_far for _, so_far in asked.values()} == {total}
-            total += asked["A"][0]
-        status, said = run("tell", "trial.jsonl", *answers)
+        assert rounds > 1 or f"'the third=SUM/{FIRST}'" in said  # quoted, to be typed into a shell
+        pulls = Race.open("trial.jsonl", readonly=True).asked
+        status, said = run(
+            "tell", "trial.jsonl", *(f"{arm}={int(means[arm] * n)}/{n}" for arm, n in pulls.items())
+        )
         assert status == 0
     assert rounds == 3
     assert said.endswith("\n\nIt recommends A.\n")
-    with Race.open("trial.jsonl") as race:
-        assert race.recommendation == "A"
-        assert race.history["pulls"].sum() == 2 * total + FIRST
-        assert race.algorithm == ebr.ElasticBatchRacing(3, 0.2, 0.1)
-        mean = race.intervals.loc["the third", "mean"]
+    race = Race.open("trial.jsonl", readonly=True)
+    assert race.recommendation == "A"
+    assert race.algorithm == ebr.ElasticBatchRacing(3, 0.2, 0.1)
     (row,) = (line for line in said.splitlines() if line.lstrip().startswith("the third"))
-    assert row.split()[2:4] == [str(FIRST), f"{mean:.4f}"]
+    assert row.split()[2:4] == [str(FIRST), f"{race.intervals.loc['the third', 'mean']:.4f}"]
     assert row.endswith("out")
 
 
-def write_singles(folder, arms, mean=1):
-    rows = [f"{arm},{mean}" for _ in range(FIRST) for arm in arms]
-    (folder / "rewards.csv").write_text("\n".join(["arm,reward", *rows]), encoding="utf-8-sig")
-
-
-def write_sums(folder, arms):
-    (folder / "rewards.csv").write_text(
-        "".join(["sum, arm, count\n", *(f"{FIRST},{arm},{FIRST}\n\n" for arm in arms)])
-    )
-
-
-@pytest.mark.parametrize("write", [write_singles, write_sums])
-def test_rewards_come_from_a_table_too(run, folder, write):
-    run(*START)
-    run("ask", "trial.jsonl")
-    write(folder, ["A", "B", "the third"])
+@pytest.mark.parametrize(
+    ("head", "row"),
+    [("arm,reward\n", "%s,1\n" * FIRST), ("sum, arm, count\n", f"{FIRST},%s,{FIRST}\n\n")],
+    ids=["singles", "sums"],
+)
+@pytest.mark.usefixtures("begun")
+def test_rewards_come_from_a_table_too(run, folder, head, row):
+    rows = [row.replace("%s", arm) for arm in ("A", "B", "the third")]
+    (folder / "rewards.csv").write_text("".join([head, *rows]), encoding="utf-8-sig")
     status, said = run("tell", "trial.jsonl", "--file", "rewards.csv")
     assert status == 0
     assert said.startswith("Round 2")
@@ -155,33 +133,24 @@ def test_rewards_come_from_a_table_too(run, folder, write):
     ("content", "says"),
     [
         ("arm,value\nA,1\n", "must have the columns arm,reward or arm,count,sum in its first line"),
-        ("", "must have the columns"),
         ("arm,reward\nA,1\nB,one\n", "rewards.csv, line 3: 'one' is not a number"),
-        ("arm,reward\nA,1\nB,\n", "rewards.csv, line 3: '' is not a number"),
         ("arm,reward\nA\n", "line 2: there must be 2 columns"),
-        ("arm,reward\nA,1,1\n", "line 2: there must be 2 columns"),
         ("arm,count,sum\nA,1.5,1\n", "line 2: the count must be a whole number, got '1.5'"),
         ("arm,count,sum\nA,1,1\nA,1,1\n", "line 3: there are rewards of A before; add them up"),
-        ("arm,reward\nZ,1\n", "arm 'Z' is unknown"),
-        ("arm,reward\n", "rewards of A, B, the third are missing"),
         ("arm,reward\n\0,1\n", "arm '\\x00' is unknown"),
-        ("arm,reward,reward\nA,1,0\n", "arm,count,sum in its first line, and 'reward' once only"),
-        ("arm,reward,arm\nA,1,B\n", "in its first line, and 'arm' once only"),
         ("arm,count,count,sum,sum\n", "in its first line, and 'count', 'sum' once only"),
         ("x" * 70_000, "rewards.csv is no table: a line has more than 65535 characters"),
         (b"arm,reward\n\xff,1\n", "rewards.csv cannot be read as a table in UTF-8: 'utf-8' codec"),
         ('arm,reward\n"' + "x\n" * 70_000, "rewards.csv cannot be read as a table in UTF-8: field larger"),
     ],
 )
-def test_a_wrong_table_is_refused_and_nothing_written(run, folder, content, says):
-    run(*START)
-    run("ask", "trial.jsonl")
-    before = (folder / "trial.jsonl").read_bytes()
+def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, content, says):
+    before = begun.read_bytes()
     (folder / "rewards.csv").write_bytes(content.encode() if isinstance(content, str) else content)
     status, said = run("tell", "trial.jsonl", "--file", "rewards.csv")
     assert status == 2
     assert says in said
-    assert (folder / "trial.jsonl").read_bytes() == before
+    assert begun.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -191,74 +160,35 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, folder, content, says
         (["tell", "trial.jsonl", "A=1/2", "--file", "x.csv"], "give either"),
         (["tell", "trial.jsonl", "--file", "x.csv"], "No such file or directory: 'x.csv'"),
         (["tell", "trial.jsonl", "A=67"], "'A=67' must be of the form ARM=SUM/COUNT, for instance A=67/120"),
-        (["tell", "trial.jsonl", "67/120"], "must be of the form"),
         (["tell", "trial.jsonl", "A=x/120"], "'A=x/120': 'x' is not a number"),
         (["tell", "trial.jsonl", "A=67/-1"], "the count must be a whole number, got '-1'"),
         (["tell", "trial.jsonl", "A=1/2", "A=1/2"], "there are rewards of A before"),
         (["tell", "trial.jsonl", "A=1/2"], "rewards of B, the third are missing"),
-        (
-            ["tell", "trial.jsonl", "A=1/2", "B=1/2", "the third=1/2"],
-            "264 rewards of 'A' were asked for, got 2",
-        ),
-        (["tell", "trial.jsonl", "A=nan/264", "B=1/264", "the third=1/264"], "with the sum nan"),
-        (["ask", "other.jsonl"], "there is no journal other.jsonl: start a race"),
         (["status", "."], "cannot be opened: Is a directory"),
         (["start", "trial.jsonl", "--arms", "A", "B", *RULES], "journal of another race (algorithm is"),
-        (["start", "b.jsonl", "--arms", "A", *RULES], "arms must be a list of two or more"),
-        (
-            ["start", "b.jsonl", "--arms", "A", "B", *RULES, "--epsilon", "2"],
-            "epsilon must lie in (0, 1), got 2.0",
-        ),
-        (["start", "b.jsonl", "--arms", "A", "B", *RULES, "--epsilon", "x"], "invalid float value: 'x'"),
-        (["start", "b.jsonl", "--arms", "A", "B", *RULES, "--support", "1", "0"], "support must be a pair"),
-        (["start", "b.jsonl", "--arms", "A", "B", *RULES, "--rewards", "good"], "invalid choice: 'good'"),
+        ([*NEW, "--epsilon", "x"], "invalid float value: 'x'"),
         (["tell", "trial.jsonl", "--file", "/dev/zero"], "/dev/zero is no table: a line has more than"),
-        (["tell", "trial.jsonl", "--file", "."], "Is a directory: '.'"),
         (["tell", "trial.jsonl", "A=1/2", "--round", "2"], "round must be 1, got 2, which has not come yet"),
-        (["tell", "trial.jsonl", "A=1/2", "--round", "0"], "round must be an integer of at least 1, got 0"),
-        (["tell", "trial.jsonl", "A=1/2", "--round", "one"], "invalid int value: 'one'"),
         (["ask", "/dev/zero"], "/dev/zero cannot be opened: it is a pipe or a device, not a file"),
-        (["start", "/dev/zero", "--arms", "A", "B", *RULES], "it is a pipe or a device, not a file"),
         ([*START, "--rewards", "Gaussian"], "--rewards is for --algorithm sharp and pausing alone"),
         (["start", "--arms", "A", "B", *RULES], "the following arguments are required: journal"),
-        (["plan", "--arms", "three", *RULES], "invalid int value: 'three'"),
         (["dance"], "invalid choice: 'dance'"),
         ([], "required: command"),
+        ([*NEW, "--epsilon", "60", "--support", "0", "50"], "epsilon must lie in (0, 50), in the support, g"),
+        ([*NEW, "--rounding"], "rewards must be 'Bernoulli' for rounding=True"),
+        ([*NEW, "--k", "2"], "k must lie in 1 … 1, below the number of arms, got 2"),
+        ([*NEW, "--k", "2", "--algorithm", "pausing"], "k must be 1 for --algorithm pausing, got 2"),
+        ([*NEW, "--budget", "9"], "unrecognized arguments: --budget 9"),
+        ([*NEW[:5], "--deadline", "3"], "required: --epsilon"),
     ],
 )
-def test_errors_are_one_line_and_write_nothing(run, folder, words, says):
-    run(*START)
-    run("ask", "trial.jsonl")
-    before = (folder / "trial.jsonl").read_bytes()
+def test_errors_are_one_line_and_write_nothing(run, begun, folder, words, says):
+    before = begun.read_bytes()
     status, said = run(*words)
     assert status == 2
     assert says in said
-    assert (folder / "trial.jsonl").read_bytes() == before
+    assert begun.read_bytes() == before
     assert [file.name for file in folder.iterdir()] == ["trial.jsonl"]
-
-
-def test_circles_of_links_are_refused_in_one_line(run, folder):
-    run(*START)
-    (folder / "circle").symlink_to("circle")
-    for words in (["ask", "circle"], ["status", "circle"], ["tell", "trial.jsonl", "--file", "circle"]):
-        status, said = run(*words)
-        assert status == 2
-        assert "Too many levels of symbolic links" in said
-
-
-def test_gaussian_rewards_within_0_and_1_are_warned_of_in_one_line(folder, capsys):
-    assert main(["start", "b.jsonl", "--arms", "A", "B", *RULES, "--rewards", "Gaussian"]) == 0
-    says = "warning: the rewards are not Gaussian: the algorithm's guarantee is void\n"
-    assert capsys.readouterr().err == says
-
-
-def test_telling_twice_is_refused(run):
-    """Whoever does not know whether the command went through may repeat it."""
-    run(*START)
-    run("ask", "trial.jsonl")
-    words = ["tell", "trial.jsonl", *(f"{arm}=9/{FIRST}" for arm in ("A", "B", "the third"))]
-    assert run(*words)[0] == 0
-    assert run(*words) == (2, "error: round 2 has not been asked for yet: ask first, then tell\n")
 
 
 def test_looking_is_possible_while_another_writes(run):
@@ -288,21 +218,357 @@ def test_a_torn_line_is_warned_of_in_one_line(capsys, folder):
 
 
 def test_rules_reach_the_algorithm(run):
-    words = [
-        "start",
-        "b.jsonl",
-        "--arms",
-        "A",
-        "B",
-        *RULES,
-        "--sigma",
-        "2",
-        "--rewards",
-        "Gaussian",
-        "--unbounded",
-    ]
-    assert run(*words)[0] == 0
+    assert run(*NEW, "--sigma", "2", "--rewards", "Gaussian", "--unbounded")[0] == 0
     with Race.open("b.jsonl") as race:
         assert race.algorithm == ebr.SharpElasticBatchRacing(3, 0.2, 0.1, sigma=2, rewards="Gaussian")
         race.tell({arm: (pulls, -1e6) for arm, pulls in race.ask().items()})  # any finite reward will do
         assert race.history["sum"].tolist() == [-1e6, -1e6]
+    assert run("start", "c.jsonl", *THREE, "--epsilon", "0.2", "--blocks")[0] == 0
+    with Race.open("c.jsonl") as race:
+        assert race.algorithm.delta == 0.05
+        assert race.algorithm.sigma == pytest.approx(math.sqrt(0.5))  # which differences may need
+
+
+# The terms of a race, and rewards of all kinds.
+
+
+def test_a_race_in_milliseconds_of_which_the_smallest_are_the_best(run):
+    options = ["--epsilon", 30, "--support", 0, 300, "--lower-is-better", "--control", "C", "--margin", 60]
+    assert run("start", "ms.jsonl", *THREE, *options)[0] == 0
+    with Race.open("ms.jsonl") as race:
+        assert race.algorithm == ebr.SharpElasticBatchRacing(3, 0.1, 0.05, control=2, margin=0.2)
+    said = ""
+    while "has ended" not in said:
+        run("ask", "ms.jsonl")
+        pulls = Race.open("ms.jsonl", readonly=True).asked
+        said = run("tell", "ms.jsonl", *(f"{arm}={count * 100}/{count}" for arm, count in pulls.items()))[1]
+        assert " 100.0000 " in said
+    assert "It recommends C, the control: no arm is better than it by 60." in said
+    assert run("start", "ms.jsonl", *THREE, *options)[0] == 0  # the same race
+    refused = run("start", "ms.jsonl", *THREE, "--epsilon", 30, "--support", 0, 300)[1]
+    assert "scale is [300.0, 0.0] there and [0.0, 300.0] here" in refused
+
+
+def test_missing_rewards_are_told_with_their_reason(run):
+    run("start", "t.jsonl", *THREE, "--epsilon", 0.2)
+    run("ask", "t.jsonl")
+    told = ["tell", "t.jsonl", "A=5/10", "B=0/0", "C=4/9"]
+    assert "say missing='at random'" in run(*told)[1]
+    assert run(*told, "--missing", "bad luck")[0] == 2
+    status, said = run(*told, "--missing", "at random")
+    assert status == 0
+    assert "Round 2 of at most 3" in said
+
+
+def test_blocks_are_told_as_a_table(run, folder):
+    run("start", "b.jsonl", *THREE, "--epsilon", 0.2, "--blocks", "--sigma", 0.3, "--unbounded")
+    run("ask", "b.jsonl")
+    count = Race.open("b.jsonl", readonly=True).asked["A"]
+    rows = [f"day {k},{k},{k + 1},{k}" for k in range(count)]
+    (folder / "days.csv").write_text("\n".join(["block,A,B,C", *rows]))
+    status, said = run("tell", "b.jsonl", "--blocks", "days.csv")
+    assert status == 0
+    assert "It recommends B." in said
+    assert np.diff(Race.open("b.jsonl", readonly=True).intervals["mean"]) == pytest.approx([1, -1])
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ("A,B\n1,2", "must have the columns block and then one for each arm"),
+        ("block,A,A\n1,2,3", "must have the columns block and then one for each arm, all different"),
+        ("block,A,B\n1,2", "line 2: there must be 3 columns"),
+        ("block,A,B\n1,2,x", "line 2: 'x' is not a number"),
+        ("block,A,B\n1,2,3\n1,2,3", "line 3: there is a block 1 before"),
+    ],
+)
+def test_tables_of_blocks_that_are_none_are_refused(run, table, says, folder):
+    run("start", "b.jsonl", *THREE, "--epsilon", 0.2, "--blocks")
+    run("ask", "b.jsonl")
+    (folder / "days.csv").write_text(table)
+    status, said = run("tell", "b.jsonl", "--blocks", "days.csv")
+    assert status == 2
+    assert says in said
+
+
+def test_rewards_are_rounded_and_arms_of_a_pausing_race_may_come_back(run, folder):
+    options = ["--deadline", 4, "--epsilon", 0.1, "--delta", 0.1, "--algorithm", "pausing"]
+    assert run("start", "p.jsonl", "--arms", *ARMS, *options, "--rewards", "Bernoulli", "--rounding")[0] == 0
+    assert run("ask", "p.jsonl")[0] == 0
+    pulls = Race.open("p.jsonl", readonly=True).asked
+    rows = [f"{arm},{reward(arm, k)}" for arm in ARMS for k in range(pulls[arm])]
+    (folder / "rewards.csv").write_text("\n".join(["arm,reward", *rows]))
+    assert "paused or out" in run("tell", "p.jsonl", "--file", "rewards.csv")[1]
+    race = Race.open("p.jsonl", readonly=True)
+    assert race.algorithm == ebr.PausingElasticBatchRacing(4, 0.1, 0.1, rewards="Bernoulli")
+    assert (race.history["sum"] % 1 == 0).all()
+    assert (race.history["reported"] % 1 > 0).all()
+    legend = race.plot().axes[0].get_legend().get_texts()
+    assert [text.get_text() for text in legend] == ["in the race", "paused or out"]
+
+
+def test_where_two_arms_are_looked_for_one_that_is_left_out_is_decided_not_out(run):
+    assert run("start", "k.jsonl", *THREE, "--arms", "D", "--epsilon", "0.05", "--k", "2")[0] == 0
+    with Race.open("k.jsonl") as race:
+        count = race.ask()["A"]
+        race.tell(
+            {arm: (count, round(mean * count)) for arm, mean in zip("ABCD", (0, 1, 0.5, 0.5), strict=True)}
+        )
+        assert race.survivors == ["C", "D"]
+    rows = [line.split() for line in run("status", "k.jsonl")[1].splitlines()]
+    standing = {row[0]: row[-1] for row in rows if row and row[0] in "ABCD"}
+    assert standing == {"A": "decided", "B": "decided", "C": "in", "D": "in"}
+
+
+# Output that fails: what is recorded is never taken for a refusal, and never counts twice.
+
+UMLAUT = ["start", "trial.jsonl", "--arms", "A", "Ä", "--deadline", "3", "--epsilon", "0.2"]
+LOOK = "do not repeat it, look with python -m ebr status trial.jsonl\n"
+
+
+def full(folder):
+    return open("/dev/full", "w", encoding="utf-8")
+
+
+def broken(folder):
+    reading, writing = os.pipe()
+    os.close(reading)
+    return open(writing, "w", encoding="utf-8")
+
+
+def shut(folder):
+    with open(folder / "shut", "w", encoding="utf-8") as stream:
+        return stream
+
+
+FAILING = {
+    "No space left on device": full,
+    "Broken pipe": broken,
+    "I/O operation on closed file.": shut,
+    "standard output is closed": lambda folder: None,  # as Python has it after >&-
+}
+
+
+def asked():
+    with Race.open("trial.jsonl") as race:
+        return race.ask()
+
+
+def journal():
+    with open("trial.jsonl", encoding="ascii") as file:
+        return [line.split('"')[3] for line in file]
+
+
+@pytest.mark.parametrize("why", FAILING)
+def test_success_with_failed_output_has_a_status_and_words_of_its_own(why, folder, monkeypatch, capsys):
+    def run(*words):
+        with monkeypatch.context() as patch:
+            stream = FAILING[why](folder)
+            patch.setattr(sys, "stdout", stream)
+            status = main(words)
+            if stream is not None:
+                stream.close()  # what could not be written is not tried again
+        return status, capsys.readouterr().err
+
+    recorded = (3, f"warning: recorded, but the output could not be written ({why}): {LOOK}")
+    assert run(*UMLAUT) == recorded
+    assert journal() == ["start"]
+    assert run("ask", "trial.jsonl") == recorded
+    assert journal() == ["start", "ask"]
+    tell = ["tell", "trial.jsonl", "--round=1", *(f"{arm}=20/{pulls}" for arm, pulls in asked().items())]
+    assert run(*tell) == recorded
+    assert journal() == ["start", "ask", "tell"]
+    asked()
+    status, said = run(*tell)
+    assert status == 2
+    assert said == "error: round must be 2, got 1, which has been told already, and counts once\n"
+    assert journal() == ["start", "ask", "tell", "ask"]
+    unsaid = (3, f"warning: the output could not be written ({why})\n")  # of what records nothing
+    assert run("status", "trial.jsonl") == unsaid
+    assert run("plan", "--arms", "2", "--deadline", "1", "--epsilon", "0.5") == unsaid
+    assert run("--version") == unsaid
+    if FAILING[why] in (full, broken):  # without a standard output Python's own parser says it elsewhere
+        assert run("--help") == unsaid
+
+
+def test_a_refusal_stays_one_where_output_fails_and_where_errors_cannot_be_said(folder, monkeypatch):
+    for stream in (full(folder), broken(folder), None):
+        monkeypatch.setattr(sys, "stdout", stream)
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert main(["ask", "none.jsonl"]) == 2
+        assert main(["dance"]) == 2
+        with contextlib.suppress(OSError):  # of what Python's own parser has left unwritten
+            stream and stream.close()
+    assert main(UMLAUT) == 3
+    assert journal() == ["start"]
+
+
+def test_a_terminal_without_a_letter_gets_its_code(folder, monkeypatch):
+    def run(*words):
+        with open("terminal", "w", encoding="ascii") as terminal:
+            monkeypatch.setattr(sys, "stdout", terminal)
+            monkeypatch.setattr(sys, "stderr", terminal)
+            status = main(words)
+        return status, (folder / "terminal").read_text(encoding="ascii")
+
+    for words in (UMLAUT, ["ask", "trial.jsonl"], ["status", "trial.jsonl"]):
+        status, said = run(*words)
+        assert status == 0
+        assert "\\xc4" in said
+    assert run("tell", "trial.jsonl", *(f"{arm}=20/{pulls}" for arm, pulls in asked().items()))[0] == 0
+    assert journal() == ["start", "ask", "tell"]
+    assert run("ask", "Ö.jsonl") == (2, "error: there is no journal \\xd6.jsonl: start a race\n")
+
+
+def test_a_stream_that_is_none_of_the_systems_will_do(folder, monkeypatch):
+    said = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", said)
+    assert main(UMLAUT) == 0
+    assert "Ä" in said.getvalue()
+
+
+STRANGE = ["-A", "--b", "-1", "--", "the third", "a=b", "it's", '"$HOME"', "Ä", "*", "a/b", "--round=9"]
+
+
+@pytest.mark.parametrize("name", ["trial.jsonl", "-trial.jsonl", "a trial's.jsonl"])
+def test_the_next_command_can_be_pasted_into_a_shell(name, capsys):
+    """Whatever the arms and the journal are called; the shell and the command line are asked themselves."""
+    algorithm = ebr.ElasticBatchRacing(3, 0.4, 0.4)
+    Race(algorithm, STRANGE, name).close()
+
+    def pasted(said):
+        (line,) = (line for line in said.splitlines() if line.startswith("Next: "))
+        script = f"set -- {line.removeprefix('Next: ')}; printf '%s\\0' \"$@\""
+        words = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
+        python, module, package, *words = words.split("\0")[:-1]
+        assert (python, module, package) == ("python", "-m", "ebr")
+        return words
+
+    assert main(["status", "--", name]) == 0
+    assert main(pasted(capsys.readouterr().out)) == 0
+    words = pasted(capsys.readouterr().out)
+    assert "--round=1" in words
+    assert main([word.replace("=SUM/", "=1/") for word in words]) == 0
+    capsys.readouterr()
+    with Race.open(name) as race:
+        assert race.round == 2
+        assert race.intervals["pulls"].tolist() == [algorithm.pulls_by_round(len(STRANGE))[0]] * len(STRANGE)
+        race.ask()
+    assert main([word.replace("=SUM/", "=1/") for word in words]) == 2
+    assert "has been told already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", [1, 2, 3, 4])
+def test_the_round_may_be_named_anywhere(place, capsys):
+    main(["start", "trial.jsonl", "--arms=-A", "--arms=B", *RULES])
+    pulls = asked()
+    assert list(pulls) == ["-A", "B"]
+    words = ["tell", "trial.jsonl", f"B=1/{pulls['B']}", "--", f"-A=2/{pulls['-A']}"]
+    if place < 4:
+        words[place:place] = ["--round", "1"]
+    else:
+        words = ["tell", "trial.jsonl", "--round", "1", "--", *words[2:3], *words[4:]]
+    assert main(words) == 0
+    assert Race.open("trial.jsonl", readonly=True).history["sum"].tolist() == [2, 1]
+
+
+def test_words_left_over_are_refused(capsys):
+    main(UMLAUT)
+    capsys.readouterr()
+    for words in (["ask", "trial.jsonl", "A=1/2"], ["tell", "trial.jsonl", "--round", "1", "-A=1/2"]):
+        assert main(words) == 2
+        assert capsys.readouterr().err.startswith(f"error: unrecognized arguments: {words[-1]} (see")
+    assert main(["ask", "a\nb", "c\nd"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.fixture
+def interruptible():
+    """An interrupt reaches this process and its children, even where a script with an `&` made them deaf."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_is_one_line_and_says_where_to_look(monkeypatch, capsys):
+    main(UMLAUT)
+    answer = [f"{arm}=20/{pulls}" for arm, pulls in asked().items()]
+    capsys.readouterr()
+
+    def interrupted(*_):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(output, "shell_line", interrupted)  # when it is recorded, and before it is said
+        patch.setattr("ebr.live.cli.standing", lambda *_: interrupted())
+        assert main(["tell", "trial.jsonl", *answer]) == 130
+    says = "interrupted: see whether it was recorded with python -m ebr status trial.jsonl\n"
+    assert capsys.readouterr() == ("", says)
+    assert journal() == ["start", "ask", "tell"]
+    with monkeypatch.context() as patch:
+        patch.setattr(ebr, "plan", lambda **_: interrupted())
+        assert main(["plan", "--arms", "2", "--deadline", "1", "--epsilon", "0.5"]) == 130
+    assert capsys.readouterr() == ("", "interrupted\n")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
+def test_a_process_that_is_interrupted_leaves_one_line_and_writes_nothing(folder):
+    main(UMLAUT)
+    asked()
+    before = (folder / "trial.jsonl").read_bytes()
+    os.mkfifo("rewards.csv")
+    command = [sys.executable, "-m", "ebr", "tell", "trial.jsonl", "--file", "rewards.csv"]
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with (
+        subprocess.Popen(command, **piped) as process,
+        open("rewards.csv", "w") as table,  # waits until it is open there, too
+    ):
+        table.write("arm,reward\nA,1\n")
+        table.flush()
+        process.send_signal(signal.SIGINT)
+        said, complained = process.communicate()
+    assert process.returncode == 130
+    assert said == ""
+    assert complained == "interrupted: see whether it was recorded with python -m ebr status trial.jsonl\n"
+    assert (folder / "trial.jsonl").read_bytes() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("to", [">/dev/full", ">&-", "| true"])
+def test_a_process_whose_output_fails_ends_with_3_and_one_line(to, folder):
+    main(UMLAUT)
+    ask = f"{shlex.quote(sys.executable)} -m ebr ask trial.jsonl; echo $? >&2"
+    shell = ["sh", "-c", f"{{ {ask}; }} {to}"]
+    result = subprocess.run(shell, capture_output=True, text=True)
+    said, status = result.stderr.splitlines()
+    assert said.startswith("warning: recorded, but the output could not be written (")
+    assert status == "3"
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"ebr {version('ebr')}\n"
+
+
+def printed_by_pandas(race):
+    table = race.intervals.reset_index()
+    table["survives"] = table["survives"].map({True: "in", False: "out"})
+    shown = table.rename(columns={"survives": ""})
+    return shown.to_string(index=False, na_rep="-", float_format="{:.4f}".format)
+
+
+@pytest.mark.parametrize("arms", [["A", "B", "C"], ["a name that is long", "Ä", "-C"]])
+def test_a_table_is_printed_as_pandas_prints_it(arms, path):
+    with ebr.Race(ebr.SharpElasticBatchRacing(4, 0.05, 0.05), arms, path) as race:
+        assert printed_by_pandas(race) in output.standing(race, "trial.jsonl")  # nothing is known of an arm
+        while not race.finished:
+            asked = race.ask()
+            table = race.intervals.loc[list(asked), ["pulls"]].reset_index()
+            table.insert(1, "pulls now", list(asked.values()))
+            table = table.rename(columns={"pulls": "pulls so far"})
+            assert table.to_string(index=False) in output.asking(race, asked, "trial.jsonl")
+            race.tell({arm: (pulls, 0.9 / (1 + arms.index(arm)) * pulls) for arm, pulls in asked.items()})
+            assert printed_by_pandas(race) in output.standing(race, "trial.jsonl")
+        assert not race.intervals["survives"].all()

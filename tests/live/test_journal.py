@@ -1,18 +1,24 @@
-"""The journal against crashes at every byte and step, changed bytes, a second writer and a full disk."""
+"""The journal against crashes at every byte and step, a second writer, a full disk, and forgery."""
 
+import copy
 import json
+import math
 import os
 import re
 import signal
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import pytest
+from live.races import body_of, forge, lines_of, sealed
 from rewriting import rewrite
 
+import ebr
 from ebr.live import journal
 from ebr.live.journal import Journal, JournalError
+from ebr.live.race import Race
 
 LINES = [
     {"event": "start", "arms": ["Ä", "B\n"]},
@@ -52,14 +58,8 @@ def test_lines_come_back_as_they_were_in_json(path):
     assert [json.loads(line)["event"] for line in lines] == ["start", "ask", "tell"]
     assert all(json.loads(line)["time"].endswith("+00:00") for line in lines)
     assert content.isascii()
-
-
-def test_only_bytes_at_the_end_are_ever_added(path):
-    first = filled(path)
-    book = Journal(path)
     book.append({"event": "more"})
-    assert path.read_bytes().startswith(first)
-    assert path.read_bytes().count(b"\n") == 4
+    assert path.read_bytes().startswith(content)  # bytes at the end are all that is ever added
 
 
 def test_a_line_is_written_in_one_go_and_flushed_before_append_returns(path, monkeypatch):
@@ -223,7 +223,10 @@ def test_the_same_process_cannot_open_it_twice(path):
     with pytest.raises(JournalError, match=r"open for writing elsewhere.*close it there"):
         Journal(path)
     book.append(LINES[0])
-    assert payload(Journal(path, readonly=True)) == LINES[:1]
+    reader = Journal(path, readonly=True)
+    assert payload(reader) == LINES[:1]
+    with pytest.raises(JournalError, match="reading only: open it without readonly"):
+        reader.append(LINES[1])
     with pytest.raises(JournalError, match="elsewhere"):  # closing the reader freed nothing
         Journal(path)
     book.close()
@@ -256,13 +259,6 @@ def test_a_process_that_is_killed_leaves_no_lock(path):
         other.send_signal(signal.SIGKILL)
         other.wait()
         assert reopened(path) == (LINES, False)
-
-
-def test_whoever_reads_only_cannot_write(path):
-    filled(path)
-    with pytest.raises(JournalError, match="reading only: open it without readonly"):
-        Journal(path, readonly=True).append({"event": "more"})
-    assert reopened(path) == (LINES, False)
 
 
 def test_a_forked_copy_cannot_write(path, monkeypatch):
@@ -321,33 +317,12 @@ def test_a_full_disk_ends_it_and_the_next_opening_repairs_it(path, room, monkeyp
     assert payload(Journal(path)) == LINES[:1]
 
 
-@pytest.mark.parametrize("step", ["write", "fsync"])
-@pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_whatever_goes_wrong_in_writing_it_is_not_used_again(path, step, problem, monkeypatch):
-    def fail(*_):
-        raise problem
-
-    book = Journal(path)
-    book.append(LINES[0])
-    monkeypatch.setattr(os, step, fail)
-    error = JournalError if isinstance(problem, OSError) else KeyboardInterrupt
-    with pytest.raises(error, match=str(problem.args[-1]) if problem.args else "^$"):
-        book.append(LINES[1])
-    monkeypatch.undo()
-    with pytest.raises(JournalError, match="closed"):
-        book.append(LINES[1])
-    # The file knows whether the line is there: it was written if only the flush failed.
-    assert reopened(path) == (LINES[: 2 if step == "fsync" else 1], False)
-
-
 def test_what_cannot_be_opened_is_named(path, tmp_path, monkeypatch):
     with pytest.raises(JournalError, match=r"no journal .*trial\.jsonl: start a race"):
         Journal(path, create=False)
     assert not path.exists()
     with pytest.raises(JournalError, match=r"there is no folder .*none: make it first"):
         Journal(tmp_path / "none" / "trial.jsonl")
-    with pytest.raises(JournalError, match="cannot be opened: Is a directory"):
-        Journal(tmp_path)
     filled(path)
     monkeypatch.setattr(journal, "fcntl", None)  # Windows
     with pytest.raises(JournalError, match="cannot be locked on this system"):
@@ -370,26 +345,20 @@ def no_waiting():
 
 
 @pytest.mark.parametrize("readonly", [False, True])
-def test_a_pipe_is_refused_at_once(path, readonly, no_waiting):
-    os.mkfifo(path)
-    with pytest.raises(JournalError, match=r"trial\.jsonl cannot be opened: it is a pipe or a device"):
-        Journal(path, readonly=readonly)
-
-
-@pytest.mark.parametrize("readonly", [False, True])
-def test_devices_folders_and_circles_of_links_are_refused(path, readonly):
-    path.symlink_to("/dev/null")  # as /dev/zero is, which is not read to its end
-    with pytest.raises(JournalError, match="cannot be opened: it is a pipe or a device, not a file"):
-        Journal(path, readonly=readonly)
-    with pytest.raises(JournalError, match="cannot be opened: it is a pipe or a device, not a file"):
-        Journal("/dev/zero", readonly=readonly)
-    with pytest.raises(JournalError, match="cannot be opened: Is a directory"):
-        Journal(path.parent, readonly=readonly)
-    path.unlink()
-    path.symlink_to(path.with_name("other.jsonl"))
-    path.with_name("other.jsonl").symlink_to(path)
-    with pytest.raises(JournalError, match="cannot be opened: Too many levels of symbolic links"):
-        Journal(path, readonly=readonly)
+def test_pipes_devices_folders_and_circles_of_links_are_refused_at_once(path, readonly, no_waiting):
+    pipe, null, circle = (path.with_name(name) for name in ("pipe", "null", "circle"))
+    os.mkfifo(pipe)
+    null.symlink_to("/dev/null")
+    circle.symlink_to(circle)
+    for file, says in (
+        (pipe, "it is a pipe or a device, not a file"),
+        (null, "it is a pipe or a device, not a file"),
+        ("/dev/zero", "it is a pipe or a device, not a file"),  # which is not read to its end
+        (path.parent, "Is a directory"),
+        (circle, "Too many levels of symbolic links"),
+    ):
+        with pytest.raises(JournalError, match=f"cannot be opened: {says}"):
+            Journal(file, readonly=readonly)
 
 
 def test_a_pipe_where_torn_lines_go_is_not_waited_for(path, no_waiting):
@@ -421,3 +390,198 @@ def test_numbers_that_json_does_not_have_are_refused_before_they_are_written(pat
     assert path.read_bytes() == b""
     book.append(LINES[0])
     assert payload(Journal(path, readonly=True)) == LINES[:1]
+
+
+# Journals changed by somebody who computes all checksums anew: a race that could have been, or an error.
+
+MEANS = {"A": 0.8, "B": 0.78, "C": 0.1}
+ARMS = list(MEANS)
+# What may stand in the place of anything: other kinds, other numbers, more and less.
+WRONG = [None, True, -1, 0, 1, 1.0, 3, 0.25, 10**30, -1e300, "", "x", "Bernoulli", "ask", [], {}, [1]]
+WRONG += [[[0], 1], [0, 1], [1, "x"], {"A": 1}, {"A": [1, 1.0]}, {"A": {}}]
+
+
+def places(value, so_far=()):
+    """Every place within a line, from the outside in, by the keys that lead there."""
+    keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    for key in keys:
+        if key != "checksum":
+            yield (*so_far, key)
+            yield from places(value[key], (*so_far, key))
+
+
+def edits(line):
+    """A line with each of its places left out, changed to each wrong value, or with something more in it."""
+    for *before, last in places(line):
+        for value in (*WRONG, "left out"):
+            edited = copy.deepcopy(line)
+            inner = edited
+            for key in before:
+                inner = inner[key]
+            if value == "left out":
+                del inner[last]
+            else:
+                inner[last] = value
+            if json.dumps(edited) != json.dumps(line):
+                yield edited
+    for more in ("more", "counted", "rewards", "pulls", "seed", "rounding"):
+        if more not in line:
+            yield from (line | {more: value} for value in (1, {}, {"A": 1}, True))
+
+
+def could_have_been(race, lines):
+    """The oracle: whether every line says what `tell` would have taken in."""
+    asked = {}
+    low, high = lines[0]["support"] or (-math.inf, math.inf)
+    for line in lines[1:]:
+        if line["event"] == "ask":
+            asked = line["pulls"]
+            continue
+        assert set(line["rewards"]) == set(asked)
+        for arm, (count, total) in line["rewards"].items():
+            assert type(count) is int
+            assert type(total) is float
+            assert count == asked[arm]
+            assert count * low <= total <= count * high
+            assert math.isfinite(total)
+            if lines[0].get("rewards") == "Bernoulli":
+                ones = line["counted"][arm] if lines[0].get("rounding") else total
+                assert 0 <= ones <= count
+                assert ones == int(ones)
+    assert race.history["pulls"].sum() == race.intervals["pulls"].sum()
+    assert race.finished or race.survivors
+    return True
+
+
+SHARP = ebr.SharpElasticBatchRacing(3, 0.2, 0.1)
+BERNOULLI = ebr.PausingElasticBatchRacing(3, 0.2, 0.1, rewards="Bernoulli")
+NORMAL = ebr.SharpElasticBatchRacing(3, 0.2, 0.1, rewards="Gaussian")
+
+
+def played(algorithm, path, **terms):
+    """Race two rounds, if it takes so long, and ask for the next."""
+    with Race(algorithm, ARMS, path, **terms) as race:
+        for _ in range(2):
+            if not race.finished:
+                race.tell({arm: (n, float(int(n * MEANS[arm]))) for arm, n in race.ask().items()})
+        if not race.finished:
+            race.ask()
+    return path
+
+
+def outcome(path, opened):
+    """Open a journal: the number of the line that is to blame, or infinity if it could have been."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of guarantees that are void
+        try:
+            with opened() as race:
+                assert could_have_been(race, [json.loads(line) for line in path.read_text().splitlines()])
+                return math.inf
+        except JournalError as error:
+            (number,) = re.findall(r"line (\d+) of|$", str(error))[:1]
+            return int(number or 0)
+
+
+def every_edit(path):
+    """Edit every place of every line; count the edits that were found, and those that could have been."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()][:5]
+    found = could = 0
+    for number, line in enumerate(lines, start=1):
+        for edited in edits(line):
+            rewrite(path, sealed(map(body_of, [*lines[: number - 1], edited, *lines[number:]])))
+            blamed = outcome(path, lambda: Race.open(path, readonly=True))
+            assert blamed >= number, f"{edited} is blamed on line {blamed}"
+            found, could = found + (blamed < math.inf), could + (blamed == math.inf)
+    return found, could
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "terms"),
+    [
+        pytest.param(SHARP, {}, id="sharp"),
+        pytest.param(BERNOULLI, {"rounding": True}, id="rounded"),
+        pytest.param(BERNOULLI, {}, id="zeros and ones", marks=pytest.mark.slow),
+        pytest.param(ebr.SequentialRacing(0.4, 0.4), {}, id="sequential", marks=pytest.mark.slow),
+        pytest.param(NORMAL, {"support": None, "rewards": "Gaussian"}, id="any", marks=pytest.mark.slow),
+    ],
+)
+def test_every_edit_leaves_a_race_that_could_have_been_or_is_blamed_on_a_line(
+    algorithm, terms, path, unflushed
+):
+    found, could = every_edit(played(algorithm, path, **terms))
+    assert found > 500
+    assert could > 5  # another seed, other rewards within the support: nobody can tell
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("old", ["format-1/sequential-unbounded", "format-2/sharp-gaussian"])
+def test_every_edit_of_an_old_journal_is_found_too(old, path):
+    path.write_bytes((Path(__file__).parent / f"{old}.jsonl").read_bytes())
+    found, could = every_edit(path)
+    assert found > 500
+    assert could > 5
+
+
+def test_who_names_the_race_is_told_of_an_edited_first_line_as_well(path, unflushed):
+    played(SHARP, path)
+    first, *others = (json.loads(line) for line in path.read_text().splitlines())
+    for edited in edits(first):
+        rewrite(path, sealed(map(body_of, [edited, *others])))
+        assert outcome(path, lambda: Race(SHARP, ARMS, path)) in (0, 1, math.inf)  # 0: it is another race's
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"A": [48, 48.5]}, r"rewards of 'A' must lie in \[0\.0, 1\.0\], .* got 48 with the sum 48\.5"),
+        ({"A": [48, "9"]}, r"a tuple for 'A' must be \(count, sum\)"),
+        ({"A": [48, 38]}, "is not what the algorithm does here"),  # 38.0 was written
+        ({"A": 48}, "rewards must have count and sum of each arm"),
+        ({"A": [47, 9.0]}, "is not what the algorithm does here"),
+        ({"Z": [48, 9.0]}, "is not what the algorithm does here"),
+    ],
+)
+def test_a_forged_reward_is_refused_with_its_line(changed, says, path):
+    told = lines_of(played(SHARP, path))[2]["rewards"]
+    assert told["A"] == [48, 38.0]
+    forge(path, 3, rewards=told | changed)
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match=f"line 3 of .*{says}"):
+        Race.open(path)
+    assert path.read_bytes() == before
+
+
+TIME = b', "time": "2026-01-01T00:00:00+00:00"'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"event": "ask"',
+        b'{"event": "ask", "time": "yesterday"',
+        b'{"event": 5' + TIME,
+        b'{"event": "ask", "event": "tell"' + TIME,
+        b'{"event": "ask", "round": NaN' + TIME,
+        b'{"event": "ask", "round": ' + b"9" * 5000 + TIME,
+        b'{"event": "ask", "round": ' + b"[" * 100_000 + TIME,
+        b'{"event": "\xff"' + TIME,
+        b'{"event": "ask" "round": 1' + TIME,
+        b"",
+    ],
+    ids=lambda body: body[:40].decode(errors="replace"),
+)
+def test_a_line_that_is_none_is_refused_though_its_checksum_is_right(body, path):
+    content = Journal(path)
+    content.append({"event": "start"})
+    content.close()
+    path.write_bytes(sealed([body_of(content.lines[0]), body]))
+    with pytest.raises(JournalError, match=r"line 2 of .* is none that a journal has .*: restore the file"):
+        Journal(path)
+
+
+@pytest.mark.parametrize(("number", "changes"), [(2, {"round": True}), (3, {"round": 1.0})])
+def test_an_edit_that_only_python_takes_for_the_same_is_found(number, changes, path):
+    played(SHARP, path)
+    forge(path, number, **changes)
+    with pytest.raises(JournalError, match=f"line {number} of"):
+        Race.open(path)

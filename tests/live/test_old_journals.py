@@ -5,14 +5,18 @@ algorithm that has changed what it asks is found; ends.json has how each race of
 """
 
 import json
+import warnings
 from pathlib import Path
 
 import pytest
 
 import ebr
 
-FOLDER = Path(__file__).parent / "format-4"
+HERE = Path(__file__).parent
+FOLDER = HERE / "format-4"
 ENDS = json.loads((FOLDER / "ends.json").read_text(encoding="utf-8"))
+EARLIER = sorted(path for number in (1, 2, 3) for path in (HERE / f"format-{number}").glob("*.jsonl"))
+ARMS = ["A", "B", "C"]
 
 
 @pytest.mark.parametrize("name", sorted(ENDS.keys() - {"elastic-pair"}))
@@ -48,3 +52,58 @@ def test_a_journal_of_an_algorithm_that_is_not_ebrs_own_says_how_it_opens():
     """ElasticPair is played by notebook 13 alone; its journals open as those of an algorithm of one's own."""
     with pytest.raises(ebr.JournalError, match=r"ElasticPair.*an algorithm of your own is passed to Race"):
         ebr.Race.open(FOLDER / "elastic-pair.jsonl")
+
+
+@pytest.mark.parametrize("old", EARLIER, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_journal_of_an_earlier_format_goes_on_as_it_began(old, tmp_path):
+    """What is asked now was asked when the journal was written, by the ebr of then."""
+    journal = tmp_path / old.name
+    journal.write_bytes(old.read_bytes())
+    first, *_, last = (json.loads(line) for line in old.read_text().splitlines())
+    assert f"format-{first['format']}" == old.parent.name
+    assert last["event"] == "ask"
+    with ebr.Race.open(journal) as race:
+        assert race.asked == race.ask() == last["pulls"]
+        assert ("reported" in race.history) == ("rounded" in old.stem)
+        algorithm = race.algorithm
+    known = {"support": None} if "unbounded" in old.stem else {}
+    known = {"support": None, "rewards": "Gaussian"} if "gaussian" in old.stem else known
+    with pytest.raises(ebr.JournalError, match="another race"):
+        ebr.Race(algorithm, ["A", "B", "D"], journal, **known)
+    if first["format"] == 2:  # format 1 did not say what is known of the rewards
+        with pytest.raises(ebr.JournalError, match=r"known of the rewards is .* and 'Bernoulli' here"):
+            ebr.Race(algorithm, ARMS, journal, rewards="Bernoulli")
+    with ebr.Race(algorithm, ARMS, journal, **known, rounding="rounded" in old.stem) as race:
+        race.tell({arm: (pulls, pulls // 2) for arm, pulls in race.ask().items()}, last["round"])
+        assert race.round == last["round"] + 1 or race.finished
+
+
+def test_there_are_journals_of_every_earlier_format_and_kind():
+    kinds = {1: "sharp sharp-bounded sequential sequential-unbounded elastic delta"}
+    kinds[2] = "sharp sharp-gaussian sharp-unbounded elastic sequential"
+    kinds[3] = "sharp sharp-two-best pausing-rounded sequential"
+    found = {(path.parent.name, path.stem) for path in EARLIER}
+    assert found >= {(f"format-{number}", kind) for number, names in kinds.items() for kind in names.split()}
+
+
+def test_a_sharp_race_of_format_1_was_told_nothing_of_its_rewards_and_has_one_place():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sharp = ebr.Race.open(HERE / "format-1" / "sharp.jsonl", readonly=True)
+    # Its counts are those of sub-Gaussian rewards.
+    told = ebr.SharpElasticBatchRacing(6, 0.05, 0.05).pulls_by_round(3)
+    assert sharp.history["pulls"].iloc[0] == told[0] == 58
+    assert sharp.algorithm.k == 1
+
+
+def test_a_race_of_before_with_a_support_beyond_0_and_1_goes_on_in_its_units(path):
+    old = HERE / "unscaled.jsonl"
+    path.write_bytes(old.read_bytes())
+    recorded = [json.loads(line) for line in old.read_text().splitlines()]
+    assert (recorded[0]["format"], recorded[0]["support"]) == (3, [0.0, 50.0])
+    with ebr.Race.open(path) as race:
+        assert race.ask() == recorded[-1]["pulls"]
+        assert race.intervals["mean"].between(15, 30).all()
+        told = {arm: (count - 1, 25.0 * (count - 1)) for arm, count in race.ask().items()}
+        race.tell(told, missing="at random")
+        assert race.algorithm.epsilon == 0.5

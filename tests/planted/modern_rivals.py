@@ -19,9 +19,7 @@ SEQUENTIAL = ("KL-LUCB", "KL-LUCB, own counts", "T&S", "T&S, proportional", riva
 def table(names, make=None):
     entrants = dict(rival_entrants.ENTRANTS)
     if make is not None:
-        entrants[rival_entrants.OURS] = entrants[rival_entrants.OURS]._replace(
-            race=rival_entrants.simulated(make)
-        )
+        entrants[rival_entrants.OURS] = rival_entrants.ours(make)
     points = comparison.everybody(names, N_ARMS, DEADLINE, EPSILON)
     points = [point for point in points if point.labels["setup"] == "Setup 2"]
     with patch.dict(os.environ, {"EBR_WORKERS": "1", "DASK": ""}):  # in this process, where it can be altered

@@ -22,6 +22,13 @@ POINTS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    """All work is done in this process, unless a test says otherwise."""
+    monkeypatch.delenv("DASK", raising=False)
+    monkeypatch.setenv("EBR_WORKERS", "1")
+
+
 @pytest.fixture(scope="module")
 def expected():
     """One simulation after the other, without a pool."""
@@ -38,8 +45,7 @@ def same(table, expected):
 
 @pytest.mark.slow
 def test_local_cores_give_the_same_numbers_as_a_plain_loop(expected, monkeypatch):
-    monkeypatch.delenv("DASK", raising=False)
-    monkeypatch.delenv("EBR_WORKERS", raising=False)
+    monkeypatch.delenv("EBR_WORKERS")
     table = ebr.sweep(POINTS, runs=20, seed=5)
     assert same(table, expected)
     assert (table["failures"] == 0).all()
@@ -85,7 +91,7 @@ def test_an_address_that_does_not_answer_is_an_error_that_names_it(monkeypatch, 
             free.listen()
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
         monkeypatch.setenv("DASK", address)
-        monkeypatch.setattr("ebr.simulation.workers.SECONDS_TO_ANSWER", 1)
+        monkeypatch.setattr("ebr.simulation.sweep.SECONDS_TO_ANSWER", 1)
         with pytest.raises(ConnectionError, match=re.escape(address)):
             ebr.sweep(POINTS[:1], runs=1)
 
@@ -101,7 +107,7 @@ def test_an_address_that_is_none_is_an_error_that_names_it_and_nobody_is_called(
 
 @pytest.mark.slow
 def test_a_cluster_without_workers_left_is_an_error_and_what_it_did_is_kept(monkeypatch, tmp_path):
-    monkeypatch.setattr("ebr.simulation.workers.SECONDS_WITHOUT_WORKERS", 1)
+    monkeypatch.setattr("ebr.simulation.sweep.SECONDS_WITHOUT_WORKERS", 1)
     monkeypatch.setenv("EBR_CACHE", str(tmp_path))
     with Cluster() as cluster:
         monkeypatch.setenv("DASK", cluster.address)
@@ -130,47 +136,26 @@ def test_a_scheduler_that_dies_is_an_error(monkeypatch):
         killer.join()
 
 
-@pytest.mark.slow
-def test_the_same_experiment_under_other_labels_is_simulated_once(monkeypatch):
-    monkeypatch.delenv("DASK", raising=False)
-    (_, algorithm, problem) = POINTS[-1]
-    points = [ebr.Point({"T": t}, algorithm, problem) for t in (1, 2)]
-    table = ebr.sweep(points, runs=5)
-    assert table["T"].tolist() == [1, 2]
-    assert table.drop(columns="T").iloc[0].equals(table.drop(columns="T").iloc[1])
-
-
-@pytest.mark.parametrize("told", ["1", pytest.param("2", marks=pytest.mark.slow)])
-def test_the_number_of_workers_changes_no_number(monkeypatch, told):
-    monkeypatch.delenv("DASK", raising=False)
-    monkeypatch.setenv("EBR_WORKERS", told)
-    table = ebr.sweep(POINTS[-3:], runs=5, seed=5)
-    alone = [
-        ebr.simulate(algorithm, problem, 5, seed=5).pulls.mean() for _, algorithm, problem in POINTS[-3:]
-    ]
-    assert table["pulls"].tolist() == alone
-
-
-def test_one_worker_is_this_very_process(monkeypatch):
+def test_one_worker_is_this_very_process_and_simulates_the_same_experiment_once(monkeypatch):
     workers, simulate = [], ebr.simulate
 
     def watched(*arguments):
         workers.append((os.getpid(), threading.current_thread()))
         return simulate(*arguments)
 
-    monkeypatch.delenv("DASK", raising=False)
-    monkeypatch.setenv("EBR_WORKERS", "1")
     monkeypatch.setattr("ebr.simulation.sweep.simulate", watched)
-    monkeypatch.setattr("ebr.simulation.workers.get_reusable_executor", None)
+    monkeypatch.setattr("ebr.simulation.sweep.get_reusable_executor", None)
     monkeypatch.setattr("subprocess.Popen.__init__", None)
     monkeypatch.setattr("os.fork", None)
-    ebr.sweep(POINTS[-2:], runs=2)
+    relabelled = POINTS[-1]._replace(labels={"problem": "the same", "epsilon": "too"})
+    table = ebr.sweep((point for point in [*POINTS[-2:], relabelled]), runs=2)  # any iterable
     assert workers == [(os.getpid(), threading.current_thread())] * 2
+    assert table["epsilon"].tolist() == [0.2, 0.3, "too"]
+    assert table.iloc[2, 2:].equals(table.iloc[1, 2:])
 
 
 @pytest.mark.parametrize("told", ["0", "-1", "two", "1.5"])
 def test_a_number_of_workers_that_is_none_is_an_error_that_names_it(monkeypatch, told):
-    monkeypatch.delenv("DASK", raising=False)
     monkeypatch.setenv("EBR_WORKERS", told)
     with pytest.raises(ValueError, match=f"EBR_WORKERS must be an integer of at least 1, got '{told}'"):
         ebr.sweep(POINTS[:1], runs=1)
@@ -178,21 +163,11 @@ def test_a_number_of_workers_that_is_none_is_an_error_that_names_it(monkeypatch,
 
 @pytest.mark.parametrize("terminal", [False, True])
 def test_there_is_a_progress_bar_on_a_terminal_alone(monkeypatch, terminal):
-    monkeypatch.delenv("DASK", raising=False)
-    monkeypatch.setenv("EBR_WORKERS", "1")
     screen = io.StringIO()
     screen.isatty = lambda: terminal
     monkeypatch.setattr("sys.stderr", screen)
     ebr.sweep(POINTS[-2:], runs=2)
     assert ("2/2" in screen.getvalue()) if terminal else screen.getvalue() == ""
-
-
-def test_points_may_come_from_a_generator(monkeypatch):
-    monkeypatch.delenv("DASK", raising=False)
-    monkeypatch.setenv("EBR_WORKERS", "1")
-    table = ebr.sweep((point for point in POINTS[-3:]), runs=2)
-    assert table["epsilon"].tolist() == [0.1, 0.2, 0.3]
-    assert table.equals(ebr.sweep(POINTS[-3:], runs=2))
 
 
 class Breaks(ebr.SequentialRacing):
@@ -211,7 +186,6 @@ class Refuses(Breaks):
 @pytest.mark.parametrize("told", ["1", pytest.param("2", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("broken", "kind"), [(Breaks, RuntimeError), (Refuses, ValueError)])
 def test_an_error_in_a_worker_names_its_point(monkeypatch, told, broken, kind):
-    monkeypatch.delenv("DASK", raising=False)
     monkeypatch.setenv("EBR_WORKERS", told)
     bad = ebr.Point({"where": "here", "epsilon": 0.25}, broken(0.25, 0.1), ebr.setup_1(3))
     words = f"the point {bad.labels}, {bad.algorithm!r}: {broken.error.__name__}: out of arms"

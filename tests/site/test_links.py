@@ -27,6 +27,9 @@ def test_sound_pages_have_no_problem(site):
     assert links.problems(site) == []
 
 
+ELSEWHERE = "https://example.org/a"
+
+
 @pytest.mark.parametrize(
     ("planted", "said"),
     [
@@ -36,34 +39,23 @@ def test_sound_pages_have_no_problem(site):
         ('<img src="b.png" alt="gone">', "b.png leads nowhere"),
         ('<img src="a.png">', "a.png has no alternative text"),
         ('<img src="a.png" alt=" ">', "a.png has no alternative text"),
-        (
-            '<script src="https://cdn.example.org/a.js"></script>',
-            "https://cdn.example.org/a.js is loaded from",
-        ),
-        (
-            '<script src="//cdn.example.org/a.js"></script>',
-            "//cdn.example.org/a.js is loaded from another host",
-        ),
-        (
-            '<link rel="stylesheet" href="https://fonts.example.org/f">',
-            "https://fonts.example.org/f is loaded",
-        ),
-        (
-            '<link rel="preconnect" href="https://fonts.example.org">',
-            "https://fonts.example.org is loaded from",
-        ),
-        ('<img src="https://example.org/b.png" alt="b">', "https://example.org/b.png is loaded from another"),
-        ("<style>@import 'https://example.org/b.css';</style>", "https://example.org/b.css is loaded from"),
-        (
-            '<p style="background: url(https://example.org/c.png)">',
-            "https://example.org/c.png is loaded from",
+        ('<script src="//example.org/a.js"></script>', "//example.org/a.js is loaded from another host"),
+        *(
+            (planted % ELSEWHERE, f"{ELSEWHERE} is loaded from another host")
+            for planted in (
+                '<script src="%s"></script>',
+                '<link rel="stylesheet" href="%s">',
+                '<link rel="preconnect" href="%s">',
+                '<img src="%s" alt="b">',
+                "<style>@import '%s';</style>",
+                '<p style="background: url(%s)">',
+            )
         ),
     ],
 )
 def test_a_planted_error_is_found_and_named(site, planted, said):
     (site / "planted.html").write_text(f"<html><body>{planted}</body></html>")
-    (found,) = links.problems(site)
-    assert found.startswith(f"planted.html: {said}")
+    assert links.problems(site) == [f"planted.html: {said}"]
 
 
 def test_a_style_sheet_that_loads_a_font_from_another_host_is_found(site):

@@ -24,9 +24,7 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted(ROOT.glob("notebooks/*.ipynb"))
 CLAIMS = yaml.safe_load((ROOT / "claims.yaml").read_text(encoding="utf-8"))["claims"]
 DESK, PHONE = (1280, 900), (390, 844)
-LOOK = (
-    Path(__file__).with_name("look.js").read_text(encoding="utf-8")
-)  # what is wrong with the page that is open
+LOOK = Path(__file__).with_name("look.js").read_text("utf-8")  # what is wrong with the page that is open
 DOT = bytes.fromhex(  # a picture of one white pixel
     "89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b550000000a49444154789c63f80f00010101"
     "001bb6ee560000000049454e44ae426082"
@@ -47,18 +45,20 @@ def site(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def browser():
-    chromium = Chromium(drawn=False)
+def running(**options):
+    chromium = Chromium(**options)
     yield chromium
     chromium.close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    yield from running(drawn=False)
 
 
 @pytest.fixture(scope="module")
 def window():
-    chromium = Chromium()
-    yield chromium
-    chromium.close()
+    yield from running()
 
 
 def text_of(site, page):
@@ -124,11 +124,8 @@ def test_every_claim_links_to_a_cell_that_checks_it(site):
 
 
 def test_a_picture_without_words_stops_the_build_and_says_where_to_add_them(tmp_path, capsys):
-    picture = {
-        "output_type": "display_data",
-        "metadata": {},
-        "data": {"image/png": base64.b64encode(DOT).decode()},
-    }
+    data = {"image/png": base64.b64encode(DOT).decode()}
+    picture = {"output_type": "display_data", "metadata": {}, "data": data}
     code = {"cell_type": "code", "id": "b", "metadata": {}, "execution_count": 1, "outputs": [picture]}
     title = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# Title"}
     kept = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
@@ -189,9 +186,8 @@ def test_the_ledger_is_filtered_and_a_claim_leads_to_its_cell(site, window, shap
         fitting = [claim for claim in fitting if claim[name] == value]
         assert 0 < len(fitting) < len(CLAIMS)
         assert sorted(window.evaluate(shown)) == sorted(claim["id"] for claim in fitting)
-    assert window.evaluate("document.getElementById('ledger-count').textContent").startswith(
-        f"{len(fitting)} of"
-    )
+    count = window.evaluate("document.getElementById('ledger-count').textContent")
+    assert count.startswith(f"{len(fitting)} of")
     assert window.evaluate(choose % ('"section"', '"section 5"')) == "section 5"
     assert 0 < len(window.evaluate(shown)) < len(fitting)
     assert window.complaints() == []

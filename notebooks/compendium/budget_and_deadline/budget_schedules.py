@@ -156,7 +156,7 @@ def needed(
         normal = Gaussian(problem.means, 0.5)
         budget = int(budget_bounds.hardness(np.sort(normal.gaps)[1:]))
         for t in deadlines:
-            budget = budget_for(_ranking_of(normal, t), error, guess=budget)
+            budget = budget_for(partial(_ranked, normal, t), error, guess=budget)
             wrong = ~simulate(BudgetedElimination(budget, t), normal, runs, seed).correct(Planned.epsilon)
             rows.append((name, t, budget, int(wrong.sum()), runs))
     table = pd.DataFrame(rows, columns=["problem", "deadline", "budget", "failures", "runs"])
@@ -164,9 +164,8 @@ def needed(
     return with_intervals(table.assign(ratio=table["budget"] / first))
 
 
-def _ranking_of(problem: Problem, deadline: int) -> Callable[[int], float]:
-    n_arms = problem.n_arms
-    return lambda budget: ranking_bound(problem, budgets.balanced_plan(budget, n_arms, deadline))
+def _ranked(problem: Problem, deadline: int, budget: int) -> float:
+    return ranking_bound(problem, budgets.balanced_plan(budget, problem.n_arms, deadline))
 
 
 def promised(n_arms: int, deadlines: Iterable[int], error: float, hardness: float) -> pd.DataFrame:
@@ -176,30 +175,22 @@ def promised(n_arms: int, deadlines: Iterable[int], error: float, hardness: floa
     (sizes and counts chosen for that bound, each round with an equal share of the error).
     """
     gaps, unit = budget_bounds.hardest_gaps(n_arms, hardness), 0.25 * hardness
-    plans: dict[str, Callable[[int, int], Plan]] = {
-        "geometric fresh": lambda t, budget: budgets.geometric_plan(budget, n_arms, t),
-        "geometric": lambda t, budget: budgets.geometric_plan(budget, n_arms, t, fresh=False),
-        "balanced": lambda t, budget: budgets.balanced_plan(budget, n_arms, t),
+    bounds: dict[str, Callable[[int, int], float]] = {
+        "sketch": lambda t, b: sketch(b, n_arms, t, hardness),
+        "geometric fresh": lambda t, b: budget_bounds.error_bound(gaps, budgets.geometric_plan(b, n_arms, t)),
+        "geometric": lambda t, b: budget_bounds.error_bound(
+            gaps, budgets.geometric_plan(b, n_arms, t, fresh=False)
+        ),
+        "balanced": lambda t, b: budget_bounds.error_bound(gaps, budgets.balanced_plan(b, n_arms, t)),
     }
-
-    def budget(bound: Callable[[int], float]) -> float:
-        return budget_for(bound, error, guess=int(200 * unit)) / unit
-
     rows = []
     for t in deadlines:
-        row = {"deadline": t, "sketch": budget(partial(_sketched, t, n_arms, hardness))}
-        for name, plan in plans.items():
-            row[name] = budget(partial(_bounded, gaps, partial(plan, t)))
-        rows.append(row | {"best": best_budget(n_arms, t, error)})
+        found = {
+            name: budget_for(partial(bound, t), error, int(200 * unit)) for name, bound in bounds.items()
+        }
+        promises = {name: budget / unit for name, budget in found.items()}
+        rows.append({"deadline": t} | promises | {"best": best_budget(n_arms, t, error)})
     return pd.DataFrame(rows)
-
-
-def _sketched(deadline: int, n_arms: int, hardness: float, budget: int) -> float:
-    return sketch(budget, n_arms, deadline, hardness)
-
-
-def _bounded(gaps: FloatArray, plan: Callable[[int], Plan], budget: int) -> float:
-    return budget_bounds.error_bound(gaps, plan(budget))
 
 
 def best_budget(n_arms: int, deadline: int, error: float) -> float:
@@ -215,11 +206,8 @@ def _count_for(gaps: FloatArray, kept: int, log_error: float) -> float:
     low, high = 1e-3, 1e3
     for _ in range(30):
         middle = math.sqrt(low * high)
-        low, high = (
-            (low, middle)
-            if budget_bounds.log_round_bound(gaps, kept, middle) <= log_error
-            else (middle, high)
-        )
+        enough = budget_bounds.log_round_bound(gaps, kept, middle) <= log_error
+        low, high = (low, middle) if enough else (middle, high)
     return high
 
 

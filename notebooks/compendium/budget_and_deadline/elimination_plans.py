@@ -100,9 +100,8 @@ def simulated_table(
         means = np.append(gaps.max(), gaps.max() - gaps)
         problem = Bernoulli(means) if index % 2 else Gaussian(means, (0.1, 0.5, 1.0)[index % 3])
         # So that the bound is neither trivial nor out of sight.
-        budget = (
-            int(problem.sigma**2 * budget_bounds.hardness(gaps) * generator.uniform(20, 80)) + 10 * n_arms
-        )
+        scale = problem.sigma**2 * budget_bounds.hardness(gaps)
+        budget = int(scale * generator.uniform(20, 80)) + 10 * n_arms
         algorithm = make(budget, deadline)
         race = simulate(algorithm, problem, runs, seed)
         told = bound(gaps, budgets.balanced_plan(budget, n_arms, deadline), problem.sigma)

@@ -70,10 +70,8 @@ def points(
         some = sorted(epsilons)[::6] if choice == "A4" else epsilons
         for point in lineup.points(deadlines, some, delta=delta, algorithms=algorithms, **settings):
             made.append(point._replace(labels=point.labels | {"choice": choice}))
-    told_apart = lineup.points(
-        deadlines, epsilons, delta=delta, algorithms={"AE": AggressiveElimination}, **settings
-    )
-    for point in told_apart:
+    usual: dict[str, lineup.Maker] = {"AE": AggressiveElimination}
+    for point in lineup.points(deadlines, epsilons, delta=delta, algorithms=usual, **settings):
         told = AggressiveElimination(point.labels["deadline"], float(point.problem.gaps.min()), delta)
         made.append(Point(point.labels | {"choice": "A6b"}, told, point.problem))
     return sorted(made, key=lambda point: point.labels["choice"] != "A4")  # the costliest first
@@ -89,15 +87,11 @@ def replaced(default: pd.DataFrame, alternative: pd.DataFrame) -> pd.DataFrame:
 
 def thinned(default: pd.DataFrame) -> pd.DataFrame:
     """A7: every second T and every second ε of the grids, from the first on."""
-    by_deadline = (default["sweep"] == "T") & default["deadline"].isin(
-        _every_second(default, "T", "deadline")
-    )
-    by_epsilon = (default["sweep"] == "ε") & default["epsilon"].isin(_every_second(default, "ε", "epsilon"))
-    return default[by_deadline | by_epsilon].reset_index(drop=True)
-
-
-def _every_second(table: pd.DataFrame, sweep: str, column: str) -> list[float]:
-    return sorted(table.loc[table["sweep"] == sweep, column].unique())[::2]
+    kept = []
+    for sweep, column in lineup.ALONG.items():
+        swept = default[default["sweep"] == sweep]
+        kept.append(swept[swept[column].isin(sorted(swept[column].unique())[::2])])
+    return pd.concat(kept).sort_index().reset_index(drop=True)
 
 
 def factor(default: pd.DataFrame, alternative: pd.DataFrame, algorithm: str) -> dict[str, float]:

@@ -6,24 +6,19 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from compendium.shared.distributions import frequency_interval
+from compendium.clinical_trial.vaccine_trial import errors, in_words
 from ebr.algorithms.lossy import lossy_play
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.problems import Bernoulli
 
-CONFIDENCE = 0.999  # of each interval around errors
 # What stays of a candidate's responders, and of others: by round, from 0, T, and whether it is the best.
 Stays = Callable[[int, int, bool], tuple[float, float]]
 
 
 def _alike(share: Callable[[int, int, bool], float]) -> Stays:
     """Losses at random: responders and others stay alike."""
-
-    def stays(t: int, deadline: int, best: bool) -> tuple[float, float]:
-        return share(t, deadline, best), share(t, deadline, best)
-
-    return stays
+    return lambda t, deadline, best: (share(t, deadline, best), share(t, deadline, best))
 
 
 AT_RANDOM: dict[str, Stays] = {
@@ -82,36 +77,26 @@ def compare(algorithm: SharpElasticBatchRacing, truth: Bernoulli, number: int, s
     for name, stays in (AT_RANDOM | NOT_AT_RANDOM).items():
         found = trials(algorithm, truth, stays, number, seed)
         gap = truth.means.max() - truth.means[found.arm]
-        wrong = int((gap > found.within).sum())
-        lower, upper = frequency_interval(wrong, number, CONFIDENCE)
         short = found.within > algorithm.epsilon
-        rows.append(
-            {
-                "lost": name,
-                "at_random": name in AT_RANDOM,
-                "asked": found.asked.mean(),
-                "seen": found.seen.mean(),
-                "short": short.mean(),
-                "promised": np.quantile(found.within[short], 0.9) if short.any() else np.nan,
-                "errors": wrong / number,
-                "lower": lower,
-                "upper": upper,
-            }
-        )
+        row = {
+            "lost": name,
+            "at_random": name in AT_RANDOM,
+            "asked": found.asked.mean(),
+            "seen": found.seen.mean(),
+            "short": short.mean(),
+            "promised": np.quantile(found.within[short], 0.9) if short.any() else np.nan,
+        }
+        rows.append(row | errors(gap > found.within))
     return pd.DataFrame(rows).assign(trials=number)
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
     """What `compare` found, in readable numbers."""
-    interval = zip(table["lower"], table["upper"], strict=True)
-    return pd.DataFrame(
-        {
-            "at random": table["at_random"].map({True: "yes", False: "no"}),
-            "asked for": table["asked"].map("{:,.0f}".format),
-            "seen": table["seen"].map("{:,.0f}".format),
-            "promise less": table["short"].map("{:.0%}".format),
-            "that is": [f"{value:.3f}" if value == value else "" for value in table["promised"]],
-            "errors": table["errors"].map("{:.1%}".format),
-            "99.9 % interval": [f"{low:.1%} to {high:.1%}" for low, high in interval],
-        }
-    ).set_index(table["lost"])
+    columns = {
+        "at random": table["at_random"].map({True: "yes", False: "no"}),
+        "asked for": table["asked"].map("{:,.0f}".format),
+        "seen": table["seen"].map("{:,.0f}".format),
+        "promise less": table["short"].map("{:.0%}".format),
+        "that is": [f"{value:.3f}" if value == value else "" for value in table["promised"]],
+    }
+    return pd.DataFrame(columns | in_words(table)).set_index(table["lost"])

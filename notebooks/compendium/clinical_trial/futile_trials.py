@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from compendium.clinical_trial.vaccine_trial import errors, subjects
 from compendium.shared import figures
-from compendium.shared.distributions import frequency_interval
 from compendium.shared.lineup import Look
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.simulation.simulate import simulate
 from ebr.theory.problems import Bernoulli
 
-CONFIDENCE = 0.999  # of each interval around errors
 LOOKS = (Look("0.4", "v", "--"), Look("C0", "o", "-"), Look("C1", "s", "-"), Look("C2", "^", "-"))
 
 
@@ -49,22 +48,10 @@ def compare(
             problem = truth(control, lead, n_arms)
             found = simulate(way, problem, number, seed)
             allowed = np.where((found.arm == 0) & (way.control == 0), margin, way.epsilon)
-            wrong = int((problem.means.max() - problem.means[found.arm] >= allowed - 1e-9).sum())
-            lower, upper = frequency_interval(wrong, number, CONFIDENCE)
-            rows.append(
-                {
-                    "lead": lead,
-                    "margin": margin,
-                    "subjects": found.pulls.mean(),
-                    "standard_error": found.pulls.std(ddof=1) / np.sqrt(number),
-                    "kept": float((found.arm == 0).mean()),
-                    "errors": wrong / number,
-                    "lower": lower,
-                    "upper": upper,
-                    "trials": number,
-                }
-            )
-    return pd.DataFrame(rows)
+            wrong = problem.means.max() - problem.means[found.arm] >= allowed - 1e-9
+            row = {"lead": lead, "margin": margin} | subjects(found.pulls)
+            rows.append(row | {"kept": float((found.arm == 0).mean())} | errors(wrong))
+    return pd.DataFrame(rows).assign(trials=number)
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -1,7 +1,7 @@
-"""What trialists would use in several rounds: stages with repeated intervals, and dropping the losers.
+"""What trialists would use: the exact fixed design, stages with repeated intervals, dropping the losers.
 
-Each is an algorithm as `ebr.simulate` plays it, for rewards that are 0 or 1, and plans with the normal limit.
-An error is the same as in a race: a choice that is worse than the best by ε or more.
+Each is an algorithm as `ebr.simulate` plays it, for rewards that are 0 or 1; the last two plan with the
+normal limit. An error is the same as in a race: a choice that is worse than the best by ε or more.
 """
 
 import math
@@ -15,11 +15,41 @@ from scipy.optimize import brentq
 from compendium.shared.distributions import norm
 from ebr.algorithms.game import Defaults, Game, Known, Lots
 from ebr.arrays import FloatArray, IntArray
+from ebr.theory.selection import binomial_count
 from ebr.validation import check_fields, positive
 
 SIGMA = 0.5  # of a response, at most: what the normal approximations plan with
 POINTS = 20_000  # of the lattice by which Genz's method integrates the normal density: errors of about 1e-4
 DRAW = 1  # the lattice's random shift
+
+
+@dataclass(frozen=True)
+class ExactFixedDesign(Defaults):
+    """Bechhofer's indifference-zone selection for response rates: all at once, as few as δ allows.
+
+    Every arm gets so many subjects that the exact binomial probability of an error is at most δ for all
+    response rates; the arm with the most responses is chosen, ties by lot. (Bechhofer, Ann. Math.
+    Stat. 1954; Sobel and Huyett, Bell Syst. Tech. J. 1957.)
+    """
+
+    epsilon: float
+    delta: float
+    sigma: ClassVar[float] = SIGMA
+    deadline: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def subjects(self, n_arms: int) -> int:
+        """How many each arm gets."""
+        return binomial_count(n_arms, self.epsilon, self.delta)
+
+    def play(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> Game:
+        """Pull every arm equally often, once."""
+        sums = yield np.full((replicates, n_arms), self.subjects(n_arms))
+        return np.asarray(_ties_by_lot(sums, generator).argmax(axis=1))
 
 
 def keeps_the_best(n_arms: int, critical: FloatArray) -> float:
@@ -140,7 +170,7 @@ class DropTheLosers(Defaults):
         sums, alive = np.zeros((replicates, n_arms)), np.ones((replicates, n_arms), dtype=bool)
         for _ in range(n_arms - 1):
             sums += yield alive * self.subjects(n_arms)
-            last = np.where(alive, ties_by_lot(sums, generator), np.inf).argmin(axis=1)
+            last = np.where(alive, _ties_by_lot(sums, generator), np.inf).argmin(axis=1)
             alive[np.arange(replicates), last] = False
         return np.asarray(alive.argmax(axis=1))
 
@@ -164,7 +194,7 @@ def _stage_subjects(n_arms: int, epsilon: float, delta: float) -> int:
     return math.ceil((SIGMA * effect / epsilon) ** 2)
 
 
-def ties_by_lot(sums: FloatArray, generator: Lots) -> FloatArray:
+def _ties_by_lot(sums: FloatArray, generator: Lots) -> FloatArray:
     """Counts of responses, with less than one added to each at random."""
     return np.asarray(sums + (generator or np.random.default_rng()).random(sums.shape) / 2)
 

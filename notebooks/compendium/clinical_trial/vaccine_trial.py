@@ -7,17 +7,16 @@ import joblib
 import numpy as np
 import pandas as pd
 
-from compendium.clinical_trial.exact_fixed_design import ExactFixedDesign
-from compendium.clinical_trial.trial_designs import DropTheLosers, StagedIntervals
+from compendium.clinical_trial.trial_designs import DropTheLosers, ExactFixedDesign, StagedIntervals
 from compendium.shared.distributions import frequency_interval
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.game import Algorithm
 from ebr.algorithms.passive import Passive
 from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.arrays import IntArray
+from ebr.arrays import BoolArray, IntArray
 from ebr.live.race import Race
 from ebr.simulation.simulate import simulate
-from ebr.simulation.workers import workers
+from ebr.simulation.sweep import workers
 from ebr.theory.problems import Bernoulli
 
 MONTHS_A_ROUND = 2
@@ -52,15 +51,11 @@ def problem() -> Bernoulli:
     return Bernoulli(np.array([rate for rate, _ in CANDIDATES.values()]))
 
 
-def patients(asked: Mapping[str, int], generator: np.random.Generator) -> dict[str, IntArray]:
-    """Simulate so many subjects of each candidate: 1 for a response, 0 for none."""
-    return {name: generator.binomial(1, CANDIDATES[name][0], number) for name, number in asked.items()}
-
-
 def round_of(race: Race, seed: int) -> None:
     """Run one round of a trial with simulated patients, the same however often the round is repeated."""
     generator = np.random.default_rng(np.random.SeedSequence([seed, race.round]))
-    race.tell(patients(race.ask(), generator))
+    asked = race.ask().items()
+    race.tell({name: generator.binomial(1, CANDIDATES[name][0], number) for name, number in asked})
 
 
 def designs(deadline: int, epsilon: float, delta: float, loosened: float) -> dict[str, Algorithm]:
@@ -95,6 +90,26 @@ def truths(epsilon: float, rates: Iterable[float]) -> dict[tuple[str, float], Be
     return grid | {(PUBLISHED, float(published.means.max())): published}
 
 
+def subjects(pulls: IntArray) -> dict[str, float]:
+    """Subjects of a trial, the mean, and its standard error."""
+    return {"subjects": pulls.mean(), "standard_error": pulls.std(ddof=1) / np.sqrt(len(pulls))}
+
+
+def errors(wrong: BoolArray) -> dict[str, float]:
+    """How often trials err, with an exact 99.9 % interval."""
+    lower, upper = frequency_interval(int(wrong.sum()), len(wrong), CONFIDENCE)
+    return {"errors": int(wrong.sum()) / len(wrong), "lower": lower, "upper": upper}
+
+
+def in_words(table: pd.DataFrame) -> dict[str, list[str]]:
+    """A table's errors and their intervals, in readable numbers."""
+    interval = zip(table["lower"], table["upper"], strict=True)
+    return {
+        "errors": [f"{share:.1%}" for share in table["errors"]],
+        "99.9 % interval": [f"{low:.1%} to {high:.1%}" for low, high in interval],
+    }
+
+
 def compare(
     grid: Mapping[tuple[str, float], Bernoulli], algorithm: Algorithm, epsilon: float, trials: int, seed: int
 ) -> pd.DataFrame:
@@ -107,22 +122,13 @@ def compare(
     rows = []
     for (truth, rate), candidates in grid.items():
         trial = simulate(algorithm, candidates, trials, seed)
-        wrong = int((~trial.correct(epsilon)).sum())
-        lower, upper = frequency_interval(wrong, trials, CONFIDENCE)
-        rows.append(
-            {
-                "truth": truth,
-                "best_rate": rate,
-                "subjects": trial.pulls.mean(),
-                "standard_error": trial.pulls.std(ddof=1) / np.sqrt(trials),
-                "nine_in_ten": np.quantile(trial.pulls, 0.9),
-                "months": MONTHS_A_ROUND * trial.rounds.mean(),
-                "best": float(np.mean(trial.arm == candidates.best)),
-                "errors": wrong / trials,
-                "lower": lower,
-                "upper": upper,
-            }
-        )
+        row = {"truth": truth, "best_rate": rate} | subjects(trial.pulls)
+        row |= {
+            "nine_in_ten": np.quantile(trial.pulls, 0.9),
+            "months": MONTHS_A_ROUND * trial.rounds.mean(),
+            "best": float(np.mean(trial.arm == candidates.best)),
+        }
+        rows.append(row | errors(~trial.correct(epsilon)))
     return pd.DataFrame(rows)
 
 
@@ -147,18 +153,13 @@ def over_truths(
 def shown(table: pd.DataFrame, truth: str, best_rate: float) -> pd.DataFrame:
     """What `over_truths` says of one truth, in readable numbers."""
     rows = table[(table["truth"] == truth) & (table["best_rate"] == best_rate)].set_index("design")
-    interval = zip(rows["lower"], rows["upper"], strict=True)
-    return pd.DataFrame(
-        {
-            "subjects": rows["subjects"].map("{:,.0f}".format),
-            "nine in ten need at most": rows["nine_in_ten"].map("{:,.0f}".format),
-            "months": rows["months"].map("{:.1f}".format),
-            "the very best": rows["best"].map("{:.1%}".format),
-            "errors": rows["errors"].map("{:.1%}".format),
-            "99.9 % interval": [f"{low:.1%} to {high:.1%}" for low, high in interval],
-            "guarantee": rows.index.map(GUARANTEES),
-        }
-    )
+    columns = {
+        "subjects": rows["subjects"].map("{:,.0f}".format),
+        "nine in ten need at most": rows["nine_in_ten"].map("{:,.0f}".format),
+        "months": rows["months"].map("{:.1f}".format),
+        "the very best": rows["best"].map("{:.1%}".format),
+    }
+    return pd.DataFrame(columns | in_words(rows) | {"guarantee": rows.index.map(GUARANTEES)})
 
 
 def cheapest(table: pd.DataFrame) -> pd.DataFrame:
@@ -197,8 +198,7 @@ def endings(
         trial = simulate(one, candidates, trials)
         ended = np.bincount(trial.rounds, minlength=deadline + 1)[1:] / trials
         looks = one.pulls_by_round(candidates.n_arms, candidates.rewards)
-        error = trial.pulls.std(ddof=1) / np.sqrt(trials)
-        rows[deadline] = {"subjects": f"{trial.pulls.mean():,.0f} ± {error:,.0f}"} | {
+        rows[deadline] = {"subjects": "{:,.0f} ± {:,.0f}".format(*subjects(trial.pulls).values())} | {
             f"round {t}": f"{share:.0%} at {look:,}"
             for t, (share, look) in enumerate(zip(ended, looks, strict=True), 1)
         }

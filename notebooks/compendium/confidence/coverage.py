@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from itertools import product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -29,9 +30,8 @@ from ebr.theory.confidence import (
 )
 from ebr.theory.problems import Problem
 
-Deviation = Callable[..., FloatArray]
 FACTOR = SELF_NORMALISED / 2  # 2 + log 2, of Lemma "concentration"
-ASSUMED_ON = [(n, t, d) for n in (1, 2, 100) for t in (1, 2, 50) for d in (0.001, 0.1, 0.999)]  # n, T, δ
+ASSUMED_ON = list(product((1, 2, 100), (1, 2, 50), (0.001, 0.1, 0.999)))  # n, T, δ
 
 
 def exact_misses(
@@ -48,14 +48,12 @@ def exact_misses(
     deadline, delta, miss (the worst arm's) and allowed, δ/(nT).
     """
     rows = []
-    for name, problem in problems.items():
-        for deadline in deadlines:
-            for delta in deltas:
-                algorithm = make(deadline, epsilon, delta, problem.sigma)
-                counts = np.unique(algorithm.pulls_by_round(problem.n_arms))
-                width = algorithm.deviation(counts, problem.n_arms)
-                miss = miss_probability(problem, counts, width).sum(axis=0).max()
-                rows.append((name, epsilon, deadline, delta, miss, delta / (problem.n_arms * deadline)))
+    for (name, problem), deadline, delta in product(problems.items(), deadlines, deltas):
+        algorithm = make(deadline, epsilon, delta, problem.sigma)
+        counts = np.unique(algorithm.pulls_by_round(problem.n_arms))
+        width = algorithm.deviation(counts, problem.n_arms)
+        miss = miss_probability(problem, counts, width).sum(axis=0).max()
+        rows.append((name, epsilon, deadline, delta, miss, delta / (problem.n_arms * deadline)))
     return pd.DataFrame(rows, columns=["problem", "epsilon", "deadline", "delta", "miss", "allowed"])
 
 
@@ -85,17 +83,15 @@ def measured_misses(
     return table.assign(frequency=table["misses"] / runs, low=ends[:, 0], high=ends[:, 1])
 
 
-def assumption_as_printed(n_arms: int, deadline: int, delta: float) -> bool:
-    """Lemma "confidence" as printed assumes log(δ/(nT)) ≥ 2 (E3)."""
-    return math.log(delta / (n_arms * deadline)) >= 2
-
-
 def coverage(
     exact: pd.DataFrame,
     measured: pd.DataFrame,
-    assumption: Callable[[int, int, float], bool] = assumption_as_printed,
+    assumption: Callable[[int, int, float], bool] = lambda n, t, d: math.log(d / (n * t)) >= 2,
 ) -> Finding:
-    """Check C02: every interval covers with probability at least 1 − δ/(nT), all of them with 1 − δ."""
+    """Check C02: every interval covers with probability at least 1 − δ/(nT), all of them with 1 − δ.
+
+    As printed, the lemma assumes log(δ/(nT)) ≥ 2 (E3).
+    """
     assumed = sum(assumption(*place) for place in ASSUMED_ON)
     worst = float((exact["miss"] / exact["allowed"]).max())
     counts = measured[["misses", "runs", "allowed"]].itertuples(index=False, name=None)
@@ -132,9 +128,8 @@ def stopped_probability(level: float, stages: int, growth: float = 4.0) -> float
 
 def stopped(looks: Iterable[int]) -> pd.DataFrame:
     """What Lemma "concentration" bounds at c = 2, for that pair, by the number of looks K."""
-    looks = list(looks)
-    chance = [stopped_probability(2 * math.sqrt(FACTOR), stages) for stages in looks]
-    return pd.DataFrame({"looks": looks, "stopped": chance})
+    rows = [(stages, stopped_probability(2 * math.sqrt(FACTOR), stages)) for stages in looks]
+    return pd.DataFrame(rows, columns=["looks", "stopped"])
 
 
 def concentration(stages: int, factor: float = FACTOR) -> Finding:
@@ -169,7 +164,7 @@ def widths(
 
 
 def sequential_width(
-    n_arms: int, deadline: int, delta: float, sequential: Deviation = sequential_deviation
+    n_arms: int, deadline: int, delta: float, sequential: Callable[..., FloatArray] = sequential_deviation
 ) -> Finding:
     """Check C36: Jun et al.'s deviation is at first wider than the paper's, which T = ∞ makes infinite."""
     counts = np.unique(np.geomspace(1, 1e9, 500).astype(np.int64))

@@ -12,46 +12,37 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.linalg import toeplitz
-from scipy.special import log_ndtr
 from scipy.stats import binom, chi2, norm
 
 from compendium.failure_probability import enumeration
 from compendium.failure_probability.importance import failure
 from compendium.shared import figures
 from compendium.shared.findings import FALSE_ALARM, Evidence
+from compendium.shared.walks import Looks
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.arrays import BoolArray, FloatArray
 from ebr.theory.problems import Bernoulli, Gaussian
 
 Racing = ElasticBatchRacing | SharpElasticBatchRacing | PausingElasticBatchRacing
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)  # on each panel
 DELTAS = (0.3, 0.01)  # δ of the comparison
-PANELS = 1.0  # in a standard deviation of the narrowest normal law that is integrated
-
-
-class Looks(NamedTuple):
-    """When a race of two arms ends: after b_t pulls each, if their means are more than c_t apart.
-
-    After the last look, c = 0, it ends in any case.
-    """
-
-    pulls: IntArray
-    reach: FloatArray
 
 
 def log10_failure(algorithm: Racing, problem: Bernoulli | Gaussian) -> float:
     """log₁₀ P(a wrong arm is returned) of a race between two arms, or a few for pausing EBR."""
     if isinstance(problem, Gaussian):
-        return gaussian(looks(algorithm), float(np.ptp(problem.means)), problem.sigma) / math.log(10)
+        return looks(algorithm, problem.sigma).log_wrong(float(np.ptp(problem.means))) / math.log(10)
     if isinstance(algorithm, PausingElasticBatchRacing):
         return math.log10(enumeration.failure(algorithm, problem))
     return math.log10(bernoulli(algorithm, problem))
 
 
-def looks(algorithm: Racing) -> Looks:
-    """The looks of EBR, c_t = 2D − ε/(2∧T), or of sharp or pausing EBR on Gaussian arms, c_t = w_t − ε."""
+def looks(algorithm: Racing, sigma: float) -> Looks:
+    """When a race of two N(μ, σ²) arms ends: after b_t pulls each, if their means are more than c_t apart.
+
+    EBR has c_t = 2D − ε/(2∧T), sharp and pausing EBR c_t = w_t − ε. After the last look it ends in any case.
+    """
     if isinstance(algorithm, ElasticBatchRacing):
         pulls = algorithm.pulls_by_round(2)
         reach = 2 * algorithm.deviation(pulls, 2) - algorithm.slack(2)
@@ -65,40 +56,8 @@ def looks(algorithm: Racing) -> Looks:
         pulls = algorithm.pulls_by_round(2, "Gaussian")
         reach = algorithm.width(pulls, algorithm.log_terms(2, "Gaussian")) - algorithm.epsilon
     fresh = np.diff(pulls, prepend=0) > 0
-    return Looks(pulls[fresh], np.append(np.maximum(reach[fresh], 0)[:-1], 0.0))
-
-
-def gaussian(looks: Looks, gap: float, sigma: float) -> float:
-    """The log of P(a race of two N(μ, σ²) arms returns the worse), their means being a gap apart.
-
-    The better arm's sum less the other's, after b_t pulls each, is N(b_t Δ, 2σ²b_t), and its steps are
-    independent. f_t is its density where the race goes on, |s| ≤ b_t c_t:
-    f_t(s) = ∫ f_{t−1}(u) φ(s − u) du; round t ends wrongly with ∫ f_{t−1}(u) P(step < −b_t c_t − u) du.
-    All summands are positive and kept as logarithms, so small probabilities are as accurate as large ones.
-    """
-    ended, nodes, log_mass = [], np.zeros(1), np.zeros(1)  # the walk starts at 0
-    steps = np.diff(looks.pulls, prepend=0)
-    for t, (step, pulls, reach) in enumerate(zip(steps, looks.pulls, looks.reach, strict=True)):
-        bound, spread = float(pulls * reach), sigma * math.sqrt(2 * step)
-        ended.append(np.logaddexp.reduce(log_mass + log_ndtr((-bound - nodes - step * gap) / spread)))
-        if bound == 0:  # it ends here: at the last look, or where any lead is enough
-            break
-        narrowest = min(spread, sigma * math.sqrt(2 * steps[t + 1]))
-        places, log_widths = _quadrature(bound, narrowest)
-        scaled = (places - nodes[:, None] - step * gap) / spread
-        terms = log_mass[:, None] - scaled**2 / 2
-        density = np.logaddexp.reduce(terms, axis=0) - math.log(spread * math.sqrt(2 * math.pi))
-        nodes, log_mass = places, density + log_widths
-    return float(np.logaddexp.reduce(ended))
-
-
-def _quadrature(bound: float, narrowest: float) -> tuple[FloatArray, FloatArray]:
-    """Nodes in [−bound, bound] and the logarithms of their weights, Gauss–Legendre on equal panels."""
-    panels = max(1, math.ceil(2 * bound / narrowest * PANELS))
-    edges = np.linspace(-bound, bound, panels + 1)
-    half = bound / panels
-    nodes = (edges[:-1, None] + half * (NODES + 1)).ravel()
-    return nodes, np.tile(np.log(WEIGHTS * half), panels)
+    times = pulls[fresh] / (2 * sigma**2)
+    return Looks(times, (times * np.maximum(reach[fresh], 0))[:-1])
 
 
 def bernoulli(algorithm: ElasticBatchRacing | SharpElasticBatchRacing, problem: Bernoulli) -> float:

@@ -247,15 +247,8 @@ def _reaching(algorithm: Algorithm, problem: Problem, group: IntArray) -> list[T
     rounds, first = np.unique(last, return_index=True)
     most = FEW_REACHES if algorithm.one_pull_a_round else MOST_REACHES
     chosen = np.unique(np.linspace(0, len(rounds) - 1, most).astype(int))
-    return [
-        Tilt(
-            base[first[k]],
-            float(lead[first[k]]),
-            group,
-            0 if algorithm.one_pull_a_round else int(rounds[k]),
-        )
-        for k in chosen
-    ]
+    until = np.zeros_like(rounds) if algorithm.one_pull_a_round else rounds
+    return [Tilt(base[first[k]], float(lead[first[k]]), group, int(until[k])) for k in chosen]
 
 
 def _rounds_of_the_best(algorithm: Algorithm, problem: Problem, means: FloatArray) -> IntArray:

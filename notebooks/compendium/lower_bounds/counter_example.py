@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from itertools import product
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -33,52 +33,42 @@ class Confirmation(NamedTuple):
     log_error: float  # log P(wrong), at most, for Gaussian arms by normal tails
 
 
-def confirmation(
-    n_arms: int, epsilon: float, gap: float, log_inverse: float, sigma: float = 0.5, most: int = 60
-) -> Confirmation:
+def confirmation(n_arms: int, epsilon: float, gap: float, log_inverse: float) -> Confirmation:
     """The cheapest such policy that is (ε, δ)-PAC, with log(1/δ) given; g > 1 − ε.
 
     Nobody with μ_i ≤ μ_[1] − ε ≤ 1 − ε has a fresh mean σ √(2 log(2/δ)/second) above 1 − ε but with δ/2, or
     is returned in the end but with δ/2.
     """
     half = log_inverse + math.log(2)
-    last = math.ceil(4 * sigma**2 * (half + math.log(n_arms - 1)) / epsilon**2)
-    first = np.arange(1, most)[:, None]
-    second = np.ceil(2 * half * (sigma / (gap - 1 + epsilon)) ** 2 * np.linspace(1.01, 3, 400))
-    spare = gap - 1 + epsilon - sigma * np.sqrt(2 * half / second)
-    wrong_leader = (n_arms - 1) * np.exp(-first * (gap / sigma) ** 2 / 4)
-    doubt = np.minimum(wrong_leader + np.exp(-second * (spare / sigma) ** 2 / 2), 1)
+    last = math.ceil(4 * SIGMA**2 * (half + math.log(n_arms - 1)) / epsilon**2)
+    first = np.arange(1, 60)[:, None]
+    second = np.ceil(2 * half * (SIGMA / (gap - 1 + epsilon)) ** 2 * np.linspace(1.01, 3, 400))
+    spare = gap - 1 + epsilon - SIGMA * np.sqrt(2 * half / second)
+    wrong_leader = (n_arms - 1) * np.exp(-first * (gap / SIGMA) ** 2 / 4)
+    doubt = np.minimum(wrong_leader + np.exp(-second * (spare / SIGMA) ** 2 / 2), 1)
     cost = n_arms * first + second + doubt * n_arms * last
     row, column = np.unravel_index(int(cost.argmin()), cost.shape)
     b, more = int(first[row, 0]), int(second[column])
     nodes, weights = np.polynomial.hermite_e.hermegauss(100)
-    leads = (log_ndtr(nodes + gap * math.sqrt(b) / sigma) * (n_arms - 1)).clip(-700)
+    leads = (log_ndtr(nodes + gap * math.sqrt(b) / SIGMA) * (n_arms - 1)).clip(-700)
     unsure = 1 - float(np.exp(leads) @ weights) / float(weights.sum())
-    unsure += float(norm.sf(spare[column] * math.sqrt(more) / sigma))
-    late = math.log(n_arms - 1) + float(log_ndtr(-epsilon * math.sqrt(last / 2) / sigma))
+    unsure += float(norm.sf(spare[column] * math.sqrt(more) / SIGMA))
+    late = math.log(n_arms - 1) + float(log_ndtr(-epsilon * math.sqrt(last / 2) / SIGMA))
     error = float(np.logaddexp(log_ndtr(-math.sqrt(2 * half)), late))
     gaussian = n_arms * b + more + unsure * n_arms * last
     return Confirmation(b, more, last, float(cost[row, column]), gaussian, error)
 
 
-class Roomless(TypedDict):
-    """A row of `lower_bounds.policies`; `matched` is Theorem 1 over the cost, in log(nT/δ)/log(1/2.4δ)."""
+def without_room(
+    n_arms: int, digits: int, proved: LowerBound = bounds.partition_lower_bound
+) -> dict[str, Any]:
+    """The policy beside the bounds where ε = ½, T = 3, σ = ½, γ = (1, …, 1) and δ = 10^−digits.
 
-    policy: str
-    pac: bool
-    cost: float
-    gaussian: float
-    lower: float
-    printed: float
-    second: float
-    matched: float
-
-
-def without_room(n_arms: int, digits: int, proved: LowerBound = bounds.partition_lower_bound) -> Roomless:
-    """The policy beside the bounds where ε = ½, T = 3, σ = ½, γ = (1, …, 1) and δ = 10^−digits."""
+    A row of `expected_pulls.policies`; `matched` is Theorem 1 over the cost, in log(nT/δ)/log(1/2.4δ).
+    """
     epsilon, deadline, log_inverse = 0.5, 3, digits * math.log(10)
     gap, n = epsilon ** (1 / deadline), n_arms
-    policy = confirmation(n, epsilon, gap, log_inverse, SIGMA)
+    policy = confirmation(n, epsilon, gap, log_inverse)
     # L = log(1/2.4δ) multiplies every bound, and δ may be no double: so at δ = e^{−1}/2.4, where L = 1.
     scale, place = log_inverse - math.log(2.4), ([1] * n, epsilon, deadline, math.exp(-1) / 2.4, SIGMA)
     return {

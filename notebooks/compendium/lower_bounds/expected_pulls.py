@@ -1,7 +1,7 @@
 """Theorem 3 in expectation, the facts under it, and what section 4 says of it; all exactly."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Any
 
@@ -10,6 +10,7 @@ import pandas as pd
 
 from compendium.lower_bounds import counter_example, near_optimal
 from compendium.lower_bounds.counter_example import LowerBound
+from compendium.lower_bounds.near_optimal import EPSILON, SIGMA
 from compendium.shared import figures
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding
@@ -18,7 +19,6 @@ from ebr.theory import bounds
 from ebr.theory.bounds import iterated_log, told_apart
 from ebr.theory.divergence import relative_entropy
 
-EPSILON, SIGMA = 0.01, 0.5  # of the policies for two and three arms
 Design = Callable[..., near_optimal.LookTest]
 GAPS = [(x, y) for x in (0, 0.5, 0.999, 1, 1.5) for y in (1, 1.5)]  # in ε, of the second and third arm
 THREE = {0.15: (2.278259, 4.143813, 1.298150), 0.1: (3.182401, 5.592040, 1.561065)}  # found as DESIGNS were
@@ -36,10 +36,10 @@ def policies(
     rows = []
     fixed = [(delta, 1, 0.0) for delta in sorted({key[0] for key in near_optimal.DESIGNS})]
     for delta, deadline, gap in sorted([*fixed, *near_optimal.DESIGNS]):
-        test = design(delta, deadline, gap, EPSILON, SIGMA)
+        test = design(delta, deadline, gap)
         index = deadline if gap == 0 else round(deadline * (1 - math.log(gap) / -math.log(EPSILON)))
         place = [index] * 2, EPSILON, deadline, delta
-        facts = (test.at(1.0).wrong <= delta, test.cost(gap and EPSILON ** (index / deadline - 1)))
+        facts = (test.looks.wrong(1.0) <= delta, test.cost(gap and EPSILON ** (index / deadline - 1)))
         rows.append(_beside(f"T = {deadline}, γ = {index}{index}, δ = {delta:g}", place, facts, proved))
     for delta, looks in THREE.items():
         race = near_optimal.RaceOfThree(*looks)
@@ -73,7 +73,7 @@ def _beside(
 def theorem_3(table: pd.DataFrame, proved: LowerBound = bounds.partition_lower_bound) -> Finding:
     """Check C12, Theorem 3: both bounds, printed and corrected, against `policies` and one without room."""
     roomless = counter_example.without_room(*counter_example.PLACES[0], proved)
-    rows: list[Mapping[Any, Any]] = [*table.to_dict("records"), roomless]
+    rows: list[dict[Any, Any]] = [*table.to_dict("records"), roomless]
     sound = all(row["pac"] for row in rows)
     below = {kind: sum(row["cost"] < row[kind] for row in rows) for kind in ("printed", "second", "lower")}
     of = f"of {len(rows)} policies"

@@ -1,7 +1,8 @@
 """How seldom a PAC algorithm can make many pulls: Lemma HPCM, Theorem 3 for two arms, and the 1/6 in them."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -21,6 +22,7 @@ from ebr.theory.divergence import relative_entropy
 
 EPSILON, SIGMA = 0.001, 0.5  # so small an ε that whole pulls are as good as any
 BEYOND = 60.0  # I of the second look less that of the first: what it gets wrong is below 10⁻¹³
+DELTAS = (1 / 6, 0.1, 0.01)
 EVERY = "P({} reaches it) for every algorithm, at least"
 Calibrate = Callable[[LookTest, float], LookTest]
 
@@ -33,9 +35,8 @@ def stingy(most: float, delta: float, partner: float = 1.0, calibrate: Calibrate
     """
     first = math.ceil(most) - 1
     unit = (1 + partner) / partner * (SIGMA / EPSILON) ** 2
-    start = (
-        math.sqrt(first / unit) * float(norm.isf(delta)) - first / unit
-    )  # as if the second look never erred
+    # As if the second look never erred.
+    start = math.sqrt(first / unit) * float(norm.isf(delta)) - first / unit
     test = LookTest((first, first + math.ceil(BEYOND * unit)), (start,), EPSILON, SIGMA, partner)
     return calibrate(test, delta)
 
@@ -65,85 +66,75 @@ def theorem_3_two_arms(
         Evidence(EVERY.format("Ñ_T"), float(equal.min()), "γ_i = T", allowed="≥ 1/6"),
     ]
     holds = factor >= constant and bool(min(last.min(), 6 * below.min(), 6 * equal.min()) >= 1)
+    tests = []
     for delta, gap in ((0.15, 0), (0.15, 1), (0.15, 3), (0.01, 0)):
         # Below the last bin N = constant · 2σ² log(1/2δ)/(Δ + ε)², in it Δ = 0 on the problem that counts.
         total = 2 * constant * math.log(1 / (2 * delta)) * (SIGMA / EPSILON / (gap + 1)) ** 2
-        row, right = _reached(stingy(total / 2, delta, calibrate=calibrate), delta, gap, "Ñ_T")
-        evidence.append(row)
-        holds = holds and right
-    return Finding("C13", holds, tuple(evidence), "proved")
+        tests.append((stingy(total / 2, delta, calibrate=calibrate), delta, gap))
+    rows, right = _reached(tests, "Ñ_T")
+    return Finding("C13", holds and right, (*evidence, *rows), "proved")
 
 
-def _reached(test: LookTest, delta: float, gap: float, what: str) -> tuple[Evidence, bool]:
-    """P(the count is reached) of a `stingy` test, and whether the test is PAC and the claim true of it."""
-    reached, wrong = float(test.at(gap).reached[1]), test.at(1.0).wrong
-    where = f"δ = {delta:.3g}, Δ = {gap:g}ε; errs with {wrong:.4g} at Δ = ε"
-    return Evidence(f"P({what} reaches it), two looks", reached, where, allowed="≥ 1/6"), (
-        reached >= 1 / 6 and wrong <= delta
-    )
+def _reached(tests: Iterable[tuple[LookTest, float, float]], what: str) -> tuple[list[Evidence], bool]:
+    """P(the count is reached) of `stingy` tests, for δ and a gap; whether all are PAC and the claim true."""
+    rows, right = [], True
+    for test, delta, gap in tests:
+        reached, wrong = float(test.looks.reached(gap)[1]), test.looks.wrong(1.0)
+        where = f"δ = {delta:.3g}, Δ = {gap:g}ε; errs with {wrong:.4g} at Δ = ε"
+        rows.append(Evidence(f"P({what} reaches it), two looks", reached, where, allowed="≥ 1/6"))
+        right = right and reached >= 1 / 6 and wrong <= delta
+    return rows, right
 
 
 def other_arms(
     count: Callable[[float], float] = hpcm,
-    deltas: Iterable[float] = (1 / 6, 0.1, 0.01),
+    deltas: Sequence[float] = DELTAS,
     calibrate: Calibrate = calibrated,
 ) -> Finding:
     """Check C15, Lemma HPCM: every arm but the best reaches its count with probability at least 1/6."""
-    unpulled = Evidence(
-        "P(Ñ_2 ≥ 1) where μ_[1] = 1, not ≤ 1 − ε",
-        _unpulled(0.1),
-        "means 1 and 0, δ = 0.1; arm 1 is confirmed above 1 − ε",
-    )
-    return _lemma("C15", "Ñ_i", count, deltas, calibrate, unpulled)
+    rows, holds = _lemma("Ñ_i", count, deltas, calibrate)
+    what, where = "P(Ñ_2 ≥ 1) where μ_[1] = 1, not ≤ 1 − ε", "arm 1 is confirmed above 1 − ε"
+    return Finding("C15", holds, (*rows, _unpulled(what, where)), "proved")
 
 
 def best_arm(
     count: Callable[[float], float] = hpcm,
-    deltas: Iterable[float] = (1 / 6, 0.1, 0.01),
+    deltas: Sequence[float] = DELTAS,
     calibrate: Calibrate = calibrated,
 ) -> Finding:
     """Check C41: and so does the best arm, where it alone is ε-optimal and μ_[2] ≥ ε.
 
     The mirror image of `other_arms`: the better of the two is the one that is pulled little.
     """
-    unpulled = Evidence(
-        "P(Ñ_[1] ≥ 1) where μ_[2] = 0, not ≥ ε",
-        _unpulled(0.1),
-        "means 1 and 0, δ = 0.1; arm 2 is confirmed below ε",
-    )
-    return _lemma("C41", "Ñ_[1]", count, deltas, calibrate, unpulled)
+    rows, holds = _lemma("Ñ_[1]", count, deltas, calibrate)
+    what, where = "P(Ñ_[1] ≥ 1) where μ_[2] = 0, not ≥ ε", "arm 2 is confirmed below ε"
+    return Finding("C41", holds, (*rows, _unpulled(what, where)), "proved")
 
 
 def _lemma(
-    claim: str,
-    what: str,
-    count: Callable[[float], float],
-    deltas: Iterable[float],
-    calibrate: Calibrate,
-    unpulled: Evidence,
-) -> Finding:
+    what: str, count: Callable[[float], float], deltas: Sequence[float], calibrate: Calibrate
+) -> tuple[list[Evidence], bool]:
     """The arm in question is pulled fewer times than c σ²/(Δ + ε)², its rival ten thousand times as often."""
     fine = np.geomspace(1e-12, max(deltas), 2000)
     least = least_reach(np.sqrt([count(delta) for delta in fine]), fine)
     at = f"at δ = {fine[least.argmin()]:.3g}"
-    evidence = [Evidence(EVERY.format(what), float(least.min()), at, allowed="≥ 1/6")]
-    holds = bool(least.min() >= 1 / 6)
-    for delta in deltas:
-        for gap in (1, 3):
-            most = count(delta) * (SIGMA / EPSILON / (gap + 1)) ** 2
-            row, right = _reached(stingy(most, delta, 1e4, calibrate), delta, gap, what)
-            evidence.append(row)
-            holds = holds and right
-    return Finding(claim, holds, (*evidence, unpulled), "proved")
+    tests = []
+    for delta, gap in product(deltas, (1, 3)):
+        most = count(delta) * (SIGMA / EPSILON / (gap + 1)) ** 2
+        tests.append((stingy(most, delta, 1e4, calibrate), delta, gap))
+    rows, right = _reached(tests, what)
+    rows.insert(0, Evidence(EVERY.format(what), float(least.min()), at, allowed="≥ 1/6"))
+    return rows, right and bool(least.min() >= 1 / 6)
 
 
-def _unpulled(delta: float) -> float:
+def _unpulled(what: str, where: str) -> Evidence:
     """P(both arms are pulled) on means 1 and 0 of a PAC algorithm that first looks at one arm alone.
 
     If that one is confirmed, with δ/2, above 1 − ε (or below ε), it (or the other) is ε-optimal whatever the
     other's mean. It is pulled so often that the standard error of its mean is a sixteenth of ε.
     """
-    return float(norm.sf(16 - norm.isf(delta / 2)))
+    chance = float(norm.sf(16 - norm.isf(0.1 / 2)))
+    return Evidence(what, chance, f"means 1 and 0, δ = 0.1; {where}")
 
 
 def second_inequality(constant: float = 1 / 6, calibrate: Calibrate = calibrated) -> Finding:
@@ -160,12 +151,12 @@ def second_inequality(constant: float = 1 / 6, calibrate: Calibrate = calibrated
         Evidence(EVERY.format("Ñ_T"), float(least.min()), "δ ≤ 0.15", allowed="≥ 1/6"),
     ]
     holds = bool(min(chain.min(), 4 / 3 / constant, 6 * least.min()) >= 1)
+    tests = []
     for delta, gap in ((0.15, 1), (0.15, 3), (0.01, 1)):
         total = constant * math.log(1 / (2 * delta)) * (SIGMA / EPSILON / gap) ** 2
-        row, right = _reached(stingy(total / 2, delta, calibrate=calibrate), delta, gap, "Ñ_T")
-        evidence.append(row)
-        holds = holds and right
-    return Finding("C49", holds, tuple(evidence), "proved")
+        tests.append((stingy(total / 2, delta, calibrate=calibrate), delta, gap))
+    rows, right = _reached(tests, "Ñ_T")
+    return Finding("C49", holds and right, (*evidence, *rows), "proved")
 
 
 def larger_probability(
@@ -223,7 +214,7 @@ def frontier(delta: float, counts: FloatArray) -> pd.DataFrame:
         test = stingy(c * (SIGMA / EPSILON / 2) ** 2, delta, 1e4)
         proof = float(np.interp(c, by_proof, grid[::-1], right=0.0))
         least = float(least_reach(math.sqrt(c), delta))
-        rows.append((float(count), least, float(test.at(1).reached[1]), proof))
+        rows.append((float(count), least, float(test.looks.reached(1.0)[1]), proof))
     return figures.rounded(pd.DataFrame(rows, columns=["count", "least", "stingy", "proof"]))
 
 

@@ -8,11 +8,13 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from compendium.shared.distributions import norm
+from compendium.shared.walks import Looks
 from ebr.arrays import BoolArray, FloatArray
+from ebr.theory.looks import quadrature
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(48)
-FEW, FEW_WEIGHTS = np.polynomial.legendre.leggauss(24)  # for two dimensions
-NORMAL, CHANCES = np.polynomial.hermite_e.hermegauss(24)
+EPSILON, SIGMA = 0.01, 0.5  # of the designs, in whole pulls
+FEW = 24  # nodes in each of two dimensions
+NORMAL, CHANCES = np.polynomial.hermite_e.hermegauss(FEW)
 CHANCES = CHANCES / CHANCES.sum()
 
 # Found by Nelder and Mead: δ, T and the gap (in ε) whose cost is made small; looks I_t and thresholds a_t.
@@ -52,30 +54,6 @@ DESIGNS: dict[tuple[float, int, float], tuple[tuple[float, ...], tuple[float, ..
 }
 
 
-class Walk(NamedTuple):
-    """How a test ends: P(the worse arm is returned), and P(look t takes place) for t = 1 … T."""
-
-    wrong: float
-    reached: FloatArray
-
-
-def walk(information: FloatArray, thresholds: FloatArray, drift: float) -> Walk:
-    """Brownian motion W with a drift, looked at when I = I_1 < … < I_T: the first |W| > a_t ends the test.
-
-    The sign of W is what is returned; the last look has no threshold. The density inside ± a_t is carried
-    from look to look by Gauss–Legendre quadrature.
-    """
-    place, mass, before, wrong, reached = np.zeros(1), np.ones(1), 0.0, 0.0, [1.0]
-    for now, threshold in zip(information, [*thresholds, 0.0], strict=True):
-        spread, mean = math.sqrt(now - before), place + drift * (now - before)
-        wrong += float(mass @ ndtr((-threshold - mean) / spread))
-        inside = threshold * NODES
-        step = norm.pdf((inside[:, None] - mean) / spread) / spread
-        place, mass, before = inside, (step @ mass) * threshold * WEIGHTS, now
-        reached.append(float(mass.sum()))
-    return Walk(wrong, np.array(reached[:-1]))
-
-
 class LookTest(NamedTuple):
     """Two Gaussian arms, each pulled b_t times by round t: stop when W is beyond ± a_t, return the leader.
 
@@ -103,17 +81,18 @@ class LookTest(NamedTuple):
         share = self.partner / (1 + self.partner)
         return share * (self.epsilon / self.sigma) ** 2 * np.asarray(self.pulls, dtype=float)
 
-    def at(self, gap: float) -> Walk:
-        """What happens where the arms are this far apart, in units of ε.
+    @property
+    def looks(self) -> Looks:
+        """The looks at W, whose drift is the gap in units of ε.
 
         P(wrong) falls with the gap: its derivative is E[(W − drift·I) 1{W < 0}] < 0 at the end. So the test
         is (ε, δ)-PAC if P(wrong) ≤ δ at gap ε. And P(look t takes place) falls with the gap (Anderson).
         """
-        return walk(self.information, np.asarray(self.thresholds), gap)
+        return Looks(self.information, np.asarray(self.thresholds))
 
     def cost(self, gap: float) -> float:
         """E[Ñ_T], of both arms together."""
-        return (1 + self.partner) * float(self.at(gap).reached @ np.diff(self.pulls, prepend=0))
+        return (1 + self.partner) * float(self.looks.reached(gap) @ np.diff(self.pulls, prepend=0))
 
 
 def calibrated(test: LookTest, delta: float) -> LookTest:
@@ -128,19 +107,17 @@ def calibrated(test: LookTest, delta: float) -> LookTest:
     def scaled(factor: float) -> LookTest:
         return test._replace(thresholds=tuple(factor * a for a in test.thresholds))
 
-    factor = brentq(lambda k: scaled(k).at(1.0).wrong - delta, 0.2, 5.0, xtol=1e-13)
+    factor = brentq(lambda k: scaled(k).looks.wrong(1.0) - delta, 0.2, 5.0, xtol=1e-13)
     return scaled(float(factor) * (1 + 1e-9))
 
 
-def design(
-    delta: float, deadline: int, gap: float = 0.0, epsilon: float = 0.01, sigma: float = 0.5
-) -> LookTest:
+def design(delta: float, deadline: int, gap: float = 0.0) -> LookTest:
     """The test of DESIGNS in whole pulls, calibrated; for T = 1 the fixed number that errs with δ."""
     fixed: tuple[tuple[float, ...], tuple[float, ...]] = ((float(norm.isf(delta)) ** 2,), ())
     looks, thresholds = fixed if deadline == 1 else DESIGNS[delta, deadline, gap]
-    unit = 2 * (sigma / epsilon) ** 2
+    unit = 2 * (SIGMA / EPSILON) ** 2
     pulls = tuple(math.ceil(look * unit) for look in looks)
-    return calibrated(LookTest(pulls, thresholds, epsilon, sigma), delta)
+    return calibrated(LookTest(pulls, thresholds, EPSILON, SIGMA), delta)
 
 
 class RaceOfThree(NamedTuple):
@@ -176,8 +153,8 @@ class RaceOfThree(NamedTuple):
     def _box(self, mu: FloatArray, below: tuple[bool, bool]) -> tuple[FloatArray, FloatArray]:
         """Points (2 × points) of a box of the leads, and the probability at each."""
         far = self.threshold + 8 * math.sqrt(2 * self.first) + 2 * float(np.ptp(mu)) * self.first
-        ends = [(0, self.threshold) if low else (self.threshold, far) for low in below]
-        axes = [((a + b) / 2 + (b - a) / 2 * FEW, (b - a) / 2 * FEW_WEIGHTS) for a, b in ends]
+        ends = [(0.0, self.threshold) if low else (self.threshold, far) for low in below]
+        axes = [quadrature(end, FEW) for end in ends]
         lead = np.array([grid.ravel() for grid in np.meshgrid(axes[0][0], axes[1][0], indexing="ij")])
         s, t = lead - (mu[0] - mu[1:])[:, None] * self.first
         density = np.exp(-(s * s - s * t + t * t) / (3 * self.first)) / (

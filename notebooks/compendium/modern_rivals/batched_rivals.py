@@ -20,7 +20,7 @@ quoted at second hand. Where readings differ, the one with fewer pulls and round
 - A phase of stage IV takes the fewest pulls with which Hoeffding's inequality keeps the best arm; `share` has
   the others.
 - The check for an eliminated best arm bounds what a wrong elimination costs, not how probable it is, and is
-  passed over. Column `checks` counts how often it would have been made.
+  passed over.
 """
 
 import hashlib
@@ -61,23 +61,13 @@ def stopping_threshold(pulls: IntArray, delta: float) -> FloatArray:
     return np.asarray(np.log(-np.log(delta) / delta) + ALPHA * np.log(pulls))
 
 
-def chernoff_rate(problem: Bernoulli) -> float:
-    """The rate C at which the best arm falls behind the second: e^{−CL} when both are pulled L times.
-
-    C = min_p kl(p, μ_[1]) + kl(p, μ_[2]) = −2 log(√(μ_[1]μ_[2]) + √((1−μ_[1])(1−μ_[2]))). To leading order
-    Tri-BBAI's last stage, L₃ = log²(1/δ) pulls of each arm, errs with at most δ only where log(1/δ) ≥ 1/C.
-    """
-    second, best = np.sort(problem.means)[-2:]
-    return float(-2 * np.log(np.sqrt(best * second) + np.sqrt((1 - best) * (1 - second))))
-
-
 def tri_bbai(
     problem: Bernoulli, delta: float, runs: int, seed: int, shift: float | None = None
 ) -> pd.DataFrame:
     """Tri-BBAI: stages I to III, and if they do not stop, L₃ pulls of each arm and the largest mean.
 
-    *Guarantee.* Of the best arm with probability 1 − δ for all δ below one that depends on the problem
-    (`chernoff_rate`), not at a given δ: L₁, L₂ and L₃ do not know the gaps. Three batches at most.
+    *Guarantee.* Of the best arm with probability 1 − δ for all δ below one that depends on the problem, not
+    at a given δ: L₁, L₂ and L₃ do not know the gaps. Three batches at most.
 
     Parameters
     ----------
@@ -112,7 +102,6 @@ def opt_bbai(
     """Opt-BBAI: stages I to III, and if they do not stop, phases of elimination until one arm is left.
 
     In phase r each remaining arm is pulled d_r times afresh, and those more than ε_r behind the leader go.
-    One more column: `checks`, how often B_r δ_j > B_j for some j < r, B_r the pulls of phases 1 … r.
 
     *Guarantee.* Stage IV errs with at most δ/240, whatever δ is (`phase_pulls`). Stage III's threshold has
     log(1/δ) in place of Garivier and Kaufmann's constant (COLT 2016, Theorem 10), which depends on n and α,
@@ -129,23 +118,21 @@ def opt_bbai(
     generator = generator_of(f"Opt-BBAI {delta!r} {shift!r} {share!r}", problem, seed)
     pulls, sums, stopped = _first_stages(problem, delta, runs, shift, generator)
     arms = _leader(sums / pulls, generator)
-    total, rounds, checks = pulls.sum(axis=1), np.full(runs, 2), np.zeros(runs, dtype=np.int64)
+    total, rounds = pulls.sum(axis=1), np.full(runs, 2)
     going = np.flatnonzero(~stopped)
-    for spent, alive, due in phases(problem, delta, len(going), share, generator):
+    for spent, alive in phases(problem, delta, len(going), share, generator):
         total[going] += spent
         rounds[going] += spent > 0
-        checks[going] += due
         arms[going] = alive.argmax(axis=1)
-    return pd.DataFrame({"pulls": total, "rounds": rounds, "arm": arms, "checks": checks})
+    return pd.DataFrame({"pulls": total, "rounds": rounds, "arm": arms})
 
 
 def phases(
     problem: Bernoulli, delta: float, runs: int, share: float, generator: np.random.Generator
-) -> Iterator[tuple[IntArray, BoolArray, IntArray]]:
-    """Stage IV of Opt-BBAI, phase by phase: pulls of each run, who is left, how many checks are due."""
+) -> Iterator[tuple[IntArray, BoolArray]]:
+    """Stage IV of Opt-BBAI, phase by phase: pulls of each run, and who is left."""
     n_arms, phase = problem.n_arms, 0
     alive = np.ones((runs, n_arms), dtype=bool)
-    used: list[IntArray] = []  # B_1, B_2, …
     while (alive.sum(axis=1) > 1).any():
         phase += 1
         going = alive & (alive.sum(axis=1, keepdims=True) > 1)
@@ -153,12 +140,7 @@ def phases(
         means = generator.binomial(np.where(going, each, 0), problem.means) / each
         leader = np.where(going, means, -np.inf).max(axis=1, keepdims=True)
         alive &= ~(going & (means < leader - _resolution(phase)))
-        spent = each * going.sum(axis=1)
-        used.append(spent + (used[-1] if used else 0))
-        due = [
-            used[-1] * delta / (40 * math.pi**2 * n_arms * (j + 1) ** 2) > used[j] for j in range(phase - 1)
-        ]
-        yield spent, alive, (spent > 0) * np.sum(due, axis=0, dtype=np.int64)
+        yield each * going.sum(axis=1), alive
 
 
 def _resolution(phase: int) -> float:

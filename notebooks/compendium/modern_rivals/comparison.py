@@ -1,7 +1,7 @@
 """Modern rivals: who needs how many pulls, in how many rounds, and with what promise (notebook 16)."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -12,14 +12,14 @@ from scipy.special import zeta
 
 from compendium.modern_rivals import sequential_rivals
 from compendium.modern_rivals.batched_rivals import NEARLY_EXACT
-from compendium.modern_rivals.rival_entrants import CLOSEST, ENTRANTS, OURS, PROVED, Entrant, Runs
+from compendium.modern_rivals.rival_entrants import CLOSEST, ENTRANTS, OURS, PROVED, Entrant, Runs, Setting
 from compendium.shared.characteristic_time import characteristic_lower_bound
 from compendium.shared.findings import Evidence, Finding, counted, exceeds, interval, measured
+from compendium.shared.lineup import SETUPS
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.simulation.sweep import computed
-from ebr.theory.problems import Bernoulli, Gaussian, Problem, setup_1, setup_2
+from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
-SETUPS: dict[str, Callable[[int], Bernoulli]] = {"Setup 1": setup_1, "Setup 2": setup_2}
 SIGMA = 0.5  # of the Gaussian versions: what is known of rewards in [0, 1]
 ALONG = (OURS, "Algorithm 1", "KL-LUCB", CLOSEST, "pausing EBR, N", "Paulson", "Paulson, looks")
 COSTLY = ("closest", "single", "staged", "batched")
@@ -96,7 +96,7 @@ def _key(point: Point, entrants: dict[str, Entrant]) -> tuple[str, bytes, int, f
 
 def _summary(entrant: Entrant, point: Point, delta: float, runs: Runs, seed: int) -> dict[str, float]:
     count = runs.of(entrant.pace, point.labels["setup"])
-    table = entrant.race(point.problem, point.deadline, point.epsilon, delta, count, seed)
+    table = entrant.race(Setting(point.problem, point.deadline, point.epsilon, delta, count, seed))
     judged = NEARLY_EXACT if entrant.exact else point.epsilon
     failures = int((~point.problem.is_good(table["arm"].to_numpy(), judged)).sum())
     low, high = interval(failures, count)

@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from compendium.modern_rivals import batched_rivals, selection_rivals, sequential_rivals
+from compendium.modern_rivals.batched_rivals import opt_bbai, tri_bbai
+from compendium.modern_rivals.selection_rivals import bechhofer, kim_nelson, paulson
+from compendium.modern_rivals.sequential_rivals import kl_lucb, track_and_stop
+from compendium.shared.lineup import Maker
 from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.algorithms.game import Algorithm
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sequential import SequentialRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
@@ -17,7 +19,6 @@ from ebr.simulation.simulate import simulate
 from ebr.theory.problems import Problem
 
 KNOWN_GAP = {"EBR told the gap": 0.999, "EBR told gap/10": 0.0999}  # ε over the smallest gap
-Race = Callable[[Problem, int, float, float, int, int], pd.DataFrame]  # problem, T, ε, δ, runs, seed
 Rival = Callable[..., pd.DataFrame]
 
 
@@ -41,6 +42,20 @@ class Runs(NamedTuple):
         """The runs of an entrant of this pace on "Setup 1" or "Setup 2"."""
         count = getattr(self, pace)
         return int(count[setup != "Setup 1"] if pace == "closest" else count)
+
+
+class Setting(NamedTuple):
+    """What a race is told."""
+
+    problem: Problem
+    deadline: int
+    epsilon: float
+    delta: float
+    runs: int
+    seed: int
+
+
+Race = Callable[[Setting], pd.DataFrame]
 
 
 class Entrant(NamedTuple):
@@ -69,107 +84,71 @@ class Entrant(NamedTuple):
 
 
 # A race is a partial function, not a closure: its results are found again by what it is made of.
-def simulated(make: Callable[[int, float, float], Algorithm]) -> Race:
-    """The race of an algorithm of this package, made from T, ε and δ."""
-    return partial(_simulated, make)
+def _simulated(make: Maker, at: Setting) -> pd.DataFrame:
+    return simulate(make(at.deadline, at.epsilon, at.delta), at.problem, at.runs, at.seed).to_frame()
 
 
-def _simulated(
-    make: Callable[[int, float, float], Algorithm],
-    problem: Problem,
-    deadline: int,
-    epsilon: float,
-    delta: float,
-    runs: int,
-    seed: int,
-) -> pd.DataFrame:
-    return simulate(make(deadline, epsilon, delta), problem, runs, seed).to_frame()
+def _sequential(rival: Rival, at: Setting, **more: object) -> pd.DataFrame:
+    return rival(at.problem, at.epsilon, at.delta, at.runs, at.seed, **more)
 
 
-def _sequential(
-    rival: Rival, problem: Problem, deadline: int, epsilon: float, delta: float, runs: int, seed: int
-) -> pd.DataFrame:
-    return rival(problem, epsilon, delta, runs, seed)
+def _looking(rival: Rival, at: Setting) -> pd.DataFrame:
+    return _sequential(rival, at, looks=at.deadline)
 
 
-def _looking(
-    rival: Rival, problem: Problem, deadline: int, epsilon: float, delta: float, runs: int, seed: int
-) -> pd.DataFrame:
-    return rival(problem, epsilon, delta, runs, seed, looks=deadline)
+def _exact(rival: Rival, at: Setting) -> pd.DataFrame:
+    return rival(at.problem, at.delta, at.runs, at.seed)
 
 
-def _exact(
-    rival: Rival, problem: Problem, deadline: int, epsilon: float, delta: float, runs: int, seed: int
-) -> pd.DataFrame:
-    return rival(problem, delta, runs, seed)
-
-
-def _told(
-    share: float, problem: Problem, deadline: int, epsilon: float, delta: float, runs: int, seed: int
-) -> pd.DataFrame:
+def _told(share: float, at: Setting) -> pd.DataFrame:
     """Ours for the best arm itself: it is told that the smallest gap is above `share` times what it is."""
-    below = float(twelve_digits(share * problem.gaps).min())
-    return simulate(PausingElasticBatchRacing(deadline, below, delta), problem, runs, seed).to_frame()
+    below = float(twelve_digits(share * at.problem.gaps).min())
+    return _simulated(PausingElasticBatchRacing, at._replace(epsilon=below))
 
 
-def _one_stage(
-    problem: Problem, deadline: int, epsilon: float, delta: float, runs: int, seed: int
-) -> pd.DataFrame:
-    return simulate(PausingElasticBatchRacing(1, epsilon, delta), problem, runs, seed).to_frame()
+def _one_stage(at: Setting) -> pd.DataFrame:
+    return _simulated(PausingElasticBatchRacing, at._replace(deadline=1))
 
 
 def _oracle(deadline: int, epsilon: float, delta: float) -> SequentialRacing:
     return SequentialRacing(epsilon, delta)
 
 
+def ours(make: Maker, rewards: str = "Bernoulli") -> Entrant:
+    """An algorithm of `ebr`, made from T, ε and δ, for an ε-good arm in T rounds."""
+    return Entrant(rewards, GOOD, "T", partial(_simulated, make))
+
+
+def _single(rival: Rival, pace: str = "single", **more: bool) -> Entrant:
+    return Entrant("Bernoulli", GOOD, "none", partial(_sequential, partial(rival, **more)), pace)
+
+
 GOOD, ZONE, BEST = "ε-good arm", "best arm if gaps ≥ ε", "best arm"
 OURS, CLOSEST = "pausing EBR", "T&S, mixture"
 ENTRANTS: dict[str, Entrant] = {
-    OURS: Entrant("Bernoulli", GOOD, "T", simulated(PausingElasticBatchRacing)),
-    "sharp EBR": Entrant("Bernoulli", GOOD, "T", simulated(SharpElasticBatchRacing)),
-    "Algorithm 1": Entrant("Bernoulli", GOOD, "T", simulated(ElasticBatchRacing)),
-    "paper's oracle": Entrant(
-        "Bernoulli",
-        GOOD,
-        "none",
-        simulated(_oracle),
-        "single",
-    ),
-    "KL-LUCB": Entrant("Bernoulli", GOOD, "none", partial(_sequential, sequential_rivals.kl_lucb), "single"),
-    "KL-LUCB, own counts": Entrant(
-        "Bernoulli", GOOD, "none", partial(_sequential, sequential_rivals.kl_lucb_own_counts), "single"
-    ),
-    "T&S": Entrant(
-        "Bernoulli", GOOD, "none", partial(_sequential, sequential_rivals.track_and_stop), "single"
-    ),
-    "T&S, proportional": Entrant(
-        "Bernoulli",
-        GOOD,
-        "none",
-        partial(_sequential, sequential_rivals.track_and_stop_proportional),
-        "single",
-    ),
-    CLOSEST: Entrant(
-        "Bernoulli", GOOD, "none", partial(_sequential, sequential_rivals.track_and_stop_mixture), "closest"
-    ),
-    "Tri-BBAI": Entrant(
-        "Bernoulli", BEST + ", δ → 0", "3", partial(_exact, batched_rivals.tri_bbai), exact=True
-    ),
-    "Opt-BBAI": Entrant("Bernoulli", BEST, "none", partial(_exact, batched_rivals.opt_bbai), exact=True),
+    OURS: ours(PausingElasticBatchRacing),
+    "sharp EBR": ours(SharpElasticBatchRacing),
+    "Algorithm 1": ours(ElasticBatchRacing),
+    "paper's oracle": Entrant("Bernoulli", GOOD, "none", partial(_simulated, _oracle), "single"),
+    "KL-LUCB": _single(kl_lucb),
+    "KL-LUCB, own counts": _single(kl_lucb, own_counts=True),
+    "T&S": _single(track_and_stop),
+    "T&S, proportional": _single(track_and_stop, forced=False),
+    CLOSEST: _single(track_and_stop, "closest", forced=False, mixture=True),
+    "Tri-BBAI": Entrant("Bernoulli", BEST + ", δ → 0", "3", partial(_exact, tri_bbai), exact=True),
+    "Opt-BBAI": Entrant("Bernoulli", BEST, "none", partial(_exact, opt_bbai), exact=True),
     **{
         name: Entrant("Bernoulli", BEST, "T", partial(_told, share), exact=True)
         for name, share in KNOWN_GAP.items()
     },
-    "pausing EBR, N": Entrant("Gaussian", GOOD, "T", simulated(PausingElasticBatchRacing)),
-    "sharp EBR, N": Entrant("Gaussian", GOOD, "T", simulated(SharpElasticBatchRacing)),
+    "pausing EBR, N": ours(PausingElasticBatchRacing, "Gaussian"),
+    "sharp EBR, N": ours(SharpElasticBatchRacing, "Gaussian"),
     "EBR, N, T = 1": Entrant("Gaussian", GOOD, "1", _one_stage),
-    "Bechhofer": Entrant("Gaussian", GOOD, "1", partial(_sequential, selection_rivals.bechhofer)),
-    "Paulson": Entrant("Gaussian", ZONE, "none", partial(_sequential, selection_rivals.paulson), "staged"),
-    "Paulson, looks": Entrant("Gaussian", ZONE, "T", partial(_looking, selection_rivals.paulson)),
-    "Kim–Nelson": Entrant(
-        "Gaussian", ZONE, "none", partial(_sequential, selection_rivals.kim_nelson), "staged"
-    ),
-    "Kim–Nelson, looks": Entrant("Gaussian", ZONE, "T", partial(_looking, selection_rivals.kim_nelson)),
+    "Bechhofer": Entrant("Gaussian", GOOD, "1", partial(_sequential, bechhofer)),
+    "Paulson": Entrant("Gaussian", ZONE, "none", partial(_sequential, paulson), "staged"),
+    "Paulson, looks": Entrant("Gaussian", ZONE, "T", partial(_looking, paulson)),
+    "Kim–Nelson": Entrant("Gaussian", ZONE, "none", partial(_sequential, kim_nelson), "staged"),
+    "Kim–Nelson, looks": Entrant("Gaussian", ZONE, "T", partial(_looking, kim_nelson)),
 }
 # Fully sequential, for an ε-good arm and Bernoulli rewards, with a threshold that is proved.
 PROVED = ("paper's oracle", "KL-LUCB", "KL-LUCB, own counts", "T&S", "T&S, proportional", CLOSEST)

@@ -18,7 +18,7 @@ KINDS = {
     "Bernoulli rewards, best arm": Look("C2", "^", ""),
     "Gaussian rewards, ε-good arm": Look("C1", "s", ""),
 }
-MADE_HERE = ("EBR", "Algorithm 1")  # ours and the paper's: filled markers
+MADE_HERE = ("EBR", "Algorithm 1", "oracle")  # ours and the paper's: filled markers
 # Where a label stands (points to the right and up), where the place to the right is taken.
 PLACES = {
     "sharp EBR": (-6, 8),
@@ -77,8 +77,7 @@ def draw_rivals(table: pd.DataFrame) -> Figure:
 
 def _entrant(axis: Axes, row: dict[Any, Any]) -> None:
     name, look = row["algorithm"], KINDS[kind(row["algorithm"])]
-    filled = any(word in name for word in (*MADE_HERE, "oracle"))
-    face = look.color if filled else "white"
+    face = look.color if any(word in name for word in MADE_HERE) else "white"
     axis.errorbar(
         row["rounds"],
         row["over"],

@@ -34,19 +34,16 @@ failures are simulated. Of these papers only Paulson's abstract could be read: h
 """
 
 import math
-from functools import cache
 from typing import NamedTuple
 
 import numba
 import numpy as np
 import pandas as pd
-from scipy.integrate import quad
-from scipy.optimize import brentq
 
 from compendium.modern_rivals.batched_rivals import generator_of
-from compendium.shared.distributions import norm
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.problems import Gaussian
+from ebr.theory.selection import bechhofer_count
 from ebr.validation import in_unit_interval, whole
 
 DRAWS = 2**12  # normal numbers at a time: at least as many as there are arms
@@ -99,20 +96,13 @@ def planned_looks(triangle: Triangle, looks: int) -> IntArray:
 
 
 def paulson(
-    problem: Gaussian,
-    epsilon: float,
-    delta: float,
-    runs: int,
-    seed: int,
-    looks: int | None = None,
-    share: float = 0.25,
+    problem: Gaussian, epsilon: float, delta: float, runs: int, seed: int, looks: int | None = None
 ) -> pd.DataFrame:
     """Paulson's procedure: one reward of each remaining arm a stage, or T looks.
 
     `rounds` are the stages, or the looks, until one arm is left. Guarantee and proof: the module's text.
     """
-    _check(problem, epsilon, delta)
-    triangle = paulson_triangle(problem.n_arms, problem.sigma, epsilon, delta, share)
+    triangle = paulson_triangle(problem.n_arms, problem.sigma, epsilon, delta)
     return _selected(f"Paulson {looks} {triangle}", problem, triangle, runs, seed, looks)
 
 
@@ -120,19 +110,8 @@ def kim_nelson(
     problem: Gaussian, epsilon: float, delta: float, runs: int, seed: int, looks: int | None = None
 ) -> pd.DataFrame:
     """Kim and Nelson's procedure with known variance: as `paulson`, with the smaller triangle."""
-    _check(problem, epsilon, delta)
     triangle = kim_nelson_triangle(problem.n_arms, problem.sigma, epsilon, delta)
     return _selected(f"Kim and Nelson {looks} {triangle}", problem, triangle, runs, seed, looks)
-
-
-@cache
-def bechhofer_constant(n_arms: int, delta: float) -> float:
-    """The h with ∫ Φ(z + h)^{n−1} φ(z) dz = 1 − δ (Bechhofer, Ann. Math. Stat. 1954)."""
-
-    def missed(h: float) -> float:
-        return float(quad(lambda z: -np.expm1((n_arms - 1) * norm.logcdf(z + h)) * norm.pdf(z), -9, 9)[0])
-
-    return float(brentq(lambda h: missed(h) - delta, -2.0, 20.0, xtol=1e-10))
 
 
 def bechhofer(problem: Gaussian, epsilon: float, delta: float, runs: int, seed: int) -> pd.DataFrame:
@@ -141,19 +120,11 @@ def bechhofer(problem: Gaussian, epsilon: float, delta: float, runs: int, seed: 
     *Guarantee.* Correct selection, exactly 1 − δ where all others are ε worse (but for rounding up), and an
     ε-good arm whatever the means. One round.
     """
-    _check(problem, epsilon, delta)
-    each = math.ceil((bechhofer_constant(problem.n_arms, delta) * problem.sigma / epsilon) ** 2)
+    each = bechhofer_count(problem.n_arms, epsilon, delta, problem.sigma)
     generator = generator_of(f"Bechhofer {each}", problem, seed)
     noise = generator.standard_normal((whole("runs", runs, 1), problem.n_arms))
     arms = (problem.means + problem.sigma / math.sqrt(each) * noise).argmax(axis=1)
     return pd.DataFrame({"pulls": each * problem.n_arms, "rounds": 1, "arm": arms})
-
-
-def _check(problem: Gaussian, epsilon: float, delta: float) -> None:
-    if not isinstance(problem, Gaussian):
-        raise ValueError(f"problem must be Gaussian, got {problem!r}")
-    in_unit_interval("epsilon", epsilon)
-    in_unit_interval("delta", delta)
 
 
 def _selected(

@@ -36,13 +36,20 @@ class Stopping(NamedTuple):
     mixture: bool
 
 
-def kl_lucb(problem: Bernoulli, epsilon: float, delta: float, runs: int, seed: int) -> pd.DataFrame:
+def kl_lucb(
+    problem: Bernoulli, epsilon: float, delta: float, runs: int, seed: int, own_counts: bool = False
+) -> pd.DataFrame:
     """KL-LUCB (Kaufmann and Kalyanakrishnan, COLT 2013) for m = 1, at its proved exploration rate.
 
     Every arm is pulled once, then in each round ℓ, which has the largest mean, and u, which has the largest
     upper bound U of the others; the race ends with ℓ when U_u − L_ℓ ≤ ε. Bounds are where N_a kl(μ̂_a, ·)
     reaches β(t, δ) = log(k₁ n t^α / δ), t the number of rounds, with α = 1.1 and k₁ = ζ(α), fixed in advance
     (the paper asks for k₁ > 1 + 1/(α − 1), which ζ(α) makes a little smaller).
+
+    Parameters
+    ----------
+    own_counts
+        β(N_a(t), δ) in place of β(t, δ): the proof needs no more. Not published.
 
     Returns
     -------
@@ -55,17 +62,23 @@ def kl_lucb(problem: Bernoulli, epsilon: float, delta: float, runs: int, seed: i
     U_[1] > μ_[1] and L_a < μ_a for all other a, at all times, but for n Σ_s exp(−β(s)) = δ ζ(α)/k₁ ≤ δ. Then
     μ_[1] < U_[1] ≤ U_u ≤ L_ℓ + ε < μ_ℓ + ε when it ends with an ℓ ≠ [1].
     """
-    return _kl_lucb(problem, epsilon, delta, runs, seed, own_counts=False)
+    rate = exploration_rate(problem.n_arms, delta)
+
+    def race(generator: np.random.Generator) -> tuple[int, int, int]:
+        return lucb_race(problem.means, epsilon, rate, own_counts, generator)
+
+    return _table("KL-LUCB", race, problem, epsilon, runs, seed)
 
 
-def kl_lucb_own_counts(
-    problem: Bernoulli, epsilon: float, delta: float, runs: int, seed: int
+def track_and_stop(
+    problem: Bernoulli,
+    epsilon: float,
+    delta: float,
+    runs: int,
+    seed: int,
+    forced: bool = True,
+    mixture: bool = False,
 ) -> pd.DataFrame:
-    """KL-LUCB with β(N_a(t), δ) in place of β(t, δ): the proof in `kl_lucb` needs no more. Not published."""
-    return _kl_lucb(problem, epsilon, delta, runs, seed, own_counts=True)
-
-
-def track_and_stop(problem: Bernoulli, epsilon: float, delta: float, runs: int, seed: int) -> pd.DataFrame:
     """Track-and-Stop (Garivier and Kaufmann, COLT 2016) for ε-optimal arms, ended by `deviation_stopping`.
 
     D-tracking: the next pull is of the arm with the largest t w_a − N_a, or of the least pulled arm if that
@@ -76,6 +89,17 @@ def track_and_stop(problem: Bernoulli, epsilon: float, delta: float, runs: int, 
         Z(a, b) = inf_x N_a kl(μ̂_a, x) + N_b kl(μ̂_b, x + ε)
 
     exceeds its threshold (Garivier and Kaufmann, Sequential Analysis 2021, for overlapping hypotheses).
+
+    Parameters
+    ----------
+    forced
+        If false, the arm with the smallest N_a / w_a is pulled, and nothing is explored further. Forced
+        exploration costs about n√t pulls, and what D-tracking is behind for it is shared evenly, most of it
+        by arms that need little: with 100 arms that is more than all else. With ε > 0 it is not needed: w*_b
+        is positive whatever the estimates in (0, 1), unless the leader's is above 1 − ε, where no b matters,
+        so that no arm is left alone.
+    mixture
+        Whether `mixture_stopping` ends the race, sooner.
 
     Returns
     -------
@@ -88,33 +112,12 @@ def track_and_stop(problem: Bernoulli, epsilon: float, delta: float, runs: int, 
     times, and costs at most 31 pulls. w* costs as much as thousands of pulls: it is recomputed when t has
     grown by a twenty-fifth, to three digits.
     """
-    return _track_and_stop(
-        problem, epsilon, runs, seed, deviation_stopping(problem.n_arms, delta), forced=True
-    )
+    stopping = (mixture_stopping if mixture else deviation_stopping)(problem.n_arms, delta)
 
+    def race(generator: np.random.Generator) -> tuple[int, int, int]:
+        return tracking_race(problem.means, epsilon, (stopping.level, stopping.mixture), forced, generator)
 
-def track_and_stop_proportional(
-    problem: Bernoulli, epsilon: float, delta: float, runs: int, seed: int
-) -> pd.DataFrame:
-    """`track_and_stop` that pulls the arm with the smallest N_a / w_a, and explores no further.
-
-    Forced exploration costs about n√t pulls, and what D-tracking is behind for it is shared evenly, most of
-    it by arms that need little: with 100 arms that is more than all else. With ε > 0 it is not needed: w*_b
-    is positive whatever the estimates in (0, 1), unless the leader's is above 1 − ε, where no b matters, so
-    that no arm is left alone. Same guarantee.
-    """
-    return _track_and_stop(
-        problem, epsilon, runs, seed, deviation_stopping(problem.n_arms, delta), forced=False
-    )
-
-
-def track_and_stop_mixture(
-    problem: Bernoulli, epsilon: float, delta: float, runs: int, seed: int
-) -> pd.DataFrame:
-    """`track_and_stop_proportional` ended by `mixture_stopping`: the same race, ended sooner."""
-    return _track_and_stop(
-        problem, epsilon, runs, seed, mixture_stopping(problem.n_arms, delta), forced=False
-    )
+    return _table("Track-and-Stop", race, problem, epsilon, runs, seed)
 
 
 def exploration_rate(n_arms: int, delta: float, exponent: float = EXPONENT) -> tuple[float, float]:
@@ -162,26 +165,6 @@ def exponential_threshold(x: float) -> float:
 def _inverse(x: float) -> float:
     """Solve u − log u = x for u ≥ 1: the other branch of Lambert's W."""
     return float(-lambertw(-math.exp(-x), -1).real)
-
-
-def _kl_lucb(
-    problem: Bernoulli, epsilon: float, delta: float, runs: int, seed: int, own_counts: bool
-) -> pd.DataFrame:
-    rate = exploration_rate(problem.n_arms, delta)
-
-    def race(generator: np.random.Generator) -> tuple[int, int, int]:
-        return lucb_race(problem.means, epsilon, rate, own_counts, generator)
-
-    return _table("KL-LUCB", race, problem, epsilon, runs, seed)
-
-
-def _track_and_stop(
-    problem: Bernoulli, epsilon: float, runs: int, seed: int, stopping: Stopping, forced: bool
-) -> pd.DataFrame:
-    def race(generator: np.random.Generator) -> tuple[int, int, int]:
-        return tracking_race(problem.means, epsilon, (stopping.level, stopping.mixture), forced, generator)
-
-    return _table("Track-and-Stop", race, problem, epsilon, runs, seed)
 
 
 def _table(

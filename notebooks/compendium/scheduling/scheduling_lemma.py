@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
-from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -16,26 +16,16 @@ from compendium.shared.findings import Evidence, Finding
 from compendium.shared.lineup import LOOKS
 from ebr.arrays import FloatArray
 from ebr.theory.bounds import hpcm
-from ebr.theory.schedules import (
-    GOLDEN,
-    minimax_overpull,
-    minimax_schedule,
-    overpull,
-    printed_bound,
-    sawtooth,
-)
-from ebr.validation import positive, whole
+from ebr.theory.schedules import GOLDEN, minimax_overpull, minimax_schedule, overpull, printed_bound, sawtooth
 
 Root = Callable[[int, float], float]
-CLOSE = 1e-9  # relative: at T = 1 the constants are reached exactly
 
 
 def least_overpull(rounds: int, ratio: float, seed: int) -> float:
-    """The least over-pull that a global search over all schedules finds (differential evolution; T ≤ 6)."""
-    if whole("rounds", rounds, 1) > 6:
-        raise ValueError(f"rounds must be at most 6 for a search, got {rounds}")
-    if not positive("ratio", ratio) > 1:
-        raise ValueError(f"ratio must be above 1, got {ratio}")
+    """The least over-pull that a global search over all schedules finds (differential evolution).
+
+    The search knows all 2^T sums of batches, so that T is small.
+    """
 
     def worst(steps: FloatArray) -> FloatArray:
         """Over-pull of many schedules at once; `steps` are log Q⁽¹⁾ and the log ratios of neighbours."""
@@ -75,12 +65,11 @@ def schedules(
     Columns: rounds, base, printed, exact (the root), attained (by the best schedule), found (by the search).
     """
     rows = []
-    for count in rounds:
-        for base in bases:
-            ratio = base**count
-            attained = overpull(best(count, ratio).tolist(), 1.0, ratio)
-            found = search(count, ratio, seed)
-            rows.append((count, base, printed_bound(count, ratio), root(count, ratio), attained, found))
+    for count, base in product(rounds, bases):
+        ratio = base**count
+        attained = overpull(best(count, ratio).tolist(), 1.0, ratio)
+        found = search(count, ratio, seed)
+        rows.append((count, base, printed_bound(count, ratio), root(count, ratio), attained, found))
     return pd.DataFrame(rows, columns=["rounds", "base", "printed", "exact", "attained", "found"])
 
 
@@ -104,25 +93,12 @@ def exact_lemma(table: pd.DataFrame, share: float = 3 / 4) -> Finding:
 
 def _largest_sum(beta: float, rounds: int) -> float:
     """ΣQ/R of batches with Q⁽¹⁾ = βR and Q⁽ᵗ⁾ = β Σ_{s<t} Q⁽ˢ⁾, the most that part 1 of the proof allows."""
-    total = beta
-    for _ in range(rounds - 1):
-        total += beta * total
-    return total
+    return beta * (1 + beta) ** (rounds - 1)
 
 
-def part_two(
-    batches: tuple[str, ...] = ("1.9", "3.7", "11.1"), beta: int = 2
-) -> tuple[tuple[float, ...], float]:
-    """Batches (R = 1) that obey part 1 of the lemma's proof, and what part 2 says that Q⁽³⁾ is below.
-
-    Part 1 says Q⁽¹⁾ < βR and Q⁽ᵗ⁾ < β Σ_{s<t} Q⁽ˢ⁾; part 2 that Q⁽ˢ⁺¹⁾ < Q⁽ˢ⁻¹⁾ + β Q⁽ˢ⁾. Decimal fractions,
-    so nothing is rounded; batches that break part 1 are an error.
-    """
-    sizes = [Fraction(batch) for batch in batches]
-    for t, size in enumerate(sizes):
-        if not size < beta * (sum(sizes[:t]) if t else 1):
-            raise ValueError(f"batches must obey part 1 of the proof, got {batches}")
-    return tuple(float(size) for size in sizes), float(sizes[0] + beta * sizes[1])
+# Batches (R = 1, β = 2) that obey part 1 of the lemma's proof, Q⁽¹⁾ < βR and Q⁽ᵗ⁾ < β Σ_{s<t} Q⁽ˢ⁾, but not
+# what part 2 makes of it, Q⁽ˢ⁺¹⁾ < Q⁽ˢ⁻¹⁾ + β Q⁽ˢ⁾.
+BATCHES = (1.9, 3.7, 11.1)
 
 
 def scheduling_lemma(
@@ -130,27 +106,20 @@ def scheduling_lemma(
 ) -> Finding:
     """Check C19: the infimum is at least ⅛ (N/R)^{1/T} where (N/R)^{1/T} > 4.
 
-    Part 2 of the printed proof does not follow from part 1 (`part_two`); mended, it is `growth`: by part 1
+    Part 2 of the printed proof does not follow from part 1 (`BATCHES`); mended, it is `growth`: by part 1
     the batches add up to at most that, which must stay below N/R = (4β)^T.
     """
     inside = table[table["base"] > 4]
     bound = inside["base"] / divisor
     over, found = inside["exact"] / bound, inside["found"] / bound
     sums = [growth(beta, t) / (4 * beta) ** t for t in range(1, 21) for beta in (1.0, 1.25, 2.0, 10.0, 1e4)]
-    batches, printed = part_two()
+    empty, in_print = int((bound <= 1).sum()), f"< {BATCHES[0] + 2 * BATCHES[1]:g} in print"
     evidence = (
         Evidence("exact value over the bound, at least", round(over.min(), 5), allowed="≥ 1"),
         Evidence("the same, at most", round(over.max(), 5)),
         Evidence("what a search finds over the bound, at least", round(found.min(), 5), allowed="≥ 1"),
-        Evidence(
-            "settings where the bound is at most 1, and empty", int((bound <= 1).sum()), f"of {len(inside)}"
-        ),
-        Evidence(
-            "part 2, Q⁽³⁾ of a schedule that obeys part 1",
-            batches[2],
-            "β = 2",
-            allowed=f"< {printed:g} in print",
-        ),
+        Evidence("settings where the bound is at most 1, and empty", empty, f"of {len(inside)}"),
+        Evidence("part 2, Q⁽³⁾ of a schedule that obeys part 1", BATCHES[2], "β = 2", allowed=in_print),
         Evidence("part 2 mended: ΣQ over N, at most", max(sums), "T ≤ 20, β from 1 to 10⁴", allowed="< 1"),
     )
     holds = bool((over >= 1).all() and (found >= 1).all() and max(sums) < 1)
@@ -180,13 +149,10 @@ def theorem_5(root: Root = minimax_overpull) -> Finding:
     return Finding("C20", bool(proved.min() >= 1 / 192), evidence, "proved")
 
 
-def _closed(rounds: int) -> float:
-    """The closed form ¼ 3^{−1/T} of X2."""
-    return 3 ** (-1 / rounds) / 4
-
-
 def repaired_constants(
-    root: Root = minimax_overpull, closed: Callable[[int], float] = _closed, chance: float = 1 / 6
+    root: Root = minimax_overpull,
+    closed: Callable[[int], float] = lambda rounds: 3 ** (-1 / rounds) / 4,
+    chance: float = 1 / 6,
 ) -> Finding:
     """Check X2: Theorem 5 with σ²/12 and the corollary's (ii) with σ²/72; for each T with ¼ 3^{−1/T}."""
     proved = _constants(root)
@@ -201,7 +167,7 @@ def repaired_constants(
         Evidence("in expectation, at least", chance * least, where, allowed="≥ 1/72"),
     )
     reached = min(12 * least, 8 * later, float(over.min()), 72 * chance * least)
-    return Finding("X2", reached >= 1 - CLOSE, evidence, "proved")
+    return Finding("X2", reached >= 1 - 1e-9, evidence, "proved")  # at T = 1 they are reached exactly
 
 
 def corollary(root: Root = minimax_overpull, chance: float = 1 / 8) -> Finding:
@@ -215,15 +181,10 @@ def corollary(root: Root = minimax_overpull, chance: float = 1 / 8) -> Finding:
     return Finding("C21", first >= 1 / 800 and second >= 1 / 144, evidence, "proved")
 
 
-def ebr_batches(rounds: int, epsilon: float) -> FloatArray:
-    """Algorithm 1's batches of an arm, in units of 80σ² log(nT/δ): the steps of ε^{−2t/T}, from 0."""
-    totals = epsilon ** (-2 * np.arange(1, rounds + 1) / rounds)
-    return np.asarray(np.diff(totals, prepend=0.0))
-
-
 def standings(rounds: Iterable[int], epsilon: float) -> pd.DataFrame:
     """Algorithm 1's over-pull beside the least possible and the lemma's bound, on [R, N] = [1, ε^{−2}].
 
+    Its batches of an arm are the steps of ε^{−2t/T}, from 0, in units of 80σ² log(nT/δ).
     Columns: rounds, ebr, least (nan where X1 does not reach) and printed.
     """
     rows = []
@@ -231,7 +192,8 @@ def standings(rounds: Iterable[int], epsilon: float) -> pd.DataFrame:
         ratio = epsilon**-2
         known = count == 1 or ratio >= GOLDEN ** (2 * count - 1)
         least = minimax_overpull(count, ratio) if known else math.nan
-        own = overpull(ebr_batches(count, epsilon).tolist(), 1.0, ratio)
+        batches = np.diff(epsilon ** (-2 * np.arange(1, count + 1) / count), prepend=0.0)
+        own = overpull(batches.tolist(), 1.0, ratio)
         rows.append((count, own, least, printed_bound(count, ratio)))
     return pd.DataFrame(rows, columns=["rounds", "ebr", "least", "printed"])
 
@@ -260,8 +222,6 @@ def draw(places: pd.DataFrame, saw: pd.DataFrame, epsilon: float, rounds: int) -
     right.plot(saw["x"], saw["ratio"], "-", color="0.1", lw=0.9)
     right.axhline(saw["ratio"].max(), color="0.3", ls="--", lw=0.8)
     right.annotate("ρ", (1.1, 1.03 * saw["ratio"].max()), fontsize=8)
-    right.set(
-        xscale="log", xlabel="pulls that a problem needs, x/R", ylabel="pulls it gets / x", ylim=(0.7, 8)
-    )
-    right.set_title(f"minimax schedule, T = {rounds}")
+    right.set(xscale="log", ylabel="pulls it gets / x", ylim=(0.7, 8))
+    right.set(xlabel="pulls that a problem needs, x/R", title=f"minimax schedule, T = {rounds}")
     return figure

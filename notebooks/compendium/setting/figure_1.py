@@ -16,7 +16,6 @@ from ebr.simulation.simulate import Simulation, trace
 from ebr.theory.problems import Problem
 
 SEQUENTIAL = "T = ∞"
-MARKERS = "os^"
 
 
 def traces(algorithms: Mapping[str, Algorithm], problem: Problem, seed: int) -> pd.DataFrame:
@@ -49,7 +48,7 @@ def draw(table: pd.DataFrame, rounds: int) -> Figure:
 def _column(above: Axes, below: Axes, frame: pd.DataFrame, batches: bool) -> None:
     """Bars after a batch, bands one pull at a time; the last arm is told about."""
     for place, (arm, run) in enumerate(frame.groupby("arm")):
-        looks: dict[str, Any] = {"color": f"C{place}", "marker": MARKERS[place], "label": f"arm {arm}"}
+        looks: dict[str, Any] = {"color": f"C{place}", "marker": "os^"[place], "label": f"arm {arm}"}
         dodge = 0.12 * (place - 1) if batches else 0.0
         if batches:
             above.plot(run["round"] + dodge, run["pulls"], ls="--", lw=0.7, **looks)

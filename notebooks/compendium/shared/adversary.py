@@ -30,14 +30,9 @@ WITHIN = 1 - 1e-9  # of an interval's half-width: inside, whatever the rounding
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What happened in each run, and to each interval.
+    """Of each run the pulls of each arm, the recommended arm, and whether E held (covered).
 
-    Attributes
-    ----------
-    arm_pulls, arm, covered
-        Of each run: the pulls of each arm, the recommended arm, and whether E held.
-    misses
-        Of each round and arm: in how many runs the interval did not cover the mean.
+    Of each round and arm the `misses`: in how many runs the interval did not cover the mean.
     """
 
     arm_pulls: IntArray
@@ -49,43 +44,31 @@ class Audit:
 def audit(algorithm: ElasticBatchRacing, problem: Problem, runs: int, seed: int = 0) -> Audit:
     """Race at random and look at every interval; an arm that is dropped keeps its last one."""
     schedule = algorithm.pulls_by_round(problem.n_arms)
-    counted, played = np.unique(schedule, return_inverse=True)  # some rounds may bring no new pull
-    misses = np.zeros((len(counted), problem.n_arms), dtype=np.int64)
-    arm_pulls: list[IntArray] = []
-    covered: list[BoolArray] = []
-    arm: list[IntArray] = []
-    for replicates, generator in blocks(algorithm, problem, runs, seed):
-        block = _Watched(algorithm, problem, replicates, len(counted))
-        arm.append(race(algorithm, problem, replicates, generator, block.watch))
-        misses += block.all_misses()
-        arm_pulls.append(block.counts)
-        covered.append(block.held)
-    return Audit(np.concatenate(arm_pulls), np.concatenate(arm), np.concatenate(covered), misses[played])
+    _, number = np.unique(schedule, return_inverse=True)  # some rounds may bring no new pull
+    watched = [_watched(algorithm, problem, *block) for block in blocks(algorithm, problem, runs, seed)]
+    arm_pulls, arm, covered, misses = zip(*watched, strict=True)
+    # In rounds that nobody played an arm keeps its last interval.
+    total = np.sum([seen[np.minimum(number, len(seen) - 1)] for seen in misses], axis=0)
+    return Audit(np.concatenate(arm_pulls), np.concatenate(arm), np.concatenate(covered), total)
 
 
-class _Watched:
-    """The intervals of one block of races, as the rounds pass."""
+def _watched(
+    algorithm: ElasticBatchRacing, problem: Problem, replicates: int, generator: np.random.Generator
+) -> tuple[IntArray, IntArray, BoolArray, IntArray]:
+    """What `Audit` has, of one block of races; the misses of the rounds that were played."""
+    counts = np.zeros((replicates, problem.n_arms), dtype=np.int64)
+    totals, held = np.zeros(counts.shape), np.ones(replicates, dtype=bool)
+    misses: list[IntArray] = []
 
-    def __init__(self, algorithm: ElasticBatchRacing, problem: Problem, replicates: int, rounds: int) -> None:
-        self.algorithm, self.problem = algorithm, problem
-        self.counts = np.zeros((replicates, problem.n_arms), dtype=np.int64)
-        self.totals = np.zeros((replicates, problem.n_arms))
-        self.held = np.ones(replicates, dtype=bool)
-        self.misses: list[IntArray] = []
-        self.rounds = rounds
+    def watch(asked: IntArray, sums: FloatArray) -> None:
+        np.add(counts, asked, out=counts)
+        np.add(totals, sums, out=totals)
+        miss = np.abs(totals / counts - problem.means) > algorithm.deviation(counts, problem.n_arms)
+        misses.append(miss.sum(axis=0))
+        held[miss.any(axis=1)] = False
 
-    def watch(self, asked: IntArray, sums: FloatArray) -> None:
-        self.counts += asked
-        self.totals += sums
-        width = self.algorithm.deviation(self.counts, self.problem.n_arms)
-        miss = np.abs(self.totals / self.counts - self.problem.means) > width
-        self.misses.append(miss.sum(axis=0))
-        self.held &= ~miss.any(axis=1)
-
-    def all_misses(self) -> IntArray:
-        """By round and arm; in rounds that nobody played an arm keeps its last interval."""
-        unplayed = self.rounds - len(self.misses)
-        return np.array(self.misses + [self.misses[-1]] * unplayed)
+    arm = race(algorithm, problem, replicates, generator, watch)
+    return counts, arm, held, np.array(misses)
 
 
 class Round(NamedTuple):
@@ -115,12 +98,8 @@ def corners(n_arms: int, rounds: int) -> FloatArray:
 def play_inside(algorithm: ElasticBatchRacing, problem: Problem, places: FloatArray) -> Played:
     """Play with empirical means μ_i + place · D in every round: E holds where no place is beyond ±1.
 
-    Parameters
-    ----------
-    algorithm, problem
-        Any sums may be drawn from Gaussian arms, so every table is a possible one.
-    places
-        Replicates × rounds × arms; rounds in which the ceiling asks for no new pull are left out.
+    Any sums may be drawn from Gaussian arms, so every table is a possible one. The `places` are replicates ×
+    rounds × arms; rounds in which the ceiling asks for no new pull are left out.
     """
     n_arms, replicates = problem.n_arms, len(places)
     counts = np.zeros((replicates, n_arms), dtype=np.int64)

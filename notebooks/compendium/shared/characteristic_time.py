@@ -24,15 +24,7 @@ DEPTH = 60.0  # nats below the largest level, in which the best one lies
 
 
 class Characteristic(NamedTuple):
-    """What `characteristic` returns.
-
-    Attributes
-    ----------
-    time
-        T*(ν), in pulls a nat.
-    proportions
-        w*, the share of the pulls that each arm gets at the optimum.
-    """
+    """T*(ν), in pulls a nat, and w*, the share of the pulls that each arm gets at the optimum."""
 
     time: float
     proportions: FloatArray

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,6 +23,7 @@ INVISIBLE = 8  # of 255: a difference of brightness or colour
 # What an SVG says in numbers: where things are, in points of a 72nd inch, and names that hash where they are.
 PLACES, NAMES = re.compile(rb"-?\d+\.\d+"), re.compile(rb"\b[a-z][0-9a-f]{10}\b")
 NEAR = 1e-4
+Tables = pd.DataFrame | Mapping[str, pd.DataFrame]
 DIGITS = 9  # significant ones: what a processor or an order of summation decides comes after them
 
 
@@ -57,32 +58,23 @@ def thin(trace: pd.DataFrame, points: int) -> pd.DataFrame:
     return trace[trace["round"].isin(rounds) | (trace["round"] == last)].reset_index(drop=True)
 
 
-class Save(Protocol):
-    """What `saver` returns."""
+def saver(notebook: str, **parameters: Any) -> Callable[[Figure, str, Tables], None]:
+    """How a notebook saves its figures: `save(figure, name, tables)`.
 
-    def __call__(self, figure: Figure, name: str, data: pd.DataFrame | Mapping[str, pd.DataFrame], /) -> None:
-        """Write `name`.png, .svg and .pdf, and the plotted numbers, one row a point.
-
-        One table goes to data/`name`.csv, several to data/`name`-KEY.csv each. They must be `rounded`: a
-        figure is drawn from what is saved.
-        """
-
-
-def saver(notebook: str, **parameters: Any) -> Save:
-    """How a notebook saves its figures.
-
-    The files say where they come from (the notebook, *all* its parameters, a hash of the data) and nothing of
-    when, so a rerun writes the same bytes. Each appears under its name only when it is complete.
+    Writes `name`.png, .svg and .pdf, and the plotted numbers, one row a point. One table goes to
+    data/`name`.csv, several to data/`name`-KEY.csv each. They must be `rounded`: a figure is drawn from what
+    is saved. The files say where they come from (the notebook, *all* its parameters, a hash of the data) and
+    nothing of when, so a rerun writes the same bytes. Each appears under its name only when it is complete.
     """
 
-    def save(figure: Figure, name: str, data: pd.DataFrame | Mapping[str, pd.DataFrame], /) -> None:
+    def save(figure: Figure, name: str, data: Tables) -> None:
         if isinstance(data, pd.DataFrame):
             tables = {name: data}
         else:
             tables = {f"{name}-{key}": table for key, table in data.items()}
         contents = {key: _csv(key, table) for key, table in tables.items()}
         for key, content in contents.items():
-            write(f"data/{key}.csv", partial(_put, content=content))
+            write(f"data/{key}.csv", partial(Path.write_bytes, data=content))
         source = f"ebr notebook {notebook}"
         settings = ", ".join(f"{key}={value}" for key, value in sorted(parameters.items()))
         digest = hashlib.sha256(b"".join(contents.values())).hexdigest()
@@ -171,7 +163,3 @@ def _csv(name: str, table: pd.DataFrame) -> bytes:
     if not rounded(table).equals(table):
         raise ValueError(f"data of {name} must be rounded before it is drawn: use figures.rounded")
     return table.to_csv(index=False, lineterminator="\n", float_format=f"%.{DIGITS}g").encode()
-
-
-def _put(path: Path, content: bytes) -> None:
-    path.write_bytes(content)

@@ -8,16 +8,17 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.pairs import OWN
 from ebr.theory.problems import Problem
 
+LOSS = 6  # how many d_{t−2} a leader may be behind by
 HALVED = 2e-5  # more than a range of the leader's possible means is long after all halvings
 
 
 class Costs:
     """The theorem's numbers for a grid: d_s, w_{u,s}, and from them what gaps a round allows."""
 
-    def __init__(self, grid: Grid, n_arms: int, loss: float = 6, delta: float | None = None) -> None:
-        self.grid, self.race, self.loss = grid, grid.race, loss
+    def __init__(self, grid: Grid, n_arms: int) -> None:
+        self.grid, self.race = grid, grid.race
         counts = np.maximum(grid.counts, 1)
-        log_term = np.log(2 * n_arms * grid.top / (delta or self.race.delta))
+        log_term = np.log(2 * n_arms * grid.top / self.race.delta)
         self.near: FloatArray = np.asarray(self.race.sigma * np.sqrt(2 * log_term / counts))
 
     def highest(self, round_: int) -> int:
@@ -30,7 +31,7 @@ class Costs:
 
     def leads(self, round_: int) -> float:
         """The leader of round t has a smaller gap than this, ε + 6 d_{t−2}."""
-        return self.race.epsilon + self.loss * self._at(round_)
+        return self.race.epsilon + LOSS * self._at(round_)
 
     def width(self, high: int, low: IntArray | int) -> FloatArray:
         """w_{u,s}: the test with shift s refutes once μ̂_1̂ − μ̂_i + s exceeds it."""
@@ -44,7 +45,7 @@ class Costs:
     def pulled(self, round_: int, stage: IntArray | int) -> FloatArray:
         """An arm at this stage after round t that is pulled on, and does not lead, has a smaller gap."""
         high = self.highest(round_)
-        near = self.loss * self._at(round_) + self.near[high] + self.near[stage]
+        near = LOSS * self._at(round_) + self.near[high] + self.near[stage]
         return np.asarray(near + self.width(high, stage))
 
     def last_stages(self, gaps: FloatArray) -> IntArray:

@@ -17,6 +17,7 @@ from ebr.arrays import BoolArray, FloatArray
 from ebr.simulation.simulate import blocks, race
 from ebr.theory.pairs import Pairs, bounded_refuted
 from ebr.theory.problems import Gaussian
+from ebr.theory.selection import normal_slippage_error
 
 ROUNDING = 1e-9
 MODELS = ("sub-Gaussian", "Gaussian", "bounded", "Bernoulli")
@@ -66,10 +67,8 @@ def _wrong_sign(grid: Grid, n_arms: int, means: Sequence[float]) -> FloatArray:
     """P(some arm that is worse by ε is not behind at b_T pulls each), or its union bound."""
     epsilon = grid.race.epsilon
     distance = epsilon * np.sqrt(grid.counts[-1]) / grid.race.sigma
-    if grid.model == "Gaussian":  # all others worse by just ε; the best arm's noise is integrated over
-        places = np.linspace(-12, 12, 4001)
-        some = -np.expm1((n_arms - 1) * norm.logcdf(places + distance))
-        return np.full(len(means), (norm.pdf(places) * some).sum() * (places[1] - places[0]))
+    if grid.model == "Gaussian":
+        return np.full(len(means), normal_slippage_error(distance, n_arms))
     if grid.model == "sub-Gaussian":
         return np.full(len(means), (n_arms - 1) * _tail(grid, distance / np.sqrt(2)))
     leader, other = (_binomials(grid, grid.top, means, more, epsilon) for more in (0, epsilon))
@@ -115,7 +114,7 @@ def models(problems: Iterable[Instance], most: int = 10_000) -> dict[str, list[I
 
 
 def steps(
-    problems: Iterable[Instance], tables: int, seed: int, rewards: str, make: MakePausing, loss: float = 6
+    problems: Iterable[Instance], tables: int, seed: int, rewards: str, make: MakePausing
 ) -> pd.DataFrame:
     """The proof's steps on the adversary's tables, half of them inside 𝒢 alone and half inside 𝒢 ∩ 𝒞.
 
@@ -126,7 +125,7 @@ def steps(
     for kind, problem, epsilon, deadline, delta in problems:
         algorithm = make(deadline, epsilon, delta, problem.sigma, rewards=rewards)
         grid = stages(algorithm, problem.n_arms, rewards)
-        costs = Costs(grid, problem.n_arms, loss)
+        costs = Costs(grid, problem.n_arms)
         row = dict.fromkeys(("tables", "near", "wrong", "late", "broken"), 0)
         for close in (None, costs.near):
             table = attack(grid, problem, tables // 2, seed, close)

@@ -1,98 +1,99 @@
-"""An adversary inside the event of sharp EBR's proofs (notebook 09)."""
+"""An adversary inside the event of sharp EBR's proofs, for the best arm (notebook 09) and the k best (14)."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from ebr.algorithms.game import drive
+from ebr.algorithms.game import Algorithm, drive
 from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.arrays import FloatArray, IntArray
+from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.divergence import bisected, relative_entropy
 from ebr.theory.problems import Problem
+from ebr.theory.top_k import top
 
-SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # of the level, that the best arm's bad luck takes
+SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # of the level, that the bad luck of the k best takes
+ROUNDING = 1e-12
 
 
 class Played(NamedTuple):
-    """What a race did on tables of means that lie inside the event: the arms, and each arm's pulls."""
+    """What a race did on an adversary's tables: the arms (tables × k), and each arm's pulls."""
 
-    arm: IntArray
+    arms: IntArray
     arm_pulls: IntArray
 
 
 def inside(algorithm: SharpElasticBatchRacing, problem: Problem, tables: int, seed: int) -> Played:
-    """Race on an adversary's tables of means, each inside the event of notebook 09.
+    """Race on tables of means inside the event: μ̂_j − μ̂_i ≤ w − (μ_i − μ_j), i of the k best, j not.
 
-    The event bounds how far an arm's mean may lead over the best arm's: in a table the best arm's mean is its
-    expectation or somewhat off, and each other's is at its limit or anywhere below. Rounds need not fit
-    together: the proofs do not use that they do.
+    The k best are off by some luck; the others are at the limit that the unluckiest of them sets, or below.
+    With the likelihood ratio, the two sides share what the event allows a pair. Rounds need not fit together:
+    the proofs do not use that they do.
     """
-    generator = np.random.default_rng(np.random.SeedSequence([seed, 93]))
+    generator = np.random.default_rng(np.random.SeedSequence([seed, 142]))
     told, n_arms = problem.rewards, problem.n_arms
     schedule, log_terms = algorithm.pulls_by_round(n_arms, told), algorithm.log_terms(n_arms, told)
+    best = np.isin(np.arange(n_arms), top(problem, algorithm.k))
     bounded = algorithm.model(told) == "bounded"
-    ends = _bounded_ends(problem, log_terms / schedule) if bounded else None
-    arm_pulls, sums = np.zeros((tables, n_arms), dtype=np.int64), np.zeros((tables, n_arms))
+    # At the limit itself rounding would decide.
+    ends = _bounded_ends(problem.means, best, log_terms / schedule * (1 - 1e-9)) if bounded else None
+
+    def means(pulled: int) -> FloatArray:
+        now = int(np.searchsorted(schedule, pulled))  # the round, from 0: the first with this count
+        width, last = (float(algorithm.width(pulled, log_terms[t])) - ROUNDING for t in (now, -1))
+        if ends is not None and now < len(schedule) - 1:
+            end = ends[now][generator.integers(len(SHARES), size=tables)]
+            place = _places(generator, end.shape)
+            table = np.where(best, end + place * (1 - end), end * (1 - place))
+        else:
+            table = _table(problem, best, width, generator, tables)
+        if pulled == schedule[-1]:  # an earlier round may have b_T pulls: then round T's part holds here too
+            least = np.where(best, table - problem.means, np.inf).min(axis=1, keepdims=True)
+            table = np.where(best, table, np.minimum(table, problem.means + least + last))
+        return np.asarray(table)
+
+    return driven(algorithm, problem, tables, means)
+
+
+def driven(algorithm: Algorithm, problem: Problem, tables: int, means: Callable[[int], FloatArray]) -> Played:
+    """Play a race whose means, after so many pulls, are what `means` says."""
+    arm_pulls, sums = np.zeros((tables, problem.n_arms), dtype=np.int64), np.zeros((tables, problem.n_arms))
 
     def respond(pulls: IntArray) -> FloatArray:
         nonlocal arm_pulls, sums
         arm_pulls += pulls
         pulled = int(arm_pulls.max())
-        now = int(np.searchsorted(schedule, pulled))  # the round, from 0: the first with this count
-        if ends is not None and now < len(schedule) - 1:
-            means = _bounded_table(problem, ends[now], generator, tables)
-        else:
-            means = _table(problem, float(algorithm.width(pulled, log_terms[now])), generator, tables)
-        if pulled == schedule[-1]:  # an earlier round may have b_T pulls: then round T's part holds here too
-            limits = _limits(problem, float(algorithm.width(pulled, log_terms[-1])))
-            means = np.minimum(means, means[:, [problem.best]] + limits)
-        new = np.where(pulls > 0, means * pulled - sums, 0)
+        new = np.where(pulls > 0, means(pulled) * pulled - sums, 0)
         sums += new
         return np.asarray(new)
 
-    return Played(drive(algorithm.play(n_arms, tables, rewards=told), respond), arm_pulls)
+    arms = drive(algorithm.play(problem.n_arms, tables, rewards=problem.rewards), respond)
+    return Played(arms.reshape(tables, -1), arm_pulls)
 
 
-def _limits(problem: Problem, width: float) -> FloatArray:
-    """How far each arm's mean may lead over the best arm's, w − Δ_i, less what rounding might add."""
-    limits: FloatArray = width - (problem.means.max() - problem.means) - 1e-12
-    limits[problem.best] = 0
-    return limits
-
-
-def _table(problem: Problem, width: float, generator: np.random.Generator, tables: int) -> FloatArray:
-    """Means with μ̂_i − μ̂_1 ≤ w − Δ_i."""
-    limits = _limits(problem, width)
-    lead = limits - _places(generator, (tables, problem.n_arms)) * (3 * width - limits)
-    lead[:, problem.best] = 0
-    return np.asarray(problem.means.max() + generator.normal(0, width, (tables, 1)) + lead)
-
-
-def _bounded_ends(problem: Problem, levels: FloatArray) -> FloatArray:
-    """How low the best arm's mean and how high the others' may be, for every round and share of its level."""
-    level = levels[:, None, None]
-    highest = _kl_end(problem.means, level * (1 - SHARES[:, None]), 1.0)
-    highest[..., [problem.best]] = _kl_end(problem.means.max(), level * SHARES[:, None], 0.0)
-    return highest
-
-
-def _bounded_table(
-    problem: Problem, ends: FloatArray, generator: np.random.Generator, tables: int
+def _table(
+    problem: Problem, best: BoolArray, width: float, generator: np.random.Generator, tables: int
 ) -> FloatArray:
-    """Means in [0, 1] with kl⁻(μ̂_1, μ_1) + kl⁺(μ̂_i, μ_i) ≤ level for every i."""
-    share = generator.integers(len(SHARES), size=tables)
-    below = _places(generator, (tables, problem.n_arms))
-    below[:, problem.best] = 0
-    return np.asarray(ends[share] * (1 - below))
+    shape = (tables, problem.n_arms)
+    common = generator.normal(0, width, (tables, 1))
+    good = common + _places(generator, shape) * 2 * width  # the luck of the k best, most at its least
+    least = np.where(best, good, np.inf).min(axis=1, keepdims=True)
+    others = least + width * (1 - 3 * _places(generator, shape))
+    return np.asarray(problem.means + np.where(best, good, others))
+
+
+def _bounded_ends(means: FloatArray, best: BoolArray, levels: FloatArray) -> FloatArray:
+    """How low the k best means, how high the others may be (rounds × shares × arms).
+
+    kl⁻(μ̂_i, μ_i) + kl⁺(μ̂_j, μ_j) ≤ level for every pair; the ends of {x : kl(x, μ) ≤ level}, from inside.
+    """
+    part = np.where(best, SHARES[:, None], 1 - SHARES[:, None])
+    level = levels[:, None, None] * part
+    inner, outer = np.broadcast_arrays(means + 0 * level, np.where(best, 0.0, 1.0))
+    return bisected(inner, outer, lambda place: relative_entropy(place, means) > level)[0]
 
 
 def _places(generator: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
-    """Where in its range a mean lies: mostly at the upper end, or anywhere."""
+    """Where in its range a mean lies: mostly at the end that misleads, or anywhere."""
     anywhere = generator.random(shape)
     return np.asarray(np.where(generator.random(shape) < 0.6, 0.0, anywhere))
-
-
-def _kl_end(mean: FloatArray | float, level: FloatArray, side: float) -> FloatArray:
-    """The end of {x : kl(x, μ) ≤ level} towards 0 or 1, from inside."""
-    inner, outer = np.broadcast_arrays(np.asarray(mean, dtype=np.float64) + 0 * level, side)
-    return bisected(inner, outer, lambda place: relative_entropy(place, mean) > level)[0]

@@ -1,4 +1,4 @@
-"""What sharp EBR's event spends of δ (notebook 09), from the race's own decisions."""
+"""What sharp EBR's event spends of δ (notebooks 09 and 14), from the race's own decisions."""
 
 import math
 
@@ -12,12 +12,13 @@ ROUNDING = 1e-9
 
 
 def spent(algorithm: SharpElasticBatchRacing, n_arms: int, mean: float = 0.5, shift: float = 0.0) -> float:
-    """How much of δ the event's union bound spends, Σ_t (n−1) P(one pair is wrong in round t) / δ.
+    """How much of δ the event's union bound spends, Σ_t k(n−k) P(one pair is wrong in round t) / δ.
 
-    With s = 0: of two equal arms one is dropped. With s = ε: an arm is certified that is worse by ε. Before
-    the last round a pair's probability is Chernoff's bound for sub-Gaussian rewards, for bounded ones that of
-    two Bernoulli arms, exactly, of which the leader has this mean (times 1 − s) and the other s more. In
-    the last round an arm that is worse by ε must not lead: Chernoff's bound.
+    With s = 0: of two equal arms one is dropped, or for k > 1 the other accepted, which is as probable. With
+    s = ε, for k = 1: an arm is certified that is worse by ε. Before the last round a pair's probability is
+    Chernoff's bound for sub-Gaussian rewards, for bounded ones that of two Bernoulli arms, exactly, of which
+    the leader has this mean (times 1 − s) and the other s more. In the last round an arm that is worse by ε
+    must not lead: Chernoff's bound.
     """
     rounds = zip(algorithm.pulls_by_round(n_arms), algorithm.log_terms(n_arms), strict=True)
     total = 0.0
@@ -31,7 +32,7 @@ def spent(algorithm: SharpElasticBatchRacing, n_arms: int, mean: float = 0.5, sh
         else:
             lead = _lead(algorithm, int(pulled), log_term, shift) + shift
             total += math.exp(-pulled * lead**2 / (4 * algorithm.sigma**2))
-    return (n_arms - 1) * total / algorithm.delta
+    return algorithm.k * (n_arms - algorithm.k) * total / algorithm.delta
 
 
 def _lead(algorithm: SharpElasticBatchRacing, pulled: int, log_term: float, shift: float) -> float:

@@ -70,7 +70,7 @@ def steps(
     for kind, problem, epsilon, deadline, delta in problems:
         algorithm = make(deadline, epsilon, delta, problem.sigma, rewards=rewards)
         played = inside(algorithm, problem, tables, seed)
-        wrong = int((~problem.is_good(played.arm, epsilon)).sum())
+        wrong = int((~problem.is_good(played.arms[:, 0], epsilon)).sum())
         rows.append((kind, tables, wrong, int(_late(problem, algorithm, played.arm_pulls).sum())))
     return pd.DataFrame(rows, columns=["kind", "tables", "wrong", "late"])
 

@@ -72,10 +72,9 @@ def more_rounds(table: pd.DataFrame) -> Finding:
         orders.append(math.log10(first["pulls"] / least["pulls"]))
         relative = math.hypot(first["error"] / first["pulls"], least["error"] / least["pulls"])
         where = f"{setup}, from T = {first['deadline']} to {least['deadline']}"
-        error, allowed = relative / math.log(10), f"≥ {SEVERAL_ORDERS}"
-        evidence.append(
-            measured("orders of magnitude saved by EBR", orders[-1], error, _runs(table), where, allowed)
-        )
+        what, allowed = "orders of magnitude saved by EBR", f"≥ {SEVERAL_ORDERS}"
+        error, runs = relative / math.log(10), int(curve["runs"].max())
+        evidence.append(measured(what, orders[-1], error, runs, where, allowed))
     return Finding("C24", min(orders) >= SEVERAL_ORDERS, tuple(evidence), "simulated")
 
 
@@ -102,10 +101,8 @@ def aggressive_elimination(table: pd.DataFrame) -> Finding:
         falls += int((rise <= 0).sum())
         least = int(rise.argmin())
         before, after = curve["deadline"].iloc[least - 1], curve["deadline"].iloc[least]
-        where = f"{setup}, from T = {before} to {after}"
-        evidence.append(
-            Evidence("relative rise of AE's pulls with T, at least", rise.iloc[least], where, allowed="> 0")
-        )
+        what, where = "relative rise of AE's pulls with T, at least", f"{setup}, from T = {before} to {after}"
+        evidence.append(Evidence(what, rise.iloc[least], where, allowed="> 0"))
     return Finding("C26", falls == 0, tuple(evidence), "computed")
 
 
@@ -128,11 +125,10 @@ def orders_of_magnitude(table: pd.DataFrame) -> Finding:
     """
     by_epsilon = table[table["sweep"] == "ε"]
     smallest = by_epsilon[by_epsilon["epsilon"] == by_epsilon["epsilon"].min()]
-    needed = ORDER_OF_MAGNITUDE**SEVERAL_ORDERS
     outcomes, evidence = [], []
     for places, allowed in ((by_epsilon, "≥ 100"), (smallest, "≥ 100, corrected")):
         least = [ratio(places, name, "EBR").nsmallest(1, "ratio").iloc[0] for name in RIVALS]
-        outcomes.append(min(place["ratio"] for place in least) >= needed)
+        outcomes.append(min(place["ratio"] for place in least) >= ORDER_OF_MAGNITUDE**SEVERAL_ORDERS)
         for name, place in zip(RIVALS, least, strict=True):
             evidence.append(_row(f"{name}'s pulls over EBR's, at least", place, table, allowed))
     holds, repaired = map(bool, outcomes)
@@ -194,9 +190,4 @@ def _row(what: str, place: pd.Series, table: pd.DataFrame, allowed: str) -> Evid
     """A ratio at a point, with its interval."""
     varied = f"T = {place['deadline']}" if place["sweep"] == "T" else f"ε = {place['epsilon']:g}"
     where = f"{place['setup']}, {varied}"
-    return measured(what, place["ratio"], place["error"], _runs(table), where, allowed)
-
-
-def _runs(table: pd.DataFrame) -> int:
-    """Runs a point."""
-    return int(table["runs"].max())
+    return measured(what, place["ratio"], place["error"], int(table["runs"].max()), where, allowed)

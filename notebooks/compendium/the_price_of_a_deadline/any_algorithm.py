@@ -9,9 +9,10 @@ from scipy.special import ndtri
 from compendium.failure_probability.exact_failures import looks
 from compendium.shared.distributions import norm
 from compendium.shared.findings import FALSE_ALARM, Evidence, Finding, measured
+from compendium.shared.walks import Looks
 from compendium.the_price_of_a_deadline import staged_tests
 from compendium.the_price_of_a_deadline.deadline_price import Family, ratios, two_arms
-from compendium.the_price_of_a_deadline.staged_tests import Mixture, Stages
+from compendium.the_price_of_a_deadline.staged_tests import Mixture
 from compendium.two_rounds.policies import pac_policy
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
@@ -20,6 +21,7 @@ from ebr.theory.problems import Gaussian
 
 Make = Callable[[float, float], Family]
 JUST = 1 + 1e-9  # above a count
+NEVER = 3.0  # nine standard deviations at a tenth of the time: so low W is not found
 EXACT = 1e-7  # what rounding may miss
 SMALL = 1e-6  # what a step needs less of is not looked at: quadrature has it only roughly
 NEAR = 0.9  # how near the bounds for n arms are to what is attained, at the most arms looked at
@@ -29,11 +31,12 @@ STATED = {1e-2: (5.4, 1.05, 0.36), 1e-4: (5.3, 0.96, 0.29, 0.155)}
 
 def pair_policies(epsilon: float, delta: float) -> dict[str, Mixture]:
     """Policies of one, two and three stages: the proof is to hold for each, for some with equality."""
-    once = Stages(np.array([4 * float(ndtri(delta)) ** 2 / epsilon**2]), np.zeros(0), np.zeros(0))
+    once = Looks(np.array([float(ndtri(delta)) ** 2 / epsilon**2]), np.zeros(0))
     second = staged_tests.from_policy(pac_policy(8 / epsilon, 0.5, epsilon, delta))
-    sharp = staged_tests.from_looks(looks(SharpElasticBatchRacing(3, epsilon, delta, 1.0, "Gaussian")))
-    elastic = staged_tests.from_looks(looks(ElasticBatchRacing(3, epsilon, delta, 1.0)))
-    one_sided = Stages(once.totals[0] * np.array([0.1, 1.0]), np.array([-np.inf]), 0.2 * np.sqrt(once.totals))
+    sharp = looks(SharpElasticBatchRacing(3, epsilon, delta, 1.0, "Gaussian"), 1.0)
+    elastic = looks(ElasticBatchRacing(3, epsilon, delta, 1.0), 1.0)
+    root = np.sqrt(once.times)
+    one_sided = Looks(once.times[0] * np.array([0.1, 1.0]), 0.2 * root, -NEVER * root)
     return {
         "one round": ((1.0, once),),
         "two rounds, one n₂": ((1.0, second),),
@@ -67,7 +70,7 @@ def steps(policies: Mapping[str, Mixture], epsilon: float, make: Make = two_arms
 
 def _ladders(policy: Mixture) -> list[FloatArray]:
     """Thresholds at a policy's own counts: below round k just above them, so that A_k is the first."""
-    totals = max((stages.totals for _, stages in policy), key=len)
+    totals = max((staged_tests.totals(looks) for _, looks in policy), key=len)
     rounds = np.arange(len(totals))
     return [np.where(rounds < k, JUST * totals, totals) for k in rounds]
 
@@ -88,9 +91,8 @@ def _ladder_steps(
                 continue
             seen = np.array(family.seen * gap**2 * ladder[t - 1])
             share = np.array(min(chances[t] / rest, 1 - 1e-9))
-            rows.append(
-                ("Neyman, Pearson: P_d(A_t)", float(there[t]), rest * float(family.curve(share, seen)[0]))
-            )
+            least = rest * float(family.curve(share, seen)[0])
+            rows.append(("Neyman, Pearson: P_d(A_t)", float(there[t]), least))
         if len(ladder) == 1 or equal[0] < 1 - EXACT:
             hard = Gaussian(np.array([0.5 + gap / 2, 0.5 - gap / 2]), 1.0).complexity(family.epsilon)
             bound = float(ratios(family, ladder[:-1], chances[:-1], np.array([gap]))[0][0])
@@ -113,6 +115,7 @@ def any_algorithm(
     margin = float(proof["margin"].min())
     limit = float(norm.isf(FALSE_ALARM / (len(races) + len(costs))))
     distance = (races["raised"] - races["needed"]) / races["error"]
+    farthest = "farthest below its bound, in standard errors"
     tight = races.iloc[int((races["raised"] / races["needed"].clip(lower=1e-12)).argmin())]
     sharpest = near[near["arms"] == near["arms"].max()]
     most = float(np.maximum(1 / near["ratio"], near["stop"]).max())
@@ -121,10 +124,9 @@ def any_algorithm(
     stated, told = _stated(pairs)
     ordered = float((many["price"] / many["formula"]).min())
     below = float((pairs[["sharp", "ebr"]].min(axis=1) / pairs[["price", "sequential"]].max(axis=1)).min())
+    where, cheapest = f"{len(proof)} steps, two arms", str(paid.idxmin())
     evidence = (
-        Evidence(
-            "relative margin of a step, at least", margin, f"{len(proof)} steps, two arms", allowed="≥ 0"
-        ),
+        Evidence("relative margin of a step, at least", margin, where, allowed="≥ 0"),
         measured(
             f"P(event), an arm raised, over the bound, least: {tight['event']}",
             float(tight["raised"] / tight["needed"]),
@@ -133,20 +135,10 @@ def any_algorithm(
             str(tight["algorithm"]),
             "≥ 1",
         ),
-        Evidence(
-            "farthest below its bound, in standard errors",
-            float(-distance.min()),
-            f"{len(races)} events",
-            allowed=f"≤ {limit:.1f}",
-        ),
+        Evidence(farthest, float(-distance.min()), f"{len(races)} events", allowed=f"≤ {limit:.1f}"),
         Evidence("bound over what a policy attains, most", most, f"{len(near)} cases, n arms", allowed="≤ 1"),
         Evidence("the same at the most arms, least", least, f"n = {near['arms'].max()}", allowed=f"≥ {NEAR}"),
-        Evidence(
-            "worst ratio of a race over the bound, least",
-            float(paid.min()),
-            str(paid.idxmin()),
-            allowed="≥ 1",
-        ),
+        Evidence("worst ratio of a race over the bound, least", float(paid.min()), cheapest, allowed="≥ 1"),
         Evidence("worst ratio of EBR, sharp EBR over the bound, least", below, "two arms", allowed="≥ 1"),
         *told,
         Evidence("bound for n arms over its formula, least", ordered, f"{len(many)} cases", allowed="≥ 1"),

@@ -166,7 +166,6 @@ def ratios(
 def unavoidable(
     family: Family,
     thresholds: Sequence[float] | FloatArray,
-    widest: float = 1.0,
     tolerance: float = 1e-7,
     start: FloatArray | None = None,
 ) -> Price:
@@ -179,7 +178,7 @@ def unavoidable(
     levels = np.asarray(thresholds, dtype=np.float64)
     if not (np.diff(levels, prepend=0.0) > 0).all():
         raise ValueError(f"thresholds must rise from above 0, got {levels.tolist()}")
-    gaps = np.geomspace(family.epsilon, widest, GAPS)
+    gaps = np.geomspace(family.epsilon, 1.0, GAPS)
     many = len(levels)
     chances, least = np.full(many, 0.5 / (many + 1)) if start is None else start, math.inf
     rows = np.vstack([np.append(0.0, np.ones(many)), -np.eye(many, many + 1, 1)])  # Σp ≤ 1, −p ≤ 0
@@ -235,7 +234,7 @@ def _inside(chances: FloatArray) -> FloatArray:
     return np.asarray(raised * min(1.0, (1 - TINY) / raised.sum())) if len(raised) else raised
 
 
-def price(family: Family, deadline: int, widest: float = 1.0) -> Price:
+def price(family: Family, deadline: int) -> Price:
     """The price of a deadline of T rounds: `unavoidable` with the best thresholds that a search finds.
 
     They are rounded to three digits, as any thresholds give a bound. Where ε^{−2/T} is small
@@ -243,7 +242,7 @@ def price(family: Family, deadline: int, widest: float = 1.0) -> Price:
     """
     rounds = np.arange(1, whole("deadline", deadline, 1, MOST_SEARCHED))
     if not len(rounds):
-        return unavoidable(family, [], widest)
+        return unavoidable(family, [])
 
     nearest: FloatArray | None = None  # the p_t of the last thresholds are nearly those of the next
 
@@ -251,7 +250,7 @@ def price(family: Family, deadline: int, widest: float = 1.0) -> Price:
         nonlocal nearest
         if logs.min() < 0.01:
             return math.inf
-        found = unavoidable(family, np.exp(np.cumsum(logs)), widest, 1e-6, nearest)
+        found = unavoidable(family, np.exp(np.cumsum(logs)), 1e-6, nearest)
         nearest = found.chances
         return -math.log(found.ratio)
 
@@ -260,7 +259,7 @@ def price(family: Family, deadline: int, widest: float = 1.0) -> Price:
     options = {"xatol": 3e-3, "fatol": 1e-5, "maxfev": 200}
     found: Any = minimize(loss, start, method="Nelder-Mead", options=options)  # type: ignore[call-overload]
     best = [float(f"{threshold:.3g}") for threshold in np.exp(np.cumsum(found.x))]
-    return unavoidable(family, best, widest)
+    return unavoidable(family, best)
 
 
 @checked(arms=several)

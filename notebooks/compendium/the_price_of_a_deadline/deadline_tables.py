@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -14,7 +15,6 @@ from scipy.special import ndtr, ndtri
 
 from compendium.failure_probability.exact_failures import looks
 from compendium.shared import figures
-from compendium.shared.distributions import norm
 from compendium.shared.lineup import LOOKS
 from compendium.the_price_of_a_deadline.deadline_price import (
     Family,
@@ -25,6 +25,7 @@ from compendium.the_price_of_a_deadline.deadline_price import (
     two_arms,
     two_arms_stop,
 )
+from compendium.two_rounds.policies import complexity
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray
@@ -70,16 +71,13 @@ def worst_cost(algorithm: ElasticBatchRacing | SharpElasticBatchRacing) -> float
     A race goes on past round t only if the means then differ by no more than c_t: this, at each t alone, is
     what is counted, so it is an upper bound, and a close one.
     """
-    seen = looks(algorithm)
+    seen = looks(algorithm, 1.0)
     gaps = np.append(0.0, np.geomspace(algorithm.epsilon, 1, 400))
-    spread = np.sqrt(2 / seen.pulls[:-1])[:, None]
-    on = norm.cdf((seen.reach[:-1, None] - gaps) / spread) - norm.cdf(
-        (-seen.reach[:-1, None] - gaps) / spread
-    )
+    times, high = seen.times[:-1, None], seen.high[:, None]
+    on = ndtr((high - gaps * times) / np.sqrt(times)) - ndtr((-high - gaps * times) / np.sqrt(times))
     reached = np.vstack([np.ones(len(gaps)), np.minimum.accumulate(on, axis=0)])
-    pulls = 2 * np.diff(seen.pulls, prepend=0) @ reached
-    scale = np.where(gaps < algorithm.epsilon, algorithm.epsilon, gaps + algorithm.epsilon) ** 2 / 2
-    return float((pulls * scale).max())
+    pulls = 4 * np.diff(seen.times, prepend=0.0) @ reached
+    return float((pulls / complexity(gaps, algorithm.epsilon)).max())
 
 
 def two_arms_table(
@@ -91,26 +89,24 @@ def two_arms_table(
     sharp and ebr, what these pay at most on their worst problem.
     """
     rows = []
-    for delta in deltas:
-        for deadline in rounds:
-            row = {"epsilon": epsilon, "delta": delta, "deadline": deadline}
-            row["price"] = price(make(epsilon, delta), deadline).ratio
-            row["single"] = single_event_price(epsilon, delta, deadline)
-            row["sequential"] = sequential_price(2, delta)
-            row["sharp"] = worst_cost(SharpElasticBatchRacing(deadline, epsilon, delta, 1.0, "Gaussian"))
-            row["ebr"] = worst_cost(ElasticBatchRacing(deadline, epsilon, delta, 1.0))
-            rows.append(row)
+    for delta, deadline in product(deltas, rounds):
+        row = {"epsilon": epsilon, "delta": delta, "deadline": deadline}
+        row["price"] = price(make(epsilon, delta), deadline).ratio
+        row["single"] = single_event_price(epsilon, delta, deadline)
+        row["sequential"] = sequential_price(2, delta)
+        row["sharp"] = worst_cost(SharpElasticBatchRacing(deadline, epsilon, delta, 1.0, "Gaussian"))
+        row["ebr"] = worst_cost(ElasticBatchRacing(deadline, epsilon, delta, 1.0))
+        rows.append(row)
     return _settled(pd.DataFrame(rows), ["price", "single"])
 
 
 def many_arms_table(arms: Iterable[int], epsilon: float, delta: float, rounds: Iterable[int]) -> pd.DataFrame:
     """Bounds for n arms, in σ². Columns: arms, deadline; price; formula (`closed_form`); sequential."""
     rows = []
-    for deadline in rounds:
-        for n in arms:
-            found = price(many_arms(n, epsilon, delta), deadline).ratio
-            formula = closed_form(n, epsilon, delta, deadline).ratio
-            rows.append((n, deadline, found, formula, sequential_price(n, delta)))
+    for deadline, n in product(rounds, arms):
+        found = price(many_arms(n, epsilon, delta), deadline).ratio
+        formula = closed_form(n, epsilon, delta, deadline).ratio
+        rows.append((n, deadline, found, formula, sequential_price(n, delta)))
     table = pd.DataFrame(rows, columns=["arms", "deadline", "price", "formula", "sequential"])
     return _settled(table, ["price"])
 

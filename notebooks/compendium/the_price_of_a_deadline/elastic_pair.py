@@ -2,16 +2,14 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from compendium.the_price_of_a_deadline.two_arms_grid import REACH
+from compendium.the_price_of_a_deadline.two_arms_solutions import Strategy, strategy
 from ebr.algorithms.game import Defaults, Game, Known, Lots, entered
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.validation import check_fields, count
-
-if TYPE_CHECKING:  # slow to import, and needed only by who plays
-    from compendium.the_price_of_a_deadline.two_arms_solutions import Strategy
 
 
 @dataclass(frozen=True)
@@ -46,8 +44,6 @@ class ElasticPair(Defaults):
     sigma: float = 0.5
 
     def __post_init__(self) -> None:
-        from compendium.the_price_of_a_deadline.two_arms_solutions import strategy
-
         check_fields(self)
         strategy(self.deadline, self.epsilon, self.delta)  # raises what there is against T, ε and δ
 
@@ -59,8 +55,6 @@ class ElasticPair(Defaults):
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Pull both arms equally often, in rounds whose sizes depend on what was seen."""
-        from compendium.the_price_of_a_deadline.two_arms_solutions import strategy
-
         n_arms, replicates = entered(n_arms, replicates, rewards)
         if n_arms != 2:
             raise ValueError(f"n_arms must be 2 for ElasticPair, got {n_arms}")
@@ -70,7 +64,7 @@ class ElasticPair(Defaults):
         played = strategy(self.deadline, self.epsilon, self.delta)
         counts = 2 * (self.sigma / self.epsilon) ** 2 * played.information
         count(counts.max(), n_arms)
-        walk = _Walk(replicates, self.sigma)
+        walk = _Paths(replicates, self.sigma)
         place = lots.choice(len(counts), size=replicates, p=played.plan.first)
         running = np.ones(replicates, dtype=bool)
         for number in range(self.deadline):
@@ -88,11 +82,9 @@ class ElasticPair(Defaults):
 
 
 def _next(
-    played: "Strategy", number: int, place: IntArray, lead: FloatArray, running: BoolArray, lots: FloatArray
+    played: Strategy, number: int, place: IntArray, lead: FloatArray, running: BoolArray, lots: FloatArray
 ) -> IntArray:
     """How many steps of the grid to go on, by each replicate's lot; 0 is to stop, as z beyond REACH is."""
-    from compendium.the_price_of_a_deadline.two_arms_grid import REACH
-
     chances = played.plan.rounds[number]
     going = np.flatnonzero(running & (lead < REACH))
     lag = np.zeros(len(place), dtype=np.int64)
@@ -104,7 +96,7 @@ def _next(
     return lag
 
 
-class _Walk:
+class _Paths:
     """The difference of the sums in each replicate: as it is, and at the policy's real counts."""
 
     def __init__(self, replicates: int, sigma: float) -> None:

@@ -5,76 +5,40 @@ as in `two_arms`. σ = 1; counts are real numbers.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
-from compendium.the_price_of_a_deadline.two_arms_grid import likelihood, weight, wrong
+from compendium.shared.walks import Looks
+from compendium.the_price_of_a_deadline.two_arms_grid import weight
+from compendium.two_rounds.policies import elastic_reach
 from ebr.arrays import FloatArray
-from ebr.theory.bounds import SCHEDULE_CONSTANT
-from ebr.theory.confidence import SELF_NORMALISED
 from ebr.validation import checked, scale
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(64)
+
+def from_bars(information: FloatArray, bars: FloatArray) -> Looks:
+    """Looks at X: at look t < T, z = |X|/√τ_t > bar_t stops."""
+    return Looks(information, bars * np.sqrt(information[:-1]))
 
 
-class Looks(NamedTuple):
-    """The information τ_t at each look, and the bars: at look t < T, z > bar_t stops."""
+def ratios(looks: Looks, gaps: FloatArray) -> FloatArray:
+    """E[Ñ_T]/H for gaps in units of ε."""
+    return np.asarray(2 * weight(gaps) * looks.mean_time(gaps))
 
-    information: FloatArray
-    bars: FloatArray
 
-    def laws(self) -> list[tuple[FloatArray, FloatArray]]:
-        """Nodes of z below each bar, and the probabilities at r = 0 of coming so far."""
-        laws: list[tuple[FloatArray, FloatArray]] = []
-        for place, bar in enumerate(self.bars):
-            nodes, weights = bar * (1 + NODES) / 2, bar * WEIGHTS / 2
-            if not laws:
-                density = 2 * np.exp(-(nodes**2) / 2) / math.sqrt(2 * math.pi)
-            else:
-                before, masses = laws[-1]
-                kept = math.sqrt(self.information[place - 1] / self.information[place])
-                spread = math.sqrt(1 - kept**2)
-                moves = sum(
-                    np.exp(-(((nodes + s * kept * before[:, None]) / spread) ** 2) / 2) for s in (-1, 1)
-                )
-                density = masses @ moves / (spread * math.sqrt(2 * math.pi))
-            laws.append((nodes, density * weights))
-        return laws
-
-    def ratios(self, gaps: FloatArray) -> FloatArray:
-        """E[Ñ_T]/H for gaps in units of ε."""
-        expected = np.full(len(gaps), self.information[0])
-        for place, (nodes, masses) in enumerate(self.laws()):
-            here = self.information[place]
-            more = self.information[place + 1] - here
-            expected += more * likelihood(gaps[:, None], here, nodes) @ masses
-        return np.asarray(2 * weight(gaps) * expected)
-
-    def error(self) -> float:
-        """P(the worse arm is recommended) at r = 1; it falls as the gap grows."""
-        reaches = np.append(self.bars, 0.0)
-        error = float(ndtr(-reaches[0] - math.sqrt(self.information[0])))
-        for place, (nodes, masses) in enumerate(self.laws()):
-            there = self.information[place + 1]
-            error += float(wrong(self.information[place], nodes, there, reaches[place + 1]) @ masses)
-        return error
-
-    def worst_ratio(self, epsilon: float, points: int = 400) -> float:
-        """The largest E[Ñ_T]/H on a grid of gaps from 0 to 1."""
-        gaps = np.concatenate([[0.0, 0.5, 1 - 1e-9], np.geomspace(1, 1 / epsilon, points)])
-        return float(self.ratios(gaps).max())
+def worst_ratio(looks: Looks, epsilon: float) -> float:
+    """The largest E[Ñ_T]/H on a grid of gaps from 0 to 1."""
+    gaps = np.concatenate([[0.0, 0.5, 1 - 1e-9], np.geomspace(1, 1 / epsilon, 400)])
+    return float(ratios(looks, gaps).max())
 
 
 @checked()
 def elastic_looks(deadline: int, epsilon: float, delta: float) -> Looks:
-    """Algorithm 1 on two arms, without ceilings: stop where the means are more than 2D_t − ε/2 apart."""
-    rounds, log_term = np.arange(1, deadline + 1), math.log(2 * deadline / delta)
-    pulls = SCHEDULE_CONSTANT * log_term * epsilon ** (-2 * rounds / deadline)
-    apart = 2 * np.sqrt(SELF_NORMALISED * log_term / pulls) - epsilon / min(2, deadline)
-    return Looks(pulls * epsilon**2 / 2, (apart * np.sqrt(pulls / 2))[:-1])
+    """Algorithm 1 on two arms, without ceilings."""
+    pulls, apart = elastic_reach(deadline, epsilon, delta)
+    return from_bars(pulls * epsilon**2 / 2, (apart * np.sqrt(pulls / 2))[:-1])
 
 
 @checked(start=scale)
@@ -86,7 +50,7 @@ def sharp_looks(deadline: int, epsilon: float, delta: float, start: float = 0.5)
     widths = start * (epsilon / start) ** (np.arange(1, deadline + 1) / deadline)
     quantiles = -ndtri(delta / widths / (1 / widths).sum())
     pulls = 2 * quantiles**2 / widths**2
-    return Looks(pulls * epsilon**2 / 2, ((widths - epsilon) * np.sqrt(pulls / 2))[:-1])
+    return from_bars(pulls * epsilon**2 / 2, ((widths - epsilon) * np.sqrt(pulls / 2))[:-1])
 
 
 @checked()
@@ -101,12 +65,12 @@ def best_looks(deadline: int, epsilon: float, delta: float) -> Looks:
     gaps = np.append(0.0, np.geomspace(1, 1 / epsilon, 150))
 
     def looks(place: FloatArray) -> Looks:
-        return Looks(np.exp(np.cumsum(place[:deadline])), place[deadline:-1])
+        return from_bars(np.exp(np.cumsum(place[:deadline])), place[deadline:-1])
 
     def room(place: FloatArray) -> FloatArray:
         found = looks(place)
         return np.append(
-            place[-1] - np.log(found.ratios(gaps)), 10 * (math.log(delta) - math.log(found.error()))
+            place[-1] - np.log(ratios(found, gaps)), 10 * (math.log(delta) - found.log_wrong(1.0))
         )
 
     growth = -2 * math.log(epsilon) / deadline
@@ -122,5 +86,5 @@ def best_looks(deadline: int, epsilon: float, delta: float) -> Looks:
         constraints={"type": "ineq", "fun": room},
         options={"maxiter": 300, "ftol": 1e-9},
     )
-    best = looks(found.x)
-    return best._replace(information=best.information * (1 + 1e-7))
+    safe = np.append(found.x[0] + 1e-7, found.x[1:])  # somewhat more information, by the same bars
+    return looks(safe)

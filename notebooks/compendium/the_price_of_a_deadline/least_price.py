@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from itertools import product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -14,8 +15,9 @@ from matplotlib.ticker import NullFormatter, NullLocator
 from compendium.shared import figures
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.lineup import LOOKS
+from compendium.shared.walks import Looks
 from compendium.the_price_of_a_deadline.deadline_price import price, two_arms
-from compendium.the_price_of_a_deadline.fixed_looks import Looks, elastic_looks, sharp_looks
+from compendium.the_price_of_a_deadline.fixed_looks import elastic_looks, ratios, sharp_looks, worst_ratio
 from compendium.the_price_of_a_deadline.two_arms import Bound
 from compendium.the_price_of_a_deadline.two_arms_solutions import Solution, solution
 from ebr.arrays import FloatArray
@@ -30,7 +32,7 @@ DEADLINE_COLOURS = ("C0", "C1", "C2", "C3")
 def evaluated(solved: Solution) -> tuple[float, float]:
     """A policy's worst ratio over all gaps from 0 to 1, and its error at ε; at T = 1 in closed form."""
     if solved.deadline == 1:
-        return float(solved.looks.ratios(np.array([1 / solved.epsilon]))[0]), solved.looks.error()
+        return float(ratios(solved.looks, np.array([1 / solved.epsilon]))[0]), solved.looks.wrong(1.0)
     law = solved.profile()
     return law.worst_ratio(1 / solved.epsilon), law.error
 
@@ -49,14 +51,12 @@ def certified(
     EBR for Gaussian rewards and EBR, each with its error over δ.
     """
     rows = []
-    for deadline in deadlines:
-        for delta in deltas:
-            for epsilon in epsilons:
-                found = solution(deadline, epsilon, delta)
-                (upper, error), lower = evaluate(found), bound(found)
-                row = {"deadline": deadline, "epsilon": epsilon, "delta": delta, "upper": upper}
-                row |= {"lower": lower.least, "value": lower.value, "error": error / delta}
-                rows.append(row | _others(found))
+    for deadline, delta, epsilon in product(deadlines, deltas, epsilons):
+        found = solution(deadline, epsilon, delta)
+        (upper, error), lower = evaluate(found), bound(found)
+        row = {"deadline": deadline, "epsilon": epsilon, "delta": delta, "upper": upper}
+        row |= {"lower": lower.least, "value": lower.value, "error": error / delta}
+        rows.append(row | _others(found))
     table = pd.DataFrame(rows).assign(gap=lambda frame: frame["upper"] / frame["lower"] - 1)
     floats = [name for name in table if name not in ("deadline", "epsilon", "delta")]
     return table.assign(**{str(name): table[name].map(_digits) for name in floats})
@@ -73,8 +73,8 @@ def _others(found: Solution) -> dict[str, float]:
         "sharp": sharp_looks(found.deadline, found.epsilon, found.delta),
         "ebr": elastic_looks(found.deadline, found.epsilon, found.delta),
     }
-    ratios = {name: looks.worst_ratio(found.epsilon) for name, looks in rules.items()}
-    return ratios | {f"{name}_error": looks.error() / found.delta for name, looks in rules.items()}
+    worst = {name: worst_ratio(looks, found.epsilon) for name, looks in rules.items()}
+    return worst | {f"{name}_error": looks.wrong(1.0) / found.delta for name, looks in rules.items()}
 
 
 def printed(deadline: int, delta: float) -> dict[str, float]:
@@ -148,15 +148,8 @@ def draw(curves: pd.DataFrame, table: pd.DataFrame, epsilon: float, delta: float
         colour = DEADLINE_COLOURS[int(str(deadline)) - 1]
         for number, (level, curve) in enumerate(part.groupby("delta")):
             unit = curve["epsilon"] ** (-2 / curve["deadline"])
-            label = f"T = {deadline}" if level == delta else None
-            right.plot(
-                curve["epsilon"],
-                curve["upper"] / unit,
-                ("o--", "o-")[number],
-                color=colour,
-                label=label,
-                ms=3,
-            )
+            looks = {"color": colour, "label": f"T = {deadline}" if level == delta else None, "ms": 3}
+            right.plot(curve["epsilon"], curve["upper"] / unit, ("o--", "o-")[number], **looks)
     right.set(xscale="log", xlabel="tolerance ε", ylabel="least price, in σ²ε$^{-2/T}$", ylim=(0, None))
     right.set_title("the best policy; dashed: δ = 0.001")
     right.legend(loc="upper left", ncols=2)

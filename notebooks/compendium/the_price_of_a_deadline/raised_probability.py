@@ -73,15 +73,8 @@ def events(
             gap = float(twelve_digits([algorithm.sigma * math.sqrt(seen * (arms - 1) / last)])[0])
             there = played(algorithm, arms, gap, runs, seed)
             value = _mean((there.totals[:, -1] < last) & (there.arm != there.raised))
-            rows.append(
-                (
-                    name,
-                    "errs",
-                    gap,
-                    seen,
-                    *_erring(_mean(equal.totals[:, -1] < last), value, seen, arms, least),
-                )
-            )
+            chance = _mean(equal.totals[:, -1] < last)
+            rows.append((name, "errs", gap, seen, *_erring(chance, value, seen, arms, least)))
     columns = ["algorithm", "event", "gap", "seen", "equal", "raised", "needed", "error"]
     return pd.DataFrame(rows, columns=columns).assign(runs=runs)
 

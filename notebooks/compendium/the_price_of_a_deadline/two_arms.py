@@ -59,7 +59,7 @@ class Profile(NamedTuple):
         """E[Ñ_T]/H for gaps in units of ε."""
         return np.asarray(2 * weight(gaps) * self._decided(gaps).sum(axis=1))
 
-    def worst_ratio(self, widest: float, fineness: float = 0.01) -> float:
+    def worst_ratio(self, widest: float) -> float:
         """An upper bound on E[Ñ_T]/H over *all* gaps from 0 to `widest`, in units of ε.
 
         The part F_j of E_r[τ] that is decided at τ_j has log F_j + r²τ_j/2 convex in r, as the logarithm of a
@@ -67,7 +67,7 @@ class Profile(NamedTuple):
         distance h, w F_j is at most its geometric interpolation times exp(h²(τ_j/8 + 1/4(1+r)²)), r the
         lower one. Below r = 1, w is 1, and the same holds a fortiori.
         """
-        steps = math.ceil(math.log(widest) / fineness)
+        steps = math.ceil(math.log(widest) / 0.01)
         hard, rest = np.linspace(0, 1, 101), np.geomspace(1, widest, steps + 1)
         return max(self._between(hard, np.ones(len(hard))), self._between(rest, weight(rest)))
 
@@ -140,21 +140,16 @@ def _options(
         yield options
 
 
-def bayes_values(grid: Grid, deadline: int, prior: Prior, delta: float, discount: float = 1.0) -> FloatArray:
-    """The least Σ π E[Ñ_T]/H + λ (error − δ) of policies on the grid, for each first look; gaps in ε.
-
-    With `discount` = the grid's step, pulls are charged as if each τ were the one before: a lower bound for
-    *all* real counts, since whoever has looked between two τ may have seen what the later one shows.
-    """
-    paces, later = _pace(grid, prior.gaps, prior.chances) / discount, None
+def bayes_values(grid: Grid, deadline: int, prior: Prior, delta: float) -> FloatArray:
+    """The least Σ π E[Ñ_T]/H + λ (error − δ) of policies on the grid, for each first look; gaps in ε."""
+    paces, later = _pace(grid, prior.gaps, prior.chances), None
     looks = grid.information[: grid.first_looks(FIRST)]
     for number in range(deadline - 1, 0, -1):
         stop = len(looks) if number == 1 else len(grid.information)
         options = _options(grid, paces, prior.price, later, stop, leave=False)
         later = np.array([costs.min(axis=0) for costs in options])
-    rate = _rate(prior) / discount
     ahead = prior.price * ndtr(-np.sqrt(looks)) if later is None else later @ grid.start()
-    return np.asarray(rate * looks + ahead - prior.price * delta)
+    return np.asarray(_rate(prior) * looks + ahead - prior.price * delta)
 
 
 def _rate(prior: Prior) -> float:

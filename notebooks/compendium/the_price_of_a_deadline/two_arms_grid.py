@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ebr.arrays import FloatArray
+from ebr.theory.looks import quadrature
 
 REACH = 4.8  # of z: beyond, policies stop
 CELLS = 80  # of z below it
@@ -97,9 +98,9 @@ def wrong(here: float, nodes: FloatArray, there: FloatArray | float, reach: floa
     return np.asarray(0.5 * math.exp(-here / 2) * both)
 
 
-def gap_grid(epsilon: float, spacing: float = 0.08) -> FloatArray:
+def gap_grid(epsilon: float) -> FloatArray:
     """0, and gaps from ε to 1 in units of ε, in equal steps of their logarithms."""
-    return np.append(0.0, np.geomspace(1, 1 / epsilon, math.ceil(-math.log(epsilon) / spacing) + 1))
+    return np.append(0.0, np.geomspace(1, 1 / epsilon, math.ceil(-math.log(epsilon) / 0.08) + 1))
 
 
 @lru_cache(2)
@@ -121,11 +122,7 @@ def make_grid(
 
 @lru_cache(4)
 def _nodes(cells: int, inside: int) -> tuple[FloatArray, FloatArray]:
-    """Gauss and Legendre's nodes in each cell of z, and their weights."""
-    places, volumes = np.polynomial.legendre.leggauss(inside)
-    half = REACH / cells / 2
-    nodes = (np.linspace(0, REACH, cells + 1)[:-1, None] + half * (1 + places)).ravel()
-    return nodes, np.tile(half * volumes, cells)
+    return quadrature(np.linspace(0, REACH, cells + 1), inside)
 
 
 @lru_cache(512)

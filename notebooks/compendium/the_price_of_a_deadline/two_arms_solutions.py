@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
-from compendium.the_price_of_a_deadline.fixed_looks import Looks, best_looks
+from compendium.shared.walks import Looks
+from compendium.the_price_of_a_deadline.fixed_looks import best_looks, from_bars
 from compendium.the_price_of_a_deadline.two_arms import Bound, Plan, Profile, bayes_bound, plan, profile
 from compendium.the_price_of_a_deadline.two_arms_grid import make_grid, weight
 from compendium.the_price_of_a_deadline.two_arms_search import TEMPERATURES, search
@@ -52,13 +54,8 @@ class Solution(NamedTuple):
     def plan(self) -> Plan:
         """The policy, on `make_grid(deadline, epsilon, delta)`."""
         grid = make_grid(self.deadline, self.epsilon, self.delta)
-        return plan(
-            grid,
-            self.deadline,
-            self.prior._replace(price=self.price),
-            self.epsilon,
-            TEMPERATURES[self.deadline],
-        )[0]
+        prior = self.prior._replace(price=self.price)
+        return plan(grid, self.deadline, prior, self.epsilon, TEMPERATURES[self.deadline])[0]
 
     def profile(self, inside: int = 2) -> Profile:
         """What the policy does, with so many nodes in each cell of z."""
@@ -141,13 +138,9 @@ def settle(deadline: int, epsilon: float, delta: float, prior: Prior, looks: Loo
 def renew(path: Path, epsilons: Iterable[float] = EPSILONS) -> None:
     """Search for all solutions anew and write the file; it takes most of an hour."""
     rows = []
-    for deadline in DEADLINES:
-        for delta in DELTAS:
-            for epsilon in epsilons:
-                prior = search(deadline, epsilon, delta)
-                rows.append(
-                    _row(settle(deadline, epsilon, delta, prior, best_looks(deadline, epsilon, delta)))
-                )
+    for deadline, delta, epsilon in product(DEADLINES, DELTAS, epsilons):
+        prior, looks = search(deadline, epsilon, delta), best_looks(deadline, epsilon, delta)
+        rows.append(_row(settle(deadline, epsilon, delta, prior, looks)))
     path.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
 
 
@@ -160,12 +153,12 @@ def _row(solved: Solution) -> dict[str, Any]:
         "chances": solved.prior.chances.tolist(),
         "bound's price": solved.prior.price,
         "policy's price": solved.price,
-        "looks": [float(f"{number:.9g}") for number in solved.looks.information],
-        "bars": [float(f"{number:.9g}") for number in solved.looks.bars],
+        "looks": [float(f"{number:.9g}") for number in solved.looks.times],
+        "bars": [float(f"{number:.9g}") for number in solved.looks.high / np.sqrt(solved.looks.times[:-1])],
     }
 
 
 def _solution(row: dict[str, Any]) -> Solution:
     prior = Prior(np.array(row["gaps"]), np.array(row["chances"]), row["bound's price"])
-    looks = Looks(np.array(row["looks"]), np.array(row["bars"]))
+    looks = from_bars(np.array(row["looks"]), np.array(row["bars"]))
     return Solution(row["deadline"], row["epsilon"], row["delta"], prior, row["policy's price"], looks)

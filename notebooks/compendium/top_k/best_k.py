@@ -1,6 +1,5 @@
 """Notebook 14, the top k: what carries over (C43), sharp EBR for the k best (X9), and what it saves (X13)."""
 
-import math
 from collections.abc import Iterable
 from itertools import product
 
@@ -9,11 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.stats import binom
 
 from compendium.shared import figures
 from compendium.shared.findings import Evidence, Finding, counted, measured, refutes
 from compendium.shared.lineup import LOOKS, SETUPS, Look, MakeSharp
+from compendium.sharp_racing.sharp_event import spent
 from compendium.top_k.top_k_rivals import RACERS, TopMaker
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.simulation.sweep import Point
@@ -30,38 +29,6 @@ EVENTS = {
     "late": "races with an arm above its term",
     "over": "races above the bound in H_k",
 }
-
-
-def spent(algorithm: SharpElasticBatchRacing, n_arms: int, mean: float = 0.5) -> float:
-    """How much of δ the event's union bound spends: Σ_t k(n−k) P(one pair is wrong in round t) / δ.
-
-    Chernoff's bound exp(−b w²/4σ²) for sub-Gaussian rewards. For bounded ones exact: of two Bernoulli arms of
-    this mean the second is dropped for the first, or accepted before it. In the last round only an arm that
-    is worse by ε must not be ahead.
-    """
-    rounds = zip(algorithm.pulls_by_round(n_arms), algorithm.log_terms(n_arms), strict=True)
-    total = 0.0
-    for number, (pulled, log_term) in enumerate(rounds, start=1):
-        if algorithm.rewards == "bounded" and number < algorithm.deadline:
-            total += _wrong_pair(algorithm, int(pulled), float(log_term), mean)
-            continue
-        reach = np.min(algorithm.reach(np.array([1.0]), int(pulled), log_term, None))
-        width = algorithm.epsilon if number == algorithm.deadline else float(reach)
-        total += math.exp(-pulled * width**2 / (4 * algorithm.sigma**2))
-    return algorithm.k * (n_arms - algorithm.k) * total / algorithm.delta
-
-
-def _wrong_pair(algorithm: SharpElasticBatchRacing, pulled: int, log_term: float, mean: float) -> float:
-    """P(of two equal Bernoulli arms the second is told from the first, from above or from below)."""
-    sums = np.arange(pulled + 1)
-    share, weight = sums / pulled, binom.pmf(sums, pulled, mean)
-    dropping = pulled * algorithm.reach(share, pulled, log_term, None)  # it falls behind whoever is ahead
-    accepting = pulled * algorithm.reach(
-        1 - share, pulled, log_term, None
-    )  # it gets ahead of whoever is behind
-    behind = binom.cdf(np.ceil(sums - dropping - ROUNDING) - 1, pulled, mean)
-    ahead = binom.sf(np.floor(sums + accepting + ROUNDING), pulled, mean)
-    return float(max(weight @ behind, weight @ ahead))
 
 
 def phantoms(means: Iterable[float], k: int, epsilon: float) -> tuple[float, float]:
@@ -105,10 +72,9 @@ def guarantee(
 ) -> Finding:
     """Check X9: sharp EBR for the k best, from `sharp_table`, for [0, 1] as well, and `exact_failures`."""
     sizes = list(product(((2, 1), (10, 3), (10, 9), (100, 20)), (1, 2, 6)))
-    plain = max(_spent(make, n, k, t, 0.01, "sub-Gaussian") for (n, k), t in sizes)
-    unit = max(
-        _spent(make, n, k, t, 0.1, "bounded", mean) for (n, k), t in sizes for mean in (0.5, 0.05, 0.95)
-    )
+    plain = max(spent(make(t, 0.01, 0.01, rewards="sub-Gaussian", k=k), n) for (n, k), t in sizes)
+    in_unit = [(make(t, 0.1, 0.01, rewards="bounded", k=k), n) for (n, k), t in sizes]
+    unit = max(spent(*race, mean) for race in in_unit for mean in (0.5, 0.05, 0.95))
     failure = float(exact["failure"].max())
     evidence = [
         Evidence("what the union bound spends, over δ", plain, "n ≤ 100, k ≤ 20, T ≤ 6", allowed="≤ 1"),
@@ -123,12 +89,6 @@ def guarantee(
     random, refuted = _races(both)
     holds = max(plain, unit) <= 1 + ROUNDING and _sound(both) and failure <= delta and not refuted
     return Finding("X9", bool(holds), (*evidence, *random), "proved")
-
-
-def _spent(
-    make: MakeSharp, n_arms: int, k: int, deadline: int, epsilon: float, rewards: str, mean: float = 0.5
-) -> float:
-    return spent(make(deadline, epsilon, 0.01, rewards=rewards, k=k), n_arms, mean)
 
 
 def _inside(event: str, table: pd.DataFrame) -> list[Evidence]:
@@ -216,14 +176,14 @@ def savings(table: pd.DataFrame, ks: Iterable[int]) -> Finding:
 
 def complexities(ks: Iterable[int], epsilon: float, n_arms: int) -> pd.DataFrame:
     """H_k of both setups, in units of ε^{−2}: how many arms at the boundary it is worth."""
-    rows = {k: {name: make(n_arms) for name, make in SETUPS.items()} for k in ks}
-    return pd.DataFrame.from_dict(
-        {
-            k: {name: theory.top_complexity(p, epsilon, k) * epsilon**2 for name, p in row.items()}
-            for k, row in rows.items()
-        },
-        orient="index",
-    ).rename_axis("k")
+    rows = {
+        k: {
+            name: theory.top_complexity(make(n_arms), epsilon, k) * epsilon**2
+            for name, make in SETUPS.items()
+        }
+        for k in ks
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("k")
 
 
 def draw(table: pd.DataFrame) -> Figure:

@@ -10,13 +10,14 @@ from scipy.stats import binom
 
 from compendium.shared.lineup import MakeElastic, MakeSharp
 from compendium.shared.problem_sets import Instance
-from compendium.top_k.top_k_adversary import Played, covered, inside
+from compendium.sharp_racing.sharp_adversary import ROUNDING, Played, driven, inside
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.game import drive
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.simulation.simulate import simulate
 from ebr.theory import top_k as theory
+from ebr.theory.confidence import fixed_count_deviation
 from ebr.theory.problems import Bernoulli, Problem
 
 
@@ -47,6 +48,26 @@ def slippage(n_arms: int, k: int, epsilon: float, deadline: int, delta: float) -
 def bernoulli(chosen: Iterable[Case]) -> list[Case]:
     """The same means with Bernoulli rewards."""
     return [Case(one._replace(problem=Bernoulli(one.problem.means)), k) for one, k in chosen]
+
+
+def covered(algorithm: ElasticBatchRacing, problem: Problem, tables: int, seed: int) -> Played:
+    """Race on tables of means inside E′: every mean within Hoeffding's D′ of its expectation.
+
+    In half of the tables the k best have bad luck and the others good luck; else each arm has its own. Rounds
+    need not fit together: the proof does not use that they do.
+    """
+    generator = np.random.default_rng(np.random.SeedSequence([seed, 141]))
+    n_arms, shape = problem.n_arms, (tables, problem.n_arms)
+    against = np.where(np.isin(np.arange(n_arms), theory.top(problem, algorithm.k)), -1.0, 1.0)
+    miss = algorithm.delta / (n_arms * algorithm.deadline)
+
+    def means(pulled: int) -> FloatArray:
+        signs = np.where(generator.random((tables, 1)) < 0.5, against, generator.choice([-1.0, 1.0], shape))
+        luck = signs * np.where(generator.random(shape) < 0.8, 1.0, generator.random(shape))
+        half_width = float(fixed_count_deviation(pulled, miss, algorithm.sigma)) - ROUNDING
+        return np.asarray(problem.means + luck * half_width)
+
+    return driven(algorithm, problem, tables, means)
 
 
 def elastic_table(

@@ -1,7 +1,7 @@
 """Tuning a real learner under a deadline: arms are configurations, a pull is the accuracy on a split."""
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import Any, NamedTuple, Self
 
@@ -17,7 +17,7 @@ from sklearn.tree._tree import DepthFirstTreeBuilder, Tree
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.live.race import Race
-from ebr.simulation.workers import workers
+from ebr.simulation.sweep import workers
 
 TRAIN, TEST = 100, 50  # images that a pull trains on, and that it is scored on
 Configuration = Mapping[str, Any]
@@ -135,14 +135,10 @@ def run(race: Race, seed: int) -> None:
 def bank(splits: int, seed: int) -> Bank:
     """Every configuration on so many splits, those of pulls 0, 1, … with this seed."""
     with workers():
-        rows = joblib.Parallel()(joblib.delayed(_row)(seed, number) for number in range(splits))
-    table = np.array(rows)
+        arms = list(configurations().values())
+        split = joblib.delayed(partial(_scores, arms, seed, unseen=True))
+        table = np.array(joblib.Parallel()(split(number) for number in range(splits)))
     return Bank(table[:, :, 0], table[:, :, 1])
-
-
-def _row(seed: int, number: int) -> list[tuple[float, float]]:
-    """One split of a bank."""
-    return _scores(configurations().values(), seed, number, unseen=True)
 
 
 def sigma_needed(rewards: pd.DataFrame, at: Iterable[float]) -> pd.Series:

@@ -23,7 +23,7 @@ def own_splits(scores: FloatArray, repetitions: int, splits: int, seed: int) -> 
 def compare(
     scores: FloatArray, wrong: Iterable[bool], per_arm: Iterable[int], repetitions: int, seed: int
 ) -> pd.DataFrame:
-    """Grid searches of so many splits, on the same ones and on others: rows of `tuning_methods.row`."""
+    """Grid searches of so many splits, on the same ones and on others: rows of `search_methods.row`."""
     far = list(wrong)
     rows = [
         row(method, f"{splits} splits", searched(draw(scores, repetitions, splits, seed), splits), far)

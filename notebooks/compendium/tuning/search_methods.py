@@ -17,7 +17,7 @@ from compendium.tuning.configurations import SPACE, TEST, TRAIN, PlainTree, arch
 from ebr.algorithms.game import drive
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
-from ebr.simulation.workers import workers
+from ebr.simulation.sweep import workers
 
 FOLDS = 5
 RACE, GRID, HALVING, SKLEARN = "race", "grid search", "successive halving", "HalvingGridSearchCV"

@@ -16,10 +16,12 @@ from scipy.special import ndtr
 
 from compendium.two_rounds.policies import complexity
 from ebr.arrays import FloatArray, IntArray
+from ebr.theory.looks import quadrature
 
 REACH = 6.0  # standard deviations of x: beyond, the program's policies stop
 RUN = 16  # sizes that one lower bound is for
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(4)  # in each cell of x
+ORDER = 4  # nodes in each cell of x
+TOLERANCE = 2e-3  # relative, of the floor
 
 
 class Adaptive(NamedTuple):
@@ -44,8 +46,8 @@ class Adaptive(NamedTuple):
         beyond = float(ndtr(-(self.edges[-1] + gap) * math.sqrt(self.first / 2)))
         return float((self.chances * errors).sum()) + beyond
 
-    def worst_ratio(self, epsilon: float, widest: float = 0.5, fineness: int = 1000) -> float:
-        """An upper bound on E[Ñ_2]/H over *all* Δ in [0, widest], the closer the finer the grid of gaps.
+    def worst_ratio(self, epsilon: float, widest: float = 0.5) -> float:
+        """An upper bound on E[Ñ_2]/H over *all* Δ in [0, widest], closely.
 
         For x ~ N(Δ, s²) and 0 ≤ g ≤ G, |d²/dΔ² E[g(x)]| ≤ 2φ(1) G/s²: between two gaps at distance h the cost
         exceeds the larger of the two there by at most h²/8 times that. Eight s beyond the last cell the cost
@@ -53,7 +55,7 @@ class Adaptive(NamedTuple):
         """
         spread = math.sqrt(2 / self.first)
         last = min(float(self.edges[-1]) + 8 * spread, widest)
-        gaps = np.union1d(np.arange(0, last, spread / fineness), [epsilon, last])
+        gaps = np.union1d(np.arange(0, last, spread / 1000), [epsilon, last])
         costs = np.concatenate([self.cost(part) for part in np.array_split(gaps, 20)])
         bend = 4 * math.exp(-0.5) / math.sqrt(2 * math.pi) * float(self.second().max()) / spread**2
         between = np.maximum(costs[1:], costs[:-1]) + bend * np.diff(gaps) ** 2 / 8
@@ -77,12 +79,6 @@ def masses(edges: FloatArray, first: float, gaps: FloatArray) -> FloatArray:
     return np.asarray(np.diff(ahead, axis=1) + np.diff(behind, axis=1))
 
 
-def _quadrature(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Nodes in each cell and their weights, cells × nodes."""
-    half = np.diff(edges)[:, None] / 2
-    return edges[:-1, None] + half * (1 + NODES), half * WEIGHTS
-
-
 def _density(x: FloatArray, first: float, gap: FloatArray | float) -> FloatArray:
     scale = math.sqrt(first / 2)
     return np.asarray(np.exp(-(((x - gap) * scale) ** 2) / 2) * scale / math.sqrt(2 * math.pi))
@@ -103,7 +99,7 @@ def _wrong(x: FloatArray, first: float, sizes: FloatArray, gap: float) -> FloatA
 
 def errors_by_cell(edges: FloatArray, first: float, sizes: FloatArray, gap: float) -> FloatArray:
     """P_Δ(|x| in the cell and the worse arm is recommended) if n₂ pulls follow, cells × sizes."""
-    x, weights = _quadrature(edges)
+    x, weights = (part.reshape(-1, ORDER) for part in quadrature(edges, ORDER))
     return np.asarray(np.einsum("ckn,ck->cn", _wrong(x[..., None], first, sizes, gap), weights))
 
 
@@ -113,17 +109,14 @@ def second_sizes(epsilon: float, delta: float, step: float) -> FloatArray:
     return np.append(0.0, top * np.exp(-np.arange(0, math.log(400), math.log(step))[::-1]))
 
 
-def bayes_value(
-    prior: Prior, first: float, epsilon: float, delta: float, step: float = 1.004, panels: int = 40
-) -> float:
+def bayes_value(prior: Prior, first: float, epsilon: float, delta: float, step: float = 1.004) -> float:
     """A lower bound, for this n₁, on Σ π(Δ) E[Ñ_2]/H + λ (error − δ) over every law of n₂, 0 to ∞.
 
     The sum is least where n₂ is, for each x, the best number for that x. More pulls never raise the error, so
     between two sizes the cost is at least the lower one's, the error at least the upper one's.
     """
     weights = prior.chances / complexity(prior.gaps, epsilon)
-    x, volumes = _quadrature(np.linspace(0, REACH * math.sqrt(2 / first), panels + 1))
-    x, volumes = x.ravel(), volumes.ravel()
+    x, volumes = quadrature(np.linspace(0, REACH * math.sqrt(2 / first), 41), ORDER)
     used, gaps = weights > 0, prior.gaps[weights > 0, None]
     pull = 2 * weights[used] @ (_density(x, first, gaps) + _density(-x, first, gaps))
     sizes = second_sizes(epsilon, delta, step)
@@ -156,7 +149,7 @@ def _least_sums(
     return np.asarray(least)
 
 
-def floor(prior: Prior, epsilon: float, delta: float, start: float, tolerance: float = 2e-3) -> float:
+def floor(prior: Prior, epsilon: float, delta: float, start: float) -> float:
     """A lower bound on the worst ratio of *every* two-round policy, n₁ fixed or drawn: inf over n₁ > 0.
 
     Whoever has n pulls of each arm may ignore some, so V(m) ≥ V(n) − 2(n − m) Σ π/H for m ≤ n: that bounds
@@ -170,7 +163,7 @@ def floor(prior: Prior, epsilon: float, delta: float, start: float, tolerance: f
     values = [bayes_value(prior, edge, epsilon, delta) for edge in edges]
     parts = list(zip([0.0, *edges[:-1]], edges, values, strict=True))
     least = min(here, *values)
-    bound, allowed = least, tolerance * abs(here)
+    bound, allowed = least, TOLERANCE * abs(here)
     while parts:
         low, high, value = parts.pop()
         between = value - slope * (high - low)

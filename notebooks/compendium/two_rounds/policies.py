@@ -7,21 +7,21 @@ costs scale with σ². Where n₂ depends on x: see `adaptive`.
 """
 
 import math
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, ndtr, ndtri
 
+from compendium.shared.walks import log_ratio
 from ebr.arrays import FloatArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
-from ebr.validation import checked, in_unit_interval, scale, whole
+from ebr.theory.looks import START, Walk
+from ebr.validation import checked, in_unit_interval, scale
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(120)
-# On [−2, 0] and [0, 2]. Where n₂ is small the integrand is a step near 0: each half is integrated by itself.
-NODES, WEIGHTS = np.concatenate([_NODES - 1, _NODES + 1]), np.tile(_WEIGHTS, 2)
+ORDER = 120  # nodes below 0 and above: where n₂ is small the integrand is a step near 0
 NONE = 1e-9  # n₂ where the first round is enough
 FARTHEST = 20.0  # of the log odds of the share that early stops have
 ROOM = 1e-6  # of the pulls in all: more than the quadrature moves them
@@ -50,30 +50,25 @@ class Policy(NamedTuple):
 
 
 class FirstRound(NamedTuple):
-    """What n₁ pulls each show at a gap: P(x < −a), and the law of x on nodes where the policy goes on."""
+    """What n₁ pulls each show at a gap: P(x < −a), and the law of W = x n₁/2 where the policy goes on."""
 
-    first: float
     gap: float
     early: float
-    x: FloatArray
-    masses: FloatArray
+    law: Walk
 
     @classmethod
     def seen(cls, first: float, threshold: float, gap: float) -> "FirstRound":
-        """The law is N(Δ, 2/n₁), on [−a, a] or as much of it as has any mass."""
-        scale = math.sqrt(first / 2)
-        half = min(threshold, abs(gap) + 9 / scale) / 2
-        x = half * NODES
-        density = np.exp(-(((x - gap) * scale) ** 2) / 2) * scale / math.sqrt(2 * math.pi)
-        return cls(first, gap, float(ndtr((-threshold - gap) * scale)), x, half * WEIGHTS * density)
+        """The law of x is N(Δ, 2/n₁), on [−a, a] or as much of it as has any mass."""
+        time, root = first / 2, math.sqrt(first / 2)
+        edge = time * min(threshold, abs(gap) + 9 / root)
+        law = START.within(time, (-edge, 0.0, edge), ORDER)
+        law = law._replace(masses=law.masses * np.exp(log_ratio(law, gap)))
+        return cls(gap, float(ndtr((-threshold - gap) * root)), law)
 
     def error(self, second: float) -> float:
-        """P(x < −a) + P(|x| ≤ a and, with n₂ more pulls each, the pooled difference is below 0).
-
-        The second round's difference is N(Δ, 2/n₂); the pooled one is below 0 if it is below −x n₁/n₂.
-        """
-        below = ndtr(-(self.x * (self.first / second) + self.gap) * math.sqrt(second / 2))
-        return self.early + float(self.masses @ below)
+        """P(x < −a) + P(|x| ≤ a and, with n₂ more pulls each, the pooled difference is below 0)."""
+        below = ndtr(-(self.law.nodes + self.gap * second / 2) / math.sqrt(second / 2))
+        return self.early + float(self.law.masses @ below)
 
 
 @checked()
@@ -108,16 +103,10 @@ def pac_policy(first: float, spent: float, epsilon: float, delta: float) -> Poli
     return Policy(first, second, threshold)
 
 
-@checked(points=partial(whole, at_least=2, at_most=10**7))
-def gap_grid(epsilon: float, points: int = 2000) -> FloatArray:
-    """Gaps from 0 to ½, dense on a log scale from ε up, and both sides of the jump of H at ε."""
-    return np.concatenate([[0.0, epsilon * (1 - 1e-9), epsilon], np.geomspace(epsilon, 0.5, points)])
-
-
 @checked()
 def worst_ratio(policy: Policy, epsilon: float, chance: float | None = None) -> float:
     """The supremum over Δ ∈ [0, ½] of E[Ñ_2]/H; given a chance, of what Ñ_2/H reaches with it."""
-    gaps, weights = _problems(epsilon)
+    gaps, weights = problem_grid(epsilon)
     if chance is None:
         return float((policy.cost(gaps) / weights).max())
     reached = 2 * policy.first + 2 * policy.second * (policy.continues(gaps) >= chance)
@@ -125,9 +114,9 @@ def worst_ratio(policy: Policy, epsilon: float, chance: float | None = None) -> 
 
 
 @lru_cache(maxsize=16)
-def _problems(epsilon: float) -> tuple[FloatArray, FloatArray]:
-    """The gaps of `gap_grid` and H there: a search asks for the same ones thousands of times."""
-    gaps = gap_grid(epsilon)
+def problem_grid(epsilon: float) -> tuple[FloatArray, FloatArray]:
+    """Gaps from 0 to ½, dense on a log scale from ε up, and both sides of the jump of H at ε; and H there."""
+    gaps = np.concatenate([[0.0, epsilon * (1 - 1e-9), epsilon], np.geomspace(epsilon, 0.5, 2000)])
     return gaps, complexity(gaps, epsilon)
 
 
@@ -154,11 +143,17 @@ def best_policy(epsilon: float, delta: float, chance: float | None = None) -> tu
 
 
 @checked()
+def elastic_reach(deadline: int, epsilon: float, delta: float) -> tuple[FloatArray, FloatArray]:
+    """Algorithm 1 on two arms, without ceilings: b_t, and the 2D_t − ε/(2∧T) apart at which it stops."""
+    log_term = math.log(2 * deadline / delta)
+    pulls = SCHEDULE_CONSTANT * log_term * epsilon ** (-2 * np.arange(1, deadline + 1) / deadline)
+    return pulls, 2 * np.sqrt(SELF_NORMALISED * log_term / pulls) - epsilon / min(2, deadline)
+
+
 def ebr_policy(epsilon: float, delta: float) -> Policy:
-    """Algorithm 1 at n = T = 2, without ceilings: stop where |x| > 2D − ε/2."""
-    counts = [SCHEDULE_CONSTANT * math.log(4 / delta) * epsilon**-t for t in (1, 2)]
-    width = math.sqrt(SELF_NORMALISED * math.log(4 / delta) / counts[0])
-    return Policy(counts[0], counts[1] - counts[0], 2 * width - epsilon / 2)
+    """Algorithm 1 at n = T = 2."""
+    (first, both), (threshold, _) = (part.tolist() for part in elastic_reach(2, epsilon, delta))
+    return Policy(first, both - first, threshold)
 
 
 @checked(start=scale)

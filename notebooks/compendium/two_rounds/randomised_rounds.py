@@ -8,7 +8,7 @@ import pandas as pd
 
 from compendium.shared.findings import Evidence, Finding
 from compendium.two_rounds.policies import pac_policy, worst_ratio
-from compendium.two_rounds.two_round_price import CHANCE, CONSTANT, proof_steps
+from compendium.two_rounds.two_round_price import CHANCE, CONSTANT, proof_steps, with_margins
 from ebr.theory.problems import Gaussian
 
 EXPECTED = 1 / 800  # the corollary's constant, times σ²/ε
@@ -46,8 +46,7 @@ def randomised_steps(
             ("easy: N_11/H ≥ σ²/100ε on Gᶜ", at, first / easy.complexity(epsilon), bound),
             ("middling: Ñ_12/H ≥ σ²/100ε", at, 1 / (50 * epsilon**2) / middling.complexity(epsilon), bound),
         ]
-    table = pd.DataFrame(rows, columns=["step", "at", "value", "needed"])
-    return table.assign(margin=((table["value"] - table["needed"]) / table["needed"]).round(9) + 0.0)
+    return with_margins(rows)
 
 
 def _mixture(epsilon: float, delta: float, idle: float) -> tuple[float, float, float]:
@@ -89,11 +88,9 @@ def corollary_by_expectation(
     chance, error, _ = _mixture(epsilon, delta, idle)
     parts = pd.concat([steps, proof_steps([epsilon]).query("step.str.startswith('part 1')")])
     worst, least = float(parts["margin"].min()), float(policies["least"].min())
-    constant = CHANCE * CONSTANT
+    constant, where = CHANCE * CONSTANT, f"ε = {epsilon:g}"
     evidence = (
-        Evidence(
-            "error of a mixture with free realisations", error, f"ε = {epsilon:g}", allowed=f"≤ {delta:g}"
-        ),
+        Evidence("error of a mixture with free realisations", error, where, allowed=f"≤ {delta:g}"),
         Evidence("relative margin of a step, at least", worst, f"{len(parts)} steps", allowed="≥ 0"),
         Evidence("constant proved, in σ²/ε", constant, "1/8 · 1/100", allowed="≥ 1/800"),
         Evidence("randomised policies' worst ratio, at least", least, "in σ²/ε", allowed="≥ 1/800"),

@@ -3,6 +3,7 @@
 Statements that break in a corner of E hold on the smaller event E′, which is as probable.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding, counted, measured, refutes
 from compendium.shared.lineup import MakeElastic
 from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.arrays import BoolArray
+from ebr.arrays import BoolArray, IntArray
 from ebr.simulation.simulate import simulate
 from ebr.theory.bounds import RUNTIME_CONSTANT, recommended_gap, runtime
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
@@ -64,13 +65,13 @@ def _emptied(races: Iterable[Emptied]) -> list[Evidence]:
     return rows
 
 
-def printed_error(sigma: float = 20, schedule: str = "printed") -> float:
+def printed_error(schedule: str = "printed") -> float:
     """P(the wrong arm) without σ² in the schedule: Gaussian arms ε apart, n = 2, T = 1, exactly.
 
-    δ = 0.1, ε = 0.3; the one round drops nobody who could win, so that the better empirical mean decides.
+    σ = 20, δ = 0.1, ε = 0.3. The one round drops nobody who could win: the better empirical mean decides.
     """
-    pulls = ElasticBatchRacing(1, 0.3, 0.1, sigma, schedule=schedule).pulls_by_round(2)[0]
-    return float(norm.sf(0.3 * np.sqrt(pulls / 2) / sigma))
+    pulls = ElasticBatchRacing(1, 0.3, 0.1, sigma=20, schedule=schedule).pulls_by_round(2)[0]
+    return float(norm.sf(0.3 * np.sqrt(pulls / 2) / 20))
 
 
 def guarantee(
@@ -209,13 +210,18 @@ def savings(
 ) -> pd.DataFrame:
     """The share of pulls that the term saves on each problem, with its standard error."""
     rows = []
+    races = (make(deadline, epsilon, delta), WithoutSlack(deadline, epsilon, delta))
     for name, problem in problems.items():
-        races = (make(deadline, epsilon, delta), WithoutSlack(deadline, epsilon, delta))
-        pulls = [simulate(race, problem, runs, seed).pulls for race in races]
-        ratio = pulls[0].mean() / pulls[1].mean()
-        relative = [p.std(ddof=1) / p.mean() / np.sqrt(runs) for p in pulls]
-        rows.append((name, runs, 1 - ratio, ratio * float(np.hypot(*relative))))
+        ratio, error = pulls_ratio(*(simulate(race, problem, runs, seed).pulls for race in races))
+        rows.append((name, runs, 1 - ratio, error))
     return pd.DataFrame(rows, columns=["problem", "runs", "share", "error"])
+
+
+def pulls_ratio(over: IntArray, under: IntArray) -> tuple[float, float]:
+    """Mean pulls of some runs over those of others, with the standard error by the delta method."""
+    ratio = float(over.mean() / under.mean())
+    relative = (pulls.std(ddof=1) / pulls.mean() / math.sqrt(len(pulls)) for pulls in (over, under))
+    return ratio, ratio * math.hypot(*relative)
 
 
 def slack_term(on_e: list[Case], on_narrow: list[Case], without: list[Case], saved: pd.DataFrame) -> Finding:

@@ -1,7 +1,8 @@
 """The partial order of the P_γ, and what EBR pays on problems that are easier in it."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import NamedTuple
 
@@ -11,8 +12,9 @@ from compendium.shared.distributions import norm
 from compendium.shared.findings import FALSE_ALARM, Evidence, Finding, counted, exceeds, measured
 from compendium.shared.lineup import MakeElastic
 from compendium.shared.problem_sets import DELTA, inside_partition
+from compendium.upper_bounds.lemmas import pulls_ratio
 from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.arrays import FloatArray, twelve_digits
+from ebr.arrays import twelve_digits
 from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
 from ebr.theory.problems import Gaussian, Problem, hardest, nonempty_partitions
@@ -31,13 +33,6 @@ class Cost(NamedTuple):
     above: int
 
 
-class Order(NamedTuple):
-    """Pairs in the partial order, and the pulls on the easier less the harder, in standard errors."""
-
-    pairs: int
-    excess: FloatArray
-
-
 def easier_is_cheaper(
     shapes: Iterable[tuple[int, int]],
     epsilons: Iterable[float],
@@ -52,30 +47,27 @@ def easier_is_cheaper(
     compared by normal tests at FALSE_ALARM over all pairs of a kind.
     """
     groups = [_costs(*place, epsilon, runs, seed, make, bound) for place in shapes for epsilon in epsilons]
-    disorder, problems = (
-        _disordered_bounds(groups),
-        [cost for worst, inner in groups for cost in worst + inner],
-    )
-    hardest_pairs = _pairs(worst for worst, _ in groups)
-    inner_pairs = _pairs(inner for _, inner in groups)
-    strict = _pairs((inner for _, inner in groups), strictly=True)
+    worst, inner = ([group[kind] for group in groups] for kind in (0, 1))
+    problems = [cost for costs in worst + inner for cost in costs]
+    disorder = sum(a.bound >= b.bound for a, b in _pairs(worst))
     above = sum(cost.above for cost in problems)
-    what = "pairs of problems with more pulls on the easier"
     evidence = [
         Evidence("pairs γ ≤ γ′ with Theorem 1's bounds out of order", disorder, allowed="0"),
         counted("P(a race is above its P_γ's bound)", above, runs * len(problems), "", f"≤ δ = {DELTA}"),
-        _counted_pairs("the hardest of each P_γ", what, hardest_pairs, runs),
-        _counted_pairs("any of P_γ, γ ≤ γ′", what, inner_pairs, runs),
-        _counted_pairs("any of P_γ, γ < γ′ for every arm", what, strict, runs),
+        _dearer("the hardest of each P_γ", _pairs(worst), runs),
+        _dearer("any of P_γ, γ ≤ γ′", _pairs(inner), runs),
+        _dearer("any of P_γ, γ < γ′ for every arm", _pairs(inner, strictly=True), runs),
     ]
+    hardest_wrong, inner_wrong = (row.value > 0 for row in evidence[2:4])
     beaten = []
     for where, (easy, hard), epsilon, deadline in overtaken():
-        ratio, error = _ratio(make(deadline, epsilon, DELTA), easy, hard, runs, seed)
+        algorithm = make(deadline, epsilon, DELTA)
+        ratio, error = pulls_ratio(*(simulate(algorithm, nu, runs, seed).pulls for nu in (easy, hard)))
         evidence.append(measured("pulls on the easier over the harder", ratio, error, runs, where, "≤ 1"))
         beaten.append(ratio - 1 > norm.isf(FALSE_ALARM) * error)
     kept = not any(exceeds(cost.above, runs, DELTA, len(problems)) for cost in problems)
-    repaired = disorder == 0 and kept and not _wrong(hardest_pairs)
-    holds = repaired and not (_wrong(inner_pairs) or any(beaten))
+    repaired = disorder == 0 and kept and not hardest_wrong
+    holds = repaired and not (inner_wrong or any(beaten))
     return Finding("C47", holds, tuple(evidence), "proved", repaired)
 
 
@@ -117,45 +109,21 @@ def _costs(
     return [cost(*place) for place in worst], [cost(*place) for place in inner]
 
 
-def _below(lower: Sequence[int], upper: Sequence[int], strictly: bool) -> bool:
-    """γ ≤ γ′ and not equal; strictly, γ_i < γ′_i for every arm."""
-    pairs = list(zip(lower, upper, strict=True))
-    return all(a < b for a, b in pairs) if strictly else lower != upper and all(a <= b for a, b in pairs)
-
-
-def _pairs(groups: Iterable[list[Cost]], strictly: bool = False) -> Order:
-    """The easier problem's mean pulls less the harder's, in standard errors, of every ordered pair."""
-    excess = [
-        (a.mean - b.mean) / max(math.hypot(a.error, b.error), 1e-9 * b.mean)
+def _pairs(groups: Iterable[list[Cost]], strictly: bool = False) -> list[tuple[Cost, Cost]]:
+    """Every pair of a group with γ ≤ γ′ and not equal; strictly, γ_i < γ′_i for every arm."""
+    order = operator.lt if strictly else operator.le
+    return [
+        (a, b)
         for costs in groups
         for a, b in product(costs, costs)
-        if _below(a.gamma, b.gamma, strictly)
+        if a.gamma != b.gamma and all(map(order, a.gamma, b.gamma))
     ]
-    return Order(len(excess), np.array(excess))
 
 
-def _disordered_bounds(groups: list[tuple[list[Cost], list[Cost]]]) -> int:
-    """Pairs γ ≤ γ′ in which the bound of P_γ is not below that of P_γ′."""
-    return sum(
-        a.bound >= b.bound
-        for worst, _ in groups
-        for a, b in product(worst, worst)
-        if _below(a.gamma, b.gamma, strictly=False)
-    )
-
-
-def _wrong(order: Order) -> int:
-    return int((order.excess > norm.isf(FALSE_ALARM / order.pairs)).sum())
-
-
-def _counted_pairs(where: str, what: str, order: Order, runs: int) -> Evidence:
-    return Evidence(what, _wrong(order), f"{where}, of {order.pairs:,} pairs", runs=runs, allowed="0")
-
-
-def _ratio(
-    algorithm: ElasticBatchRacing, easy: Problem, hard: Problem, runs: int, seed: int
-) -> tuple[float, float]:
-    """Mean pulls on the easier problem over those on the harder, with the standard error."""
-    pulls = [simulate(algorithm, problem, runs, seed).pulls for problem in (easy, hard)]
-    ratio = float(pulls[0].mean() / pulls[1].mean())
-    return ratio, ratio * math.hypot(*(p.std(ddof=1) / p.mean() / math.sqrt(runs) for p in pulls))
+def _dearer(where: str, pairs: list[tuple[Cost, Cost]], runs: int) -> Evidence:
+    """On how many pairs the mean pulls on the easier problem are surely more than on the harder."""
+    limit = norm.isf(FALSE_ALARM / len(pairs))
+    excess = [(a.mean - b.mean) / max(math.hypot(a.error, b.error), 1e-9 * b.mean) for a, b in pairs]
+    what = "pairs of problems with more pulls on the easier"
+    wrong = sum(bool(one > limit) for one in excess)
+    return Evidence(what, wrong, f"{where}, of {len(pairs):,} pairs", runs=runs, allowed="0")

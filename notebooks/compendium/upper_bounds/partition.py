@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,48 +17,29 @@ DEADLINES = (10, 10**6)  # towards T = ∞
 FINE = 0.01  # ε of those
 
 
-class Gaps(NamedTuple):
-    """How many gaps there are, and how many of them have no index or two, a wrong one, or one twice."""
-
-    total: int
-    doubtful: int
-    misplaced: int
-    twice: int
-
-
-class Pairs(NamedTuple):
-    """Pairs γ ≤ γ′: with an empty P_γ′; both non-empty; of those, out of order; and those γ < γ′ that are."""
-
-    empty: int
-    total: int
-    disordered: int
-    strictly_disordered: int
-
-
 def definition_1(
     partition: Partition = Problem.partition, supremum: Complexity = hardest_complexity
 ) -> Finding:
     """Check C11: the P_γ partition the problems, and harder γ means larger H; every bin's ends, every γ."""
-    grid = product((0.3, 0.05, 0.001), range(1, 13))
-    gaps = Gaps(
-        *np.sum([_place(partition, epsilon, deadline) for epsilon, deadline in grid], axis=0).tolist()
-    )
-    pairs = Pairs(*np.sum([_order(supremum, n, t) for n, t in SHAPES], axis=0).tolist())
-    ends, full = f"of {gaps.total} at the bins' ends", f"both non-empty, {pairs.total} pairs"
+    places = [_place(partition, *place) for place in product((0.3, 0.05, 0.001), range(1, 13))]
+    gaps, doubtful, misplaced, twice = np.sum(places, axis=0).tolist()
+    orders = [_order(supremum, *shape) for shape in SHAPES]
+    empty, pairs, disordered, strictly_disordered = np.sum(orders, axis=0).tolist()
+    ends, full = f"of {gaps} at the bins' ends", f"both non-empty, {pairs} pairs"
     evidence = (
-        Evidence("gaps with no index or two", gaps.doubtful, ends, allowed="0"),
-        Evidence("gaps with a wrong index", gaps.misplaced, ends, allowed="0"),
-        Evidence("gaps in two printed bins of the same index", gaps.twice, f"all at T = 1, {ends}"),
-        Evidence("pairs γ ≤ γ′ with sup H > sup H′", pairs.empty, "P_γ′ is empty", allowed="0"),
-        Evidence("pairs γ ≤ γ′ with sup H > sup H′", pairs.disordered, full, allowed="0"),
-        Evidence("pairs γ < γ′ with sup H > inf H′", pairs.strictly_disordered, full, allowed="0"),
+        Evidence("gaps with no index or two", doubtful, ends, allowed="0"),
+        Evidence("gaps with a wrong index", misplaced, ends, allowed="0"),
+        Evidence("gaps in two printed bins of the same index", twice, f"all at T = 1, {ends}"),
+        Evidence("pairs γ ≤ γ′ with sup H > sup H′", empty, "P_γ′ is empty", allowed="0"),
+        Evidence("pairs γ ≤ γ′ with sup H > sup H′", disordered, full, allowed="0"),
+        Evidence("pairs γ < γ′ with sup H > inf H′", strictly_disordered, full, allowed="0"),
     )
-    ordered = gaps.misplaced == pairs.disordered == pairs.strictly_disordered == 0
-    return Finding("C11", ordered and gaps.doubtful == pairs.empty == 0, evidence, "proved", ordered)
+    ordered = misplaced == disordered == strictly_disordered == 0
+    return Finding("C11", ordered and doubtful == empty == 0, evidence, "proved", ordered)
 
 
-def _place(partition: Partition, epsilon: float, deadline: int) -> Gaps:
-    """Gaps at and beside the ends of every bin."""
+def _place(partition: Partition, epsilon: float, deadline: int) -> tuple[int, int, int, int]:
+    """Gaps at and beside the ends of every bin: all, with no index or two, with a wrong one, in two bins."""
     edges = epsilon ** (np.arange(deadline + 1) / deadline)
     gaps = np.concatenate([np.nextafter(edges, 0), edges, np.nextafter(edges, 1), [0.0, 1.0]])
     gaps = gaps[gaps <= 1]
@@ -71,7 +51,7 @@ def _place(partition: Partition, epsilon: float, deadline: int) -> Gaps:
         index = partition(Gaussian(1 - np.array([0, gap]), 1.0), epsilon, deadline)[0]
         exact = 1.0 - (1.0 - gap) == gap  # else the problem's own gap is another number
         misplaced += bool(exact and index not in found)
-    return Gaps(len(gaps), doubtful, misplaced, twice)
+    return len(gaps), doubtful, misplaced, twice
 
 
 def _bins(gap: float, epsilon: float, deadline: int) -> list[int]:
@@ -81,8 +61,11 @@ def _bins(gap: float, epsilon: float, deadline: int) -> list[int]:
     return [1] * int(power[1] <= gap <= 1) + middle + [deadline] * int(0 <= gap < power[deadline - 1])
 
 
-def _order(supremum: Complexity, n_arms: int, deadline: int) -> Pairs:
-    """Every pair γ ≤ γ′; the supremum over an empty P_γ′ is −∞, below every other."""
+def _order(supremum: Complexity, n_arms: int, deadline: int) -> tuple[int, int, int, int]:
+    """Pairs γ ≤ γ′: with an empty P_γ′; both non-empty; of those, out of order; and those γ < γ′ that are.
+
+    The supremum over an empty P_γ′ is −∞, below every other.
+    """
     full = nonempty_partitions(n_arms, deadline)
     every = product(range(1, deadline + 1), repeat=n_arms)
     empty = sum(_below(lower, upper) for upper in set(every) - set(full) for lower in full)
@@ -91,12 +74,8 @@ def _order(supremum: Complexity, n_arms: int, deadline: int) -> Pairs:
     largest = {gamma: supremum(gamma, EPSILON, deadline) for gamma in full}
     # The upper ends of bins are open: H(ν′) is above the infimum.
     least = {gamma: easiest_complexity(gamma, EPSILON, deadline) * (1 + 1e-12) for gamma in full}
-    return Pairs(
-        empty,
-        len(below),
-        sum(largest[lower] > largest[upper] for lower, upper in below),
-        sum(largest[lower] > least[upper] for lower, upper in strictly),
-    )
+    disordered = sum(largest[lower] > largest[upper] for lower, upper in below)
+    return empty, len(below), disordered, sum(largest[lower] > least[upper] for lower, upper in strictly)
 
 
 def _below(lower: Sequence[int], upper: Sequence[int]) -> bool:

@@ -13,6 +13,7 @@ from compendium.shared.lineup import LOOKS, MakeElastic
 from compendium.shared.problem_sets import Instance
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.theory import bounds
+from ebr.theory.problems import Problem
 
 
 def measure(
@@ -27,37 +28,35 @@ def measure(
     rows = []
     for kind, problem, epsilon, deadline, delta in settings:
         race = audit(make(deadline, epsilon, delta, problem.sigma), problem, runs, seed)
-        place = (problem, epsilon, deadline, delta)
         pulls = race.arm_pulls.sum(axis=1)
-        bound = bounds.partition_upper_bound(*place)
         gamma = problem.partition(epsilon, deadline)
-        second, third = bounds.hardest_upper_bound(*place), bounds.problem_upper_bound(*place)
-        rows.append(
-            {
-                "kind": kind,
-                "n_arms": problem.n_arms,
-                "deadline": deadline,
-                "epsilon": epsilon,
-                "delta": delta,
-                "runs": runs,
-                "pulls": pulls.mean(),
-                "most": pulls.max(),
-                "wrong": int((~problem.is_good(race.arm, epsilon)).sum()),
-                "missed": int((~race.covered).sum()),
-                "late": int((race.arm_pulls > np.ceil(bounds.schedule(*place))[gamma - 1]).any(axis=1).sum()),
-                "over_1": int((pulls > bound).sum()),
-                "over_1b": int((pulls > second).sum()),
-                "over_2": int((pulls > third).sum()),
-                "theorem_1": bound,
-                "theorem_1b": second,
-                "theorem_2": third,
-                "theorem_3": bounds.partition_lower_bound(
-                    gamma.tolist(), epsilon, deadline, delta, problem.sigma
-                ),
-                "complexity": problem.complexity(epsilon),
-            }
-        )
+        upper = upper_bounds(problem, epsilon, deadline, delta)
+        spared = race.arm_pulls > np.ceil(bounds.schedule(problem, epsilon, deadline, delta))[gamma - 1]
+        setting = {"kind": kind, "n_arms": problem.n_arms, "deadline": deadline, "epsilon": epsilon}
+        found = {
+            "pulls": pulls.mean(),
+            "most": pulls.max(),
+            "wrong": int((~problem.is_good(race.arm, epsilon)).sum()),
+            "missed": int((~race.covered).sum()),
+            "late": int(spared.any(axis=1).sum()),
+        }
+        over = {name.replace("theorem", "over"): int((pulls > bound).sum()) for name, bound in upper.items()}
+        lower = bounds.partition_lower_bound(gamma.tolist(), epsilon, deadline, delta, problem.sigma)
+        more = {"theorem_3": lower, "complexity": problem.complexity(epsilon)}
+        rows.append(setting | {"delta": delta, "runs": runs} | found | over | upper | more)
     return pd.DataFrame(rows)
+
+
+def upper_bounds(
+    problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False
+) -> dict[str, float]:
+    """Theorem 1, its second form and Theorem 2 on one problem, as printed or corrected."""
+    place = (problem, epsilon, deadline, delta, printed)
+    return {
+        "theorem_1": bounds.partition_upper_bound(*place),
+        "theorem_1b": bounds.hardest_upper_bound(*place),
+        "theorem_2": bounds.problem_upper_bound(*place),
+    }
 
 
 def draw_bounds(table: pd.DataFrame, titles: Iterable[str]) -> Figure:

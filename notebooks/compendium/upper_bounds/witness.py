@@ -43,14 +43,9 @@ def intervals(algorithm: ElasticBatchRacing, problem: Problem, played: Played) -
 
 def margins(table: pd.DataFrame) -> list[float]:
     """By how much each round decides: how far the best survivor falls short, at last the wrong arm's lead."""
-    last = table["round"].max()
-    falls = [
-        float(stage["threshold"].iloc[0] - stage["upper"].iloc[0])
-        for number, stage in table.groupby("round")
-        if number < last
-    ]
-    final = table[table["round"] == last]["mean"]
-    return [*falls, float(final.iloc[-1] - final.iloc[0])]
+    *early, final = (stage for _, stage in table.groupby("round"))
+    falls = [float(stage["threshold"].iloc[0] - stage["upper"].iloc[0]) for stage in early]
+    return [*falls, float(final["mean"].iloc[-1] - final["mean"].iloc[0])]
 
 
 def draw(table: pd.DataFrame) -> Figure:

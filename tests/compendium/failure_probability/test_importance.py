@@ -1,4 +1,4 @@
-"""Failure probabilities: against exact values and plain runs, with planted errors.
+"""Failure probabilities: against exact values and plain runs.
 
 Random estimates are compared within five of their standard errors, with fixed seeds.
 """
@@ -11,8 +11,7 @@ import pytest
 from compendium.failure_probability import importance, rare_failures
 from compendium.failure_probability.rare_failures import Hard
 from oracles import Bare
-from scipy.special import logsumexp
-from scipy.stats import binom, binomtest, norm
+from scipy.stats import binomtest, norm
 
 import ebr
 
@@ -39,15 +38,7 @@ def gaussian_failure(algorithm, means):
 @pytest.mark.parametrize("means", [(0.6, 0.499), (0.4, 0.6)])
 @pytest.mark.parametrize(
     ("name", "delta"),
-    [
-        ("sharp", 0.01),
-        ("sharp", 0.3),
-        ("sharp, Gaussian", 0.01),
-        ("EBR", 0.2),
-        ("kδER", 0.01),
-        ("AE", 0.1),
-        ("passive", 0.01),
-    ],
+    [("sharp", 0.3), ("sharp, Gaussian", 0.01), ("EBR", 0.2), ("AE", 0.1), ("passive", 0.01)],
 )
 def test_two_gaussian_arms_and_one_round_fail_as_the_normal_law_says(name, delta, means):
     algorithm = rare_failures.ALGORITHMS[name](1, 0.1, delta)
@@ -55,25 +46,6 @@ def test_two_gaussian_arms_and_one_round_fail_as_the_normal_law_says(name, delta
     assert name != "passive" or exact < -48
     estimate = importance.failure(algorithm, ebr.Gaussian(means, 0.5), 2000, seed=1)
     assert errors_off(estimate, exact) < 5
-
-
-def bernoulli_failure(algorithm, means):
-    """log10 P(the worse of two arms is returned after one round): ties go to the first arm."""
-    pulls = pulls_of(algorithm)
-    sums = np.arange(pulls + 1)
-    first, second = (binom.logpmf(sums, pulls, mean) for mean in means)
-    worse = sums[:, None] >= sums if means[0] < means[1] else sums[:, None] < sums
-    return logsumexp(first[:, None] + second, b=worse) / math.log(10)
-
-
-@pytest.mark.parametrize(
-    "means", [(0.7, 0.35), (0.35, 0.7), (0.5, 0.8), (0.4, 0.1), (0.99, 0.6), (0.3, 0.001)]
-)
-@pytest.mark.parametrize(("name", "delta"), [("sharp", 0.2), ("sharp, [0, 1]", 0.01), ("EBR", 0.3)])
-def test_two_bernoulli_arms_and_one_round_fail_as_binomial_sums_say(name, delta, means):
-    algorithm = rare_failures.ALGORITHMS[name](1, 0.29, delta)
-    estimate = importance.failure(algorithm, ebr.Bernoulli(means), 4000, seed=1)
-    assert errors_off(estimate, bernoulli_failure(algorithm, means)) < 5
 
 
 @dataclass(frozen=True)
@@ -140,12 +112,6 @@ def test_the_plain_races_bound_is_clopper_and_pearsons(algorithm, plain):
     assert (estimate.failures, estimate.runs) == ((arms != 3).sum(), plain)  # the best arm is the last
     two_sided = binomtest(estimate.failures, plain).proportion_ci(0.98, method="exact")
     assert estimate.upper == pytest.approx(two_sided.high, rel=1e-9)
-
-
-def test_without_plain_races_there_is_no_bound_and_the_estimate_is_the_same():
-    problem = Hard(3, 4, COMMON.epsilon, 0.6).problem()
-    with_plain = importance.failure(COMMON, problem, 10, seed=2, plain=50)
-    assert importance.failure(COMMON, problem, 10, seed=2) == (*with_plain[:3], 0, 0, 1.0)
 
 
 @pytest.mark.parametrize("kind", [ebr.Bernoulli, lambda means: ebr.Gaussian(means, 0.5)])
@@ -241,30 +207,3 @@ def test_a_best_arm_dropped_early_by_whomever_is_a_failure_seen(hard, gaussian):
 
     algorithm = Hasty(2, 0.01, 0.3)
     assert plain_off(algorithm, hard.problem(gaussian), runs=2000, plain=100_000) < 5
-
-
-right_ratios = importance.log_ratios
-
-
-def without_first(logs, right=importance._log_sum):
-    return right(logs[1:] if isinstance(logs, list) else logs)
-
-
-@pytest.mark.parametrize(
-    ("name", "planted", "seen"),
-    [
-        ("log_ratios", lambda *race: -right_ratios(*race), True),
-        ("log_ratios", lambda *race: right_ratios(*race) / 2, True),
-        ("_log_sum", without_first, True),  # the problem itself is missing in the mixture
-        ("MARGINS", (0.0, 0.1), False),  # other tilts are as good
-    ],
-)
-def test_an_error_in_the_weights_would_be_seen(monkeypatch, name, planted, seen):
-    monkeypatch.setattr(importance, name, planted)
-    always = importance.failure(Stubborn(0), ebr.Gaussian([0.5, 0.6, 0.4], 0.5), 10_000, seed=1)
-    algorithm, means = SHARP(1, 0.1, 0.01, rewards="Gaussian"), (0.6, 0.499)
-    estimate = importance.failure(algorithm, ebr.Gaussian(means, 0.5), 10_000, seed=1)
-    exact = gaussian_failure(algorithm, means)
-    pairs = ((always, 0.0), (estimate, exact))
-    off = max(errors_off(found._replace(relative_error=0.01), truth) for found, truth in pairs)
-    assert (off > 5) == seen

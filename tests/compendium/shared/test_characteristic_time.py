@@ -5,30 +5,20 @@ import math
 import numpy as np
 import pytest
 from compendium.shared.characteristic_time import characteristic, characteristic_lower_bound
+from oracles import kl
 from scipy.optimize import minimize_scalar
 
 import ebr
 
 
-def kl(kind, sigma, x, y):
-    if kind == "Gaussian":
-        return (x - y) ** 2 / (2 * sigma**2)
-    terms = [p * math.log(p / q) for p, q in ((x, y), (1 - x, 1 - y)) if p > 0]
-    return sum(terms)
-
-
-def ruled_out(kind, sigma, weights, means, arm, other, epsilon):
-    """inf over x of w_a KL(μ_a, x) + w_b KL(μ_b, x + ε), by a search."""
-    low, high = means[other] - epsilon, means[arm]
-    if kind == "Bernoulli":
-        low, high = max(low, 1e-12), min(high, 1 - epsilon - 1e-12)
+def ruled_out(weights, means, arm, other, epsilon):
+    """inf over x of w_a KL(μ_a, x) + w_b KL(μ_b, x + ε), by a search; coins."""
 
     def cost(x):
-        return weights[arm] * kl(kind, sigma, means[arm], x) + weights[other] * kl(
-            kind, sigma, means[other], x + epsilon
-        )
+        return weights[arm] * kl(means[arm], x) + weights[other] * kl(means[other], x + epsilon)
 
-    return minimize_scalar(cost, bounds=(low, high), method="bounded", options={"xatol": 1e-12}).fun
+    ends = (max(means[other] - epsilon, 1e-12), min(means[arm], 1 - epsilon - 1e-12))
+    return minimize_scalar(cost, bounds=ends, method="bounded", options={"xatol": 1e-12}).fun
 
 
 def brute_force(problem, epsilon, points=120):
@@ -62,37 +52,29 @@ def brute_force(problem, epsilon, points=120):
     return 1 / best
 
 
-@pytest.mark.parametrize("sigma", [0.5, 2.0])
-@pytest.mark.parametrize(("gap", "epsilon"), [(0.0, 0.1), (0.05, 0.1), (0.3, 0.01), (0.9, 0.05)])
+@pytest.mark.parametrize(("gap", "epsilon", "sigma"), [(0.0, 0.1, 0.5), (0.05, 0.1, 2.0), (0.9, 0.05, 0.5)])
 def test_two_gaussian_arms_share_the_pulls_and_need_eight_variances_over_the_gap_squared(gap, epsilon, sigma):
     found = characteristic(ebr.Gaussian([0.95 - gap, 0.95], sigma), epsilon)
     assert found.time == pytest.approx(8 * sigma**2 / (gap + epsilon) ** 2, rel=1e-9)
     assert found.proportions == pytest.approx([0.5, 0.5], abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("means", "epsilon"), [((0.6, 0.4), 0.1), ((0.95, 0.9), 0.02), ((0.3, 0.02), 0.1), ((0.9, 0.88), 0.05)]
-)
+@pytest.mark.parametrize(("means", "epsilon"), [((0.3, 0.02), 0.1), ((0.9, 0.88), 0.05)])
 def test_two_bernoulli_arms_are_a_search_over_one_proportion(means, epsilon):
-    def level(share, arm):
-        weights = np.array([share, 1 - share]) if arm == 0 else np.array([1 - share, share])
-        return ruled_out("Bernoulli", 0.5, weights, means, arm, 1 - arm, epsilon)
+    def loss(share, arm):
+        weights = (share, 1 - share) if arm == 0 else (1 - share, share)
+        return -ruled_out(weights, means, arm, 1 - arm, epsilon)
 
     good = [arm for arm in (0, 1) if means[arm] > max(means) - epsilon]
-    best = max(
-        -minimize_scalar(lambda s, a=a: -level(s, a), bounds=(1e-6, 1 - 1e-6), method="bounded").fun
-        for a in good
-    )
-    assert characteristic(ebr.Bernoulli(means), epsilon).time == pytest.approx(1 / best, rel=1e-6)
+    least = [minimize_scalar(loss, bounds=(1e-6, 1 - 1e-6), args=(a,), method="bounded").fun for a in good]
+    assert characteristic(ebr.Bernoulli(means), epsilon).time == pytest.approx(-1 / min(least), rel=1e-6)
 
 
 @pytest.mark.parametrize(
     ("problem", "epsilon"),
     [
-        (ebr.Gaussian([0.7, 0.6, 0.3], 0.5), 0.05),
         (ebr.Gaussian([0.5, 0.5, 0.45], 1.0), 0.1),
         (ebr.Bernoulli([0.7, 0.6, 0.3]), 0.05),
-        (ebr.Bernoulli([0.95, 0.93, 0.8]), 0.04),
         (ebr.Bernoulli([0.05, 0.03, 0.01]), 0.03),
     ],
 )
@@ -109,9 +91,8 @@ def test_at_the_optimum_every_rival_that_is_pulled_is_ruled_out_equally_well():
     problem, epsilon = ebr.setup_1(20), 0.02
     found = characteristic(problem, epsilon)
     levels = [
-        ruled_out("Bernoulli", 0.5, found.proportions, problem.means, problem.best, b, epsilon)
-        for b in range(20)
-        if b != problem.best
+        ruled_out(found.proportions, problem.means, problem.best, b, epsilon)
+        for b in set(range(20)) - {problem.best}
     ]
     assert levels == pytest.approx([1 / found.time] * 19, rel=1e-6)
     assert found.proportions.sum() == pytest.approx(1)
@@ -125,9 +106,7 @@ def test_the_setups_floor():
     assert floor == pytest.approx(times[0] * (0.98 * math.log(99)), rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    "means", [(1.0, 0.5), (0.0, 0.0), (1.0, 1.0), (0.005, 0.0), (1.0, 0.995, 0.0), (0.5, 0.0, 0.0)]
-)
+@pytest.mark.parametrize("means", [(0.0, 0.0), (1.0, 1.0), (0.005, 0.0), (1.0, 0.995, 0.0)])
 def test_means_at_the_ends_have_a_finite_time(means):
     found = characteristic(ebr.Bernoulli(means), 0.01)
     assert 0 < found.time < 1e6

@@ -37,27 +37,20 @@ def test_a_rerun_writes_the_same_bytes_and_nothing_else(tmp_path, monkeypatch):
     assert draw(tmp_path / "b", monkeypatch) == first
 
 
-def test_every_file_tells_notebook_parameters_and_the_datas_hash(tmp_path, monkeypatch):
+def test_every_file_tells_notebook_parameters_and_the_datas_hash_and_has_every_digit(tmp_path, monkeypatch):
     written = draw(tmp_path, monkeypatch)
     digest = hashlib.sha256(written["data/fig0.csv"]).hexdigest()
     expected = f"ebr notebook 99-nothing; runs=3, seed=1; data sha256 {digest}"
     assert Image.open(tmp_path / "fig0.png").text["Description"] == expected
     assert expected in written["fig0.svg"].decode()
     assert expected.encode() in written["fig0.pdf"]
-
-
-def test_the_saved_numbers_are_the_plotted_ones_to_the_last_digit(tmp_path, monkeypatch):
-    draw(tmp_path, monkeypatch)
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "data" / "fig0.csv"), DATA, check_exact=True)
 
 
 def test_each_table_has_a_file_of_its_own(tmp_path, monkeypatch):
     other = pd.DataFrame({"z": [1.5]})
     written = draw(tmp_path, monkeypatch, {"curve": DATA, "marks": other})
-    assert {name for name in written if name.startswith("data/")} == {
-        "data/fig0-curve.csv",
-        "data/fig0-marks.csv",
-    }
+    assert {name for name in written if "data" in name} == {"data/fig0-curve.csv", "data/fig0-marks.csv"}
     assert written["data/fig0-marks.csv"] == b"z\n1.5\n"
 
 
@@ -74,14 +67,11 @@ def test_rounding_moves_a_number_by_less_than_a_unit_of_its_ninth_digit_and_then
     assert once == figures.significant(once) == float(f"{number:.9g}")
 
 
-def test_the_last_bits_of_another_processor_change_nothing():
-    there = DATA.assign(y=[0.1 * (1 + 3e-16), 1 / 3 * (1 - 2e-16), 1e-7 * (1 + 2e-16)])
-    assert figures.rounded(there).equals(DATA)
-
-
-def test_rounding_keeps_gaps_words_and_whole_numbers():
+def test_rounding_keeps_gaps_words_and_whole_numbers_and_drops_the_last_bits_of_another_processor():
     table = pd.DataFrame({"a": [1.5, np.nan], "b": ["x", None], "c": [2**60 + 1, 3]})
     assert figures.rounded(table).equals(table)
+    there = DATA.assign(y=[0.1 * (1 + 3e-16), 1 / 3 * (1 - 2e-16), 1e-7 * (1 + 2e-16)])
+    assert figures.rounded(there).equals(DATA)
 
 
 def test_a_failed_save_leaves_the_old_file_and_no_half_of_a_new_one(tmp_path, monkeypatch):
@@ -98,14 +88,11 @@ def test_a_picture_stays_where_no_eye_could_tell_the_new_one_from_it(tmp_path, m
     path = tmp_path / "fig0.png"
     with Image.open(path) as picture:
         before, facts = np.asarray(picture).astype(int), picture.info
-    changed = before.copy()
-    changed[100:110, 100:110, :3] = np.abs(
-        changed[100:110, 100:110, :3] - (4 if kept else 30)
-    )  # what a marker's edge may lose, or more
+    square = before[100:110, 100:110, :3]
+    square[:] = np.abs(square - (4 if kept else 30))  # what a marker's edge may lose, or more
     notes = PngImagePlugin.PngInfo()
-    for key in ("Title", "Source", "Description", "Software"):
-        notes.add_text(key, facts[key])
-    Image.fromarray(changed.astype(np.uint8)).save(path, pnginfo=notes, dpi=facts["dpi"])
+    notes.add_text("Description", facts["Description"])
+    Image.fromarray(before.astype(np.uint8)).save(path, pnginfo=notes)
     there = path.read_bytes()
     draw(tmp_path, monkeypatch)
     assert (path.read_bytes() == there) == kept

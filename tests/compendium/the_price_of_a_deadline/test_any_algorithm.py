@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from compendium.failure_probability.exact_failures import gaussian, looks
+from compendium.failure_probability.exact_failures import looks
+from compendium.shared.walks import Looks
 from compendium.the_price_of_a_deadline import (
     any_algorithm,
     deadline_tables,
@@ -20,45 +21,35 @@ SHARP = ebr.SharpElasticBatchRacing(3, 0.1, 0.05, 1.0, "Gaussian")
 POLICY = pac_policy(80.0, 0.5, 0.1, 0.05)
 
 
-def one(stages):
-    return ((1.0, stages),)
+def one(policy):
+    return ((1.0, policy),)
 
 
-@pytest.mark.parametrize("gap", [0.05, 0.1, 0.4, 1.0])
-@pytest.mark.parametrize("policy", [POLICY, Policy(12, 40, 0.3)])
+@pytest.mark.parametrize("gap", [0.0, 0.1, 0.4, 1.0])
+@pytest.mark.parametrize("policy", [POLICY, Policy(12, 40, 0.3), Policy(50, 5, 1.5)])
 def test_two_stages_are_the_policy(policy, gap):
-    stages = staged_tests.from_policy(policy)
-    reached, wrong = stages.played(gap)
-    assert reached[1] == pytest.approx(float(policy.continues(gap)), abs=1e-12)
-    assert wrong == pytest.approx(policy.error(gap), abs=1e-10)
-    assert staged_tests.cost(one(stages), gap) == pytest.approx(float(policy.cost(gap)), rel=1e-10)
-
-
-def test_three_stages_err_as_the_recursion_says():
-    stages = staged_tests.from_looks(looks(SHARP))
-    assert staged_tests.error(one(stages), 0.1) == pytest.approx(
-        math.exp(gaussian(looks(SHARP), 0.1, 1.0)), rel=1e-9
-    )
+    looks = staged_tests.from_policy(policy)
+    assert looks.reached(gap)[1] == pytest.approx(float(policy.continues(gap)), abs=1e-12)
+    assert looks.wrong(gap) == pytest.approx(policy.error(gap), abs=1e-10)
+    assert staged_tests.cost(one(looks), gap) == pytest.approx(float(policy.cost(gap)), rel=1e-10)
 
 
 def test_events_are_those_of_draws_one_by_one():
     # Six exact tests at 1e-6/6: sound integrals fail with probability at most 1e-6.
-    lopsided = staged_tests.Stages(
-        np.array([30.0, 90.0, 200.0]), np.array([-4.0, -9.0]), np.array([6.0, 30.0])
-    )
-    other = staged_tests.Stages(np.array([120.0]), np.zeros(0), np.zeros(0))
+    lopsided = Looks(np.array([7.5, 22.5, 50.0]), np.array([3.0, 15.0]), np.array([-2.0, -4.5]))
+    other = Looks(np.array([30.0]), np.zeros(0))
     mixture, gap, runs = ((0.7, lopsided), (0.3, other)), 0.2, 20_000
     thresholds = np.array([125.0, 95.0, 150.0])
     generator, counts, wrong = np.random.default_rng(3), np.zeros(3, dtype=int), 0
     longer = 0
     for _ in range(runs):
-        stages = lopsided if generator.random() < 0.7 else other
+        looks = lopsided if generator.random() < 0.7 else other
         before, y, path = 0.0, 0.0, []
-        for t, total in enumerate(stages.totals):
-            y += generator.normal((total - before) * gap / 2, math.sqrt(total - before))
-            before = total
-            path.append(total)
-            if t < len(stages.low) and not stages.low[t] <= y <= stages.high[t]:
+        for t, time in enumerate(looks.times):
+            y += generator.normal((time - before) * gap, math.sqrt(time - before))
+            before = time
+            path.append(4 * time)
+            if t < len(looks.high) and not looks.lowest[t] <= y <= looks.high[t]:
                 break
         path += [path[-1]] * (3 - len(path))
         first = next((t for t in range(3) if path[t] >= thresholds[t]), None)
@@ -67,7 +58,7 @@ def test_events_are_those_of_draws_one_by_one():
         wrong += y < 0
         longer += path[-1] >= 150
     chances = staged_tests.crossings(mixture, thresholds, gap)
-    errs = sum(weight * stages.played(gap)[1] for weight, stages in mixture)
+    errs = sum(weight * looks.wrong(gap) for weight, looks in mixture)
     long = float(staged_tests.long(mixture, np.array([150.0]), gap)[0])
     for seen, chance in zip([*counts, wrong, longer], [*chances, errs, long], strict=True):
         assert binomtest(int(seen), runs, float(chance)).pvalue > 1e-6 / 6
@@ -96,9 +87,9 @@ def test_one_event_at_a_time_gives_the_constants_that_were_computed_before(delta
 
 @pytest.mark.parametrize("algorithm", [SHARP, ebr.ElasticBatchRacing(3, 0.1, 0.05, 1.0)])
 def test_the_worst_cost_is_close_above_the_exact_one(algorithm):
-    stages = one(staged_tests.from_looks(looks(algorithm)))
+    policy = one(looks(algorithm, 1.0))
     gaps = np.geomspace(0.1, 1, 60)
-    exact = max(staged_tests.cost(stages, gap) * (gap + 0.1) ** 2 / 2 for gap in gaps)
+    exact = max(staged_tests.cost(policy, gap) * (gap + 0.1) ** 2 / 2 for gap in gaps)
     assert 0.999 * exact < deadline_tables.worst_cost(algorithm) < 1.05 * exact
 
 

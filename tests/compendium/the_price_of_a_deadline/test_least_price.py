@@ -11,25 +11,11 @@ def table():
     return figures.rounded(least_price.certified((1, 2), (0.1, 0.03), (0.01,)))
 
 
-def test_policy_and_bound_enclose_the_least_worst_ratio(table):
-    assert table["gap"].between(0, least_price.GAP).all()
-    assert (table["error"] <= 1).all()
-    assert (table[["fixed", "sharp", "ebr"]].min(axis=1) >= table["lower"]).all()
-
-
 def test_the_prices_drawn_are_in_their_order(table):
     curves = least_price.prices(table, 0.1, 0.01)
     two = curves[curves["deadline"] == 2].set_index("rule")["price"]
-    order = [
-        "Corollary (i)",
-        "X7's bound",
-        "best policy",
-        "best fixed schedule",
-        "sharp EBR",
-        "EBR",
-        "Theorem 2",
-    ]
-    assert two[order].is_monotonic_increasing
+    order = ["Corollary (i)", "X7's bound", "best policy", "best fixed schedule", "sharp EBR", "EBR"]
+    assert two[[*order, "Theorem 2"]].is_monotonic_increasing
 
 
 def test_the_picture_has_every_rule(table):

@@ -6,8 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 from compendium.shared import problem_sets
+from compendium.sharp_racing.sharp_adversary import inside
+from compendium.sharp_racing.sharp_event import spent
 from compendium.top_k import best_k, top_k_cases, top_k_rivals
-from compendium.top_k.top_k_adversary import covered, inside
 from oracles import Rewards, overheard, play
 from scipy.stats import binom
 
@@ -20,9 +21,8 @@ def test_with_one_arm_and_no_patience_the_oracle_is_the_papers():
     for epsilon, n_arms in product((0.3, 0.5), (2, 5)):
         table = (generator.random((4, n_arms, 997)) < generator.random((n_arms, 1))).astype(int)
         mine = top_k_rivals.SequentialTopK(epsilon, 0.1, patience=0)
-        runs = [
-            play(a, Rewards(table), rewards="bounded") for a in (mine, ebr.SequentialRacing(epsilon, 0.1))
-        ]
+        both = (mine, ebr.SequentialRacing(epsilon, 0.1))
+        runs = [play(algorithm, Rewards(table), rewards="bounded") for algorithm in both]
         totals = [np.sum(asked, axis=0).tolist() for asked, _ in runs]
         assert totals[0] == totals[1]
         assert runs[0][1].tolist() == runs[1][1].tolist()
@@ -71,11 +71,6 @@ def test_patience_costs_no_more_than_its_share():
     assert abs(patient.mean() / hasty.mean() - 1.0025) < 0.0025 + 6 * error / hasty.mean()  # chance: 10^−8
 
 
-def test_passive_is_algorithm_1_with_one_round():
-    passive = top_k_rivals.RACERS["passive"](15, 0.1, 0.1, 1)
-    assert next(passive.play(7)).tolist() == next(ebr.Passive(0.1, 0.1).play(7)).tolist()
-
-
 @pytest.mark.parametrize("rewards", ["sub-Gaussian", "bounded"])
 def test_one_round_fails_exactly_as_often_as_the_worst_arm_gets_in(rewards):
     algorithm = ebr.SharpElasticBatchRacing(1, 0.375, 0.3, rewards=rewards, k=2)
@@ -117,7 +112,8 @@ PROBLEM = ebr.Bernoulli([0.9, 0.3, 0.6, 0.55, 0.5])
 
 
 def test_the_adversary_stays_inside_the_event_of_algorithm_1():
-    for pulled, means, played in heard(ebr.ElasticBatchRacing(3, 0.1, 0.1, k=2), covered, PROBLEM):
+    algorithm = ebr.ElasticBatchRacing(3, 0.1, 0.1, k=2)
+    for pulled, means, played in heard(algorithm, top_k_cases.covered, PROBLEM):
         off = np.abs(means - PROBLEM.means)[played]
         assert off.max() <= fixed_count_deviation(pulled, 0.1 / 15, 0.5)
 
@@ -146,7 +142,7 @@ def test_the_union_bound_of_bounded_rewards_by_summing_over_all_pairs_of_sums():
         if high > low and told > level:
             total += binom.pmf(high, first, 0.4) * binom.pmf(low, first, 0.4)
     total += math.exp(-last * 0.09)
-    assert best_k.spent(algorithm, 4, 0.4) == pytest.approx(4 * total / 0.2, rel=1e-9)
+    assert spent(algorithm, 4, 0.4) == pytest.approx(4 * total / 0.2, rel=1e-9)
 
 
 def test_cases_have_a_k_below_the_number_of_arms_and_slippage_its_gap():

@@ -24,8 +24,6 @@ def test_repetitions_draw_whole_splits_of_the_bank():
     assert SCORES.shape == (40, 60, 5)
     assert all(tuple(row) in rows for row in SCORES.reshape(-1, 5))
     assert len({tuple(row) for row in SCORES[0]}) < 50  # with replacement
-    assert search_methods.repeated(BANK, 40, 60, seed=3).tolist() == SCORES.tolist()
-    assert search_methods.repeated(BANK, 40, 60, seed=4).tolist() != SCORES.tolist()
 
 
 def test_a_paired_race_has_the_sigma_of_its_differences():
@@ -43,9 +41,7 @@ def test_a_race_is_the_one_of_its_repetition_alone():
 
         def respond(asked, scores=scores):
             nonlocal taken, fits
-            sums = [
-                scores[a : a + b, arm].sum() for arm, (a, b) in enumerate(zip(taken, asked[0], strict=True))
-            ]
+            sums = [scores[taken[arm] : taken[arm] + asked[0, arm], arm].sum() for arm in range(5)]
             taken, fits = taken + asked[0], fits + asked.sum()
             return np.array([sums])
 
@@ -113,16 +109,9 @@ def test_a_row_counts_wrong_choices(table):
 def test_equal_cost_and_equal_error_pick_one_setting_of_each_method(table):
     table = table.assign(fits=[100, 50, 30, 90, 20, 105], errors=[0, 0.04, 0.2, 0.05, 0.01, 0])
     found = search_methods.equal(table, 0.05)
-    assert found.loc["equal cost"].index.get_level_values("setting").tolist() == [
-        "s = 0.1",
-        "5 splits",
-        "60 fits",
-    ]
-    assert found.loc["equal error"].index.get_level_values("setting").tolist() == [
-        "s = 0.05",
-        "5 splits",
-        "30 fits",
-    ]
+    kept = {name: part.index.get_level_values("setting").tolist() for name, part in found.groupby(level=0)}
+    assert kept["equal cost"] == ["s = 0.1", "5 splits", "60 fits"]
+    assert kept["equal error"] == ["s = 0.05", "5 splits", "30 fits"]
 
 
 def test_the_figure_has_a_curve_for_every_method(table):

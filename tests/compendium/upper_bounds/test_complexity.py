@@ -1,13 +1,9 @@
-"""Notebook 03: sequential racing's bound by a plain loop, the tuned algorithm by simulation, T* against H."""
+"""Notebook 03: sequential racing's bound by a plain loop, the tuned algorithm by simulation."""
 
 import math
 
 import numpy as np
-import pytest
-from compendium.shared.characteristic_time import characteristic
 from compendium.upper_bounds import complexity
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import ebr
 from ebr.theory.confidence import sequential_deviation
@@ -42,26 +38,3 @@ def test_the_tuned_algorithm_errs_and_costs_what_is_computed():
             pulls = 2 * 20 + 2 * 35 * ~certified
             ratio = pulls / (0.25 * 2 / 0.7**2)
             assert abs(ratio.mean() - tuned.ratio(lead)) < 5 * ratio.std() / math.sqrt(runs)
-
-
-def test_the_tuned_algorithm_is_pac_for_every_epsilon():
-    for epsilon in (0.3, 0.01, 1e-6):
-        assert complexity.tuned(epsilon, 0.01).error() <= 0.01
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(2, 6), st.floats(0.01, 0.4), st.integers(0, 2**32))
-def test_the_characteristic_time_is_the_complexity_but_for_constants(n_arms, epsilon, seed):
-    gaps = np.random.default_rng(seed).uniform(0, 3 * epsilon, n_arms)
-    gaps[0] = 0
-    problem = ebr.Gaussian(1 - np.minimum(gaps, 1), 0.5)
-    shifted = 0.25 * ((problem.gaps + epsilon) ** -2).sum()
-    time = characteristic(problem, epsilon).time
-    assert 2 * shifted * (1 - 1e-6) <= time <= 4 * shifted * (1 + 1e-6)
-    assert 0.25 * problem.complexity(epsilon) / 2 <= time * (1 + 1e-6)
-    assert time <= 4 * 0.25 * problem.complexity(epsilon) * (1 + 1e-6)
-
-
-def test_two_arms_have_the_closed_form():
-    problem = ebr.Gaussian([0.7, 0.3], 0.5)
-    assert characteristic(problem, 0.1).time == pytest.approx(4 * 0.25 * problem.complexity(0.1))

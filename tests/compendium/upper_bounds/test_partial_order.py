@@ -3,27 +3,33 @@
 import numpy as np
 from compendium.shared.problem_sets import inside_partition
 from compendium.upper_bounds import partial_order
-from hypothesis import given
+from compendium.upper_bounds.partition import easiest_complexity
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebr.theory.problems import nonempty_partitions
+from ebr.theory.problems import hardest_complexity, nonempty_partitions
 
 
+@settings(deadline=None)
 @given(st.integers(2, 4), st.integers(1, 5), st.floats(0.01, 0.5), st.integers(0, 2**32))
-def test_a_problem_drawn_inside_a_partition_has_its_index(n_arms, deadline, epsilon, seed):
+def test_a_problem_drawn_inside_a_partition_has_its_index_and_a_complexity_between_its_ends(
+    n_arms, deadline, epsilon, seed
+):
     generator = np.random.default_rng(seed)
     for gamma in nonempty_partitions(n_arms, deadline):
         problem = inside_partition(gamma, epsilon, deadline, generator)
         assert tuple(problem.partition(epsilon, deadline)) == gamma
+        ends = [end(gamma, epsilon, deadline) for end in (easiest_complexity, hardest_complexity)]
+        assert ends[0] < problem.complexity(epsilon) <= ends[1] * (1 + 1e-12)  # attained below ε
 
 
 def test_in_the_examples_the_harder_problem_costs_less_though_its_index_is_larger():
-    (_, weak, epsilon, deadline), (_, strict, *place) = partial_order.overtaken()
-    low, high = (problem.partition(epsilon, deadline) for problem in weak)
+    (low, high), strict = (
+        [problem.partition(*place) for problem in pair] for _, pair, *place in partial_order.overtaken()
+    )
     assert (low <= high).all()
     assert (low < high).any()
-    low, high = (problem.partition(*place) for problem in strict)
-    assert (low < high).all()
+    assert (strict[0] < strict[1]).all()
 
 
 def test_the_bound_of_a_smaller_index_is_smaller_and_no_race_is_above_its_own():

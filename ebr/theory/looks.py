@@ -1,26 +1,27 @@
-"""Group-sequential boundaries: how high a Brownian motion may be found at looks planned in advance.
+"""Looks planned in advance at a Brownian motion W: how high it may be found, and what is left of its law.
 
-Let Z_t be a Brownian motion at count b_t over √b_t, so that Z_t is N(0, 1) and Z_s, Z_t correlate by
-√(b_s/b_t). It crosses at look t if Z_t > z_t, and first crosses there if it has not before. First crossings
-exclude each other: their probabilities add up to that of ever crossing, exactly, where a union over the looks
-counts a path at every look at which it is too high. The density of Z_t where nothing was crossed follows from
-that of Z_{t−1} by one integral (Armitage, McPherson and Rowe, J. R. Stat. Soc. A 132, 1969). Boundaries that
-spend a given share at each look are Lan and DeMets's (Biometrika 70, 1983).
+Z_t = W/√b_t at count b_t is N(0, 1), and Z_s, Z_t correlate by √(b_s/b_t). W crosses at look t if Z_t > z_t,
+and first crosses there if it has not before. First crossings exclude each other: their probabilities add up
+to that of ever crossing, exactly, where a union over the looks counts a path at every look at which it is too
+high. The density of W where nothing was crossed follows from that at the look before by one integral
+(Armitage, McPherson and Rowe, J. R. Stat. Soc. A 132, 1969). Boundaries that spend a given share at each look
+are Lan and DeMets's (Biometrika 70, 1983).
 """
 
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.selection import bechhofer_distance
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(96)
-ABOVE, ABOVE_WEIGHTS = np.polynomial.legendre.leggauss(32)
+NODES = 96  # below a boundary
+ABOVE = 32  # nodes above it
 FARTHEST = 6.0  # beyond a boundary
 STEP = 1 / 6  # of the trapezoidal rule for the best arm's mean, in standard deviations
 BEST = np.arange(-7.5, 7.5, STEP)  # around where it is when another arm's difference is at its boundary
@@ -30,37 +31,41 @@ CERTAIN = 30.0  # a quantile that is exceeded with less than 10⁻¹⁹⁷
 SLACK = 1e-9  # how much less than its share a look is planned to spend
 
 
-class Uncrossed:
-    """The law of Z at the last look, on the paths that have not crossed: nodes and their masses."""
+class Walk(NamedTuple):
+    """The law of W at its last look, on the paths that no look has ended: nodes and their masses."""
 
-    def __init__(self) -> None:
-        self.count = 0.0
-        self.nodes: FloatArray = np.zeros(1)
-        self.masses: FloatArray = np.ones(1)
+    time: float
+    nodes: FloatArray
+    masses: FloatArray
 
-    def crossing(self, count: float, quantile: float) -> float:
-        """P(Z > z at a count above the last look's, and nothing was crossed before)."""
-        here = self.nodes * math.sqrt(self.count) - quantile * math.sqrt(count)
-        return float(self.masses @ ndtr(here / math.sqrt(count - self.count)))
+    def above(self, time: float, level: float) -> float:
+        """P(W > level at a later time, and no look before has ended the path)."""
+        return float(self.masses @ ndtr((self.nodes - level) / math.sqrt(time - self.time)))
 
-    def quantile(self, count: float, share: float) -> float:
-        """The z ≥ 0 that is first crossed at this count with probability `share`; 0 if none is so often."""
-        if self.crossing(count, 0.0) <= share:
-            return 0.0
-        return _root(lambda z: self.crossing(count, z), share, 0.0, -float(ndtri(share)))
-
-    def look(self, count: float, quantile: float) -> None:
-        """Go on to a look, and leave the paths behind that cross there."""
-        half = (quantile - LOWEST) / 2
-        nodes = LOWEST + half * (1 + NODES)
-        self.masses = half * WEIGHTS * self.density(count, nodes)
-        self.count, self.nodes = count, nodes
-
-    def density(self, count: float, places: FloatArray) -> FloatArray:
-        """The density of Z at a count above the last look's, where nothing was crossed before."""
-        spread = math.sqrt(1 - self.count / count)
-        moves = (places - math.sqrt(self.count / count) * self.nodes[:, None]) / spread
+    def density(self, time: float, places: FloatArray) -> FloatArray:
+        """The density of W at a later time, on the same paths."""
+        spread = math.sqrt(time - self.time)
+        moves = (places - self.nodes[:, None]) / spread
         return _mixed(self.masses, np.exp(-(moves**2) / 2)) / (spread * math.sqrt(2 * math.pi))
+
+    def within(self, time: float, edges: Sequence[float] | FloatArray, order: int) -> "Walk":
+        """Go on to a look that ends the paths outside of the edges; so many nodes between two of them."""
+        nodes, weights = quadrature(edges, order)
+        return Walk(time, nodes, weights * self.density(time, nodes))
+
+
+START = Walk(0.0, np.zeros(1), np.ones(1))
+
+
+def quadrature(edges: Sequence[float] | FloatArray, order: int) -> tuple[FloatArray, FloatArray]:
+    """Gauss and Legendre's nodes between each two edges, so many of them, and their weights."""
+    places, weights = _legendre(order)
+    edges = np.asarray(edges)
+    half = np.diff(edges)[:, None] / 2
+    return (edges[:-1, None] + half * (1 + places)).ravel(), (half * weights).ravel()
+
+
+_legendre = lru_cache(np.polynomial.legendre.leggauss)
 
 
 def _mixed(masses: FloatArray, rows: FloatArray) -> FloatArray:
@@ -84,60 +89,45 @@ def _root(
     return float(brentq(above, low, high, xtol=near, rtol=1e-12))
 
 
-def crossing_probabilities(counts: Sequence[float], quantiles: Sequence[float]) -> FloatArray:
-    """P(Z_s ≤ z_s for s < t, Z_t > z_t) for t = 1 … T.
-
-    To about 10⁻⁹ of itself if every count is at least 1.05 times the one before, and no z_t is below −7.
-    """
-    paths, found = Uncrossed(), []
-    for count, quantile in zip(counts, quantiles, strict=True):
-        found.append(paths.crossing(count, quantile))
-        paths.look(count, quantile)
-    return np.array(found)
-
-
-def spending_boundaries(counts: Sequence[float], shares: Sequence[float]) -> FloatArray:
-    """z_t with P(Z_s ≤ z_s for s < t, Z_t > z_t) = α_t; 0 where that would be negative."""
-    paths, found = Uncrossed(), []
-    for count, share in zip(counts, shares, strict=True):
-        found.append(paths.quantile(count, share))
-        paths.look(count, found[-1])
-    return np.array(found)
-
-
 class _Plan:
     """Looks at n arms: how much of δ a look spends.
 
-    For every other arm i, W_i = (μ̂_i − μ̂_1 + Δ_i) √b / (σ√2) is a process like Z; all of them share arm 1.
+    For every other arm i, Z_i = (μ̂_i − μ̂_1 + Δ_i) √b / (σ√2) is a process like Z; all of them share arm 1.
     """
 
     def __init__(self, n_arms: int, sigma: float) -> None:
-        self.n_arms, self.scale, self.paths = n_arms, math.sqrt(2) * sigma, Uncrossed()
+        self.n_arms, self.scale, self.paths = n_arms, math.sqrt(2) * sigma, START
 
     @property
     def least(self) -> int:
         """The least count at which the next look may be."""
-        last = int(self.paths.count)
+        last = int(self.paths.time)
         return max(last + 1, math.ceil(NEAREST * last))
 
     def spent(self, count: float, quantile: float) -> float:
-        """P(some W_i first exceeds z here), at most.
+        """P(some Z_i first exceeds z here), at most.
 
-        Given arm 1's rewards the W_i are independent and alike: if one of them first exceeds z here with
+        Given arm 1's rewards the Z_i are independent and alike: if one of them first exceeds z here with
         probability p, one of all does with 1 − (1−p)^{n−1}, which is concave in p. So, by Jensen's
         inequality, p may be averaged over all of arm 1's rewards but their mean here, y in standard
-        deviations. Given W_i here its past does not depend on y, as the difference and the sum of two arms
-        are independent: with f the density of W_i here on the paths that have not crossed,
-        p(y) = ∫_z^∞ f(w)/φ(w) exp(−(w + y/√2)²)/√π dw.
+        deviations. Given Z_i here its past does not depend on y, as the difference and the sum of two arms
+        are independent: with f the density of Z_i here on the paths that have not crossed,
+        p(y) = ∫_z^∞ f(x)/φ(x) exp(−(x + y/√2)²)/√π dx.
         """
+        root = math.sqrt(count)
         if self.n_arms == 2 or quantile > CERTAIN:
-            return self.paths.crossing(count, quantile)
+            return self.paths.above(count, quantile * root)
         best = BEST - quantile / math.sqrt(2)
-        nodes = quantile + FARTHEST * (1 + ABOVE) / 2
-        uncrossed = self.paths.density(count, nodes) * np.exp(nodes**2 / 2) * FARTHEST / 2 * ABOVE_WEIGHTS
+        nodes, weights = quadrature((quantile, quantile + FARTHEST), ABOVE)
+        uncrossed = self.paths.density(count, nodes * root) * root * np.exp(nodes**2 / 2) * weights
         one = math.sqrt(2) * _mixed(uncrossed, np.exp(-((nodes[:, None] + best / math.sqrt(2)) ** 2)))
         some = -np.expm1((self.n_arms - 1) * np.log1p(-np.minimum(one, 1 - 2**-53)))
         return float(np.exp(-(best**2) / 2) @ some * STEP / math.sqrt(2 * math.pi))
+
+    def look(self, count: float, quantile: float) -> None:
+        """Go on to a look, and leave the paths behind that cross there."""
+        root = math.sqrt(count)
+        self.paths = self.paths.within(count, (LOWEST * root, quantile * root), NODES)
 
     def enough(self, count: float, width: float, share: float) -> bool:
         """Whether the share pays for a look at which some difference may exceed the width."""
@@ -148,7 +138,7 @@ class _Plan:
         if self.enough(low := self.least, width, share):
             return low
         high = max(self.fixed(width, share), low)
-        if self.paths.count == 0:
+        if self.paths.time == 0:
             return high
         near = 0.01 / high
         real = _root(
@@ -167,7 +157,7 @@ class _Plan:
 
     def last(self, width: float, share: float) -> int:
         """A count at which the looks may end; it need not be as far from the last one as others."""
-        return min(self.count(width, share), max(self.fixed(width, share), int(self.paths.count) + 1))
+        return min(self.count(width, share), max(self.fixed(width, share), int(self.paths.time) + 1))
 
     def quantile(self, count: int, width: float, share: float) -> float:
         """The z ≥ 0 that a look at this count may have, at which the width is known to be enough."""
@@ -184,7 +174,7 @@ class _Plan:
 def planned_looks(
     widths: tuple[float, ...], shares: tuple[float, ...], n_arms: int, sigma: float
 ) -> tuple[IntArray, FloatArray]:
-    """b_t and z_t: with probability 1 − Σδ_t no W_i ever exceeds z_t, and σ z_t √(2/b_t) ≤ w_t.
+    """b_t and z_t: with probability 1 − Σδ_t no Z_i ever exceeds z_t, and σ z_t √(2/b_t) ≤ w_t.
 
     A look that would come before 1.05 times the last one's count is left out, and its share is kept for the
     next: b and z stay. The looks end, so that b and z stay, as soon as spending all that is left pays for the
@@ -214,7 +204,7 @@ def planned_looks(
         quantiles.append(plan.quantile(count, width, kept))
         if last:
             break
-        plan.paths.look(count, quantiles[-1])
+        plan.look(count, quantiles[-1])
         left, kept = left - kept, 0.0
     rest = len(widths) + 1 - len(counts)
     return np.array(counts[1:] + counts[-1:] * rest), np.array(quantiles[1:] + quantiles[-1:] * rest)

@@ -1,0 +1,72 @@
+"""What the tests of this folder share: rewards that are always the same, and journals that say otherwise."""
+
+import hashlib
+import json
+import math
+
+import numpy as np
+
+from ebr.live.journal import Journal
+from ebr.simulation import simulate
+
+ARMS = ["good", "fair", "poor"]
+MEANS = {"good": 0.8, "fair": 0.76, "poor": 0.1, "A": 0.7, "B": 0.4}
+
+
+def reward(arm, number):
+    """The arm's reward at its pull of this number: a fraction, always the same, near its mean."""
+    return MEANS[arm] + 0.1 * math.sin(7.0 * number + MEANS[arm])
+
+
+def rewards(race):
+    """The rewards of this round, by how often each arm has been pulled before."""
+    before = race.intervals["pulls"]
+    return {
+        arm: [reward(arm, number) for number in range(before[arm], before[arm] + pulls)]
+        for arm, pulls in race.ask().items()
+    }
+
+
+def play(race, told=None):
+    """Play a race to its end, with rewards known by round or made here; return what it asked for."""
+    asked = []
+    while not race.finished:
+        asked.append(race.ask())
+        race.tell(told[race.round] if told else rewards(race))
+    return asked
+
+
+def simulated(algorithm, problem):
+    """One simulated race: of each round the pulls and the sums, and the arms that it recommends."""
+    rounds = []
+    (block,) = simulate.blocks(algorithm, problem, runs=1, seed=1)
+    arms = simulate.race(algorithm, problem, *block, lambda pulls, sums: rounds.append((pulls[0], sums[0])))
+    return rounds, np.atleast_1d(arms[0])
+
+
+def lines_of(path):
+    """What a journal says, but for when it was said and the seed."""
+    lines = Journal(path, readonly=True).lines
+    return [{key: line[key] for key in line if key not in ("time", "checksum", "seed")} for line in lines]
+
+
+def sealed(bodies):
+    """The bytes of a journal whose lines begin so, every checksum right, computed without the journal."""
+    content, previous = b"", b""
+    for body in bodies:
+        previous = hashlib.sha256(previous + body).hexdigest().encode()
+        content += body + b', "checksum": "' + previous + b'"}\n'
+    return content
+
+
+def body_of(line):
+    """What a line says, without its checksum and its end."""
+    return json.dumps({key: line[key] for key in line if key != "checksum"})[:-1].encode()
+
+
+def forge(path, number, **changes):
+    """Let a line of a journal say something else (... leaves it out), sealed as if it had always said so."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    changed = lines[number - 1] | changes
+    lines[number - 1] = {key: value for key, value in changed.items() if value is not ...}
+    path.write_bytes(sealed(map(body_of, lines)))

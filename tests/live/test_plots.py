@@ -1,0 +1,121 @@
+"""Pictures of a race, of a plan and of operating characteristics: they show their tables and can be read."""
+
+from itertools import combinations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from compendium.shared import figures
+from live.races import ARMS, play, rewards
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
+
+import ebr
+from ebr.live.race import Race
+
+ALGORITHM = ebr.ElasticBatchRacing(deadline=3, epsilon=0.4, delta=0.4)
+
+
+def legible(figure, texts):
+    """Where each text lies; it is within the figure, and no other text lies upon it."""
+    boxes = {text.get_text(): text.get_window_extent() for text in texts if text.get_text()}
+    for name, box in boxes.items():
+        seen = Bbox.intersection(figure.bbox, box)
+        assert seen is not None, name
+        assert seen.bounds == pytest.approx(box.bounds, abs=0.5), name
+    for one, other in combinations(boxes, 2):
+        assert not boxes[one].overlaps(boxes[other]), (one, other)
+    return boxes
+
+
+def labels(axis):
+    """The texts of an axis that are drawn."""
+    texts = [*axis.texts, axis.xaxis.label, axis.yaxis.label]
+    for side in (axis.xaxis, axis.yaxis):
+        low, high = side.get_view_interval()
+        ticks = [*side.get_major_ticks(), *side.get_minor_ticks()]
+        texts += [tick.label1 for tick in ticks if low <= tick.get_loc() <= high]
+    return texts
+
+
+@pytest.fixture(scope="module")
+def example():
+    return ebr.plan(3, 6, 0.05)
+
+
+def test_the_figure_of_a_race_shows_every_round_and_who_is_out(path, unflushed):
+    settings, figures = dict(plt.rcParams), plt.get_fignums()
+    with Race(ALGORITHM, ARMS, path) as race:
+        race.plot()  # before anything is known, too
+        race.tell(rewards(race))
+        race.tell(rewards(race))
+        figure = race.plot()
+        drawn = figure.axes[0].containers
+        assert [len(bars.lines[0].get_xdata()) for bars in drawn] == [2, 2, 1]
+        good = race.history.query("arm == 'good'")
+        assert drawn[0].lines[0].get_xdata().tolist() == good["mean"].tolist()
+        ends = np.array([bar[:, 0] for bar in drawn[0].lines[2][0].get_segments()])
+        np.testing.assert_allclose(ends, good[["lower", "upper"]])
+        assert [bars.lines[0].get_marker() for bars in drawn] == ["o", "o", "s"]
+        assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["in the race", "out"]
+        assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ARMS
+        assert figure.get_size_inches()[0] == 3.4
+        own, axis = plt.subplots()
+        assert race.plot(axis) is own
+        plt.close(own)
+        play(race)
+        axis = race.plot().axes[0]
+        assert [text.get_text() for text in axis.get_legend().get_texts()] == ["recommended", "others"]
+        assert [bars.lines[0].get_marker() for bars in axis.containers] == ["o", "s", "s"]
+    assert plt.get_fignums() == figures
+    assert dict(plt.rcParams) == settings
+
+
+@pytest.mark.parametrize("use", [lambda: None, figures.style], ids=["matplotlib", "ebr"])
+def test_the_plot_of_a_plan_is_labelled_and_its_labels_are_seen_whole(example, use):
+    with plt.style.context("default", after_reset=True):
+        use()
+        figure = example.plot()
+        figure.draw_without_rendering()
+        found = legible(figure, labels(figure.axes[0]))
+        plt.close(figure)
+    axis = figure.axes[0]
+    assert isinstance(figure, Figure)
+    assert axis.get_xlabel() == "rounds until the deadline"
+    assert axis.get_ylabel() == "pulls of all arms"
+    assert axis.get_yscale() == "log"
+    assert {*example.deadlines, "planned", axis.get_xlabel(), axis.get_ylabel()} <= set(found)
+
+
+def test_the_plot_of_a_plan_shows_the_totals_on_an_axis_of_ones_own_too(example):
+    figure, axis = plt.subplots()
+    assert example.plot(axis) is figure
+    curves = {tuple(drawn.lines[0].get_ydata()) for drawn in axis.containers}
+    assert curves == {tuple(example.deadlines[name]) for name in example.deadlines}
+    for drawn, name in zip(axis.containers, example.deadlines, strict=True):
+        (bars,) = drawn.lines[2]
+        lengths = [segment[1, 1] - segment[0, 1] for segment in bars.get_segments()]
+        assert lengths == pytest.approx((2 * example.errors[name]).tolist())
+    assert [line.get_xdata() for line in axis.lines if len(line.get_xdata()) == 2] == [[6, 6]]
+    plt.close(figure)
+
+
+def test_the_picture_of_operating_characteristics_shows_the_table_and_can_be_read():
+    usual = ebr.operating_characteristics(ebr.SharpElasticBatchRacing(6, 0.05, 0.05), 3, runs=300)
+    figure = usual.plot()
+    right, pulls = figure.axes
+    assert figure.get_size_inches()[0] == 3.4
+    for axis, name in ((right, "right"), (pulls, "pulls")):
+        drawn = np.concatenate([bars.lines[0].get_xdata() for bars in axis.containers])
+        assert sorted(drawn) == sorted(usual.table[name])
+    ends = [bar[:, 0] for bars in right.containers for bar in bars.lines[2][0].get_segments()]
+    np.testing.assert_allclose(ends, usual.table[["right_lower", "right_upper"]])
+    far = [bar[1, 0] for bars in pulls.containers for bar in bars.lines[2][0].get_segments()]
+    np.testing.assert_allclose(far, usual.table[["pulls", "pulls_90"]].max(axis=1))
+    colours = [to_hex(bars.lines[0].get_color()).upper() for bars in right.containers]
+    assert colours == ["#0072B2", "#D55E00", "#009E73"]  # Okabe and Ito's, whatever the user's style is
+    figure.draw_without_rendering()
+    texts = [*right.get_yticklabels(), right.xaxis.label, pulls.xaxis.label, *right.texts, *pulls.texts]
+    texts += figure.legends[0].get_texts()
+    assert {"1 − δ", "worst case", "0.9", "all tie"} <= set(legible(figure, texts))

@@ -1,0 +1,318 @@
+"""The terms of a race: what is refused before there is a file, other races, controls, blocks and scales."""
+
+import math
+import re
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pytest
+from live.races import ARMS, forge
+from oracles import Bare
+
+import ebr
+from ebr.live.journal import Journal, JournalError
+from ebr.live.race import Race
+
+ALGORITHM = ebr.ElasticBatchRacing(deadline=3, epsilon=0.4, delta=0.4)
+BOUNDED = ebr.SharpElasticBatchRacing(2, 0.1, 0.1, rewards="bounded")
+SHARP = ebr.SharpElasticBatchRacing
+BERNOULLI = {"algorithm": ebr.PausingElasticBatchRacing(4, 0.1, 0.1, rewards="Bernoulli")}
+BLOCKS = {"algorithm": SHARP(3, 0.1, 0.05), "blocks": True}
+CONTROL = {"algorithm": SHARP(6, 0.05, 0.05), "arms": ["A", "B", "C"]}
+SCALE = {"algorithm": SHARP(5, 0.05, 0.05), "scale": (0, 50)}
+
+
+@dataclass(frozen=True)
+class Tossed(Bare):
+    """An algorithm of one's own."""
+
+    how: object
+
+    def play(self, n_arms, replicates=1, **_):
+        yield np.ones((replicates, n_arms), dtype=int)
+        return np.full(replicates, -1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"arms": "ABC"}, "arms must be a list of two or more distinct, printable names, got 'ABC'"),
+        ({"arms": None}, "arms must be a list of two or more distinct, printable names, got None"),
+        ({"arms": {"A", "B"}}, "printable names, got a set, whose order"),
+        ({"arms": ["A"]}, "two or more distinct, printable names, got ['A']"),
+        ({"arms": ["A", ""]}, "printable names, got '' among them"),
+        ({"arms": ["A", ["B"]]}, "printable names, got ['B'] among them"),
+        ({"arms": ["A", "B", "A"]}, "printable names, got more than once: A"),
+        ({"support": (1, 0)}, "support must be a pair of finite numbers (low, high), or None, got (1, 0)"),
+        ({"support": (0, 0.5, 1)}, "support must be a pair of finite numbers"),
+        ({"support": [[0], [1, 2]]}, "support must be a pair"),
+        ({"support": (0, 10**400)}, "support must be a pair of finite numbers"),
+        ({"algorithm": "EBR"}, "algorithm must be a dataclass and have all of"),
+        ({"algorithm": ebr.SequentialRacing}, "got the class SequentialRacing itself: make one"),
+        ({"algorithm": Tossed(object())}, "its parameters numbers and words, got Tossed"),
+        ({"algorithm": Tossed(math.nan)}, "its parameters numbers and words, got Tossed"),
+        ({"algorithm": BOUNDED, "support": (-0.5, 0.5)}, "must not be 'bounded' for sub-Gaussian rewards"),
+        (
+            {"rewards": "bounded", "support": (-0.5, 0.5)},
+            "support must lie in [0, 1] for bounded rewards, got (-0",
+        ),
+        ({"rewards": "good"}, "rewards must be one of 'Bernoulli', 'bounded', 'Gaussian', 'sub-Gaussian'"),
+        (BERNOULLI | {"support": None}, "support must lie in [0, 1] for Bernoulli rewards, got None"),
+        (BERNOULLI | {"rewards": "bounded"}, "rewards must not be 'Bernoulli' for bounded rewards"),
+        ({"rounding": 1}, "rounding must be True or False, got 1"),
+        (
+            {"rounding": True},
+            "rewards must be 'Bernoulli' for rounding=True, which makes them so, got 'bounded'",
+        ),
+        ({"algorithm": SHARP(3, 0.3, 0.1, k=3)}, "k must lie in 1 … 2, below the number of arms, got 3"),
+        (CONTROL | {"control": "D"}, "control must be one of the arms, A, B, C, got 'D'"),
+        (CONTROL | {"control": "A", "margin": 0.01}, "margin must be at least epsilon, 0.05, got 0.01"),
+        (CONTROL | {"control": "A", "margin": -1}, "margin must be a finite number above 0, got -1"),
+        (CONTROL | {"margin": 0.1}, "margin must be left out where there is no control"),
+        ({"control": "good"}, "algorithm must be SharpElasticBatchRacing where there is a control"),
+        (BLOCKS | {"blocks": 1}, "blocks must be True or False, got 1"),
+        (BLOCKS | {"rewards": "bounded"}, "needs independent arms, got 'bounded'"),
+        (BLOCKS | {"algorithm": BOUNDED}, "needs independent arms, got 'bounded'"),
+        ({"blocks": True}, "algorithm must be SharpElasticBatchRacing for rewards in blocks"),
+        (SCALE | {"scale": (5, 5)}, "scale must be a pair of two finite numbers (worst, best), got (5, 5)"),
+        (SCALE | {"scale": 50}, "scale must be a pair"),
+        (SCALE | {"support": (0, 40)}, "support must be left out, or None, where there is a scale"),
+        (SCALE | {"rewards": "Bernoulli"}, "scale must be left out for Bernoulli rewards"),
+    ],
+)
+def test_what_cannot_be_raced_is_named_and_leaves_no_file(arguments, says, path):
+    with pytest.raises(ValueError, match=re.escape(says)):
+        Race(**{"algorithm": ALGORITHM, "arms": ARMS} | arguments, journal=path)
+    assert not path.exists()
+
+
+MANY = [f"arm {number}" for number in range(10_001)]
+
+
+def test_messages_are_short_however_many_arms_there_are(path, unflushed):
+    def refusal(use):
+        with pytest.raises(ValueError, match="arm") as error:
+            use()
+        assert len(str(error.value)) < 500
+        return str(error.value)
+
+    says = refusal(lambda: Race(ALGORITHM, [*MANY, "arm 77"], path))
+    assert says.endswith("got more than once: arm 77")
+    assert refusal(lambda: Race(ALGORITHM, MANY * 2, path)).endswith("arm 6, arm 7 and 9993 more")
+    with Race(ebr.Passive(0.5, 0.3), MANY, path) as race:
+        asked = race.ask()
+        assert "'other' is unknown" in refusal(lambda: race.tell(dict.fromkeys(["other"], (1, 1))))
+        assert "rewards of arm 1, arm 2" in refusal(lambda: race.tell({"arm 0": (asked["arm 0"], 1)}))
+    says = refusal(lambda: Race(ebr.Passive(0.5, 0.3), [*MANY[:-1], "last"], path))
+    assert "arms is (from place 10001 on) ['arm 10000'] there and ['last'] here" in says
+    says = refusal(lambda: Race(ebr.Passive(0.5, 0.3), [*MANY, "last"], path))
+    assert "arms is (from place 10002 on) [] there and ['last'] here" in says
+
+
+def test_a_sigma_that_is_too_small_for_the_support_is_warned_of(path):
+    with pytest.warns(UserWarning, match=r"sigma, 0\.5, is below 1\.0, .* void unless") as warned:
+        Race(ALGORITHM, ARMS, path, support=(-1, 1)).close()
+    assert [warning.filename for warning in warned] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Race.open(path).close()  # said once, when it was decided
+        Race(ebr.ElasticBatchRacing(3, 0.4, 0.4, sigma=1), ARMS, path.with_name("b"), support=(-1, 1)).close()
+
+
+@pytest.mark.parametrize("assumed", [None, "Gaussian"])
+def test_gaussian_rewards_within_0_and_1_are_warned_of(assumed, path):
+    algorithm = SHARP(3, 0.2, 0.1, rewards=assumed)
+    with pytest.warns(UserWarning, match=r"between 0\.0 and 1\.0 are not Gaussian: .* is void") as warned:
+        Race(algorithm, ARMS, path, rewards="Gaussian").close()
+    assert [warning.filename for warning in warned] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Race.open(path).close()  # said once, when it was decided
+        Race(algorithm, ARMS, path.with_name("b"), rewards="Gaussian", support=None).close()
+
+
+def test_a_race_of_an_algorithm_for_gaussian_rewards_is_warned_of_as_a_simulation_is(path):
+    with pytest.warns(UserWarning, match="not Gaussian: the algorithm's guarantee is void") as told:
+        Race(SHARP(3, 0.2, 0.1, rewards="Gaussian"), ARMS, path).close()
+    assert len(told) == 1
+
+
+# The journal of another race.
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"algorithm": ebr.ElasticBatchRacing(3, 0.5, 0.4)}, [r"epsilon is 0\.4 there and 0\.5 here"]),
+        (
+            {"algorithm": ebr.ElasticBatchRacing(4, 0.4, 0.4, lone_survivor="pulled again")},
+            ["deadline is 3 there and 4 here", "lone_survivor is 'stops' there and 'pulled again' here"],
+        ),
+        ({"algorithm": ebr.ElasticBatchRacing(3, 0.4, 0.4, k=2)}, ["k is 1 there and 2 here"]),
+        (
+            {"algorithm": ebr.Passive(0.4, 0.4)},
+            ["is 'ElasticBatchRacing' there and 'Passive' here", "deadline is 3 there and 'none' here"],
+        ),
+        ({"arms": [*ARMS, "D"]}, [r"arms is \['good', 'fair', 'poor'\] there and .*'D'\] here"]),
+        ({"arms": ARMS[::-1]}, [r"arms is \['good', .* there and \['poor', 'fair', 'good'\] here"]),
+        ({"support": None}, [r"support is \[0\.0, 1\.0\] there and None here"]),
+        ({"rewards": "sub-Gaussian"}, ["known of the rewards is 'bounded' there and 'sub-Gaussian' here"]),
+        ({"rewards": "Bernoulli", "rounding": True}, ["rounding is False there and True here"]),
+    ],
+)
+def test_a_journal_of_another_race_is_refused_naming_what_differs(path, given, says):
+    Race(ALGORITHM, ARMS, path).close()
+    content = path.read_bytes()
+    with pytest.raises(JournalError, match="give this race a journal of its own, or continue that") as error:
+        Race(**{"algorithm": ALGORITHM, "arms": ARMS} | given, journal=path)
+    assert all(re.search(expected, str(error.value)) for expected in says)
+    assert path.read_bytes() == content
+    Race(ALGORITHM, ARMS, path, [0, 1], "bounded").close()  # the same one; and the refusal has let go of it
+
+
+@pytest.mark.parametrize(
+    ("first", "says"),
+    [
+        ({"event": "ask", "round": 1, "pulls": {}}, "of a kind unknown here"),
+        ({"format": 5, "algorithm": "Passive"}, "format 5, .* needs a newer ebr"),
+        ({"format": 1, "algorithm": "os.system"}, "algorithm os.system"),
+        ({"format": 1, "algorithm": "Passive", "parameters": {"luck": 1}}, "another version"),
+        (
+            {"format": 1, "algorithm": "Passive", "parameters": {"epsilon": 2, "delta": 0.1}},
+            r"another version of ebr \(epsilon must lie in \(0, 1\), got 2\)",
+        ),
+    ],
+)
+def test_a_first_line_that_says_something_else_is_refused(first, says, path):
+    book = Journal(path)
+    book.append({"event": "start"} | first)
+    book.close()
+    with pytest.raises(JournalError, match=says):
+        Race.open(path)
+    with pytest.raises(JournalError, match="another race"):
+        Race(ALGORITHM, ARMS, path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"scale": [0, 1, 2]},
+        {"scale": [0.0, 40.0]},
+        {"scale": ...},
+        {"blocks": "yes"},
+        {"blocks": True},
+    ],
+)
+def test_forged_terms_are_refused(changes, path):
+    with Race(**SCALE, arms=ARMS, journal=path) as race:
+        race.tell({arm: (count, count) for arm, count in race.ask().items()})
+    forge(path, 1, **changes)
+    with pytest.raises(JournalError, match="line 1 "):
+        Race.open(path)
+
+
+# A control.
+
+
+def test_a_race_in_which_nobody_can_be_better_ends_with_the_control(path):
+    arms, algorithm = ["new", "placebo", "other"], SHARP(6, 0.05, 0.05)
+    with Race(algorithm, arms, path, control="placebo", margin=0.2) as race:
+        while not race.finished:
+            race.tell({arm: (count, count // 2) for arm, count in race.ask().items()})
+        assert (race.recommendation, race.within) == ("placebo", 0.2)
+        assert race.verdict == "It recommends placebo, the control: no arm is better than it by 0.2."
+        assert race.round < 6
+    with Race(algorithm, arms, path, control="placebo", margin=0.2) as again:
+        assert again.control == "placebo"
+    with pytest.raises(JournalError, match=r"margin is 0.2 there and 0.3 here"):
+        Race(algorithm, arms, path, control="placebo", margin=0.3)
+    with pytest.raises(JournalError, match="control is 1 there and None here"):
+        Race(algorithm, arms, path)
+
+
+# Blocks.
+
+
+@pytest.mark.parametrize(
+    "as_told",
+    [
+        lambda table, _: table,
+        lambda table, asked: pd.DataFrame(table, columns=asked)[asked[::-1]],
+        lambda table, asked: dict(zip(asked, table.T.tolist(), strict=True)),
+    ],
+    ids=["array", "frame", "dict"],
+)
+def test_blocks_are_told_as_a_table(as_told, path):
+    generator = np.random.default_rng(3)
+    with Race(SHARP(3, 0.1, 0.05, sigma=0.1), ARMS, path, support=None, blocks=True) as race:
+        while not race.finished:
+            asked = race.ask()
+            day = generator.normal(0, 50, (asked["poor"], 1))  # which hides all that is to be seen
+            means = np.array([ARMS.index(arm) for arm in asked]) / 10
+            table = day + means + generator.normal(0, 0.1, (len(day), len(asked)))
+            race.tell(as_told(table, list(asked)))
+        assert race.recommendation == "poor"
+        assert race.intervals[["lower", "upper"]].isna().all(axis=None)
+    with Race.open(path) as again:
+        assert again.recommendation == "poor"
+
+
+def test_whole_blocks_may_be_missing(path):
+    with Race(SHARP(3, 0.1, 0.05, sigma=0.1), ["A", "B"], path, support=None, blocks=True) as race:
+        count = race.ask()["A"]
+        with pytest.raises(ValueError, match="whole blocks may be missing, the same ones of every arm"):
+            race.tell({"A": [1.0] * count, "B": [1.0] * (count - 1)}, missing="at random")
+        with pytest.raises(ValueError, match="must be finite got nan"):
+            race.tell(np.full((count, 2), np.nan), missing="at random")
+        race.tell(np.ones((count - 2, 2)), missing="at random")
+        assert race.asked is None
+
+
+def test_differences_of_rewards_in_an_interval_may_need_more_than_single_ones(path):
+    with pytest.warns(UserWarning, match=r"sigma, 0.5, is below 0.7071, which differences of rewards betw"):
+        Race(SHARP(3, 0.1, 0.05), ARMS, path, blocks=True).close()
+    Race(SHARP(3, 0.1, 0.05, sigma=0.7072), ARMS, path.with_name("2.jsonl"), blocks=True).close()
+
+
+@pytest.mark.parametrize("table", [np.ones(3), np.ones((4, 2)), 7])
+def test_what_is_no_table_of_blocks_is_refused(table, path):
+    with Race(SHARP(3, 0.1, 0.05, sigma=1.0), ARMS, path, blocks=True) as race:
+        race.ask()
+        with pytest.raises(ValueError, match="a table of blocks × 3 arms"):
+            race.tell(table)
+
+
+# Any scale.
+
+
+@pytest.mark.parametrize(("scale", "low", "high"), [((0, 50), 0, 50), ((300.0, 20.0), 20, 300)])
+def test_a_race_on_a_scale_is_the_race_between_0_and_1(scale, low, high, path):
+    worst, best = scale
+    generator = np.random.default_rng(2)
+    algorithm, units = SHARP(5, 0.05, 0.05), path.with_name("units.jsonl")
+    with Race(algorithm, ARMS, path) as unit, Race(algorithm, ARMS, units, scale=scale) as race:
+        while not unit.finished:
+            asked = unit.ask()
+            assert race.ask() == asked
+            rewards = {arm: generator.beta(2, 2 - 0.3 * ARMS.index(arm), n) for arm, n in asked.items()}
+            unit.tell(rewards)
+            race.tell({arm: worst + (best - worst) * each for arm, each in rewards.items()})
+        assert race.recommendation == unit.recommendation == "poor"
+        assert race.within == pytest.approx(0.05 * (high - low))
+        ours, theirs = race.intervals, unit.intervals
+        ends = sorted(("lower", "upper"), reverse=worst > best)
+        for shown, inside in zip(("mean", "lower", "upper"), ("mean", *ends), strict=True):
+            assert ours[shown].to_numpy() == pytest.approx(worst + (best - worst) * theirs[inside].to_numpy())
+        history = race.history
+    with Race.open(units) as again:
+        assert again.history.equals(history)
+        assert again.recommendation == "poor"
+
+
+def test_rewards_beyond_the_scale_are_refused_in_its_units(path):
+    with Race(SHARP(5, 0.05, 0.05), ARMS, path, scale=(300, 20)) as race:
+        pulls = race.ask()
+        with pytest.raises(ValueError, match=r"must lie in \[20.0, 300.0\], the race's support, got 19.0"):
+            race.tell({arm: [19.0] * count for arm, count in pulls.items()})
