@@ -1,4 +1,4 @@
-"""Plain loops over rounds, arms and single pulls: the oracles of the vectorised algorithms."""
+"""Plain loops over rounds, arms and single pulls: the oracles of the algorithms, in code of their own."""
 
 import math
 from dataclasses import dataclass
@@ -6,40 +6,13 @@ from functools import cache
 from statistics import NormalDist
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, xlog1py, xlogy
+from scipy.stats import binom
 
 from ebr.algorithms.game import Defaults, advance, drive
 
-
-def elastic_batch_racing(pull, n_arms, deadline, epsilon, delta, sigma=0.5, again=False):
-    """Follow the printed pseudo-code; `pull(arm)` draws one reward. Return pulls per arm, arm, rounds."""
-    log_term = math.log(n_arms * deadline / delta)
-    survivors = set(range(n_arms))
-    rewards = {arm: [] for arm in survivors}
-    rounds = 0
-    for t in range(1, deadline + 1):
-        target = math.ceil(80 * sigma**2 * log_term * epsilon ** (-2 * t / deadline))
-        before = sum(map(len, rewards.values()))
-        for arm in survivors:
-            while len(rewards[arm]) < target:
-                rewards[arm].append(pull(arm))
-        rounds += sum(map(len, rewards.values())) > before
-        mean = {arm: sum(rewards[arm]) / len(rewards[arm]) for arm in survivors}
-        width = sigma * math.sqrt((4 + 2 * math.log(2)) * log_term / target)
-        best_lower = max(mean[arm] - width for arm in survivors)
-        leader = max(mean.values())
-        dropped = {
-            arm
-            for arm in survivors
-            if mean[arm] + width < best_lower + epsilon / min(n_arms, deadline) and mean[arm] < leader
-        }
-        if again and len(survivors) == 1:
-            break
-        survivors -= dropped
-        if not again and len(survivors) == 1:
-            break
-    winner = max(sorted(survivors), key=lambda arm: mean[arm])
-    return [len(rewards[arm]) for arm in range(n_arms)], winner, rounds
+NODES, WEIGHTS = np.polynomial.hermite.hermgauss(180)
 
 
 class Rewards:
@@ -105,6 +78,48 @@ class Bare(Defaults):
     epsilon, delta, sigma, deadline = 0.1, None, math.inf, None
 
 
+@dataclass
+class Diary(Bare):  # pulls the same in every run, whatever comes back, and keeps what it is sent
+    rounds: tuple
+
+    def play(self, n_arms, replicates=1, **_):
+        self.sent = np.zeros((replicates, n_arms))
+        for pulls in self.rounds:
+            self.sent += yield np.tile(pulls, (replicates, 1))
+        return self.sent.argmax(axis=1)
+
+
+def elastic_batch_racing(pull, n_arms, deadline, epsilon, delta, sigma=0.5, again=False):
+    """Follow the printed pseudo-code; `pull(arm)` draws one reward. Return pulls per arm, arm, rounds."""
+    log_term = math.log(n_arms * deadline / delta)
+    survivors = set(range(n_arms))
+    rewards = {arm: [] for arm in survivors}
+    rounds = 0
+    for t in range(1, deadline + 1):
+        target = math.ceil(80 * sigma**2 * log_term * epsilon ** (-2 * t / deadline))
+        before = sum(map(len, rewards.values()))
+        for arm in survivors:
+            while len(rewards[arm]) < target:
+                rewards[arm].append(pull(arm))
+        rounds += sum(map(len, rewards.values())) > before
+        mean = {arm: sum(rewards[arm]) / len(rewards[arm]) for arm in survivors}
+        width = sigma * math.sqrt((4 + 2 * math.log(2)) * log_term / target)
+        best_lower = max(mean[arm] - width for arm in survivors)
+        leader = max(mean.values())
+        dropped = {
+            arm
+            for arm in survivors
+            if mean[arm] + width < best_lower + epsilon / min(n_arms, deadline) and mean[arm] < leader
+        }
+        if again and len(survivors) == 1:
+            break
+        survivors -= dropped
+        if not again and len(survivors) == 1:
+            break
+    winner = max(sorted(survivors), key=lambda arm: mean[arm])
+    return [len(rewards[arm]) for arm in range(n_arms)], winner, rounds
+
+
 def sequential_race(rewards, epsilon, delta, sigma, end):
     """One sweep over the survivors after another, one pull after another; return pulls per arm and arm."""
     n, period = len(rewards), len(rewards[0])
@@ -148,53 +163,55 @@ def aggressive_elimination(values, arms, r, delta, epsilon, rounded=math.ceil):
     return [(set(arms), tosses), *later], arm
 
 
-def delta_elimination(values, lot, rounds, epsilon, delta, released=False):
-    """Algorithms 2 and 3 for k = 1; `values[r − 1]` is paid by each pull of round r, `lot(m)` draws from m.
+def delta_elimination(values, lots, rounds, epsilon, delta, released=False, k=1):
+    """Algorithms 2 and 3 of Jin et al. with lists; `lots(pool, drawn)` has the places drawn.
 
-    Return one {arm: pulls} a round, and the arm.
+    `values[r − 1]` is paid by each pull of round r. Return one {arm: pulls} a round, and the arms.
     """
-    n, Q = len(values[0]), 57 / epsilon**2
+    n, Q, later, again = len(values[0]), 57 / epsilon**2, *((8, 2) if released else (2, 4))
     if released:
-        ratio = ilog(rounds, n) / math.log(1 / delta)
+        ratio = ilog(rounds, n) / math.log(k / delta)
         beta = 1 if ratio < 1 else 1 + ratio
     else:
-        beta = 1 + ilog(rounds, n, base=1 / delta)
-    remaining, aside, history, r = list(range(n)), [], [], 1
-    delta_r = delta / 4
-    while r < rounds and remaining:
-        samples = math.ceil(beta * Q * math.log(1 / delta_r))
-        history.append(dict.fromkeys(remaining, samples))
+        beta = 1 + ilog(rounds, n, base=k / delta)
+    remaining, aside, history, delta_r = list(range(n)), [], [], delta / 4
+    for r in range(1, rounds):
+        history.append(dict.fromkeys(remaining, math.ceil(beta * Q * math.log(k / delta_r))))
         ranked = sorted(remaining, key=lambda arm: -values[len(history) - 1][arm])
-        share = max(delta_r**beta, 1e-300) * len(remaining)  # never zero: ⌈share⌉ is one at least
-        drawn = ranked[lot(math.ceil(share / 2))]
-        aside.append(drawn)
-        top = [arm for arm in ranked[: math.ceil(2 * share)] if arm != drawn]
-        if top:
-            beta = beta * len(remaining) / (2 * len(top))
-        elif released and len(aside) == 1:
-            return history, drawn
-        delta_r = delta / ((8 if released else 2) * 2**r)
-        remaining = top
-        r += 1
-    last = {}
-    for arm in remaining:
-        last[arm] = math.ceil(beta * Q * math.log((8 if released else 2) * 2**rounds / delta))
-    for arm in aside:
-        last[arm] = math.ceil(Q * math.log((2 if released else 4) * len(aside) / delta))
+        x = max((delta_r / k) ** beta, 1e-300) * len(remaining)  # never zero: ⌈x⌉ is one at least
+        places = min(k, len(remaining))
+        drawn = [ranked[place] for place in lots(min(len(ranked), math.ceil(x / 2) + places - 1), places)]
+        aside += drawn
+        top = [arm for arm in ranked[: math.ceil(2 * x) + places - 1] if arm not in drawn]
+        if not top and released and len(aside) <= k:
+            return history, sorted(aside)
+        beta *= len(remaining) / (2 * max(len(top), 1))
+        remaining, delta_r = top, delta / (later * 2**r)
+        if not top:
+            break
+    last = dict.fromkeys(remaining, math.ceil(beta * Q * math.log(later * k * 2**rounds / delta)))
+    last |= dict.fromkeys(aside, math.ceil(Q * math.log(again * max(len(aside), 1) / delta)))
     history.append(last)
-    return history, max(last, key=lambda arm: values[len(history) - 1][arm])
+    return history, sorted(sorted(last, key=lambda arm: -values[len(history) - 1][arm])[:k])
 
 
 class Lots:
-    """One of so many, by lot; and the most there were."""
+    """So many places of a pool, by lot; and the largest pool that there was."""
 
     def __init__(self, seed):
         self.generator = np.random.default_rng(seed)
         self.most = 0
 
-    def draw(self, size):
-        self.most = max(self.most, size)
-        return int(self.generator.integers(size, size=(1, 1))[0, 0])
+    def draw(self, pool, drawn):
+        self.most = max(self.most, pool)
+        if drawn == 1:
+            return self.generator.integers(pool, size=(1, 1))[0].tolist()
+        return self.generator.random((1, pool)).argsort(axis=1)[0, :drawn].tolist()
+
+
+@cache
+def quantile(alpha):
+    return -NormalDist().inv_cdf(alpha)
 
 
 def kl(x, y):
@@ -203,81 +220,390 @@ def kl(x, y):
 
 
 @cache
-def evidence(leader, other, shift):
-    """What two means say against "the other is better than the leader by the shift": X4, by search."""
-    search = minimize_scalar(
-        lambda p: kl(leader, p) + kl(other, p + shift),
-        bounds=(0, 1 - shift),
-        method="bounded",
-        options={"xatol": 1e-12},
-    )
-    return search.fun
-
-
-def log_term(model, miss, last):
-    if model == "Gaussian":
-        return max(NormalDist().inv_cdf(1 - miss), 0) ** 2 / 2
+def log_term(model, miss, last=False):
+    """L of a test at this level; where a bounded race is in its last round, a sign is tested."""
+    if model in ("Gaussian", "Bernoulli"):
+        return max(quantile(miss), 0) ** 2 / 2
     if model == "bounded" and not last:
-        return brentq(lambda x: (1 + x) * math.exp(-x) - miss, 0, 800, xtol=1e-13)
-    return math.log(1 / miss)
+        return brentq(lambda x: math.log1p(x) - x - math.log(miss), 0, 1000, xtol=1e-13)
+    return -math.log(miss)
 
 
-def behind(model, sigma, pulls, L, leader, other, shift):
-    """Whether the other arm cannot be better than the leader by the shift."""
+@cache
+def pair_ratio(a, N, c, M, shift):
+    """min_p N kl(a/N, p) + M kl(c/M, p + s), 0 if no p must be paid for."""
+    leader, other = a / N, c / M
+    low, high = max(other - shift, 0), min(leader, 1 - shift)
+    if leader <= other - shift:
+        return 0.0
+
+    def slope(p):
+        q = p + shift
+        return N * (p - leader) * q * (1 - q) + M * (q - other) * p * (1 - p)
+
+    inside = (low + 1e-13, high - 1e-13)
+    places = [low, high]
+    if inside[0] < inside[1] and slope(inside[0]) < 0 < slope(inside[1]):
+        places.append(brentq(slope, *inside, xtol=1e-15))
+    return min(N * kl(leader, p) + M * kl(other, min(p + shift, 1)) for p in places)
+
+
+def evidence(leader, other, shift):
+    """What two means say against "the other is better than the leader by the shift": X4."""
+    return pair_ratio(leader, 1, other, 1, shift)
+
+
+def refuted(model, sigma, L, leader, other, shift):
+    """Whether (N, sum) of a leader refute that the other's mean is larger by the shift."""
+    (N, a), (M, c) = leader, other
     if model == "bounded":
-        return pulls * evidence(leader, other, shift) > L
-    return leader - other > 2 * sigma * math.sqrt(L / pulls) - shift
+        return pair_ratio(a, N, c, M, shift) > L
+    return a / N - c / M + shift > sigma * math.sqrt(2 * L * (1 / N + 1 / M))
 
 
-def sharp_race(rewards, deadline, epsilon, delta, sigma, model, start, split):
-    """One race, arm by arm; return the pulls of each round and the arm."""
+def accept_and_reject(rewards, k, targets, drops, ends):
+    """A race for the k best, one arm after another; return the pulls of each round and the arms.
+
+    `drops(t, ahead, behind)` says whether two arms, (pulls, sum), are told apart after round t; `ends`, if it
+    is over.
+    """
     n, period = len(rewards), len(rewards[0])
-    rounds = range(1, deadline + 1)
-    start = max(start, epsilon)
+    undecided, accepted, asked, pulled = set(range(n)), set(), [], 0
+    for t, target in enumerate(targets):
+        if target > pulled:
+            asked.append([(target - pulled) * (i in undecided) for i in range(n)])
+            pulled = target
+        times, rest = divmod(pulled, period)
+        seen = {i: (pulled, times * sum(rewards[i]) + sum(rewards[i][:rest])) for i in undecided}
+        ranked = sorted(undecided, key=lambda i: (-seen[i][1], i))
+        places = k - len(accepted)
+        chosen, others = ranked[:places], ranked[places:]
+        last, following = seen[chosen[-1]], seen[others[0]]
+        if ends(t, last, following):
+            break
+        accepted |= {i for i in chosen if drops(t, seen[i], following)}
+        undecided -= accepted | {i for i in others if drops(t, last, seen[i])}
+    return asked, sorted(accepted | set(chosen))
+
+
+def sharp_design(n, deadline, epsilon, delta, sigma, model, start=0.5, split="late", k=1):
+    """X3 and X4 in plain numbers: a survivor's pulls, all told, and L of each round."""
+    start, rounds = max(start, epsilon), range(1, deadline + 1)
     widths = [start ** (1 - t / deadline) * epsilon ** (t / deadline) for t in rounds]
     weights = [1 / width if split == "late" else 1 for width in widths]
-    log_terms = [
-        log_term(model, delta * weight / sum(weights) / (n - 1), last=t == deadline)
-        for t, weight in zip(rounds, weights, strict=True)
-    ]
-    targets = [math.floor(4 * sigma**2 * L / w**2) + 1 for L, w in zip(log_terms, widths, strict=True)]
-    survivors, asked, pulled = list(range(n)), [], 0
-    for target, L in zip(targets, log_terms, strict=True):
-        target = min(target, targets[-1])
-        if target <= pulled:
-            continue
-        asked.append([(target - pulled) * (i in survivors) for i in range(n)])
-        pulled = target
-        times, rest = divmod(pulled, period)
-        mean = {i: (times * sum(rewards[i]) + sum(rewards[i][:rest])) / pulled for i in survivors}
-        best = max(mean.values())
-        leader = next(i for i in survivors if mean[i] == best)
-        seen = (model, sigma, pulled, L, best)
-        survivors = [i for i in survivors if i == leader or not behind(*seen, mean[i], 0)]
-        if all(behind(*seen, mean[i], epsilon) for i in survivors if i != leader):
-            break
-    return asked, leader
+    misses = [delta * weight / sum(weights) / (k * (n - k)) for weight in weights]
+    terms = [log_term(model, miss, t == deadline) for t, miss in zip(rounds, misses, strict=True)]
+    wished = [math.floor(4 * sigma**2 * L / w**2) + 1 for L, w in zip(terms, widths, strict=True)]
+    return [min(max(wished[:t]), wished[-1]) for t in rounds], terms
 
 
 def sharp_schedule(n_arms, deadline, epsilon, delta=0.05, sigma=0.5, model="sub-Gaussian"):
-    """X3 and X4 in plain numbers: a survivor's pulls, all told, and the width of each round."""
-    start, rounds = max(0.5, epsilon), range(1, deadline + 1)
-    wished = [start * (epsilon / start) ** (t / deadline) for t in rounds]
-    shares = [delta / width / sum(1 / w for w in wished) for width in wished]
-    terms = [
-        log_term(model, share / (n_arms - 1), t == deadline) for t, share in zip(rounds, shares, strict=True)
-    ]
-    needed = [math.floor(4 * sigma**2 * L / width**2) + 1 for L, width in zip(terms, wished, strict=True)]
-    pulls = [min(max(needed[:t]), needed[-1]) for t in rounds]
+    """A survivor's pulls, all told, and the width of each round."""
+    pulls, terms = sharp_design(n_arms, deadline, epsilon, delta, sigma, model)
     return pulls, [2 * sigma * math.sqrt(L / b) for L, b in zip(terms, pulls, strict=True)]
 
 
-@dataclass
-class Diary(Bare):  # pulls the same in every run, whatever comes back, and keeps what it is sent
-    rounds: tuple
+def sharp_race(rewards, deadline, epsilon, delta, sigma, model, start, split, k=1, design=None):
+    """One race, arm by arm; return the pulls of each round and the arm, or the k arms."""
+    pulls, terms = design or sharp_design(
+        len(rewards), deadline, epsilon, delta, sigma, model, start, split, k
+    )
+    new = [t for t in range(deadline) if t == 0 or pulls[t] > pulls[t - 1]]
 
-    def play(self, n_arms, replicates=1, **_):
-        self.sent = np.zeros((replicates, n_arms))
-        for pulls in self.rounds:
-            self.sent += yield np.tile(pulls, (replicates, 1))
-        return self.sent.argmax(axis=1)
+    def told(shift):
+        return lambda t, ahead, other: refuted(model, sigma, terms[new[t]], ahead, other, shift)
+
+    asked, arms = accept_and_reject(rewards, k, [pulls[t] for t in new], told(0), told(epsilon))
+    return asked, arms if k > 1 else arms[0]
+
+
+def lossy_race(pay, keep, n, deadline, epsilon, delta, sigma, model, control=None, margin=None):
+    """Sharp EBR: `pay(arm)` is the next reward that is not lost, `keep(round, arm, asked)` how many are not.
+
+    Return what was asked round by round, the arm (−1: none) and what it is within.
+    """
+    targets, terms = sharp_design(n, deadline, epsilon, delta, sigma, model)
+    counts, sums, alive, asked = [0] * n, [0.0] * n, list(range(n)), []
+    for t, target in enumerate(targets):
+        owed = [max(target - counts[i], 0) if i in alive else 0 for i in range(n)]
+        if not any(owed):
+            continue
+        asked.append(owed)
+        for i in alive:
+            for _ in range(keep(len(asked) - 1, i, owed[i])):
+                counts[i] += 1
+                sums[i] += pay(i)
+
+        def beats(i, j, shift, t=t):
+            if not counts[i] or not counts[j]:
+                return False
+            sign = model == "bounded" and t == deadline - 1
+            leader, other = (counts[i], sums[i]), (counts[j], sums[j])
+            return refuted("sub-Gaussian" if sign else model, sigma, terms[t], leader, other, shift)
+
+        def useless(j, beats=beats):
+            complete = counts[control] == counts[j] == targets[-1]
+            return beats(control, j, margin) or (complete and beats(control, j, margin, deadline - 1))
+
+        if control in alive and all(useless(j) for j in alive if j != control):
+            return asked, control, margin
+        alive = [i for i in alive if not any(beats(j, i, 0) for j in alive if j != i)]
+        good = [i for i in alive if all(beats(i, j, epsilon) for j in alive if j != i)]
+        if good:
+            return asked, max(good, key=lambda i: sums[i] / counts[i]), epsilon
+    return asked, *at_the_end(counts, sums, alive, sigma, terms[-1], epsilon)
+
+
+def at_the_end(counts, sums, alive, sigma, L, epsilon):
+    heard = [i for i in alive if counts[i]]
+    if not heard:
+        return -1, math.inf
+
+    def least(i):
+        ahead = [
+            sums[j] / counts[j]
+            - sums[i] / counts[i]
+            + sigma * math.sqrt(2 * L / counts[i] + 2 * L / counts[j])
+            for j in heard
+            if j != i
+        ]
+        return max(ahead, default=-math.inf)
+
+    best = min(heard, key=least)
+    return best, max(least(best), epsilon) if heard == alive else math.inf
+
+
+def roots(k, N, p):
+    """Zubkov and Serov's r(k) at each p."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = k / N
+        one = 0 if k == 0 else x * (math.log(x) - np.log(p))
+        two = 0 if k == N else (1 - x) * (math.log1p(-x) - np.log1p(-p))
+    return np.sign(x - p) * np.sqrt(2 * N * np.maximum(one + two, 0))
+
+
+def margins(p, piece, a, N, c, M, shift, alpha):
+    """By how much the clearest of the three conditions holds at each p, on which piece it is."""
+    y, z = quantile(0.05 * alpha), quantile(0.9 * alpha)
+    middle = (1 - shift) * np.sin(np.pi / 128 * (piece + 0.5)) ** 2
+    variance, other = middle * (1 - middle) / N, (middle + shift) * (1 - middle - shift) / M
+    slope = z / 6 / np.sqrt(variance + other)
+    one = np.sqrt(variance) * np.clip(1 - slope * (1 - 2 * middle) / N, 0.5, 1.5)
+    two = np.sqrt(other) * np.clip(1 + slope * (1 - 2 * middle - 2 * shift) / M, 0.5, 1.5)
+    first, second = roots(a - 1, N, p), -roots(c + 1, M, np.minimum(p + shift, 1))
+    with np.errstate(invalid="ignore"):  # ∞ − ∞, where one of them alone is enough
+        both = (one * first + two * second) / np.hypot(one, two) - z
+    return np.fmax(np.fmax(first - y, second - y), both)
+
+
+def least_margin(a, N, c, M, shift, alpha, points=24):
+    """The least of the margins on a grid of p; where they are small, on one 200 times as fine."""
+    if a < 1 or c >= M or (a - 1) / N <= (c + 1) / M - shift:
+        return -math.inf
+    data = (a, N, c, M, shift, alpha)
+    places = np.linspace(0, 64, 64 * points + 1)[:-1]  # in pieces, equal in angle
+    parts = np.linspace(0, 1, 200)
+    step = 64 / len(places)
+
+    def at(place):
+        p = (1 - shift) * np.sin(np.pi / 128 * place) ** 2
+        return margins(np.clip(p, 1e-300, 1 - 2**-53), np.minimum(np.floor(place), 63), *data)
+
+    coarse = at(places)
+    least = coarse.min()
+    reach = 2 * math.pi / 128 * step * (math.sqrt(N) + math.sqrt(M))  # a root moves 2√N for each radian
+    if 0 < least < reach:
+        close = places[np.minimum(coarse, np.append(coarse[1:], coarse[-1])) < reach]
+        inner = close[:, None] + step * parts
+        inner[:, -1] -= 1e-9  # still in the piece
+        least = at(inner.ravel()).min()
+    return least
+
+
+class TooCloseError(Exception):
+    """Every p is refuted, but by so little that twelve halvings of a piece may not show it."""
+
+
+@cache
+def margin(*pair):
+    return least_margin(*pair)
+
+
+def binomial_refuted(a, N, c, M, shift, alpha):
+    return bool(margin(a, N, c, M, shift, alpha) > 0)
+
+
+def clearly_refuted(a, N, c, M, shift, alpha):
+    """So is it; refuse to say where a halved piece's range of roots is wider than the margin."""
+    if 0 < margin(a, N, c, M, shift, alpha) < 2 * math.pi / 128 / 2**12 * (math.sqrt(N) + math.sqrt(M)):
+        raise TooCloseError
+    return binomial_refuted(a, N, c, M, shift, alpha)
+
+
+@cache
+def sign_count(epsilon, alpha):
+    """The first count of all, from ⌈1/ε⌉, but no more than Hoeffding's bound takes."""
+    enough = math.ceil(-math.log(alpha) / epsilon**2) + 1
+    b = np.arange(min(math.ceil(1 / epsilon), enough), enough)
+    few = b[binom.sf(b - 1, 2 * b, (1 - epsilon) / 2) <= alpha]
+    return int(few[0]) if len(few) else enough
+
+
+@cache
+def bechhofer_count(n, epsilon, miss, sigma):
+    """The least b with which n − 1 normal arms, all worse by ε, exceed the best with `miss` at most."""
+
+    def error(h):
+        return -WEIGHTS @ np.expm1((n - 1) * log_ndtr(math.sqrt(2) * NODES + h)) / math.sqrt(math.pi)
+
+    if error(0) <= miss:
+        return 1
+    return math.ceil((brentq(lambda h: error(h) - miss, 0, 30, xtol=1e-12) * sigma / epsilon) ** 2)
+
+
+@cache
+def lots_count(n, epsilon, delta):
+    """The least b with which the best of n Bernoulli arms, others worse by ε, fails with δ; ties by lot."""
+    best = np.linspace(epsilon, 1, 301)[:, None]
+
+    def chances(b, p):
+        x = np.arange(b + 1)
+        ways = np.concatenate([[0], np.log((b + 1 - x[1:]) / x[1:]).cumsum()])
+        return np.exp(ways + xlogy(x, p) + xlog1py(b - x, -p))
+
+    def error(b):
+        f = chances(b, np.maximum(best - epsilon, 0))
+        below = f.cumsum(axis=1) - f
+        wins = sum(math.comb(n - 1, j) * f**j * below ** (n - 1 - j) / (j + 1) for j in range(n))
+        return (1 - (chances(b, best) * wins).sum(axis=1)).max()
+
+    near, step = bechhofer_count(n, epsilon, delta, 0.5), 2  # what normal rewards take is not far off
+    low, high = max(near - step, 0), near
+    while low and error(low) <= delta:
+        low, high, step = max(low - step, 0), low, 2 * step
+    while error(high) > delta:
+        low, high, step = high, high + step, 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if error(middle) > delta else (low, middle)
+    return high
+
+
+def last_count(n, deadline, epsilon, delta, sigma, model, share):
+    """b_T, where the largest sum wins: `share` of δ is spent on it."""
+    if model == "Gaussian":
+        return bechhofer_count(n, epsilon, share, sigma)
+    if model == "Bernoulli":
+        if deadline == 1 and bechhofer_count(n, epsilon, delta, 0.5) <= 1500:
+            return lots_count(n, epsilon, delta)
+        return sign_count(epsilon, share / (n - 1))
+    return math.floor(4 * sigma**2 * math.log((n - 1) / share) / epsilon**2) + 1
+
+
+@cache
+def pausing_schedule(n, deadline, epsilon, delta, sigma, model, start, lead):
+    """The grid's counts, from b_0 = 0, the level of each pair of stages, and how far ahead arms may be."""
+    start = max(start, epsilon)
+    widths = [start ** (1 - t / deadline) * epsilon ** (t / deadline) for t in range(1, deadline + 1)]
+    total = sum(w**-0.5 for w in widths)
+    alpha = {}
+    for u, w in enumerate(widths, 1):
+        lags = {s: 3.0 ** (s - u) for s in range(1, u + 1)} if deadline > 2 else {u: 1.0}
+        for s, weight in lags.items():
+            alpha[u, s] = delta * w**-0.5 / total * weight / sum(lags.values()) / (n - 1)
+    wished = [
+        math.floor(4 * sigma**2 * log_term(model, delta * w**-0.5 / total / (n - 1)) / w**2) + 1
+        for w in widths
+    ]
+    share = alpha[deadline, deadline] * (n - 1)
+    wished[-1] = last_count(n, deadline, epsilon, delta, sigma, model, share)
+    kept, counts = [], [0]
+    for t, b in enumerate(wished[:-1], 1):
+        if counts[-1] < b < wished[-1]:
+            kept.append(t)
+            counts.append(b)
+    kept.append(deadline)
+    counts.append(wished[-1])
+    levels = {
+        (i, j): alpha.get((kept[i - 1], kept[j - 1]), 0)
+        for i in range(1, len(counts))
+        for j in range(1, i + 1)
+    }
+    ahead = 0
+    if start > epsilon:  # b_t grows like (w_0/ε)^{2t/T}
+        while ahead < deadline and (start / epsilon) ** (2 * (ahead + 1) / deadline) <= lead:
+            ahead += 1
+    return counts, levels, ahead
+
+
+def pausing_race(rewards, deadline, epsilon, delta, sigma, model, start, lead):
+    """One race, arm by arm; return the pulls of each round and the arm."""
+    n, period = len(rewards), len(rewards[0])
+    b, alpha, ahead = pausing_schedule(n, deadline, epsilon, delta, sigma, model, start, lead)
+    top, highest = len(b) - 1, 1
+    stage, aim, rested, certifier = [0] * n, [1] * n, [False] * n, [None] * n
+    alive, asked = list(range(n)), []
+
+    def total(i):
+        times, rest = divmod(b[stage[i]], period)
+        return times * sum(rewards[i]) + sum(rewards[i][:rest])
+
+    def speaks(k, i, shift):
+        """Whether the rewards of k and i refute that i is better than k by the shift."""
+        u, s = stage[k], stage[i]
+        if alpha[u, s] == 0:
+            return False
+        if model == "Bernoulli":
+            return clearly_refuted(total(k), b[u], total(i), b[s], shift, alpha[u, s])
+        L = log_term(model, alpha[u, s])
+        return refuted(model, sigma, L, (b[u], total(k)), (b[s], total(i)), shift)
+
+    def needed(k, i):
+        x, y = total(k) / b[stage[k]], total(i) / b[stage[i]]
+        variance = sigma**2
+        if model in ("Bernoulli", "bounded"):
+            variance = max((x + y) / 2 * (1 - (x + y) / 2), 1 / b[1])
+        for s in range(1, highest + 1):
+            width = math.sqrt(2 * variance * log_term(model, alpha[highest, s]) * (1 / b[highest] + 1 / b[s]))
+            if x - y + epsilon >= width:
+                return s
+        return highest
+
+    while True:
+        t = len(asked) + 1
+        asked.append([b[aim[i]] - b[stage[i]] if i in alive else 0 for i in range(n)])
+        for i in alive:
+            rested[i], stage[i] = stage[i] == aim[i], aim[i]
+        first = [i for i in alive if stage[i] == highest]
+        leader = max(first, key=lambda i: (total(i), -i))
+        certifier[leader] = leader
+        for i in list(alive):
+            if certifier[i] == leader:
+                continue
+            if stage[i] == top:
+                certifier[i] = leader
+            elif speaks(leader, i, epsilon):
+                certifier[i] = leader
+                if speaks(leader, i, 0):
+                    alive.remove(i)
+        waiting = [i for i in alive if certifier[i] != leader]
+        if not waiting or t == deadline:
+            return asked, leader
+        aim = list(stage)
+        if t + 1 == deadline:
+            final = {i for i in alive if i in waiting or i == leader or stage[i] == top}
+            while more := {
+                i
+                for i in alive
+                if i not in final and any(stage[k] < stage[i] or not speaks(k, i, epsilon) for k in final)
+            }:
+                final |= more
+            highest = top
+            for i in final:
+                aim[i] = top
+        else:
+            highest = min(t + 1 + ahead, top)
+            for i in waiting:
+                least = max(stage[i] + 1, 0 if rested[i] else t + 1)
+                aim[i] = min(max(needed(leader, i), least), highest)
+            aim[leader] = highest

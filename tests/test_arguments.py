@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import ebr
 from ebr.algorithms.game import drive
-from ebr.theory import bounds, budgets, confidence, divergence, pairs, problems, selection, top_k
+from ebr.theory import bounds, budgets, confidence, divergence, pairs, problems, selection
 from ebr.validation import checked, whole
 
 NASTY = [
@@ -115,8 +115,8 @@ CALLS = {
     "overpull": (ebr.overpull, {"batches": [2.0, 6.0], "lowest": 1.0, "highest": 8.0}),
     "minimax_overpull": (ebr.minimax_overpull, {"rounds": 2, "ratio": 100.0}),
     "minimax_schedule": (ebr.minimax_schedule, {"rounds": 2, "ratio": 100.0}),
-    "complexity": (COINS.complexity, usual("epsilon")),
-    "partition": (COINS.partition, usual("epsilon", deadline=3)),
+    "complexity": (NORMAL.complexity, usual("epsilon", k=2)),
+    "partition": (NORMAL.partition, usual("epsilon", deadline=3, k=2)),
     "hardest": (problems.hardest, GAMMA | usual("sigma", shrink=0.5)),
     "hardest_complexity": (problems.hardest_complexity, GAMMA),
     "nonempty_partitions": (problems.nonempty_partitions, usual("n_arms deadline")),
@@ -139,11 +139,9 @@ CALLS = {
     "iterated_log": (bounds.iterated_log, {"times": 2, "value": 100.0, "base": 2.0}),
     "partition_lower_bound": (bounds.partition_lower_bound, GAMMA | usual("delta sigma")),
     "schedule": (partial(bounds.schedule, COINS), RACE),
-    "partition_upper_bound": (partial(bounds.partition_upper_bound, COINS), RACE),
+    "partition_upper_bound": (partial(bounds.partition_upper_bound, NORMAL), RACE | {"k": 2}),
     "hardest_upper_bound": (partial(bounds.hardest_upper_bound, COINS), RACE),
-    "problem_upper_bound": (partial(bounds.problem_upper_bound, COINS), RACE),
-    "elastic_partition_bound": (partial(top_k.elastic_partition_bound, NORMAL), RACE | {"k": 2}),
-    "elastic_problem_bound": (partial(top_k.elastic_problem_bound, NORMAL), RACE | {"k": 2}),
+    "problem_upper_bound": (partial(bounds.problem_upper_bound, NORMAL), RACE | {"k": 2}),
     "bechhofer_distance": (selection.bechhofer_distance, usual("n_arms delta")),
     "bechhofer_count": (selection.bechhofer_count, usual("n_arms epsilon delta sigma")),
     "binomial_count": (selection.binomial_count, usual("n_arms delta", epsilon=0.3)),

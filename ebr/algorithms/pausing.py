@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Defaults, Game, Known, Lots, check_known, entered
+from ebr.algorithms.differences import Differences
+from ebr.algorithms.game import Game, Known, Lots, check_known, entered
 from ebr.algorithms.paces import Paces
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.models import IN_UNIT, REWARDS
-from ebr.theory.confidence import fixed_count_deviation
+from ebr.models import IN_UNIT
 from ebr.theory.divergence import erlang_quantile
 from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted, normal_refuted, sign_count
 from ebr.theory.selection import bechhofer_count, binomial_count
-from ebr.validation import check_fields, count, one_of, scale, whole
+from ebr.validation import count, scale, whole
 
 MOST_EXACT = 1500  # rewards of an arm, for which the exact fixed design is sought
 MOST_STAGES = 1_000  # each is tested against each: a table of so many squared
@@ -25,7 +25,7 @@ _stages = partial(whole, at_least=1, at_most=MOST_STAGES)
 
 
 @dataclass(frozen=True)
-class PausingElasticBatchRacing(Defaults):
+class PausingElasticBatchRacing(Differences):
     """Sharp EBR that pauses an arm as soon as it is certified not to be better than the leader by ε.
 
     An arm's count of pulls lies on a grid b_1 < … < b_T, but where on it is decided as the race goes. In
@@ -35,12 +35,8 @@ class PausingElasticBatchRacing(Defaults):
 
     Parameters
     ----------
-    deadline
-        T, the number of rounds at most.
-    epsilon, delta
-        The recommended arm is within ε of the best with probability at least 1 − δ.
-    sigma
-        The rewards are σ-sub-Gaussian; ½ for rewards in [0, 1].
+    deadline, epsilon, delta, sigma
+        As in `ElasticBatchRacing`.
     rewards
         "sub-Gaussian": Chernoff's bound. "Gaussian": the normal law. "bounded": a likelihood ratio, for
         rewards in [0, 1]. "Bernoulli": rewards 0 and 1, compared by a binomial test. `None`: what the
@@ -59,21 +55,11 @@ class PausingElasticBatchRacing(Defaults):
     rewards: str | None = None
     start: float = 0.5
     lead: float = 3.0
-    fixed_counts: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     most_rounds: ClassVar[int] = MOST_STAGES
 
     def __post_init__(self) -> None:
-        check_fields(self, deadline=_stages, start=scale, lead=scale)
-        if self.rewards is not None:
-            one_of("rewards", self.rewards, REWARDS)
-        if self.rewards in IN_UNIT and self.sigma < 0.5:
-            raise ValueError(f"sigma must be at least 0.5 for {self.rewards} rewards, got {self.sigma}")
-
-    def widths(self) -> FloatArray:
-        """w_t = w_0 (ε/w_0)^{t/T}, from nearly w_0 down to ε; ε throughout where w_0 is no larger."""
-        start = max(self.start, self.epsilon)
-        return np.asarray(start * (self.epsilon / start) ** (np.arange(1, self.deadline + 1) / self.deadline))
+        self._check(deadline=_stages, lead=scale)
 
     @property
     def ahead(self) -> int:
@@ -118,20 +104,16 @@ class PausingElasticBatchRacing(Defaults):
         miss, model = self.shares().sum(axis=1) / (n_arms - 1), self.model(rewards)
         pulls = np.floor(4 * self.sigma**2 * self.log_terms(miss, rewards) / self.widths() ** 2) + 1
         last = self.shares()[-1, -1] / (n_arms - 1)
-        if model == "bounded":  # Hoeffding's bound is enough for a sign
-            pulls[-1] = math.floor(4 * self.sigma**2 * -math.log(last) / self.epsilon**2) + 1
-        else:
-            log_term = float(self.log_terms(np.array(last), rewards))
-            pulls[-1] = math.floor(4 * self.sigma**2 * log_term / self.epsilon**2) + 1
+        # Hoeffding's bound is enough for a sign.
+        log_term = -math.log(last) if model == "bounded" else float(self.log_terms(np.array(last), rewards))
+        pulls[-1] = math.floor(4 * self.sigma**2 * log_term / self.epsilon**2) + 1
         count(pulls.max(), n_arms)
         if model == "Gaussian":
             pulls[-1] = bechhofer_count(n_arms, self.epsilon, float(self.shares()[-1, -1]), self.sigma)
         if model == "Bernoulli":
-            small = bechhofer_count(n_arms, self.epsilon, self.delta, 0.5) <= MOST_EXACT
-            exact = self.deadline == 1 and small
-            pulls[-1] = (
-                binomial_count(n_arms, self.epsilon, self.delta) if exact else sign_count(self.epsilon, last)
-            )
+            design = (n_arms, self.epsilon, self.delta)
+            exact = self.deadline == 1 and bechhofer_count(*design, 0.5) <= MOST_EXACT
+            pulls[-1] = binomial_count(*design) if exact else sign_count(self.epsilon, last)
         return np.asarray(np.minimum(np.maximum.accumulate(pulls), pulls[-1]), dtype=np.int64)
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
@@ -140,21 +122,6 @@ class PausingElasticBatchRacing(Defaults):
         stages = np.arange(1, self.deadline + 1) + self.ahead
         stages[0], stages[-1] = 1, len(grid)  # of a single round, the last
         return np.asarray(grid[np.minimum(stages, len(grid)) - 1])
-
-    def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
-        """Hoeffding's half-width for one mean, so that all n of all T rounds are covered with 1 − δ.
-
-        To show how well each arm is known; the race itself compares arms.
-        """
-        return fixed_count_deviation(pulls, self.delta / (n_arms * self.deadline), self.sigma)
-
-    def model(self, told: str | None) -> str:
-        """The rewards' model: the caller's, else the problem's, else the weakest.
-
-        A σ below ½ says more of rewards than that they are bounded.
-        """
-        known = self.rewards or told or "sub-Gaussian"
-        return "sub-Gaussian" if known in IN_UNIT and self.sigma < 0.5 else known
 
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
@@ -189,9 +156,8 @@ class _Tests:
 
     def __init__(self, race: PausingElasticBatchRacing, n_arms: int, model: str) -> None:
         pulls = race.pulls_by_stage(n_arms, model)
-        kept = np.append(
-            np.flatnonzero((np.diff(pulls, prepend=0) > 0) & (pulls < pulls[-1])), race.deadline - 1
-        )
+        fresh = (np.diff(pulls, prepend=0) > 0) & (pulls < pulls[-1])
+        kept = np.append(np.flatnonzero(fresh), race.deadline - 1)
         self.race, self.model, self.top = race, model, len(kept)
         self.counts: IntArray = np.concatenate([[0], pulls[kept]])
         self.miss: FloatArray = np.zeros((len(kept) + 1, len(kept) + 1))

@@ -2,34 +2,23 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.futility import check_control_among, checked_control, futile
-from ebr.algorithms.game import (
-    Defaults,
-    Game,
-    Known,
-    LossyGame,
-    Lots,
-    check_known,
-    check_places,
-    entered,
-    spelled,
-)
-from ebr.algorithms.lossy import lossy_play
+from ebr.algorithms.differences import Differences
+from ebr.algorithms.game import Game, Known, LossyGame, Lots, check_known, check_places, entered, spelled
+from ebr.algorithms.lossy import PairTests, checked_control, lossy_play
 from ebr.algorithms.survivors import Survivors
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.models import IN_UNIT, REWARDS
-from ebr.theory.confidence import fixed_count_deviation
+from ebr.models import IN_UNIT
 from ebr.theory.divergence import erlang_quantile, pair_divergence, pair_threshold
+from ebr.theory.pairs import Pairs
 from ebr.theory.selection import bechhofer_distance
-from ebr.validation import check_fields, count, one_of, scale
+from ebr.validation import count
 
 
 @dataclass(frozen=True)
-class SharpElasticBatchRacing(Defaults):
+class SharpElasticBatchRacing(Differences):
     """Sharp EBR: the deadline and the guarantee of Algorithm 1, for about a tenth of its pulls.
 
     A survivor's pull counts are fixed in advance, so in round t the *difference* of two means can be tested
@@ -39,12 +28,8 @@ class SharpElasticBatchRacing(Defaults):
 
     Parameters
     ----------
-    deadline
-        T, the number of rounds at most.
-    epsilon, delta
-        The recommended arm is within ε of the best with probability at least 1 − δ.
-    sigma
-        The rewards are σ-sub-Gaussian; ½ for rewards in [0, 1].
+    deadline, epsilon, delta, sigma
+        As in `ElasticBatchRacing`.
     rewards
         "sub-Gaussian": L_t = log((n−1)/δ_t), Chernoff's bound. "Gaussian": N(μ, σ²) rewards, L_t = z_t²/2
         with boundaries z_t from the joint law of rounds and arms. "bounded" or "Bernoulli": rewards in
@@ -55,8 +40,7 @@ class SharpElasticBatchRacing(Defaults):
     split
         How δ is shared among the rounds: "late", δ_t ∝ 1/w_t, or "equal", δ/T each.
     k
-        How many arms to find, fewer than there are. With k > 1 all that are recommended are within ε of the
-        k-th best. There are then k(n−k) pairs of arms to tell apart in place of n−1.
+        How many arms to find, as in `ElasticBatchRacing`. There are k(n−k) pairs of arms to tell apart.
     looks
         How the rounds of Gaussian rewards are taken together: by their "joint" law, or by a "union" over
         them and the pairs, L_t = z²/2 with the normal quantile z at (n−1)/δ_t, as journals of before have it.
@@ -67,10 +51,9 @@ class SharpElasticBatchRacing(Defaults):
 
     Notes
     -----
-    *Futility.* With probability 1 − δ no test of the best arm against any other errs in any round, and the
-    same tests decide whether the control is within the margin of the best; so no δ is added. With this
-    probability: if the control is recommended, no arm is better than it by the margin; if another arm is, it
-    is within ε of the best. Where the control is dropped, the race goes on without it.
+    *Futility* costs nothing of δ (`ebr.algorithms.lossy`). With probability 1 − δ: if the control is
+    recommended, no arm is better than it by the margin; if another arm is, it is within ε of the best. Where
+    the control is dropped, the race goes on without it.
 
     *The k best.* With k′ places still open, an arm is dropped if it is more than the width behind the k′-th
     of the undecided ones, and accepted if it is more than the width ahead of the next, the (k′+1)-th; the
@@ -98,34 +81,19 @@ class SharpElasticBatchRacing(Defaults):
     looks: str = "joint"
     control: int | None = None
     margin: float | None = None
-    fixed_counts: ClassVar[bool] = True
     __repr__ = spelled
 
     def __post_init__(self) -> None:
-        check_fields(
-            self,
-            start=scale,
-            split=("late", "equal"),
-            looks=("joint", "union"),
-        )
-        if self.rewards is not None:
-            one_of("rewards", self.rewards, REWARDS)
-        if self.rewards in IN_UNIT and self.sigma < 0.5:
-            raise ValueError(f"sigma must be at least 0.5 for {self.rewards} rewards, got {self.sigma}")
+        self._check(split=("late", "equal"), looks=("joint", "union"))
         control, margin = checked_control(self.control, self.margin, self.epsilon, self.k)
         vars(self).update(control=control, margin=margin)
-
-    def widths(self) -> FloatArray:
-        """w_t = w_0 (ε/w_0)^{t/T}, from nearly w_0 down to ε; ε throughout where w_0 is no larger."""
-        start = max(self.start, self.epsilon)
-        return np.asarray(start * (self.epsilon / start) ** (np.arange(1, self.deadline + 1) / self.deadline))
 
     def shares(self) -> FloatArray:
         """δ_t: how much of δ each round may spend."""
         weights = 1 / self.widths() if self.split == "late" else np.ones(self.deadline)
         return np.asarray(self.delta * weights / weights.sum())
 
-    def log_terms(self, n_arms: int, rewards: str | None = None) -> FloatArray:
+    def log_terms(self, n_arms: int, rewards: Known = None) -> FloatArray:
         """L_t: a difference of two means exceeds its expectation by w_t with δ_t/(n−1) at most.
 
         For Gaussian rewards: some difference first exceeds its expectation by w_t in round t with δ_t.
@@ -142,7 +110,7 @@ class SharpElasticBatchRacing(Defaults):
             return np.asarray([*erlang_quantile(miss[:-1]), -math.log(miss[-1])])
         return -np.log(miss)
 
-    def pulls_by_round(self, n_arms: int, rewards: str | None = None) -> IntArray:
+    def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
         """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T: a survivor's pulls, all told, after each round.
 
         For Gaussian rewards z_t depends on b_t: b_t is the least count at which the width is at most w_t.
@@ -154,7 +122,7 @@ class SharpElasticBatchRacing(Defaults):
         # As L_t may fall faster than w_t²: b_T pulls are enough to end the race, in whichever round.
         return np.asarray(np.minimum(np.maximum.accumulate(pulls), pulls[-1]), dtype=np.int64)
 
-    def _jointly(self, rewards: str | None) -> bool:
+    def _jointly(self, rewards: Known) -> bool:
         return self.model(rewards) == "Gaussian" and self.looks == "joint"
 
     def _planned(self, n_arms: int) -> tuple[IntArray, FloatArray]:
@@ -183,7 +151,7 @@ class SharpElasticBatchRacing(Defaults):
             )
         return None
 
-    def deciding_widths(self, n_arms: int, rewards: str | None = None) -> FloatArray:
+    def deciding_widths(self, n_arms: int, rewards: Known = None) -> FloatArray:
         """What an arm's gap is held against after each round in the cost bound: w_t.
 
         For Gaussian rewards the width σ z √(2/b) of the last look made, which may be an earlier round's.
@@ -192,7 +160,7 @@ class SharpElasticBatchRacing(Defaults):
             return self.widths()
         return self.width(self.pulls_by_round(n_arms, rewards), self.log_terms(n_arms, rewards))
 
-    def longest(self, n_arms: int, rewards: str | None = None) -> float:
+    def longest(self, n_arms: int, rewards: Known = None) -> float:
         """L of the cost bound in H: the largest L_t.
 
         For Gaussian rewards the least L with b_t ≤ 4σ² L/w² + 1, w what is planned after the look before.
@@ -208,33 +176,20 @@ class SharpElasticBatchRacing(Defaults):
         """2σ √(L/b): a difference of two means of b rewards exceeds its expectation by more with e^{−L}."""
         return np.asarray(2 * self.sigma * np.sqrt(log_term / pulls))
 
-    def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
-        """Hoeffding's half-width for one mean, so that all n of all T rounds are covered with 1 − δ.
-
-        To show how well each arm is known; the race itself compares arms.
-        """
-        return fixed_count_deviation(pulls, self.delta / (n_arms * self.deadline), self.sigma)
-
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
-        n_arms, replicates = entered(n_arms, replicates, rewards)
-        check_known(self.rewards, rewards)
-        check_places(self.k, n_arms)
-        check_control_among(self.control, n_arms)
-        targets, log_terms = self.pulls_by_round(n_arms, rewards), self.log_terms(n_arms, rewards)
+        tests, n_arms, replicates = self._begun(n_arms, replicates, rewards)
         survivors = Survivors(n_arms, replicates, self.k)
         pulled = 0
-        for t, (target, log_term) in enumerate(zip(targets, log_terms, strict=True), start=1):
+        for t, (target, log_term) in enumerate(zip(tests.pulls, tests.log_terms, strict=True)):
             if target == pulled:  # nothing to ask for, and no new reward to decide anything
                 continue
             survivors.add((yield survivors.pulls(target - pulled)))
             pulled = int(target)
             if self.control is not None:
-                last = log_terms[-1] if pulled == targets[-1] else None
-                terms = (log_term if t < self.deadline else None, last)
-                survivors.settle(self.control, self.futile(survivors, pulled, terms, rewards))
+                survivors.settle(self.control, self.futile(survivors, tests, t))
             # The k-th of them, and the next.
             leader, runner_up = survivors.first / pulled, survivors.second() / pulled
             # A lone survivor, whose runner-up is −∞ behind, is certified too.
@@ -251,9 +206,31 @@ class SharpElasticBatchRacing(Defaults):
 
     def play_lossy(self, n_arms: int, replicates: int = 1, *, rewards: Known = None) -> LossyGame:
         """Race with rewards that may be missing: `ebr.algorithms.lossy`."""
-        return lossy_play(self, n_arms, replicates, rewards=rewards)
+        tests, n_arms, replicates = self._begun(n_arms, replicates, rewards)
+        if objection := self.objection("missing", rewards):
+            raise ValueError(objection)
+        return lossy_play(tests, n_arms, replicates)
 
-    def reach(self, leader: FloatArray, pulled: int, log_term: float, told: str | None) -> FloatArray | float:
+    def _begun(self, n_arms: int, replicates: int, rewards: Known) -> tuple[PairTests, int, int]:
+        """The tests, arms and replicates of a game; ValueError if it cannot be played."""
+        n_arms, replicates = entered(n_arms, replicates, rewards)
+        check_known(self.rewards, rewards)
+        check_places(self.k, n_arms)
+        if self.control is not None and self.control >= n_arms:
+            raise ValueError(f"control must lie in 0 … {n_arms - 1}, the arms' numbers, got {self.control}")
+        tests = PairTests(
+            self.model(rewards) == "bounded",
+            self.sigma,
+            self.pulls_by_round(n_arms, rewards),
+            self.shares() / (n_arms - 1),
+            self.log_terms(n_arms, rewards),
+            self.epsilon,
+            self.control,
+            self.margin,
+        )
+        return tests, n_arms, replicates
+
+    def reach(self, leader: FloatArray, pulled: int, log_term: float, told: Known) -> FloatArray | float:
         """How far behind the leader's mean an arm may be and survive: w_t, or where the ratio reaches L_t."""
         if self.model(told) == "bounded":
             threshold = pair_threshold(leader, log_term / pulled)
@@ -262,7 +239,7 @@ class SharpElasticBatchRacing(Defaults):
         return float(self.width(pulled, log_term))
 
     def certified(
-        self, leader: FloatArray, runner_up: FloatArray, pulled: int, log_term: float, told: str | None
+        self, leader: FloatArray, runner_up: FloatArray, pulled: int, log_term: float, told: Known
     ) -> BoolArray:
         """Whether no other survivor can be better than the leader by ε."""
         if self.model(told) == "bounded":
@@ -270,29 +247,17 @@ class SharpElasticBatchRacing(Defaults):
             return np.isinf(runner_up) | behind
         return np.asarray(leader - runner_up > self.width(pulled, log_term) - self.epsilon)
 
-    def futile(
-        self, survivors: Survivors, pulled: int, log_terms: tuple[float | None, float | None], told: Known
-    ) -> BoolArray:
-        """Whether no survivor can be better than the control by the margin.
-
-        By the test of this round, with L_t, if it is not the last; and, where there are b_T pulls, by the
-        last round's, with L_T, which for rewards in [0, 1] is Hoeffding's.
-        """
+    def futile(self, survivors: Survivors, tests: PairTests, t: int) -> BoolArray:
+        """Whether no survivor can be better than the control, if it is one, by the margin, after round t."""
         assert self.control is not None
         assert self.margin is not None
-        early, last = log_terms
         control, others = survivors.against(self.control)
-        ratio = early / pulled if early is not None and self.model(told) == "bounded" else None
-        terms = [term for term in (early if ratio is None else None, last) if term is not None]
-        width = float(self.width(pulled, min(terms))) if terms else None
-        return futile((control / pulled, others / pulled), self.margin, ratio, width)
+        futile = np.isfinite(control)
+        pulls = np.full(np.count_nonzero(futile), tests.pulls[t])
+        futile[futile] = tests.futile(t, Pairs(control[futile], pulls, others[futile], pulls), self.margin)
+        return futile
 
-    def model(self, told: str | None) -> str:
-        """The rewards' model: the caller's, else the problem's, else the weakest.
-
-        A σ below ½ says more of rewards than that they are bounded.
-        """
-        known = self.rewards or told or "sub-Gaussian"
-        if known in IN_UNIT:
-            return "bounded" if self.sigma >= 0.5 else "sub-Gaussian"
-        return known
+    def model(self, told: Known) -> str:
+        """As in `Differences`; rewards 0 and 1 are bounded ones."""
+        known = super().model(told)
+        return "bounded" if known == "Bernoulli" else known

@@ -20,7 +20,7 @@ from ebr.live.plots import draw_plan
 from ebr.live.terms import changed, width_of, with_control
 from ebr.models import IN_UNIT
 from ebr.simulation.simulate import simulate
-from ebr.theory import top_k
+from ebr.theory.bounds import sharp_upper_bound
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.validation import one_of, several, shown, whole
 
@@ -264,10 +264,8 @@ def _made(race: Planned, n_arms: int, width: float) -> Plan:
     most: list[float] = [n_arms * float(so_far[-1])] * len(kinds)
     if (gone := race.gone(n_arms, KNOWN)) is not None:
         rounds["gone"] = gone * width
-        most = [
-            top_k.sharp_upper_bound(problem, race.epsilon, gone / 2, so_far, race.k)
-            for problem in kinds.values()
-        ]
+        widths, epsilon, k = gone / 2, race.epsilon, race.k
+        most = [sharp_upper_bound(problem, epsilon, widths, so_far, k) for problem in kinds.values()]
     longer, errors = _typical(n_arms, race)
     totals = pd.DataFrame(
         {"at_most": [n_arms * so_far[-1], *most], "typical": longer.loc[race.deadline].to_numpy()},

@@ -1,6 +1,7 @@
 """Every bound of the paper as a function that names its theorem, as printed and as corrected.
 
-All are for the problem's own σ, a deadline of T rounds, ε and δ.
+All are for the problem's own σ, a deadline of T rounds, ε and δ. The bounds on what a race costs are for races
+for the k best arms; k = 1 is the paper's case.
 """
 
 import math
@@ -13,7 +14,7 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.theory.confidence import SELF_NORMALISED, fixed_count_ratio
 from ebr.theory.divergence import bernoulli_kl, relative_entropy
 from ebr.theory.problems import Problem, falls, hardest_complexity
-from ebr.validation import checked, in_unit_interval, positive, probability, rounds, scale, several, whole
+from ebr.validation import checked, positive, probability, scale, several, whole
 
 SCHEDULE_CONSTANT = 80  # Algorithm 1 and Theorem 1
 RUNTIME_CONSTANT = 16 * SELF_NORMALISED  # 86.2, what Lemma "runtime" needs on the event E in place of 80 (E1)
@@ -21,7 +22,7 @@ RUNTIME_CONSTANT = 16 * SELF_NORMALISED  # 86.2, what Lemma "runtime" needs on t
 
 def _log_term(problem: Problem, deadline: int, delta: float) -> float:
     """L = log(nT/δ)."""
-    return math.log(problem.n_arms * rounds("deadline", deadline) / in_unit_interval("delta", delta))
+    return math.log(problem.n_arms * deadline / delta)
 
 
 @checked()
@@ -45,10 +46,10 @@ def runtime(
 
 @checked()
 def partition_upper_bound(
-    problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False
+    problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False, k: int = 1
 ) -> float:
     """Theorem 1: Ñ_T ≤ Σ_i ⌈80σ² log(nT/δ) ε^{−2γ_i/T}⌉; printed without the ceilings (E2)."""
-    pulls = schedule(problem, epsilon, deadline, delta)[problem.partition(epsilon, deadline) - 1]
+    pulls = schedule(problem, epsilon, deadline, delta)[problem.partition(epsilon, deadline, k) - 1]
     return float((pulls if printed else np.ceil(pulls)).sum())
 
 
@@ -70,39 +71,54 @@ def hardest_upper_bound(
 
 @checked()
 def problem_upper_bound(
-    problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False, constant: float = 0
+    problem: Problem,
+    epsilon: float,
+    deadline: int,
+    delta: float,
+    printed: bool = False,
+    constant: float = 0,
+    k: int = 1,
 ) -> float:
-    """Theorem 2: Ñ_T ≤ 320σ² ε^{−2/T} log(nT/δ) H(ν) + n; printed with 640 and without n (E2)."""
+    """Theorem 2: Ñ_T ≤ 320σ² ε^{−2/T} log(nT/δ) H_k(ν) + n; printed with 640 and without n (E2)."""
     constant = constant or (640 if printed else 320)
     overpull = float(epsilon ** (-2 / deadline))
     main = constant * problem.sigma**2 * overpull * _log_term(problem, deadline, delta)
-    return main * problem.complexity(epsilon) + (0 if printed else problem.n_arms)
+    return main * problem.complexity(epsilon, k) + (0 if printed else problem.n_arms)
 
 
 @checked()
-def elimination_rounds(problem: Problem, epsilon: float, widths: FloatArray) -> IntArray:
-    """τ_i: by when sharp EBR, on its event, has dropped an arm, counted from 0; T − 1 at the latest.
+def elimination_rounds(problem: Problem, epsilon: float, widths: FloatArray, k: int = 1) -> IntArray:
+    """τ_i: by when sharp EBR, on its event, has decided an arm, counted from 0; T − 1 at the latest.
 
-    The first t with 2w_t ≤ Δ_i, or 2w_t ≤ Δ_[2] + ε, when the race is over.
+    The first t with 2w_t ≤ Δ_i, or 2w_t ≤ min_j Δ_j + ε, when the race is over.
     """
-    reach = np.maximum(problem.gaps, problem.gaps.min() + in_unit_interval("epsilon", epsilon))
+    gaps = problem.top_gaps(k)
+    reach = np.maximum(gaps, gaps.min() + epsilon)
     return np.minimum(falls(reach, 2 * widths), len(widths) - 1)
 
 
-def sharp_upper_bound(problem: Problem, epsilon: float, widths: FloatArray, pulls: IntArray) -> float:
+def sharp_upper_bound(
+    problem: Problem, epsilon: float, widths: FloatArray, pulls: IntArray, k: int = 1
+) -> float:
     """Sharp EBR's Theorem 1: Ñ_T ≤ Σ_i b_{τ_i}, from sharp EBR's widths w_t and pulls b_t."""
-    return float(pulls[elimination_rounds(problem, epsilon, widths)].sum())
+    return float(pulls[elimination_rounds(problem, epsilon, widths, k)].sum())
 
 
 @checked(start=scale)
 def sharp_problem_bound(
-    problem: Problem, epsilon: float, deadline: int, log_term: float, start: float = 0.5, constant: float = 36
+    problem: Problem,
+    epsilon: float,
+    deadline: int,
+    log_term: float,
+    start: float = 0.5,
+    constant: float = 36,
+    k: int = 1,
 ) -> float:
-    """Sharp EBR's Theorem 2: Ñ_T ≤ 36σ² (w_0/ε)^{2/T} L H(ν) + n, L the largest L_t and w_0 ≥ ½."""
+    """Sharp EBR's Theorem 2: Ñ_T ≤ 36σ² (w_0/ε)^{2/T} L H_k(ν) + n, L the largest L_t and w_0 ≥ ½."""
     if not start >= 0.5:
         raise ValueError(f"start must be at least 0.5, half the largest gap, got {start}")
     overpull = float((max(start, epsilon) / epsilon) ** (2 / deadline))
-    main = constant * problem.sigma**2 * overpull * log_term * problem.complexity(epsilon)
+    main = constant * problem.sigma**2 * overpull * log_term * problem.complexity(epsilon, k)
     return main + problem.n_arms
 
 

@@ -50,26 +50,37 @@ class Problem:
         """The best arm, [1] (the first of them where several tie)."""
         return int(self.means.argmax())
 
+    def top(self, k: int) -> IntArray:
+        """The k best arms, in the order of their numbers (the first of them where several tie for a place)."""
+        if not whole("k", k, 1) < self.n_arms:
+            raise ValueError(f"k must lie in 1 … {self.n_arms - 1}, below the number of arms, got {k}")
+        return np.sort(np.argsort(-self.means, kind="stable")[:k])
+
     @property
     def gaps(self) -> FloatArray:
         """The gaps: Δ_i = μ_[1] − μ_i, and for the best arm itself Δ_[1] = μ_[1] − μ_[2]."""
-        gaps: FloatArray = self.means.max() - self.means
-        gaps[self.best] = np.delete(gaps, self.best).min()
-        return gaps
+        return self.top_gaps(1)
 
-    def complexity(self, epsilon: float) -> float:
-        """H(ν) = Σ_i N_i*, with N_i* = ε^{−2} where Δ_i < ε and (Δ_i + ε)^{−2} elsewhere."""
-        in_unit_interval("epsilon", epsilon)
-        gaps = self.gaps
+    def top_gaps(self, k: int) -> FloatArray:
+        """Each arm's gap to the other side: μ_i − μ_[k+1] for the k best, μ_[k] − μ_i for the others."""
+        inside = np.isin(np.arange(self.n_arms), self.top(k))
+        last, next_one = self.means[inside].min(), self.means[~inside].max()
+        return np.asarray(np.where(inside, self.means - next_one, last - self.means))
+
+    @checked()
+    def complexity(self, epsilon: float, k: int = 1) -> float:
+        """H_k(ν) = Σ_i N_i*, with N_i* = ε^{−2} where Δ_i < ε and (Δ_i + ε)^{−2} elsewhere; H_1 is H."""
+        gaps = self.top_gaps(k)
         return float((np.where(gaps < epsilon, epsilon, gaps + epsilon) ** -2).sum())
 
-    def partition(self, epsilon: float, deadline: int) -> IntArray:
-        """γ(ν) of Definition 1: γ_i = k where Δ_i ∈ [ε^{k/T}, ε^{(k−1)/T}), from 1 (easy) to T (hard).
+    @checked()
+    def partition(self, epsilon: float, deadline: int, k: int = 1) -> IntArray:
+        """γ(ν) of Definition 1: γ_i = j where Δ_i ∈ [ε^{j/T}, ε^{(j−1)/T}), from 1 (easy) to T (hard).
 
         The ends are open: Δ ≥ ε^{1/T} is 1 and Δ < ε^{(T−1)/T} is T. At T = 1 the printed bins overlap;
-        every gap is then in the only one, 1.
+        every gap is then in the only one, 1. Where the k best are looked for, Δ_i is of `top_gaps`.
         """
-        return 1 + falls(self.gaps, bin_edges(epsilon, deadline))
+        return 1 + falls(self.top_gaps(k), epsilon ** (np.arange(1, deadline) / deadline))
 
     def is_good(self, arm: ArrayLike, epsilon: float, k: int = 1) -> BoolArray:
         """Whether an arm is ε-optimal, μ_i > μ_[1] − ε; for one arm or an array of them.
@@ -96,12 +107,6 @@ class Gaussian(Problem):
     """Arms that pay N(μ_i, σ²)."""
 
     rewards: ClassVar[str] = "Gaussian"
-
-
-@checked()
-def bin_edges(epsilon: float, deadline: int) -> FloatArray:
-    """ε^{k/T} for k = 1 … T − 1: where the bins of Definition 1 meet."""
-    return np.asarray(epsilon ** (np.arange(1, deadline) / deadline))
 
 
 def falls(values: FloatArray, edges: FloatArray) -> IntArray:

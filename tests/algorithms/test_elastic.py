@@ -1,77 +1,85 @@
-"""Algorithm 1: its schedule by hand, and the coroutine against a plain loop on the same rewards."""
+"""Algorithm 1 and its passive case: schedules by hand, and the coroutine against plain loops."""
+
+import math
+from itertools import cycle
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import elastic_batch_racing
+from oracles import Rewards, Seasons, accept_and_reject, elastic_batch_racing, play
 
 import ebr
-from ebr.algorithms.game import drive
+
+any_race = given(
+    means=st.lists(st.floats(0, 1) | st.sampled_from([0.02, 0.45, 0.5, 0.55, 0.95]), min_size=2, max_size=8),
+    data=st.data(),
+    deadline=st.integers(1, 6),
+    epsilon=st.floats(0.2, 0.95),
+    delta=st.floats(0.01, 0.9),
+    sigma=st.floats(0.01, 0.6),
+    seed=st.integers(0, 2**32),
+)
 
 
-class Table:
-    """A fixed table of 0/1 rewards: the k-th pull of an arm pays the same whoever asks."""
-
-    def __init__(self, means, seed):
-        self.generator = [np.random.default_rng([seed, arm]) for arm in range(len(means))]
-        self.means = means
-        self.rewards = [np.empty(0, dtype=int) for _ in means]
-        self.used = [0] * len(means)
-
-    def pull(self, arm, count=1):
-        needed = self.used[arm] + count
-        if needed > len(self.rewards[arm]):
-            fresh = self.generator[arm].random(2 * needed) < self.means[arm]
-            self.rewards[arm] = np.append(self.rewards[arm], fresh)
-        paid = self.rewards[arm][self.used[arm] : needed].sum()
-        self.used[arm] = needed
-        return int(paid)
-
-
-def play_one(algorithm, table):
-    """Drive the coroutine for one replicate on a table; return pulls per arm, arm, rounds."""
-    n_arms = len(table.means)
-    rounds = 0
-
-    def respond(pulls):
-        nonlocal rounds
-        rounds += bool(pulls.any())
-        return np.array([[table.pull(arm, count) for arm, count in enumerate(pulls[0])]], dtype=float)
-
-    (arm,) = drive(algorithm.play(n_arms), respond)
-    return table.used, int(arm), rounds
+def coins(means, replicates, seed):
+    return (np.random.default_rng(seed).random((replicates, len(means), 97)) < np.array(means)[:, None]) * 1
 
 
 def test_the_schedule_by_hand():
     # n = 2, T = 2, δ = 4/e², so log(nT/δ) = 2; ε = 1/4, σ = ½: 20 · 2 · 4^t = 160, 640.
     delta = 4 / np.e**2
-    assert ebr.ElasticBatchRacing(2, 0.25, delta).pulls_by_round(2).tolist() == [160, 640]
-    assert ebr.ElasticBatchRacing(2, 0.25, delta, schedule="printed").pulls_by_round(2).tolist() == [
-        640,
-        2560,
-    ]
-    assert ebr.ElasticBatchRacing(2, 0.25, delta, sigma=1).pulls_by_round(2).tolist() == [640, 2560]
+    for changed, factor in (({}, 1), ({"schedule": "printed"}, 4), ({"sigma": 1}, 4)):
+        found = ebr.ElasticBatchRacing(2, 0.25, delta, **changed).pulls_by_round(2)
+        assert found.tolist() == [160 * factor, 640 * factor]
 
 
-@settings(max_examples=300, deadline=None)
-@given(
-    means=st.lists(st.floats(0, 1), min_size=2, max_size=5),
-    deadline=st.integers(1, 6),
-    epsilon=st.floats(0.2, 0.95),
-    delta=st.floats(0.01, 0.9),
-    sigma=st.floats(0.01, 0.6),
-    again=st.booleans(),
-    seed=st.integers(0, 2**32),
-)
-def test_the_coroutine_makes_the_plain_loops_decisions(means, deadline, epsilon, delta, sigma, again, seed):
+@settings(max_examples=200, deadline=None)
+@any_race
+def test_the_coroutine_makes_the_plain_loops_decisions(means, data, deadline, epsilon, delta, sigma, seed):
+    again, table = data.draw(st.booleans()), coins(means, 1, seed)
     algorithm = ebr.ElasticBatchRacing(
         deadline, epsilon, delta, sigma, lone_survivor="pulled again" if again else "stops"
     )
+    rewards = [cycle(row) for row in table[0].tolist()]
     expected = elastic_batch_racing(
-        Table(means, seed).pull, len(means), deadline, epsilon, delta, sigma, again
+        lambda arm: next(rewards[arm]), len(means), deadline, epsilon, delta, sigma, again
     )
-    assert play_one(algorithm, Table(means, seed)) == expected
+    asked, arm = play(algorithm, Rewards(table))
+    assert (sum(asked)[0].tolist(), arm[0], len(asked)) == expected
+
+
+def elastic_top_k(rewards, k, deadline, epsilon, delta, sigma):
+    n = len(rewards)
+    L = math.log(n * deadline / delta)
+    targets = [math.ceil(80 * sigma**2 * L * epsilon ** (-2 * t / deadline)) for t in range(1, deadline + 1)]
+
+    def told(_, ahead, behind):
+        pulled = ahead[0]
+        width = sigma * math.sqrt((4 + 2 * math.log(2)) * L / pulled)
+        return (ahead[1] - behind[1]) / pulled > max(2 * width - epsilon / min(n, deadline), 0)
+
+    return accept_and_reject(rewards, k, targets, told, told)
+
+
+@settings(max_examples=150, deadline=None)
+@any_race
+def test_a_race_for_the_k_best_is_the_plain_loop(means, data, deadline, epsilon, delta, sigma, seed):
+    k, table = data.draw(st.integers(1, len(means) - 1)), coins(means, 3, seed)
+    if data.draw(st.booleans()):
+        table = np.random.default_rng(seed).normal(np.array(means)[:, None], sigma, table.shape)
+    asked, arms = play(ebr.ElasticBatchRacing(deadline, epsilon, delta, sigma, k=k), Rewards(table))
+    for replicate, rewards in enumerate(table.tolist()):
+        mine = [ask[replicate].tolist() for ask in asked if ask[replicate].any()]
+        expected = elastic_top_k(rewards, k, deadline, epsilon, delta, sigma)
+        assert (mine, arms[replicate].ravel().tolist()) == expected
+
+
+@pytest.mark.parametrize("reading", [{"lone_survivor": "pulled again"}, {"returned_from": "after it"}])
+def test_readings_of_the_pseudo_code_are_for_one_arm(reading):
+    ((name, value),) = reading.items()
+    with pytest.raises(ValueError, match=rf"^{name} must be '.*' for k > 1, got '{value}'$"):
+        ebr.ElasticBatchRacing(2, 0.3, 0.1, k=2, **reading)
 
 
 def test_at_one_round_the_printed_rule_drops_every_arm():
@@ -94,33 +102,27 @@ def test_a_tiny_sigma_cannot_empty_the_race():
 
 def test_a_printed_lone_survivor_is_pulled_for_one_more_round():
     algorithm = ebr.ElasticBatchRacing(4, 0.05, 0.01, lone_survivor="pulled again")
-    schedule = algorithm.pulls_by_round(2)
     result = ebr.simulate(algorithm, ebr.Bernoulli([1.0, 0.0]), runs=10)
-    assert (result.pulls == schedule[0] + schedule[1]).all()
+    assert (result.pulls == algorithm.pulls_by_round(2)[:2].sum()).all()
     assert (result.rounds == 2).all()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "names"),
-    [
-        ({"deadline": 0}, r"deadline .* at least 1, got 0"),
-        ({"deadline": 2.5}, r"deadline must be an integer .* got 2\.5"),
-        ({"deadline": True}, r"deadline must be an integer"),
-        ({"epsilon": 1.5}, r"epsilon must lie in \(0, 1\), got 1\.5"),
-        ({"epsilon": float("nan")}, r"epsilon must lie in \(0, 1\), got nan"),
-        ({"epsilon": "0.1"}, r"epsilon must lie in \(0, 1\), got '0\.1'"),
-        ({"delta": 0}, r"delta must lie in \(0, 1\), got 0"),
-        ({"sigma": -1}, r"sigma .* above 0, got -1"),
-        ({"schedule": "fast"}, r"schedule must be one of 'scaled', 'printed', got 'fast'"),
-        ({"lone_survivor": "x"}, r"lone_survivor must be one of"),
-        ({"returned_from": "x"}, r"returned_from must be one of"),
-    ],
-)
-def test_bad_parameters_are_named_with_their_range(arguments, names):
-    with pytest.raises(ValueError, match=names):
-        ebr.ElasticBatchRacing(**{"deadline": 3, "epsilon": 0.1, "delta": 0.1} | arguments)
+def test_passive_sampling_by_hand():
+    # 80/4 · log(100/0.01) / 0.1² = 2000 · 9.21034 = 18420.7; with σ = 1, 73682.7.
+    for sigma, pulls in ((0.5, 18421), (1.0, 73683)):
+        values = np.random.default_rng(1).random((1, 100))
+        asked, arm = play(ebr.Passive(0.1, 0.01, sigma), Seasons(values))
+        assert [ask.tolist() for ask in asked] == [[[pulls] * 100]]
+        assert arm.tolist() == [values.argmax()]
 
 
-def test_more_pulls_than_can_be_summed_exactly_is_an_error_not_an_overflow():
-    with pytest.raises(ValueError, match="must be large enough for at most 2"):
-        ebr.simulate(ebr.ElasticBatchRacing(2, 1e-9, 0.1), ebr.setup_1(), runs=1)
+def test_passive_sampling_is_algorithm_1_with_one_round():
+    for seed in range(100):
+        generator = np.random.default_rng(seed)
+        epsilon, delta = generator.uniform(0.01, 0.9, size=2)
+        sigma = generator.uniform(0.05, 2)
+        table = generator.random((3, int(generator.integers(2, 9)), 50))
+        (passive,), arm = play(ebr.Passive(epsilon, delta, sigma), Rewards(table))
+        (racing,), same = play(ebr.ElasticBatchRacing(1, epsilon, delta, sigma), Rewards(table))
+        assert (passive == racing).all()
+        assert (arm == same).all()

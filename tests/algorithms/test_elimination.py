@@ -25,30 +25,19 @@ def test_aggressive_elimination_is_its_recursion(n_arms, deadline, rounding):
         assert arm.tolist() == [best]
 
 
-@pytest.mark.parametrize("rounding", ["up", "down"])
-@pytest.mark.parametrize("deadline", [1, 2, 3, 15])
-def test_what_aggressive_elimination_costs_does_not_depend_on_the_rewards(deadline, rounding):
-    rounded = math.ceil if rounding == "up" else math.floor
-    rounds, _ = aggressive_elimination(np.ones((15, 100)), range(100), deadline, 0.01, 0.01, rounded)
-    algorithm = ebr.AggressiveElimination(deadline, 0.01, 0.01, rounding)
-    for problem in (ebr.setup_1(), ebr.setup_2(), ebr.Gaussian(np.linspace(0, 1, 100), 0.5)):
-        result = ebr.simulate(algorithm, problem, runs=5)
-        assert set(result.pulls) == {sum(len(arms) * tosses for arms, tosses in rounds)}
-        assert set(result.rounds) == {len(rounds)}
-
-
-def test_aggressive_elimination_by_hand():
+def test_what_aggressive_elimination_costs_by_hand_whatever_the_rewards():
     # T = 1: 2·10⁴ (log 100 + log 800) = 225795.6.
     # T = 2: 2·10⁴ (log log 100 + log 800) = 164235.8; 100/log 100 = 21.7, so 23 arms are kept, each for
     # 2·10⁴ (log 23 + log 1600) = 210265.1 pulls; rounded down 22, for 2·10⁴ (log 22 + log 1600) = 209376.03.
-    problem = ebr.setup_1()
     for deadline, rounding, pulls in (
         (1, "up", 22_579_600),
         (2, "up", 100 * 164_236 + 23 * 210_266),
         (2, "down", 100 * 164_236 + 22 * 209_377),
     ):
-        result = ebr.simulate(ebr.AggressiveElimination(deadline, 0.01, 0.01, rounding), problem, runs=2)
-        assert set(result.pulls) == {pulls}
+        for problem in (ebr.setup_1(), ebr.Gaussian(np.linspace(0, 1, 100), 0.5)):
+            result = ebr.simulate(ebr.AggressiveElimination(deadline, 0.01, 0.01, rounding), problem, runs=2)
+            assert set(result.pulls) == {pulls}
+            assert set(result.rounds) == {deadline}
 
 
 def test_aggressive_elimination_keeps_every_arm_until_the_last_rounds():
@@ -61,35 +50,23 @@ def test_aggressive_elimination_keeps_every_arm_until_the_last_rounds():
 
 @pytest.mark.parametrize("constants", ["published", "released"])
 def test_delta_elimination_is_its_plain_loop(constants):
+    # Many arms and a large δ, so that lots have something to draw from and rounds follow.
     longest = most = 0
     sizes, deltas = (2, 3, 5, 17, 100, 640, 5000), (0.01, 0.1, 0.2, 0.3, 0.37, 0.5, 0.9)
-    for n_arms, deadline, delta in [*product(sizes, range(1, 7), deltas), (300_000, 5, 0.36)]:
+    cases = [(1, *case) for case in product(sizes, range(1, 7), deltas)]
+    cases += [(1, 300_000, 5, 0.36), *product((2, 3, 7), (40, 41), (1, 2, 3), (0.9, 0.3, 0.01))]
+    for k, n_arms, deadline, delta in cases:
         epsilon = 0.1 + 0.05 * deadline
         values = np.random.default_rng([n_arms, deadline, int(100 * delta)]).random((deadline, n_arms))
-        lot = Lots(7)
-        expected, best = delta_elimination(
-            values, lot.draw, deadline, epsilon, delta, constants == "released"
-        )
-        algorithm = ebr.DeltaElimination(deadline, epsilon, delta, constants)
-        asked, arm = play(algorithm, Seasons(values), generator=np.random.default_rng(7))
+        lots, released = Lots(7), constants == "released"
+        expected, best = delta_elimination(values, lots.draw, deadline, epsilon, delta, released, k)
+        algorithm = ebr.DeltaElimination(deadline, epsilon, delta, constants, k)
+        asked, arms = play(algorithm, Seasons(values), generator=np.random.default_rng(7))
         assert [{i: ask[0, i] for i in np.flatnonzero(ask[0])} for ask in asked] == expected
-        assert arm.tolist() == [best]
-        longest, most = max(longest, len(expected)), max(most, lot.most)
+        assert arms.ravel().tolist() == best
+        longest, most = max(longest, len(expected)), max(most, lots.most)
     assert longest == {"published": 3, "released": 4}[constants]
     assert most > 10
-
-
-@pytest.mark.parametrize("constants", ["published", "released"])
-def test_what_delta_elimination_costs_does_not_depend_on_the_rewards(constants):
-    for deadline, delta in ((1, 0.5), (2, 0.3), (4, 0.5), (6, 0.37)):
-        rounds, _ = delta_elimination(
-            np.ones((7, 640)), lambda _: 0, deadline, 0.2, delta, constants == "released"
-        )
-        algorithm = ebr.DeltaElimination(deadline, 0.2, delta, constants)
-        for problem in (ebr.setup_1(640), ebr.Gaussian(np.linspace(0, 1, 640), 0.5)):
-            result = ebr.simulate(algorithm, problem, runs=5)
-            assert set(result.pulls) == {sum(sum(pulls.values()) for pulls in rounds)}
-            assert set(result.rounds) == {len(rounds)}
 
 
 @pytest.mark.parametrize("deadline", [2, 3, 6, 15])

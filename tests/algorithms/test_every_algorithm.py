@@ -1,6 +1,7 @@
 """What every algorithm keeps: the rules of the game, and parameters in their range."""
 
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,45 +10,34 @@ from hypothesis import strategies as st
 from oracles import Rewards, play
 
 import ebr
+from ebr.simulation.simulate import Simulation
 
-# By name: the algorithm, made from T, ε, δ and σ; CONTEXT has what it is told besides. T = ∞ is sequential.
+SEEDED, IN_UNIT, COINS = ({"generator": 2}, {"rewards": "bounded"}, {"rewards": "Bernoulli"})
+# By name: the algorithm, made from T, ε, δ and σ, and what it is told besides. T = ∞ is sequential.
 FAMILY = {
-    "elastic": lambda T, epsilon, delta, sigma: ebr.ElasticBatchRacing(T, epsilon, delta, sigma),
-    "as printed": lambda T, epsilon, delta, sigma: ebr.ElasticBatchRacing(
-        T, epsilon, delta, sigma, schedule="printed", lone_survivor="pulled again"
+    "elastic": (ebr.ElasticBatchRacing, {}),
+    "as printed": (partial(ebr.ElasticBatchRacing, schedule="printed", lone_survivor="pulled again"), {}),
+    "passive": (lambda T, *rest: ebr.Passive(*rest), {}),
+    "aggressive": (lambda *rest: ebr.AggressiveElimination(*rest[:3]), {}),
+    "rounding down": (lambda *rest: ebr.AggressiveElimination(*rest[:3], "down"), {}),
+    "published": (lambda *rest: ebr.DeltaElimination(*rest[:3]), SEEDED),
+    "released": (lambda *rest: ebr.DeltaElimination(*rest[:3], "released"), SEEDED),
+    "ahead": (lambda T, *rest: ebr.SequentialRacing(*rest), IN_UNIT),
+    "sweeping": (lambda T, *rest: ebr.SequentialRacing(*rest), {}),
+    "until alone": (
+        lambda T, *rest: ebr.SequentialRacing(*rest[:2], min(rest[2], 0.1), end="lone survivor"),
+        IN_UNIT,
     ),
-    "passive": lambda T, epsilon, delta, sigma: ebr.Passive(epsilon, delta, sigma),
-    "aggressive": lambda T, epsilon, delta, sigma: ebr.AggressiveElimination(T, epsilon, delta),
-    "rounding down": lambda T, epsilon, delta, sigma: ebr.AggressiveElimination(T, epsilon, delta, "down"),
-    "published": lambda T, epsilon, delta, sigma: ebr.DeltaElimination(T, epsilon, delta),
-    "released": lambda T, epsilon, delta, sigma: ebr.DeltaElimination(T, epsilon, delta, "released"),
-    "ahead": lambda T, epsilon, delta, sigma: ebr.SequentialRacing(epsilon, delta, sigma),
-    "sweeping": lambda T, epsilon, delta, sigma: ebr.SequentialRacing(epsilon, delta, sigma),
-    "until alone": lambda T, epsilon, delta, sigma: ebr.SequentialRacing(
-        epsilon, delta, min(sigma, 0.1), end="lone survivor"
+    "sharp": (ebr.SharpElasticBatchRacing, {}),
+    "sharp, Gaussian": (partial(ebr.SharpElasticBatchRacing, rewards="Gaussian", split="equal"), {}),
+    "sharp, bounded": (lambda *rest: ebr.SharpElasticBatchRacing(*rest[:3]), IN_UNIT),
+    "pausing": (ebr.PausingElasticBatchRacing, {}),
+    "pausing, Gaussian": (partial(ebr.PausingElasticBatchRacing, rewards="Gaussian", lead=10), {}),
+    "pausing, bounded": (lambda *rest: ebr.PausingElasticBatchRacing(*rest[:3]), IN_UNIT),
+    "pausing, Bernoulli": (  # with one round it draws lots
+        lambda T, *rest: ebr.PausingElasticBatchRacing(max(T, 2), *rest[:2]),
+        COINS,
     ),
-    "sharp": ebr.SharpElasticBatchRacing,
-    "sharp, Gaussian": lambda T, epsilon, delta, sigma: ebr.SharpElasticBatchRacing(
-        T, epsilon, delta, sigma, "Gaussian", start=1, split="equal"
-    ),
-    "sharp, bounded": lambda T, epsilon, delta, sigma: ebr.SharpElasticBatchRacing(T, epsilon, delta),
-    "pausing": ebr.PausingElasticBatchRacing,
-    "pausing, Gaussian": lambda T, epsilon, delta, sigma: ebr.PausingElasticBatchRacing(
-        T, epsilon, delta, sigma, "Gaussian", start=1, lead=10
-    ),
-    "pausing, bounded": lambda T, epsilon, delta, sigma: ebr.PausingElasticBatchRacing(T, epsilon, delta),
-    "pausing, Bernoulli": lambda T, epsilon, delta, sigma: ebr.PausingElasticBatchRacing(
-        max(T, 2), epsilon, delta
-    ),  # with one round it draws lots
-}
-CONTEXT = {
-    "published": lambda: {"generator": np.random.default_rng(2)},
-    "released": lambda: {"generator": np.random.default_rng(2)},
-    "ahead": lambda: {"rewards": "bounded"},
-    "until alone": lambda: {"rewards": "bounded"},
-    "sharp, bounded": lambda: {"rewards": "bounded"},
-    "pausing, bounded": lambda: {"rewards": "bounded"},
-    "pausing, Bernoulli": lambda: {"rewards": "Bernoulli"},
 }
 ROUNDS = {
     "passive": lambda T: 1,
@@ -68,7 +58,9 @@ any_game = given(
 
 
 def play_any(name, table, parameters):
-    return play(FAMILY[name](*parameters), Rewards(table), **CONTEXT.get(name, dict)())
+    make, told = FAMILY[name]
+    seeded = {"generator": np.random.default_rng(told["generator"])} if "generator" in told else {}
+    return play(make(*parameters), Rewards(table), **told | seeded)
 
 
 def continuous_table(replicates, n_arms, seed):
@@ -123,30 +115,35 @@ def test_neither_the_order_of_the_arms_nor_the_other_replicates_matter(
         assert order[same].tolist() == [arm[replicate]]
 
 
+FINDS_K = (ebr.ElasticBatchRacing, ebr.SharpElasticBatchRacing, ebr.DeltaElimination)
+RACES = (*FINDS_K, ebr.AggressiveElimination, ebr.PausingElasticBatchRacing)
 GOOD = {
-    ebr.Passive: {"epsilon": 0.1, "delta": 0.1},
-    ebr.SequentialRacing: {"epsilon": 0.1, "delta": 0.1},
-    ebr.AggressiveElimination: {"deadline": 3, "epsilon": 0.1, "delta": 0.1},
-    ebr.DeltaElimination: {"deadline": 3, "epsilon": 0.1, "delta": 0.1},
-    ebr.SharpElasticBatchRacing: {"deadline": 3, "epsilon": 0.1, "delta": 0.1},
-    ebr.PausingElasticBatchRacing: {"deadline": 3, "epsilon": 0.1, "delta": 0.1},
+    **{each: {"epsilon": 0.1, "delta": 0.1} for each in (ebr.Passive, ebr.SequentialRacing)},
+    **{each: {"deadline": 3, "epsilon": 0.1, "delta": 0.1} for each in RACES},
+    ebr.BudgetedElimination: {"budget": 100, "deadline": 2},
 }
 BAD = [
-    ({"epsilon": 0}, r"^epsilon must lie in \(0, 1\), got 0$"),
     ({"epsilon": 1}, r"^epsilon must lie in \(0, 1\), got 1$"),
     ({"epsilon": float("nan")}, r"^epsilon must lie in \(0, 1\), got nan$"),
     ({"epsilon": "0.1"}, r"^epsilon must lie in \(0, 1\), got '0\.1'$"),
     ({"delta": 1.5}, r"^delta must lie in \(0, 1\), got 1\.5$"),
-    ({"delta": -0.1}, r"^delta must lie in \(0, 1\), got -0\.1$"),
     ({"delta": None}, r"^delta must lie in \(0, 1\), got None$"),
     ({"sigma": 0}, r"^sigma must be a finite number above 0, got 0$"),
     ({"sigma": float("inf")}, r"^sigma must be a finite number above 0, got inf$"),
     ({"deadline": 0}, r"^deadline must be an integer of at least 1, got 0$"),
     ({"deadline": 2.5}, r"^deadline must be an integer of at least 1, got 2\.5$"),
     ({"deadline": True}, r"^deadline must be an integer of at least 1, got True$"),
+    *(({"k": k}, rf"^k must be an integer of at least 1, got {k!r}$") for k in (0, 1.0, True, "2")),
+    ({"schedule": "fast"}, r"^schedule must be one of 'scaled', 'printed', got 'fast'$"),
+    ({"lone_survivor": "x"}, r"^lone_survivor must be one of 'stops', 'pulled again', got 'x'$"),
+    ({"returned_from": "x"}, r"^returned_from must be one of 'last round', 'after it', got 'x'$"),
     ({"end": "never"}, r"^end must be one of 'certified', 'lone survivor', got 'never'$"),
     ({"rounding": "even"}, r"^rounding must be one of 'up', 'down', got 'even'$"),
     ({"constants": "mine"}, r"^constants must be one of 'published', 'released', got 'mine'$"),
+    ({"budget": 0}, r"^budget must be an integer of at least 1, got 0$"),
+    ({"budget": 10.5}, r"^budget must be an integer of at least 1, got 10\.5$"),
+    ({"sizes": "equal"}, r"^sizes must be one of 'balanced', 'geometric', got 'equal'$"),
+    ({"memory": "none"}, r"^memory must be one of 'all', 'round', got 'none'$"),
     ({"split": "early"}, r"^split must be one of 'late', 'equal', got 'early'$"),
     ({"start": 0}, r"^start must be a finite number above 0, got 0$"),
     ({"start": "1"}, r"^start must be a finite number above 0, got '1'$"),
@@ -181,13 +178,13 @@ def test_bad_parameters_are_named_with_their_value_and_range(algorithm, argument
         algorithm(**GOOD[algorithm] | arguments)
 
 
-@pytest.mark.parametrize("algorithm", [each for each in GOOD if each is not ebr.SequentialRacing])
+@pytest.mark.parametrize("algorithm", [*RACES, ebr.Passive])
 def test_more_pulls_than_can_be_summed_exactly_are_refused(algorithm):
     with pytest.raises(ValueError, match=r"epsilon .* at most 2\^53 pulls of an arm, got \d"):
         ebr.simulate(algorithm(**GOOD[algorithm] | {"epsilon": 1e-9}), ebr.setup_1(), runs=1)
 
 
-@pytest.mark.parametrize("algorithm", [each for each in GOOD if "deadline" in vars(each(**GOOD[each]))])
+@pytest.mark.parametrize("algorithm", RACES)
 def test_more_rounds_than_a_schedule_can_have_are_refused(algorithm):
     for rounds in (10**5, 10**8, 10**10):
         with pytest.raises(ValueError, match=rf"^deadline must be .* of at most [\d,]+, got {rounds}$"):
@@ -201,3 +198,43 @@ def test_more_arms_or_replicates_than_fit_are_refused(algorithm):
         next(made.play(10**10))
     with pytest.raises(ValueError, match=r"^replicates must be an integer of at most 16,777,216, got"):
         next(made.play(2, 10**9))
+
+
+@pytest.mark.parametrize("algorithm", FINDS_K)
+def test_as_many_places_as_arms_are_refused_before_the_first_pull(algorithm):
+    for k in (4, 100):
+        with pytest.raises(ValueError, match=rf"^k must lie in 1 … 3, below the number of arms, got {k}$"):
+            next(algorithm(2, 0.3, 0.1, k=k).play(4))
+
+
+SPELLED = "deadline=2, epsilon=0.1, delta=0.2, "
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "rest", "pulls"),
+    [
+        (
+            ebr.ElasticBatchRacing,
+            "sigma=0.5, schedule='scaled', lone_survivor='stops', returned_from='last round'",
+            3338365.04,
+        ),
+        (ebr.SharpElasticBatchRacing, "sigma=0.5, rewards=None, start=0.5, split='late'", 232646.3),
+        (ebr.DeltaElimination, "constants='published'", 686442135),
+    ],
+)
+def test_with_k_1_an_algorithm_is_spelled_and_costs_as_before_there_was_a_k(algorithm, rest, pulls):
+    # Reprs seed simulations. The costs: Setup 1, ε = δ = 0.01, T = 15, means of 100 runs of version 1.
+    assert repr(algorithm(2, 0.1, 0.2)).partition("(")[2] == f"{SPELLED}{rest})"
+    assert repr(algorithm(2, 0.1, 0.2, k=2)).partition("(")[2] == f"{SPELLED}{rest}, k=2)"
+    assert algorithm(2, 0.1, 0.2, k=2) != algorithm(2, 0.1, 0.2, k=1) == algorithm(2, 0.1, 0.2)
+    known = {"rewards": "sub-Gaussian"} if "rewards" in rest else {}
+    found = ebr.simulate(algorithm(15, 0.01, 0.01, **known), ebr.setup_1(), 100, seed=1)
+    assert found.pulls.mean() == pytest.approx(pulls, rel=1e-9)
+
+
+def test_sets_are_right_if_all_their_arms_are_different_and_good():
+    problem = ebr.Bernoulli([0.75, 0.5, 0.25, 1.0])
+    arms = np.array([[0, 3], [0, 0], [1, 3], [3, 2], [3, 0]])
+    result = Simulation(problem, np.zeros(5, int), np.zeros(5, int), arms)
+    assert result.correct(0.25).tolist() == [True, False, False, False, True]
+    assert list(result.to_frame().columns) == ["pulls", "rounds", "arm_1", "arm_2"]

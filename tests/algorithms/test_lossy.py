@@ -1,31 +1,29 @@
-"""Missing rewards: against a plain loop that shares no code, against races with nothing missing, and in full.
+"""Missing rewards and a control: against a plain loop that shares no code, and in full.
 
 What is exact is enumerated; planted errors show that the checks could have failed.
 """
 
 import math
 from dataclasses import replace
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lossy_oracle import lossy_race
-from oracles import Rewards, play
+from oracles import Rewards, lossy_race, play
 from scipy.stats import binom, binomtest
 
 import ebr
 from ebr.algorithms.game import advance
-from ebr.algorithms.lossy import lossy_play
 
 SHARP = ebr.SharpElasticBatchRacing
 MODELS = ("sub-Gaussian", "bounded", "Gaussian")
 
 
-def drive(algorithm, n_arms, replicates, respond, rewards=None):
+def drive(algorithm, n_arms, replicates, respond):
     """Play a lossy game to its end; `respond(round, pulls)` gives counts and sums."""
-    game = lossy_play(algorithm, n_arms, replicates, rewards=rewards)
+    game = algorithm.play_lossy(n_arms, replicates)
     asked, turn = [], advance(game)
     while turn.pulls is not None:
         asked.append(turn.pulls)
@@ -38,46 +36,28 @@ def algorithm_of(model, deadline, epsilon, delta, control=None, margin=None):
     return SHARP(deadline, epsilon, delta, rewards=model, looks=looks, control=control, margin=margin)
 
 
-any_race = given(
+@pytest.mark.parametrize("model", MODELS)
+@settings(max_examples=200, deadline=None)
+@given(
     means=st.lists(st.sampled_from([0, 0.02, 0.3, 0.45, 0.5, 0.55, 0.95, 1]), min_size=2, max_size=6),
     deadline=st.integers(1, 6),
     epsilon=st.floats(0.1, 0.9),
     delta=st.floats(0.01, 0.9),
-    control=st.booleans(),
+    place=st.none() | st.integers(0, 5),
     wider=st.floats(1, 3),
+    complete=st.booleans(),
     seed=st.integers(0, 2**32),
 )
-
-
-@pytest.mark.parametrize("model", MODELS)
-@settings(max_examples=100, deadline=None)
-@any_race
-def test_with_nothing_missing_it_is_the_race_that_it_was(
-    model, means, deadline, epsilon, delta, control, wider, seed
-):
-    margin = min(epsilon * wider, 0.95)
-    algorithm = algorithm_of(model, deadline, epsilon, delta, *((0, margin) if control else ()))
-    table = (np.random.default_rng(seed).random((4, len(means), 97)) < np.array(means)[:, None]).astype(int)
-    paid = Rewards(table)
-    asked, ending = drive(algorithm, len(means), 4, lambda _, pulls: (pulls, paid.pay(pulls)))
-    before, arms = play(algorithm, Rewards(table))
-    assert [each.tolist() for each in asked] == [each.tolist() for each in before]
-    assert ending.arms.tolist() == arms.tolist()
-    assert set(ending.within) <= {epsilon, margin}
-    assert (ending.within[ending.arms != 0] == epsilon).all()
-
-
-@pytest.mark.parametrize("model", MODELS)
-@settings(max_examples=100, deadline=None)
-@any_race
 def test_every_replicate_is_the_plain_loop_whatever_is_lost(
-    model, means, deadline, epsilon, delta, control, wider, seed
+    model, means, deadline, epsilon, delta, place, wider, complete, seed
 ):
     n, margin = len(means), min(epsilon * wider, 0.95)
-    algorithm = algorithm_of(model, deadline, epsilon, delta, *((0, margin) if control else ()))
+    guard = () if place is None else (place % n, margin)
+    algorithm = algorithm_of(model, deadline, epsilon, delta, *guard)
     generator = np.random.default_rng(seed)
     table = (generator.random((3, n, 97)) < np.array(means)[:, None]).astype(int)
     share = generator.choice([0, 0.3, 0.9, 1], size=(3, deadline, n), p=[0.1, 0.2, 0.2, 0.5])
+    share = np.ones_like(share) if complete else share
     paid, rounds = Rewards(table), np.zeros(3, dtype=int)
 
     def respond(_, pulls):
@@ -88,26 +68,19 @@ def test_every_replicate_is_the_plain_loop_whatever_is_lost(
 
     asked, ending = drive(algorithm, n, 3, respond)
     for r in range(3):
+        rewards = [cycle(row) for row in table[r].tolist()]
         expected = lossy_race(
-            paying(table[r]),
+            lambda arm, rewards=rewards: next(rewards[arm]),
             lambda number, i, owed, r=r: math.floor(share[r, number, i] * owed),
-            *(n, deadline, epsilon, delta, 0.5, model),
-            *((0, margin) if control else ()),
+            *(n, deadline, epsilon, delta, 0.5, model, *guard),
         )
         assert [each[r].tolist() for each in asked if each[r].any()] == expected[0]
         assert ending.arms[r] == expected[1]
         assert ending.within[r] == pytest.approx(expected[2], rel=1e-9)
-
-
-def paying(table):
-    """The rewards of each arm, one after the other."""
-    used = [0] * len(table)
-
-    def pay(arm):
-        used[arm] += 1
-        return int(table[arm, (used[arm] - 1) % table.shape[1]])
-
-    return pay
+    if complete:  # then it is the race without losses
+        before, arms = play(algorithm, Rewards(table))
+        assert [each.tolist() for each in asked] == [each.tolist() for each in before]
+        assert ending.arms.tolist() == arms.tolist()
 
 
 # Every pattern of losses in two rounds of two arms, as shares that are kept.
@@ -138,8 +111,11 @@ def successes_of_the_second_lost(asked, kept, sums):
     return (kept - successes).astype(int) * (asked > 0), sums - successes
 
 
-def failure_probability(algorithm, means, pattern, told):
-    """P(the arm is farther from the best than it is said to be), every outcome a replicate of two arms."""
+def failure_probability(algorithm, means, pattern=(1, 1, 1, 1), told=honest, margin=None):
+    """P(the arm is farther from the best than it is said to be), every outcome a replicate of two arms.
+
+    The control is said to be within its margin, or this one.
+    """
     counts, kept = np.zeros(2, dtype=int), []
     for target, share in zip(algorithm.pulls_by_round(2), np.reshape(pattern, (2, 2)), strict=True):
         kept.append(np.floor(share * (target - counts)).astype(int))
@@ -154,7 +130,8 @@ def failure_probability(algorithm, means, pattern, told):
 
     _, ending = drive(algorithm, 2, len(sums), respond)
     gap = max(means) - np.array(means)[ending.arms]
-    return float(weights @ ((gap > ending.within + 1e-12) & (ending.arms >= 0)))
+    within = ending.within if margin is None else np.where(ending.arms == 0, margin, ending.within)
+    return float(weights @ ((gap > within + 1e-12) & (ending.arms >= 0)))
 
 
 def worst_failure(model, parameters, patterns, told=honest):
@@ -182,11 +159,9 @@ def test_planted_errors_have_more(model, planted):
 
 @pytest.mark.parametrize("model", ["sub-Gaussian", "bounded"])
 def test_losses_that_depend_on_the_outcome_void_the_guarantee(model):
-    assert failure_probability(algorithm_of(model, **TINY), (0.2, 0.7), (1, 1, 1, 1), honest) < TINY["delta"]
-    lost = failure_probability(
-        algorithm_of(model, **TINY), (0.2, 0.7), (1, 1, 1, 1), successes_of_the_second_lost
-    )
-    assert lost > TINY["delta"]
+    algorithm, means = algorithm_of(model, **TINY), (0.2, 0.7)
+    lost = failure_probability(algorithm, means, told=successes_of_the_second_lost)
+    assert failure_probability(algorithm, means) < TINY["delta"] < lost
 
 
 # Losses chosen in advance to hurt, as shares kept: round by round and arm by arm, the best arm first.
@@ -256,7 +231,6 @@ def test_a_short_end_says_what_is_guaranteed():
     ("algorithm", "rewards", "message"),
     [
         (ebr.PausingElasticBatchRacing(3, 0.1, 0.1), None, "got PausingElasticBatchRacing"),
-        (ebr.ElasticBatchRacing(3, 0.1, 0.1), None, "got ElasticBatchRacing"),
         (SHARP(3, 0.1, 0.1, k=2), None, "got k = 2"),
         (SHARP(3, 0.1, 0.1), "Gaussian", "looks is 'union', got 'joint'"),
         (SHARP(3, 0.1, 0.1, rewards="Gaussian"), None, "looks is 'union', got 'joint'"),
@@ -264,11 +238,65 @@ def test_a_short_end_says_what_is_guaranteed():
 )
 def test_what_is_not_proved_is_refused(algorithm, rewards, message):
     with pytest.raises(ValueError, match=message):
-        algorithm.play_lossy(3, rewards=rewards).send(None)
+        algorithm.play_lossy(3, rewards=rewards)
+
+
+@pytest.mark.parametrize(("model", "delta"), [("sub-Gaussian", 0.2), ("bounded", 0.5)])
+def test_errors_have_probability_delta_at_most_and_the_margin_counts(model, delta):
+    algorithm = SHARP(2, 0.4, delta, rewards=model, control=0, margin=0.5)
+    truths = [(low, low + gap) for low, gap in product((0.0, 0.1, 0.24, 0.35), (0.401, 0.501, 0.6))]
+    assert 0 < max(failure_probability(algorithm, truth) for truth in truths) <= delta
+    planted = replace(algorithm, margin=0.9)  # where 0.5 is promised
+    assert max(failure_probability(planted, truth, margin=0.5) for truth in truths) > delta
+
+
+def test_gaussian_looks_taken_together_pay_for_futility_too():
+    # The control is worse than the best by the margin and a little; three arms tie with it. δ = 0.2; a sound
+    # race fails with less than 10⁻⁶.
+    algorithm = SHARP(4, 0.1, 0.2, rewards="Gaussian", control=0, margin=0.15)
+    truth = ebr.Gaussian([0.5, 0.5, 0.5, 0.5, 0.651], 0.5)
+    found = ebr.simulate(algorithm, truth, 20_000, seed=1)
+    wrong = int((found.arm != 4).sum())
+    assert binomtest(wrong, 20_000, 0.2, alternative="greater").pvalue > 1e-6
+    assert (found.arm == 0).any()
+
+
+@pytest.mark.parametrize("model", ["bounded", "Gaussian", "sub-Gaussian"])
+def test_where_nobody_is_better_the_race_ends_sooner_with_the_control(model):
+    plain = SHARP(6, 0.05, 0.05, rewards=model)
+    guarded = replace(plain, control=0, margin=0.15)
+    truth = ebr.Gaussian([0.5] * 4, 0.5) if model == "Gaussian" else ebr.Bernoulli([0.5] * 4)
+    without, with_control = (ebr.simulate(each, truth, 300, seed=1) for each in (plain, guarded))
+    assert with_control.pulls.mean() < without.pulls.mean() / 2  # by more than 20 standard errors
+    assert (with_control.arm == 0).mean() > 0.95
+
+
+@pytest.mark.parametrize("model", ["sub-Gaussian", "bounded"])
+def test_where_the_control_is_dropped_nothing_changes(model):
+    plain = SHARP(5, 0.05, 0.05, rewards=model)
+    table = (np.random.default_rng(1).random((200, 4, 2000)) < np.array([0.1, 0.7, 0.75, 0.8])[:, None]) * 1
+    asked, arms = play(plain, Rewards(table))
+    again, others = play(replace(plain, control=0), Rewards(table))
+    assert [each.tolist() for each in asked] == [each.tolist() for each in again]
+    assert arms.tolist() == others.tolist()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"margin": 0.2}, "margin must be left out where there is no control, got 0.2"),
+        ({"control": 0, "margin": 0.05}, "margin must be at least epsilon, 0.1, got 0.05"),
+        ({"control": 0, "margin": 1.5}, r"margin must lie in \(0, 1\), got 1.5"),
+        ({"control": "placebo"}, "control must be an integer of at least 0, got 'placebo'"),
+        ({"control": 0, "k": 2}, "k must be 1 where there is a control, got 2"),
+    ],
+)
+def test_bad_controls_are_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
-        next(lossy_play(algorithm, 4, rewards=rewards))
+        SHARP(3, 0.1, 0.1, **parameters)
 
 
-def test_a_gaussian_race_with_a_union_over_its_looks_may_lose_rewards():
-    race = replace(SHARP(3, 0.1, 0.1, rewards="Gaussian"), looks="union")
-    assert race.objection("missing", "Gaussian") is None
+def test_a_control_is_one_of_the_arms_and_the_margin_is_epsilon_if_left_out():
+    assert "split='late', control=1, margin=0.1)" in repr(SHARP(2, 0.1, 0.05, control=1))
+    with pytest.raises(ValueError, match="control must lie in 0 … 2, the arms' numbers, got 3"):
+        next(SHARP(3, 0.1, 0.1, control=3).play(3))

@@ -7,9 +7,8 @@ from functools import reduce
 from itertools import permutations, product
 
 import numpy as np
-import pausing_oracle as oracle
 import pytest
-from oracles import Rewards, play
+from oracles import Rewards, TooCloseError, pausing_race, pausing_schedule, play
 from scipy.stats import binom
 
 from ebr.algorithms import pausing
@@ -59,8 +58,8 @@ def same_race(parameters, table):
     for replicate, rewards in enumerate(table.tolist()):
         mine = [ask[replicate].tolist() for ask in asked if ask[replicate].any()]
         try:
-            theirs, winner = oracle.pausing_race(rewards, *parameters)
-        except oracle.TooCloseError:  # one of some thousand rounds
+            theirs, winner = pausing_race(rewards, *parameters)
+        except TooCloseError:  # one of some thousand rounds
             continue
         same &= mine == theirs
         if len(theirs) == 1 == parameters[0] and parameters[4] == "Bernoulli":  # ties are broken by lot
@@ -112,60 +111,16 @@ def test_a_hundred_thousand_arms_stay_under_half_a_gibibyte():
 
 
 @every_model
-def test_shares_add_up_to_delta_and_a_leader_is_never_behind(model):
-    for deadline, epsilon, delta in product((1, 2, 3, 15), (0.01, 0.3, 0.8), (0.01, 0.9)):
-        shares = PausingElasticBatchRacing(deadline, epsilon, delta, rewards=model).shares()
-        assert shares.sum() == pytest.approx(delta, rel=1e-12)
-        assert (np.triu(shares, 1) == 0).all()
-        assert (shares >= 0).all()
-
-
-@every_model
 def test_the_schedule_is_the_plain_one(model):
     for n_arms, deadline, epsilon, delta in product((2, 3, 9), (1, 2, 3, 15), (0.07, 0.3), (0.01, 0.5)):
         race = PausingElasticBatchRacing(deadline, epsilon, delta, rewards=model)
-        counts, levels, ahead = oracle.schedule(n_arms, deadline, epsilon, delta, 0.5, model, 0.5, 3.0)
+        counts, levels, ahead = pausing_schedule(n_arms, deadline, epsilon, delta, 0.5, model, 0.5, 3.0)
         tests = pausing._tests(race, n_arms, model)
         assert tests.counts.tolist() == counts, (race, n_arms)
         assert race.ahead == ahead
         for pair, level in levels.items():
             assert tests.miss[pair] == pytest.approx(level, rel=1e-12)
         assert sum(levels.values()) * (n_arms - 1) <= delta * (1 + 1e-12)
-
-
-@every_model
-def test_counts_lie_on_the_grid_rounds_keep_to_the_deadline_and_who_is_dropped_stays_so(model):
-    generator = np.random.default_rng(4)
-    for _ in range(25):
-        parameters, table = random_race(model, generator)
-        race, n_arms = PausingElasticBatchRacing(*parameters), table.shape[1]
-        asked, arm = play(race, Rewards(table))
-        counts = pausing._tests(race, n_arms, model).counts
-        assert len(asked) <= race.deadline
-        pulled = np.cumsum(asked, axis=0)
-        assert np.isin(pulled, counts).all()
-        last = pulled[-1]
-        assert (np.take_along_axis(last, arm[:, None], axis=1)[:, 0] == last.max(axis=1)).all()
-        for replicate in range(len(table)):
-            if race.deadline == 1 and model == "Bernoulli":
-                continue  # ties are broken by lot
-            alone, same = play(race, Rewards(table[[replicate]]))
-            together = [ask[[replicate]] for ask in asked if ask[replicate].any()]
-            assert (np.array(alone) == together).all()
-            assert same == arm[replicate]
-
-
-def test_a_last_round_with_a_new_leader_needs_no_test_between_stages_that_have_no_share():
-    # T = 2: nothing is spent on (2, 1). Arm 2 pauses below both of the others, who swap places at the end.
-    race = PausingElasticBatchRacing(2, 0.2, 0.1, rewards="sub-Gaussian")
-    first, last = race.pulls_by_stage(3)
-    assert race.shares()[1, 0] == 0
-    table = np.ones((1, 3, last))
-    table[0, 1, 0], table[0, 0, first:], table[0, 2] = 0, 0, 0
-    table[0, 2, : first // 3] = 1
-    asked, arm = play(race, Rewards(table))
-    assert [ask[0].tolist() for ask in asked] == [[first] * 3, [last - first] * 2 + [0]]
-    assert arm.tolist() == [1]
 
 
 def test_with_one_round_the_binomial_design_breaks_ties_by_lot():
@@ -313,13 +268,6 @@ def test_with_a_planted_error_it_fails_more_often_than_with_delta(monkeypatch, w
     assert largest_failure("Bernoulli", *case) > case[3]
 
 
-def lags_that_do_not_sum(self):
-    """δ_u for each lag, times what it falls by."""
-    own = np.diag(SHARES(self))[:, None]
-    lags = np.subtract.outer(np.arange(self.deadline), np.arange(self.deadline))
-    return np.tril(own * pausing.FALL ** np.abs(lags) * 1.5)
-
-
 def equal_lags(self):
     lags = np.tril(np.ones((self.deadline, self.deadline)))
     return lags / lags.sum(axis=1, keepdims=True) * SHARES(self).sum(axis=1, keepdims=True)
@@ -343,17 +291,13 @@ def never_dropped(self, *seen):
     ("where", "name", "planted"),
     [
         (PausingElasticBatchRacing, "shares", no_share_for_each_arm),
-        (PausingElasticBatchRacing, "shares", lags_that_do_not_sum),
         (PausingElasticBatchRacing, "shares", equal_lags),
         (PausingElasticBatchRacing, "ahead", 0),
-        (pausing._Tests, "refuted", sign_of_means),
-        (pausing._Tests, "refuted", certificate_of_two_epsilon),
         (pausing._Tests, "refuted", dropped_when_certified),
         (pausing._Tests, "refuted", never_dropped),
         (pausing._Tests, "uncertified", lambda self, *seen: np.zeros(0, dtype=int)),
         (Paces, "lead", any_certifier),
         (pausing, "bechhofer_count", lambda n, *design: selection.bechhofer_count(2, *design)),
-        (pausing, "sign_count", lambda epsilon, miss: SIGN_COUNT(epsilon / 2, miss)),
         (pausing, "sign_count", lambda epsilon, miss: SIGN_COUNT(epsilon, miss / 2)),
     ],
 )

@@ -1,16 +1,16 @@
 """Sequential racing: the same as a plain loop over single pulls, also where it asks ahead."""
 
 import math
-from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
 import pytest
-from oracles import Bare, Rewards, overheard, play, sequential_race
+from oracles import Rewards, play, sequential_race
 
 import ebr
 from ebr.algorithms import sequential
 from ebr.algorithms.game import drive
+from ebr.models import REWARDS
 
 PERIOD = 1024
 KINDS = 12
@@ -127,41 +127,15 @@ def test_the_problems_look_far_ahead_and_drop_arms_on_the_way(end):
     assert staggered > 50  # races in which arms fell at two sweeps or more
 
 
-@both_ends
-def test_a_long_race_is_asked_for_in_few_rounds(end):
-    tables = (np.random.default_rng(5).random((4, 3, PERIOD)) < [[[0.5], [0.45], [0.1]]]).astype(int)
-    asked, arm = play(ebr.SequentialRacing(0.05, 0.1, end=end), Rewards(tables), rewards="bounded")
-    pulls = sum(asked)
-    for replicate, table in enumerate(tables):
-        expected = sequential_race(table.tolist(), 0.05, 0.1, 0.5, end)
-        assert (pulls[replicate].tolist(), arm[replicate]) == expected
-    assert 50 * len(asked) < pulls.max()
-
-
-@dataclass(frozen=True)
-class Watched(Bare):
-    """A sequential race that notes the largest number of pulls in each round it asks for."""
-
-    algorithm: ebr.SequentialRacing
-    asked: list = field(default_factory=list, repr=False)
-
-    def play(self, n_arms, replicates=1, **known):
-        game = self.algorithm.play(n_arms, replicates, **known)
-        return overheard(game, lambda pulls, sums: self.asked.append(pulls.max()))
-
-
-def test_only_bounded_rewards_are_asked_for_ahead():
-    algorithm = ebr.SequentialRacing(0.2, 0.1, sigma=0.5)
-    bounded, unbounded = Watched(algorithm), Watched(algorithm)
-    ebr.simulate(bounded, ebr.Bernoulli([0.2, 0.6, 0.7]), runs=20)
-    result = ebr.simulate(unbounded, ebr.Gaussian([0.2, 0.6, 0.7], 0.5), runs=20)
-    assert max(bounded.asked) > 10
-    assert set(unbounded.asked) == {1}
-    assert len(unbounded.asked) >= result.pulls.max() / 3
-
-
-def test_a_sequential_race_takes_as_many_rounds_as_pulls():
-    result = ebr.simulate(ebr.SequentialRacing(0.3, 0.1), ebr.Bernoulli([0.2, 0.9]), runs=20)
+def test_only_bounded_rewards_are_asked_for_ahead_and_each_pull_is_a_round():
+    algorithm, table = ebr.SequentialRacing(0.2, 0.1), np.random.default_rng(1).random((20, 3, 50))
+    most = {
+        known: max(ask.max() for ask in play(algorithm, Rewards(table), rewards=known)[0])
+        for known in REWARDS
+    }
+    assert most["Bernoulli"] == most["bounded"] > 10
+    assert most["Gaussian"] == most["sub-Gaussian"] == 1
+    result = ebr.simulate(algorithm, ebr.Bernoulli([0.2, 0.9]), runs=20)
     assert (result.rounds == result.pulls).all()
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from live.races import ARMS, forge, lines_of, play, reward, rewards
-from lossy_oracle import lossy_race, schedule
-from oracles import Rewards
+from oracles import Rewards, lossy_race, sharp_schedule
 from rewriting import rewrite
 from scipy.stats import binomtest
 
@@ -274,7 +273,7 @@ def test_a_race_with_losses_is_the_plain_loop_though_it_is_reopened_before_every
 
 
 def test_what_is_missing_is_asked_for_in_the_next_round(path):
-    _, targets = schedule(3, 4, 0.1, 0.05, 0.5, "bounded")
+    targets, _ = sharp_schedule(3, 4, 0.1, model="bounded")
     with ebr.Race(SHARP(4, 0.1, 0.05), LETTERS, path) as race:
         first, second = race.ask()["A"], targets[1]
         assert first == targets[0]

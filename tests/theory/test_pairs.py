@@ -8,13 +8,12 @@ from functools import cache
 from itertools import product
 
 import numpy as np
-import pausing_oracle as oracle
+import oracles
 import pytest
 from scipy.special import ndtri
 from scipy.stats import binom, norm
 
 from ebr.theory import pairs
-from ebr.theory.divergence import pair_divergence
 from ebr.theory.pairs import BinomialLimits, Pairs, binomial_refuted, bounded_refuted, normal_refuted
 
 ROUNDING = 1 + 1e-9
@@ -91,15 +90,10 @@ def test_so_it_is_with_many_pulls_and_much_of_alpha_is_used(counts, shift):
         assert 0.3 < by_limits(counts, shift, level) <= ROUNDING
 
 
-@pytest.mark.parametrize("counts", [(60, 60), (60, 13), (23, 59)])
-def test_a_visible_part_of_alpha_is_used_with_few_pulls(counts):
-    assert max(most_spent(counts, 0.1, level) for level in LEVELS) > 0.3
-
-
 @pytest.mark.parametrize("pulls", [1, 2, 3, 10, 47, 300])
 def test_the_inequality_of_zubkov_and_serov(pulls):
     for p in (1e-4, 0.01, 0.1, 0.3, 0.5, 0.77, 0.99, 1 - 1e-4):
-        root = np.array([oracle.roots(k, pulls, np.array(p)) for k in range(pulls + 1)])
+        root = np.array([oracles.roots(k, pulls, np.array(p)) for k in range(pulls + 1)])
         k = np.arange(1, pulls + 1)
         assert (binom.sf(k - 1, pulls, p) <= norm.sf(root[k - 1]) * ROUNDING + 1e-300).all()
         assert (binom.cdf(k - 1, pulls, p) <= norm.cdf(root[k]) * ROUNDING + 1e-300).all()
@@ -113,7 +107,7 @@ def scalar_table(leader_pulls, other_pulls, shift, level):
     return np.array(
         [
             [
-                oracle.binomial_refuted(leader, leader_pulls, other, other_pulls, shift, level)
+                oracles.binomial_refuted(leader, leader_pulls, other, other_pulls, shift, level)
                 for other in range(other_pulls + 1)
             ]
             for leader in range(leader_pulls + 1)
@@ -137,8 +131,8 @@ def test_so_it_is_with_many_pulls_just_inside_the_limit_and_just_outside():
         limits = BinomialLimits(np.array([0, *counts]), np.full((3, 3), level))
         (limit,) = limits.limits(np.array([leader]), 2, np.array([1]), shift)
         seen = (leader, counts[1], limit, counts[0], shift, level)
-        assert limit == -1 or oracle.least_margin(*seen) > 0
-        assert oracle.least_margin(*seen[:2], limit + 1, *seen[3:]) <= 0
+        assert limit == -1 or oracles.least_margin(*seen) > 0
+        assert oracles.least_margin(*seen[:2], limit + 1, *seen[3:]) <= 0
 
 
 @pytest.mark.parametrize("counts", [(25, 25), (60, 13), (23, 59)])
@@ -202,12 +196,8 @@ def test_limits_are_asked_for_once(monkeypatch):
     before = limits.limits(*ask)
     monkeypatch.setattr(pairs, "binomial_refuted", None)
     assert (limits.limits(*ask) == before).all()
-    assert limits.refuted(*ask, np.append(before, before + 1), np.array([0, 1, 0, 1])).tolist() == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    found = limits.refuted(*ask, np.append(before, before + 1), np.array([0, 1, 0, 1]))
+    assert found.tolist() == [True, True, False, False]
 
 
 def test_the_normal_test_has_level_alpha_for_gaussian_arms():
@@ -234,29 +224,14 @@ def test_chernoffs_and_the_bounded_test_keep_their_level_with_bernoulli_arms(ref
         assert most_spent(counts, shift, level, refuted) <= ROUNDING
 
 
-@pytest.mark.parametrize("shift", SHIFTS)
-def test_at_equal_counts_the_bounded_test_is_sharp_ebrs(shift):
-    every = every_sum(50, 50)
-    leader, other = every.means
-    ratio = 50 * pair_divergence(leader, other, shift)
-    for level in LEVELS:
-        L = oracle.log_term("bounded", level)
-        sure = abs(ratio - L) > 1e-9
-        expected = (ratio > L) & (leader > other - shift)
-        ahead = sure & (leader >= other)  # of which pair_divergence speaks
-        found = bounded_refuted(every, shift, np.full(len(ratio), level))
-        assert (found == expected)[ahead].all()
-        assert ahead.sum() > 1000
-
-
-@pytest.mark.parametrize("counts", [(1, 1), (40, 5), (5, 40), (23, 59)])
-def test_at_unequal_counts_the_bounded_test_is_the_scalar_one(counts):
+@pytest.mark.parametrize("counts", [(1, 1), (30, 30), (40, 5), (5, 40), (23, 59)])
+def test_the_bounded_test_is_the_scalar_one(counts):
     every = every_sum(*counts)
     for shift, level in product(SHIFTS, LEVELS):
         found = bounded_refuted(every, shift, np.full(len(every.leader), level))
         for leader, other, refuted in zip(every.leader, every.other, found, strict=True):
-            ratio = oracle.pair_ratio(leader, counts[0], other, counts[1], shift)
-            excess = ratio - oracle.log_term("bounded", level)
+            ratio = oracles.pair_ratio(leader, counts[0], other, counts[1], shift)
+            excess = ratio - oracles.log_term("bounded", level)
             assert refuted == (excess > 0) or abs(excess) < 1e-9
 
 
@@ -279,7 +254,7 @@ def just_enough(epsilon, level, count):
 def test_the_sign_count_is_just_enough(epsilon, level):
     count = pairs.sign_count(epsilon, level)
     assert just_enough(epsilon, level, count)
-    assert count == oracle.sign_count(epsilon, level)
+    assert count == oracles.sign_count(epsilon, level)
 
 
 REFUTED, BINOMIALS, SIGN_COUNT = pairs.binomial_refuted, pairs._Binomials, pairs.sign_count
@@ -290,24 +265,12 @@ def without_a_count(every, *rest):
     return REFUTED(Pairs(every.leader + 1, every.leader_pulls, every.other - 1, every.other_pulls), *rest)
 
 
-def with_one_count(every, *rest):
-    return REFUTED(Pairs(every.leader + 1, every.leader_pulls, every.other, every.other_pulls), *rest)
-
-
 def at_the_pooled_mean_only(every, shift, miss, everywhere=True):
     return REFUTED(every, shift, miss, everywhere=False)
 
 
 def own_not_counted(cls, every, shift, miss):
     return cls(every, shift, -ndtri(miss), -ndtri(miss))
-
-
-def own_not_counted_in_z(cls, every, shift, miss):
-    return cls(every, shift, -ndtri(pairs.OWN / 2 * miss), -ndtri(miss))
-
-
-def own_once(cls, every, shift, miss):
-    return cls(every, shift, -ndtri(pairs.OWN * miss), -ndtri((1 - pairs.OWN) * miss))
 
 
 def not_normalised(self, piece):
@@ -320,29 +283,13 @@ def shifted_twice(self, left, right):
     return first, -ROOT(self.pairs.other, self.pairs.other_pulls, left + 2 * self.shift)
 
 
-def not_shifted(self, left, right):
-    first = ROOT(self.pairs.leader, self.pairs.leader_pulls, right)
-    return first, -ROOT(self.pairs.other, self.pairs.other_pulls, left)
-
-
-def at_the_other_ends(self, left, right):
-    first = ROOT(self.pairs.leader, self.pairs.leader_pulls, left)
-    return first, -ROOT(self.pairs.other, self.pairs.other_pulls, right + self.shift)
-
-
 # An error, where it is planted, and the shift at which it makes the level too large, if it does.
 PLANTED = [
     (pairs, "binomial_refuted", without_a_count, 0),
-    (pairs, "binomial_refuted", with_one_count, None),
     (pairs, "binomial_refuted", at_the_pooled_mean_only, None),
     (BINOMIALS, "of", classmethod(own_not_counted), None),
-    (BINOMIALS, "of", classmethod(own_not_counted_in_z), None),
-    (BINOMIALS, "of", classmethod(own_once), None),
     (BINOMIALS, "weights", not_normalised, 0),
     (BINOMIALS, "roots", shifted_twice, 0.1),
-    (BINOMIALS, "roots", not_shifted, None),
-    (BINOMIALS, "roots", at_the_other_ends, None),
-    (pairs, "_root", lambda *seen: math.sqrt(2) * ROOT(*seen), 0),
     (pairs, "_root", lambda *seen: ROOT(*seen) / math.sqrt(2), None),
 ]
 
@@ -361,11 +308,8 @@ def test_an_error_in_the_binomial_test_is_caught(monkeypatch, where, name, plant
 @pytest.mark.parametrize(
     "planted",
     [
-        lambda epsilon, level: SIGN_COUNT(epsilon / 2, level),
-        lambda epsilon, level: SIGN_COUNT(epsilon, level / 2),
         lambda epsilon, level: SIGN_COUNT(epsilon, 2 * level),
         lambda epsilon, level: SIGN_COUNT(epsilon, level) - 1,
-        lambda epsilon, level: math.ceil(norm.isf(level) ** 2 / 2 / epsilon**2),  # the normal law's, no ties
         lambda epsilon, level: math.ceil(-math.log(level) / epsilon**2),  # Hoeffding's of 1963
     ],
 )

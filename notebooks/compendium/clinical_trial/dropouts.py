@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from compendium.clinical_trial.vaccine_trial import errors, in_words
-from ebr.algorithms.lossy import lossy_play
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.problems import Bernoulli
@@ -50,7 +49,7 @@ def trials(
 ) -> Trials:
     """Run many trials in which subjects drop out."""
     generator = np.random.default_rng(seed)
-    game = lossy_play(algorithm, truth.n_arms, number, rewards=truth.rewards)
+    game = algorithm.play_lossy(truth.n_arms, number, rewards=truth.rewards)
     best = np.arange(truth.n_arms) == truth.best
     asked, seen = np.zeros(number, dtype=np.int64), np.zeros(number, dtype=np.int64)
     pulls, t = next(game), 0

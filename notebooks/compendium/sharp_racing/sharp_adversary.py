@@ -10,7 +10,6 @@ from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.divergence import bisected, relative_entropy
 from ebr.theory.problems import Problem
-from ebr.theory.top_k import top
 
 SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # of the level, that the bad luck of the k best takes
 ROUNDING = 1e-12
@@ -33,7 +32,7 @@ def inside(algorithm: SharpElasticBatchRacing, problem: Problem, tables: int, se
     generator = np.random.default_rng(np.random.SeedSequence([seed, 142]))
     told, n_arms = problem.rewards, problem.n_arms
     schedule, log_terms = algorithm.pulls_by_round(n_arms, told), algorithm.log_terms(n_arms, told)
-    best = np.isin(np.arange(n_arms), top(problem, algorithm.k))
+    best = np.isin(np.arange(n_arms), problem.top(algorithm.k))
     bounded = algorithm.model(told) == "bounded"
     # At the limit itself rounding would decide.
     ends = _bounded_ends(problem.means, best, log_terms / schedule * (1 - 1e-9)) if bounded else None

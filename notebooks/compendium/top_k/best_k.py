@@ -17,7 +17,6 @@ from compendium.top_k.top_k_rivals import RACERS, TopMaker
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.simulation.sweep import Point
 from ebr.theory import bounds
-from ebr.theory import top_k as theory
 from ebr.theory.problems import Bernoulli
 
 ROUNDING = 1e-9
@@ -37,7 +36,7 @@ def phantoms(means: Iterable[float], k: int, epsilon: float) -> tuple[float, flo
     padded = Bernoulli(np.append(problem.means, np.ones(k - 1)))
     gap = 1 - float(np.sort(problem.means)[-2])
     each = (gap + epsilon if gap >= epsilon else epsilon) ** -2
-    return theory.top_complexity(padded, epsilon, k), problem.complexity(epsilon) + (k - 1) * each
+    return padded.complexity(epsilon, k), problem.complexity(epsilon) + (k - 1) * each
 
 
 def carries_over(table: pd.DataFrame) -> Finding:
@@ -176,12 +175,9 @@ def savings(table: pd.DataFrame, ks: Iterable[int]) -> Finding:
 
 def complexities(ks: Iterable[int], epsilon: float, n_arms: int) -> pd.DataFrame:
     """H_k of both setups, in units of ε^{−2}: how many arms at the boundary it is worth."""
+    problems = {name: make(n_arms) for name, make in SETUPS.items()}
     rows = {
-        k: {
-            name: theory.top_complexity(make(n_arms), epsilon, k) * epsilon**2
-            for name, make in SETUPS.items()
-        }
-        for k in ks
+        k: {name: each.complexity(epsilon, k) * epsilon**2 for name, each in problems.items()} for k in ks
     }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("k")
 

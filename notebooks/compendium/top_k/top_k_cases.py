@@ -16,7 +16,7 @@ from ebr.algorithms.game import drive
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.simulation.simulate import simulate
-from ebr.theory import top_k as theory
+from ebr.theory import bounds as theory
 from ebr.theory.confidence import fixed_count_deviation
 from ebr.theory.problems import Bernoulli, Problem
 
@@ -58,7 +58,7 @@ def covered(algorithm: ElasticBatchRacing, problem: Problem, tables: int, seed: 
     """
     generator = np.random.default_rng(np.random.SeedSequence([seed, 141]))
     n_arms, shape = problem.n_arms, (tables, problem.n_arms)
-    against = np.where(np.isin(np.arange(n_arms), theory.top(problem, algorithm.k)), -1.0, 1.0)
+    against = np.where(np.isin(np.arange(n_arms), problem.top(algorithm.k)), -1.0, 1.0)
     miss = algorithm.delta / (n_arms * algorithm.deadline)
 
     def means(pulled: int) -> FloatArray:
@@ -79,11 +79,11 @@ def elastic_table(
         (_, problem, epsilon, deadline, delta), k = case
         algorithm = make(deadline, epsilon, delta, problem.sigma, k=k)
         edges = epsilon ** (np.arange(1, deadline) / deadline)
-        bins = np.count_nonzero(theory.top_gaps(problem, k)[:, None] < edges, axis=1)
+        bins = np.count_nonzero(problem.top_gaps(k)[:, None] < edges, axis=1)
         allowed = ElasticBatchRacing(deadline, epsilon, delta, problem.sigma).pulls_by_round(problem.n_arms)
         bounds = (
-            theory.elastic_partition_bound(problem, epsilon, deadline, delta, k),
-            theory.elastic_problem_bound(problem, epsilon, deadline, delta, k),
+            theory.partition_upper_bound(problem, epsilon, deadline, delta, k=k),
+            theory.problem_upper_bound(problem, epsilon, deadline, delta, k=k),
         )
         played = covered(algorithm, problem, tables, seed)
         rows.append(_row(case, algorithm, played, allowed[bins], bounds, runs, seed))
@@ -105,10 +105,10 @@ def sharp_table(
         algorithm = make(deadline, epsilon, delta, problem.sigma, rewards=rewards, k=k)
         proved = SharpElasticBatchRacing(deadline, epsilon, delta, problem.sigma, rewards, k=k)
         schedule, longest = proved.pulls_by_round(problem.n_arms), proved.log_terms(problem.n_arms).max()
-        allowed = schedule[theory.decision_rounds(problem, epsilon, proved.widths(), k)]
+        allowed = schedule[theory.elimination_rounds(problem, epsilon, proved.widths(), k)]
         bounds = (
             theory.sharp_upper_bound(problem, epsilon, proved.widths(), schedule, k),
-            theory.sharp_problem_bound(problem, epsilon, deadline, float(longest), k),
+            theory.sharp_problem_bound(problem, epsilon, deadline, float(longest), k=k),
         )
         rows.append(
             _row(case, algorithm, inside(algorithm, problem, tables, seed), allowed, bounds, runs, seed)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from compendium.failure_probability import enumeration, exact_failures
-from pausing_oracle import binomial_refuted
+from oracles import binomial_refuted
 from scipy.stats import binom
 
 import ebr
