@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used,
     from ebr.algorithms.pausing import PausingElasticBatchRacing
     from ebr.algorithms.sequential import SequentialRacing
     from ebr.algorithms.sharp import SharpElasticBatchRacing
+    from ebr.live.characteristics import operating_characteristics
     from ebr.live.journal import JournalError
-    from ebr.live.operating_characteristics import operating_characteristics
     from ebr.live.plan import plan
     from ebr.live.race import Race
     from ebr.simulation.simulate import simulate, trace
@@ -64,8 +64,8 @@ _HOMES = {
     "ebr.algorithms.pausing": "PausingElasticBatchRacing",
     "ebr.algorithms.sequential": "SequentialRacing",
     "ebr.algorithms.sharp": "SharpElasticBatchRacing",
+    "ebr.live.characteristics": "operating_characteristics",
     "ebr.live.journal": "JournalError",
-    "ebr.live.operating_characteristics": "operating_characteristics",
     "ebr.live.plan": "plan",
     "ebr.live.race": "Race",
     "ebr.simulation.simulate": "simulate, trace",

@@ -51,5 +51,5 @@ def unflushed(monkeypatch):
 @pytest.fixture
 def few_experiments(monkeypatch):
     """Typical totals of a plan, which are not what is looked at: two experiments, for its deadline alone."""
-    monkeypatch.setattr("ebr.live.typical.RUNS", 2)
-    monkeypatch.setattr("ebr.live.typical._deadlines", lambda algorithm: [algorithm.deadline])
+    monkeypatch.setattr("ebr.live.plan.RUNS", 2)
+    monkeypatch.setattr("ebr.live.plan._deadlines", lambda algorithm: [algorithm.deadline])

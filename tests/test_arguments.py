@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from compendium.budget_and_deadline import budget_bounds, plan_prices
 from compendium.confidence import exact_tails
-from compendium.shared import characteristic
+from compendium.shared import characteristic_time
 from compendium.the_price_of_a_deadline import deadline_price, fixed_looks, two_arms_solutions
 from compendium.the_price_of_a_deadline.elastic_pair import ElasticPair
 from compendium.two_rounds import policies
@@ -147,9 +147,9 @@ CALLS = {
     "bechhofer_count": (selection.bechhofer_count, usual("n_arms epsilon delta sigma")),
     "binomial_count": (selection.binomial_count, usual("n_arms delta", epsilon=0.3)),
     "sign_count": (pairs.sign_count, {"epsilon": 0.3, "miss": 0.1}),
-    "characteristic": (partial(characteristic.characteristic, COINS), usual("epsilon")),
+    "characteristic": (partial(characteristic_time.characteristic, COINS), usual("epsilon")),
     "characteristic_lower_bound": (
-        partial(characteristic.characteristic_lower_bound, COINS),
+        partial(characteristic_time.characteristic_lower_bound, COINS),
         usual("epsilon delta"),
     ),
     "geometric_sizes": (budgets.geometric_sizes, BUDGET),

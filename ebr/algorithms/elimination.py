@@ -96,6 +96,7 @@ class DeltaElimination(Defaults):
     constants: str = "published"
     k: int = 1
     sigma: ClassVar[float] = 0.5  # its source is about rewards in [0, 1]
+    resumes: ClassVar[bool] = True  # in the last round, of arms that were set aside
     __repr__ = spelled
 
     def __post_init__(self) -> None:

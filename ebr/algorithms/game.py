@@ -2,14 +2,14 @@
 
 import warnings
 from collections.abc import Callable, Generator
-from dataclasses import fields
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from dataclasses import fields, replace
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT, REWARDS
-from ebr.validation import one_of, several, shown, whole
+from ebr.validation import MOST_ROUNDS, one_of, several, shown, whole
 
 # What a race may be asked for, beside racing, and what that is called.
 FEATURES = {"missing": "missing rewards", "control": "a control", "blocks": "rewards in blocks"}
@@ -70,12 +70,20 @@ class Algorithm(Protocol):
         """How many arms it looks for."""
 
     @property
+    def rewards(self) -> Known:
+        """What it takes the rewards for, whatever it is told; None if it goes by that."""
+
+    @property
     def control(self) -> int | None:
         """The number of the arm that others must be better than, if there is one."""
 
     @property
     def margin(self) -> float | None:
         """By how much they must be."""
+
+    @property
+    def most_rounds(self) -> int:
+        """The longest deadline that it may have."""
 
     @property
     def one_pull_a_round(self) -> bool:
@@ -95,6 +103,9 @@ class Algorithm(Protocol):
 
     def model(self, told: Known) -> str:
         """What it takes the rewards for, one of `REWARDS`, if this is what it is told of them."""
+
+    def assuming(self, rewards: str) -> Self:
+        """The race that takes the rewards for this, if it has such a parameter and that says nothing yet."""
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray | None:
         """How often an arm may have been pulled after each round, at most; None if that is not fixed."""
@@ -131,8 +142,10 @@ class Defaults:
     """What holds of an algorithm that does not say otherwise."""
 
     k: int = 1
+    rewards: Known = None
     control: int | None = None
     margin: float | None = None
+    most_rounds: ClassVar[int] = MOST_ROUNDS
     one_pull_a_round: ClassVar[bool] = False
     fixed_counts: ClassVar[bool] = False
     resumes: ClassVar[bool] = False
@@ -141,6 +154,11 @@ class Defaults:
     def model(self, told: Known) -> str:
         """What it is told, and "sub-Gaussian" if it is told nothing."""
         return told or "sub-Gaussian"
+
+    def assuming(self, rewards: str) -> Self:
+        """A copy with the parameter `rewards`, of a dataclass that has it and leaves it open; else itself."""
+        left_open = "rewards" in vars(self) and self.rewards is None
+        return replace(cast(Any, self), rewards=rewards) if left_open else self
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray | None:
         """None: how often an arm is pulled is not fixed in advance."""

@@ -56,6 +56,7 @@ class PausingElasticBatchRacing(Differences):
     start: float = 0.5
     lead: float = 3.0
     resumes: ClassVar[bool] = True
+    most_rounds: ClassVar[int] = MOST_STAGES
 
     def __post_init__(self) -> None:
         self._check(deadline=_stages, lead=scale)

@@ -1,16 +1,27 @@
-"""The command line, `python -m ebr`: plan, start, ask, tell and look at a race from a terminal."""
+"""The command line, `python -m ebr`: plan, start, ask, tell and look at a race from a terminal.
+
+First what commands do, then their options, then what they say and how it is written. What a command needs is
+loaded by the command: help and refusals come at once.
+"""
 
 import argparse
+import io
+import math
+import os
+import shlex
+import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import ebr
-from ebr.live.options import journal, of_characteristics, of_plan, of_report, of_start, of_tell
-from ebr.live.output import asking, complain, replace_letters, shell_line, standing, written
+from ebr.models import REWARDS
 
-if TYPE_CHECKING:  # what a command needs is loaded by the command: help and refusals come at once
+if TYPE_CHECKING:
+    from ebr.algorithms.game import Algorithm
     from ebr.live.plan import Plan
+    from ebr.live.race import Race
 
 EXAMPLE = """\
 an experiment, from its start to its end:
@@ -22,10 +33,9 @@ an experiment, from its start to its end:
   python -m ebr report trial.jsonl --format markdown       for a protocol or a paper
 
 exit status: 0 done, 2 refused, 3 done but the output could not be written, 130 interrupted"""
-
-
 REFUSED, UNSAID, INTERRUPTED = 2, 3, 130  # exit statuses
 Said = Callable[[], str]  # what a command says once it is done
+KINDS = ("sharp", "pausing")  # the algorithms that are told what is known of the rewards
 
 
 class Parser(argparse.ArgumentParser):
@@ -33,7 +43,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the error and leave with status 2."""
-        complain(f"error: {message} (see {self.prog} --help)")
+        _complain(f"error: {message} (see {self.prog} --help)")
         self.exit(REFUSED)
 
 
@@ -48,7 +58,7 @@ class Version(argparse.Action):
             number = version("ebr")
         except PackageNotFoundError:
             number = "of a folder that is not installed"
-        parser.exit(_end(written(f"ebr {number}\n")))
+        parser.exit(_end(_written(f"ebr {number}\n")))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,16 +67,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns 0; 2 if it was refused, with the reason on standard error; 3 if it was done, but what it says
     could not be written; 130 if it was interrupted.
     """
-    replace_letters()
+    _replace_letters()
     options, parser = argparse.Namespace(), _parser()
     try:
         _, rest = parser.parse_known_args(arguments, options)
         _take_in(rest, options, parser)
         return _run(options)
     except SystemExit as end:  # argparse's own way out
-        return int(end.code or 0) or _end(written(""))
+        return int(end.code or 0) or _end(_written(""))
     except KeyboardInterrupt:
-        complain(f"interrupted{_look(options, ': see whether it was recorded with')}")
+        _complain(f"interrupted{_look(options, ': see whether it was recorded with')}")
         return INTERRUPTED
 
 
@@ -82,14 +92,14 @@ def _take_in(rest: list[str], options: argparse.Namespace, parser: Parser) -> No
 def _run(options: argparse.Namespace) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: complain(f"warning: {message}")
+        warnings.showwarning = lambda message, *_, **__: _complain(f"warning: {message}")
         try:
             said: Said = options.run(options)
         except (ValueError, OSError) as error:
-            complain(f"error: {error}")
+            _complain(f"error: {error}")
             return REFUSED
         # From here on it is done, whatever becomes of what there is to say.
-        return _end(written(said() + "\n"), _look(options, ": do not repeat it, look with"))
+        return _end(_written(said() + "\n"), _look(options, ": do not repeat it, look with"))
 
 
 def _end(unwritten: str | None, advice: str = "") -> int:
@@ -97,7 +107,7 @@ def _end(unwritten: str | None, advice: str = "") -> int:
     if unwritten is None:
         return 0
     done = "recorded, but " if advice else ""
-    complain(f"warning: {done}the output could not be written ({unwritten}){advice}")
+    _complain(f"warning: {done}the output could not be written ({unwritten}){advice}")
     return UNSAID
 
 
@@ -105,15 +115,47 @@ def _look(options: argparse.Namespace, words: str) -> str:
     """Where to look after a command that records something; no word of it after one that does not."""
     if getattr(options, "run", None) not in (start, ask, tell):
         return ""
-    return f"{words} {shell_line('status', options.journal)}"
+    return f"{words} {_shell_line('status', options.journal)}"
 
 
 def start(options: argparse.Namespace) -> Said:
     """Begin a race, or find that the same one has begun already."""
-    from ebr.live.starting import started
+    from ebr.live.terms import width_of
 
-    with started(options) as race:
+    low, high = options.support
+    ends = (high, low) if options.lower_is_better else (low, high)  # the worst reward and the best
+    with ebr.Race(
+        _algorithm(options, width_of((low, high), options.epsilon)),
+        options.arms,
+        options.journal,
+        None if options.unbounded else (0.0, 1.0),
+        rounding=options.rounding,
+        scale=None if ends == (0.0, 1.0) else ends,
+        blocks=options.blocks,
+        control=options.control,
+        margin=options.margin,
+    ) as race:
         return lambda: standing(race, options.journal)
+
+
+def _algorithm(options: argparse.Namespace, width: float) -> "Algorithm":
+    """What is to be raced, by what --algorithm says; ε and σ are given in units of which `width` are 1."""
+    widest = width / (math.sqrt(2) if options.blocks and not options.unbounded else 2)
+    rules: dict[str, Any] = {
+        "deadline": options.deadline,
+        "epsilon": options.epsilon / width,
+        "delta": options.delta,
+        "sigma": (widest if options.sigma is None else options.sigma) / width,
+    }
+    if options.algorithm == "pausing":
+        if options.k != 1:
+            raise ValueError(f"k must be 1 for --algorithm pausing, got {options.k}")
+        return ebr.PausingElasticBatchRacing(**rules, rewards=options.rewards)
+    if options.algorithm == "sharp":
+        return ebr.SharpElasticBatchRacing(**rules, k=options.k, rewards=options.rewards)
+    if options.rewards:
+        raise ValueError("--rewards is for --algorithm sharp and pausing alone")
+    return ebr.ElasticBatchRacing(**rules, k=options.k)
 
 
 def ask(options: argparse.Namespace) -> Said:
@@ -125,8 +167,7 @@ def ask(options: argparse.Namespace) -> Said:
 
 def tell(options: argparse.Namespace) -> Said:
     """Take in a round's rewards."""
-    from ebr.live.blocks import blocks_from_file
-    from ebr.live.rewards import from_file, from_words
+    from ebr.live.rewards import blocks_from_file, from_file, from_words
 
     readers = {"rewards": from_words, "file": from_file, "blocks": blocks_from_file}
     given = [name for name in readers if getattr(options, name)]
@@ -193,13 +234,206 @@ def _parser() -> Parser:
     return parser
 
 
+def _journal_option(command: argparse.ArgumentParser) -> None:
+    command.add_argument("journal", help="the race's file, for instance trial.jsonl")
+
+
+def _rules(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--deadline", type=int, required=True, help="rounds at most")
+    add("--sigma", type=float, help="rewards are sigma-sub-Gaussian (half the support's width, or 0.5)")
+    add("--rewards", choices=REWARDS, help="what is known of them (bounded, if support says so)")
+    add("--k", type=int, default=1, help="how many arms to find, the k best (1)")
+
+
+def _guarantee(command: argparse.ArgumentParser, needed: bool) -> None:
+    """ε and δ; where they are not needed a budget may buy one of them."""
+    add = command.add_argument
+    add("--epsilon", type=float, required=needed, help="how far from the best is good enough")
+    default = 0.05 if needed else None
+    add("--delta", type=float, default=default, help="how likely a failure may be (0.05)")
+
+
+def _start_options(command: argparse.ArgumentParser) -> None:
+    # The journal first: behind the arms it would be taken for one of them.
+    command.usage = "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON [option ...]"
+    _journal_option(command)
+    names = "their names; --arms=-A --arms=B if they begin so"
+    command.add_argument("--arms", nargs="+", action="extend", required=True, metavar="ARM", help=names)
+    _guarantee(command, needed=True)
+    _rules(command)
+    command.add_argument("--algorithm", choices=(*KINDS, "ebr"), default="sharp", help="(sharp)")
+    rounds = "take rewards in [0, 1] as Bernoulli ones: each becomes 0 or 1, by lot"
+    command.add_argument("--rounding", action="store_true", help=rounds)
+    command.add_argument("--blocks", action="store_true", help="all arms of a round share the same blocks")
+    command.add_argument("--control", metavar="ARM", help="end early if no arm can be better than this one")
+    _margin(command)
+    within = command.add_mutually_exclusive_group()
+    _support(within)
+    within.add_argument("--unbounded", action="store_true", help="any finite reward is possible")
+    lower = "the smallest reward is the best, as of a latency"
+    command.add_argument("--lower-is-better", action="store_true", help=lower)
+
+
+def _margin(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--margin", type=float, help="by so much, in the rewards' units (epsilon)")
+
+
+def _support(command: "argparse.ArgumentParser | argparse._MutuallyExclusiveGroup") -> None:
+    of = "of the rewards (0 1), in units of your own: epsilon, sigma and margin are in them, too"
+    default, ends = (0.0, 1.0), ("LOW", "HIGH")
+    command.add_argument("--support", nargs=2, type=float, default=default, metavar=ends, help=of)
+
+
+def _tell_options(command: argparse.ArgumentParser) -> None:
+    _journal_option(command)
+    command.add_argument("rewards", nargs="*", metavar="ARM=SUM/COUNT", help="for instance A=67/120")
+    command.add_argument("--round", type=int, metavar="N", help="whose they are: refused if it is another's")
+    command.add_argument("--file", metavar="CSV", help="columns arm,reward (a row a pull) or arm,count,sum")
+    command.add_argument("--blocks", metavar="CSV", help="columns block and then the arms: a row a block")
+    fewer = "'at random': some are missing for reasons that have nothing to do with any reward"
+    command.add_argument("--missing", metavar="WHY", help=fewer)
+
+
+def _design(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--arms", dest="n_arms", type=int, required=True, metavar="N", help="how many")
+    _guarantee(command, needed=False)
+    buys = "pulls of all arms at most: find the epsilon that they buy, or with --epsilon alone the delta"
+    command.add_argument("--budget", type=int, metavar="B", help=buys)
+    _rules(command)
+    command.add_argument("--algorithm", choices=KINDS, default="sharp", help="(sharp)")
+    command.add_argument(
+        "--control", action="store_true", help="one arm is a control: end early if none is better"
+    )
+    _margin(command)
+    _support(command)
+
+
+def _plan_options(command: argparse.ArgumentParser) -> None:
+    _design(command)
+    drawn = "draw there what one more round buys (png, svg, pdf)"
+    command.add_argument("--picture", metavar="FILE", help=drawn)
+
+
+def _characteristics_options(command: argparse.ArgumentParser) -> None:
+    _design(command)
+    add = command.add_argument
+    own = "means that the arms may have, one each, as parts of the support; may be repeated (a grid of them)"
+    add("--truth", dest="truths", nargs="+", type=float, action="append", metavar="MEAN", help=own)
+    add("--runs", type=int, default=1000, help="races simulated on each truth (1000)")
+    add("--seed", type=int, default=0, help="of the simulation (0)")
+    add("--csv", metavar="FILE", help="write the table there")
+    add("--picture", metavar="FILE", help="draw it there (png, svg, pdf)")
+
+
+def _report_options(command: argparse.ArgumentParser) -> None:
+    _journal_option(command)
+    command.add_argument("--format", choices=("text", "markdown", "html"), default="text", help="(text)")
+
+
 # Every command, and what adds its options to its parser.
 OPTIONS: dict[Callable[[argparse.Namespace], Said], Callable[[argparse.ArgumentParser], None]] = {
-    start: of_start,
-    ask: journal,
-    tell: of_tell,
-    status: journal,
-    plan: of_plan,
-    characteristics: of_characteristics,
-    report: of_report,
+    start: _start_options,
+    ask: _journal_option,
+    tell: _tell_options,
+    status: _journal_option,
+    plan: _plan_options,
+    characteristics: _characteristics_options,
+    report: _report_options,
 }
+
+
+def _replace_letters() -> None:
+    """Write what an encoding lacks as its code, so that no name of an arm ends a command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            with suppress(OSError, ValueError):  # one that takes nothing: said when something is written
+                stream.reconfigure(errors="backslashreplace")
+
+
+def _written(text: str) -> str | None:
+    """Write to standard output at once; return None, or why it could not be done."""
+    if sys.stdout is None:  # closed before the process began
+        return "standard output is closed"
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except (OSError, ValueError) as error:
+        _discard()
+        return getattr(error, "strerror", None) or str(error)
+    return None
+
+
+def _complain(text: str) -> None:
+    """Write a line to standard error, if there is one that takes it: the exit status says it, too."""
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            sys.stderr.write(" ".join(text.split()) + "\n")
+            sys.stderr.flush()
+
+
+def _discard() -> None:
+    """Let go of what could not be written: Python would try it once more at its end, and complain."""
+    with suppress(OSError, ValueError):  # not a file of the system's
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def asking(race: "Race", pulls: dict[str, int], journal: str) -> str:
+    """How often to pull each arm in this round."""
+    so_far = dict(zip(race.arms, race.known.pulls, strict=True))
+    table = {
+        "arm": list(pulls),
+        " pulls now": [str(number) for number in pulls.values()],
+        " pulls so far": [str(so_far[arm]) for arm in pulls],
+    }
+    return f"{_heading(race)}\n\n{_text(table)}\n\n{_next(race, journal)}"
+
+
+def standing(race: "Race", journal: str) -> str:
+    """Where the race stands."""
+    from ebr.live.report import word_for_left_out
+
+    pulls, *numbers = race.known
+    left_out, within = "out" if race.finished else word_for_left_out(race.algorithm), set(race.survivors)
+    table = {"arm": list(race.arms), " pulls": [str(number) for number in pulls]}
+    for name, column in zip((" mean", " lower", " upper"), numbers, strict=True):
+        table[name] = ["-" if number != number else f"{number:.4f}" for number in column]
+    table[""] = ["in" if arm in within else left_out for arm in race.arms]
+    return f"{_heading(race)}\n\n{_text(table)}\n\n{_next(race, journal)}"
+
+
+def _heading(race: "Race") -> str:
+    if race.finished:
+        return f"The race has ended after round {race.round}."
+    left = race.rounds_left
+    return f"Round {race.round}" + (f" of at most {race.round + left - 1}" if left else "")
+
+
+def _next(race: "Race", journal: str) -> str:
+    """What to do now."""
+    if race.finished:
+        return race.verdict
+    if race.asked is None:
+        return f"Next: {_shell_line('ask', journal)}"
+    words = [f"{arm}=SUM/{pulls}" for arm, pulls in race.asked.items()]
+    ends = ["--"] if any(word.startswith("-") for word in words) else []
+    line = _shell_line("tell", journal, [f"--round={race.round}"], ends + words)
+    return f"Next: {line}\n(SUM: the arm's successes in this round, or the sum of its rewards)"
+
+
+def _shell_line(name: str, journal: str, options: Sequence[str] = (), words: Sequence[str] = ()) -> str:
+    """A command to be pasted into a shell."""
+    file = f"./{journal}" if journal.startswith("-") else journal  # or it is taken for an option
+    return shlex.join(["python", "-m", "ebr", name, *options, file, *words])
+
+
+def _text(table: Mapping[str, Sequence[str]]) -> str:
+    """Columns with their headings, as pandas prints them: it takes as long to load as all else together."""
+    columns = []
+    for heading, cells in table.items():
+        texts = [heading, *cells]
+        width = max(map(len, texts))
+        columns.append([text.rjust(width) for text in texts])
+    return "\n".join(" ".join(row) for row in zip(*columns, strict=True))

@@ -1,30 +1,43 @@
-"""Planning an experiment before its first pull: what each round costs and decides, what one more buys."""
+"""Planning an experiment before its first pull: what each round costs and decides, what one more buys.
 
+Typical totals are means of simulated experiments; what a budget of pulls buys is searched for.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pandas as pd
+from tqdm import tqdm
 
-from ebr.algorithms.game import check_places
+from ebr.algorithms.game import Algorithm, Known, check_places
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.live.affordable import LARGEST, affordable, check_budget, guarded
+from ebr.arrays import IntArray
 from ebr.live.plots import draw_plan
-from ebr.live.scale import width_of
-from ebr.live.typical import KNOWN, RUNS, Planned, places, problems, pulls_so_far, runs_for, typical
+from ebr.live.terms import changed, width_of, with_control
+from ebr.models import IN_UNIT
+from ebr.simulation.simulate import simulate
 from ebr.theory.bounds import sharp_upper_bound
-from ebr.validation import one_of, several
+from ebr.theory.problems import Bernoulli, Gaussian, Problem
+from ebr.validation import one_of, several, shown, whole
 
 if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal needs no picture
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 DELTA = 0.05  # where it is neither given nor sought
-ALGORITHMS: dict[str, type[Planned]] = {
-    "sharp": SharpElasticBatchRacing,
-    "pausing": PausingElasticBatchRacing,
-}
+KNOWN = "bounded"  # default reward model, as in `Race`
+RUNS = 200  # simulated experiments behind a typical total
+CELLS = 2 * 10**6  # experiments × arms at most, lest a plan for a million arms take hours
+FEWEST = 2  # experiments all the same, or there is no standard error
+MORE_ROUNDS = 3  # how far beyond the deadline to look
+EVERY = 20  # deadlines up to which each is looked at; beyond, a few between this and the plan's own
+LARGEST = 0.999  # ε or δ that a budget may buy
+DECADES = 9  # of ε or δ below 1 among which is sought what a budget buys
+MOST_BUDGET = 10**12  # all counts that a search comes to are exact
 # The tables' columns as they are shown.
 WORDS = {
     "pulls": "pulls of each survivor",
@@ -38,6 +51,27 @@ PAUSING_WORDS = {
     "so_far": "leader so far",
     "worst_case": "all arms so far, at most",
     "at_most": "at most",
+}
+
+
+class Planned(Algorithm, Protocol):
+    """An algorithm that can be planned: it has a deadline, a δ and a schedule."""
+
+    @property
+    def deadline(self) -> int:
+        """T."""
+
+    @property
+    def delta(self) -> float:
+        """δ."""
+
+    def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
+        """How often an arm may have been pulled after each round, at most."""
+
+
+KINDS: dict[str, Callable[..., Planned]] = {
+    "sharp": SharpElasticBatchRacing,
+    "pausing": PausingElasticBatchRacing,
 }
 
 
@@ -81,8 +115,8 @@ class Plan:
     width: float = 1.0
 
     def __str__(self) -> str:
-        a, k = self.algorithm, places(self.algorithm)
-        found, best = ("an arm", "the best") if k == 1 else (f"{k} arms", "the k-th best")
+        a = self.algorithm
+        found, best = ("an arm", "the best") if a.k == 1 else (f"{a.k} arms", "the k-th best")
         surely = f"1 - {a.delta:g}" if self.bought == "delta" else f"{1 - a.delta:g}"
         within = f"{self.width * a.epsilon:g} of {best} with probability {surely}"
         parts = [f"{self.n_arms} arms, at most {a.deadline} rounds, {found} within {within}"]
@@ -99,8 +133,7 @@ class Plan:
     def _notes(self) -> list[str]:
         """What is to be said before the tables."""
         notes = [] if self.budget is None else [self._verdict()]
-        margin = self.algorithm.margin if isinstance(self.algorithm, SharpElasticBatchRacing) else None
-        if margin is not None:
+        if (margin := self.algorithm.margin) is not None:
             notes.append(f"ends early if no arm can be better than the control by {self.width * margin:g}")
         return notes
 
@@ -118,9 +151,9 @@ class Plan:
         """What the budget buys, or whether it is enough."""
         most, given = int(self.rounds["worst_case"].iloc[-1]), f"{self.budget:,} pulls"
         if self.bought is not None:
-            held = "delta" if self.bought == "epsilon" else "epsilon"
-            units = {"epsilon": self.width, "delta": 1.0}
-            value, fixed = (units[name] * getattr(self.algorithm, name) for name in (self.bought, held))
+            levels = {"epsilon": self.width * self.algorithm.epsilon, "delta": self.algorithm.delta}
+            value = levels.pop(self.bought)
+            ((held, fixed),) = levels.items()
             return f"{given} buy {self.bought} = {value:g} at {held} = {fixed:g}: never more than {most:,}"
         if self.budget is not None and most <= self.budget:
             return f"{given} are enough: never more than {most:,}"
@@ -202,45 +235,125 @@ def plan(
         raise ValueError("epsilon must lie in (0, 1), or a budget be given, got None")
     width = width_of(support, epsilon)
     bought = None if budget is None else "epsilon" if epsilon is None else "delta" if delta is None else None
-    race = ALGORITHMS[one_of("algorithm", algorithm, tuple(ALGORITHMS))](
+    race = KINDS[one_of("algorithm", algorithm, tuple(KINDS))](
         deadline,
         LARGEST if epsilon is None else epsilon / width if width != 1 else epsilon,
         LARGEST if bought == "delta" else DELTA if delta is None else delta,
         0.5 if sigma is None else sigma / width if width != 1 else sigma,
         rewards,
     )
-    if isinstance(race, SharpElasticBatchRacing):
-        race = replace(race, k=k)
-    elif k > 1:
+    if k > 1 and algorithm != "sharp":
         raise ValueError(f"k must be 1 for algorithm {algorithm!r}, got {k}")
+    race = changed(race, k=k) if k > 1 else race
     if budget is not None:
-        check_budget(budget, n_arms, race.deadline)
+        _check_budget(budget, n_arms, race.deadline)
     if budget is not None and bought is not None:
-        race = affordable(race, bought, n_arms, budget)
-    race = guarded(race, n_arms - 1 if control else None, margin, width)
+        race = _affordable(race, bought, n_arms, budget)
+    race = with_control(race, n_arms - 1 if control else None, margin, width)
     return replace(_made(race, n_arms, width), budget=budget, bought=bought, width=width)
 
 
 def _made(race: Planned, n_arms: int, width: float) -> Plan:
     """The plan of a race, with its tables."""
-    deadline, epsilon, k = race.deadline, race.epsilon, places(race)
-    so_far = pulls_so_far(race, n_arms)
+    so_far = race.pulls_by_round(n_arms, KNOWN)
     rounds = pd.DataFrame(
         {"pulls": np.diff(so_far, prepend=0), "so_far": so_far, "worst_case": n_arms * so_far},
-        index=pd.RangeIndex(1, deadline + 1, name="round"),
+        index=pd.RangeIndex(1, race.deadline + 1, name="round"),
     )
-    kinds = problems(n_arms, race)
+    kinds = _problems(n_arms, race)
     most: list[float] = [n_arms * float(so_far[-1])] * len(kinds)
-    if isinstance(race, SharpElasticBatchRacing):
-        widths = race.width(so_far, race.log_terms(n_arms, KNOWN))
-        rounds["gone"] = 2 * widths * width
+    if (gone := race.gone(n_arms, KNOWN)) is not None:
+        rounds["gone"] = gone * width
+        widths, epsilon, k = gone / 2, race.epsilon, race.k
         most = [sharp_upper_bound(problem, epsilon, widths, so_far, k) for problem in kinds.values()]
-    longer, errors = typical(n_arms, race)
+    longer, errors = _typical(n_arms, race)
     totals = pd.DataFrame(
-        {"at_most": [n_arms * so_far[-1], *most], "typical": longer.loc[deadline].to_numpy()},
+        {"at_most": [n_arms * so_far[-1], *most], "typical": longer.loc[race.deadline].to_numpy()},
         index=pd.Index(["worst case", *kinds], name="problem"),
     )
-    return Plan(race, n_arms, rounds, totals, longer, errors, runs_for(n_arms))
+    return Plan(race, n_arms, rounds, totals, longer, errors, _runs_for(n_arms))
+
+
+def _check_budget(budget: int, n_arms: int, deadline: int) -> None:
+    """Raise ValueError unless the budget is a number of pulls that can feed every arm in every round."""
+    if not whole("budget", budget, 1) <= MOST_BUDGET:
+        raise ValueError(f"budget must be at most {MOST_BUDGET}, got {shown(budget)}")
+    if budget < n_arms * deadline:
+        rounds = f"{deadline} rounds" if deadline > 1 else "one round"
+        raise ValueError(
+            f"budget must be at least {n_arms * deadline} for {rounds} on {n_arms} arms, got {budget}"
+        )
+
+
+def _affordable(race: Planned, bought: str, n_arms: int, budget: int) -> Planned:
+    """The race with the smallest ε (or δ) of three digits that costs no more than the budget.
+
+    What is returned was seen to fit, and the next smaller value not to, be the cost monotone or not.
+    """
+
+    def most(value: float) -> int:
+        return n_arms * int(changed(race, **{bought: value}).pulls_by_round(n_arms, KNOWN)[-1])
+
+    def fits(value: float) -> bool:
+        return most(value) <= budget
+
+    if (least := most(LARGEST)) > budget:
+        raise ValueError(f"budget must be at least {least} for {bought} = {LARGEST}, got {budget}")
+    decade = 1
+    while decade < DECADES and fits(float(f"1e-{decade}")):
+        decade += 1
+    # The last is the decade before's first, which fits; or 1, for which LARGEST before it fits.
+    values = [float(f"{digits}e-{decade + 2}") for digits in range(100, 1001)]
+    return changed(race, **{bought: values[bisect_left(values, True, key=fits)]})
+
+
+def _typical(n_arms: int, algorithm: Planned) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The worst case, and mean totals of simulated experiments, for several deadlines; standard errors.
+
+    There is a progress bar on a terminal if it takes longer than a second.
+    """
+    rows, errors = {}, {}
+    runs = _runs_for(n_arms)
+    for deadline in tqdm(
+        _deadlines(algorithm), "simulating", unit="deadline", disable=None, delay=1, leave=False
+    ):
+        one = changed(algorithm, deadline=deadline, rewards=algorithm.model(KNOWN))
+        pulls = {name: simulate(one, each, runs).pulls for name, each in _problems(n_arms, one).items()}
+        most = float(n_arms * one.pulls_by_round(n_arms, KNOWN)[-1])
+        rows[deadline] = {"worst case": most} | {name: each.mean() for name, each in pulls.items()}
+        errors[deadline] = {"worst case": 0.0} | {
+            name: each.std(ddof=1) / np.sqrt(runs) for name, each in pulls.items()
+        }
+    means, standard = (pd.DataFrame.from_dict(table, orient="index") for table in (rows, errors))
+    return means.rename_axis("rounds"), standard.rename_axis("rounds")
+
+
+def _runs_for(n_arms: int) -> int:
+    """How many experiments are simulated: fewer on many arms, whose totals vary less."""
+    return max(FEWEST, min(RUNS, CELLS // n_arms))
+
+
+def _deadlines(algorithm: Planned) -> list[int]:
+    """1, 2, …, 20, then √2 times as many each time, then the deadline itself and the next three."""
+    deadline = algorithm.deadline
+    between = (round(EVERY * 2 ** (step / 2)) for step in range(1, 20))
+    fewer = [t for t in (*range(1, EVERY + 1), *between) if t < deadline]
+    return [*fewer, *range(deadline, min(deadline + MORE_ROUNDS, algorithm.most_rounds) + 1)]
+
+
+def _problems(n_arms: int, algorithm: Planned) -> dict[str, Problem]:
+    """The kinds of problem that a plan looks at."""
+    hard, easy, k = min(2 * algorithm.epsilon, 0.5), 0.5, algorithm.k
+    gaps = {
+        "hard": np.full(n_arms - k, hard),
+        "spread": np.linspace(hard, easy, n_arms - k),
+        "easy": np.full(n_arms - k, easy),
+    }
+    if algorithm.control is not None:
+        gaps["none better"] = np.zeros(n_arms - k)
+    bounded = algorithm.model(KNOWN) in IN_UNIT
+    means = {name: 0.75 - np.append(np.zeros(k), gap) for name, gap in gaps.items()}
+    return {name: Bernoulli(m) if bounded else Gaussian(m, algorithm.sigma) for name, m in means.items()}
 
 
 def _number(value: float) -> str:

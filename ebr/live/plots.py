@@ -135,9 +135,8 @@ def draw_characteristics(table: "pd.DataFrame", delta: float | None, worst_case:
         height = min(1.3 + 0.12 * len(names) * max(len(levels), 2), 9)  # inches: a page at most
         figure, (right, pulls) = plt.subplots(1, 2, sharey=True, figsize=(3.4, height))
         plt.close(figure)
-        colours = plt.rcParams["axes.prop_cycle"].by_key()[
-            "color"
-        ]  # "C0" would be looked up when it is drawn
+        # By their names: "C0" would be looked up when it is drawn.
+        colours = plt.rcParams["axes.prop_cycle"].by_key()["color"]
         for number, level in enumerate(levels):
             rows = table if level is None else table[table["best"] == level]
             heights = rows["truth"].map(names.index) + 0.6 * ((number + 0.5) / len(levels) - 0.5)

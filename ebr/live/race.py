@@ -1,27 +1,40 @@
 """A real experiment raced round by round: ask how often to pull each arm, tell what came of it."""
 
+import math
 import os
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from ebr.algorithms.game import Algorithm
-from ebr.arrays import FloatArray
-from ebr.live.control import with_control
+import numpy as np
+
+from ebr.algorithms.game import Algorithm, LossyGame, Turn, advance
+from ebr.arrays import FloatArray, IntArray
 from ebr.live.journal import Journal, JournalError, Line
-from ebr.live.progress import Progress
-from ebr.live.rewards import Support
-from ebr.live.rules import algorithm_of, another_version, check_same, first_line, named
-from ebr.live.scale import checked_scale
+from ebr.live.plots import draw_race
+from ebr.live.report import Chosen, Report, intervals_of, named, report_of, verdict, word_for_left_out
+from ebr.live.rewards import asked_line, fits, told_line
+from ebr.live.terms import Support, Terms, another_version
+from ebr.theory.intervals import Simultaneous
 from ebr.validation import whole
 
 if TYPE_CHECKING:  # slow to import, and a race is asked and told without them
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    from ebr.live.report import Report
+
+class Estimates(NamedTuple):
+    """What is known of each arm, an entry an arm: pulls so far, their mean if there are any, its bounds."""
+
+    pulls: IntArray
+    mean: FloatArray
+    lower: FloatArray
+    upper: FloatArray
 
 
-class Race(Progress):
+class Race:
     """An experiment of several rounds, with a journal on disk that outlives the process.
 
     ::
@@ -62,8 +75,8 @@ class Race(Progress):
 
     Attributes
     ----------
-    algorithm, arms, control
-        What was passed in, or read from the journal.
+    terms, algorithm, arms, control
+        What was passed in, or read from the journal; all of it, and three of its parts.
     round
         The number of the current round, from 1; of the last one, once the race has ended.
     finished, recommendation
@@ -98,6 +111,10 @@ class Race(Progress):
     to be that of zeros and ones.
     """
 
+    round: int
+    finished: bool
+    recommendation: Chosen
+
     def __init__(
         self,
         algorithm: Algorithm,
@@ -112,9 +129,8 @@ class Race(Progress):
         margin: float | None = None,
     ) -> None:
         # Before any file is touched: this refuses what cannot be raced.
-        algorithm = with_control(algorithm, arms, control, margin, checked_scale(scale))
-        first = first_line(algorithm, arms, support, rewards, rounding, scale, blocks)
-        self._enter(Journal(journal), algorithm, first)
+        new = Terms.agreed(algorithm, arms, support, rewards, rounding, scale, blocks, control, margin)
+        self._enter(Journal(journal), new)
 
     @classmethod
     def open(cls, journal: str | os.PathLike[str], readonly: bool = False) -> Self:
@@ -123,40 +139,84 @@ class Race(Progress):
         race._enter(Journal(journal, create=False, readonly=readonly))
         return race
 
-    def _enter(self, journal: Journal, algorithm: Algorithm | None = None, new: Line | None = None) -> None:
+    def _enter(self, journal: Journal, new: Terms | None = None) -> None:
         """Replay the journal through the algorithm's coroutine; write its first line if there is none."""
         self._journal = journal
         self._lock = threading.Lock()
         with journal.closed_on_error():
-            first = journal.lines[0] if journal.lines else new
-            if first is None:
-                raise JournalError(f"{journal.path} is empty: no race was ever started in it")
-            if new is not None:
-                check_same(journal.path, first, new)
             if journal.lines:
-                self._replay(algorithm_of(journal.path, first, algorithm), first)
-            elif algorithm is not None:
-                self._begin(algorithm, first)
-                journal.append(first)
+                if new is not None:
+                    new.check_same(journal.path, journal.lines[0])
+                own = None if new is None else new.algorithm
+                self._replay(Terms.read(journal.path, journal.lines[0], own))
+            elif new is None:
+                raise JournalError(f"{journal.path} is empty: no race was ever started in it")
+            else:
+                self._begin(new)
+                journal.append(new.line())
 
-    def _replay(self, algorithm: Algorithm, first: Line) -> None:
+    def _replay(self, terms: Terms) -> None:
         """Go where the journal leads, which is believed only as far as it says what would be written now."""
         journal = self._journal
         try:
-            self._begin(algorithm, first)
+            self._begin(terms)
         except ValueError as error:
             raise another_version(journal.path, error) from None
         for number, line in enumerate(journal.lines[1:], start=2):
             try:
-                fits = not self.finished and self._rounds.fits(line, self.round, self._coming, self._asked)
+                right = not self.finished and fits(terms, line, self.round, self._coming, self._asked)
             except ValueError as error:
                 raise journal.defect(number, f"says what is never written ({error})") from None
-            if not fits:
+            if not right:
                 raise JournalError(
                     f"line {number} of {journal.path} is not what the algorithm does here, so it was"
                     " written by another version of ebr: continue with that one"
                 )
             self._follow(line)
+
+    def _begin(self, terms: Terms) -> None:
+        """Start the game."""
+        self.terms, self.algorithm, self.arms = terms, terms.algorithm, terms.arms
+        self.round = 0
+        self._losses = False  # whether rewards were ever missing
+        self._places = {arm: place for place, arm in enumerate(self.arms)}
+        self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
+        # Of a round and an arm: both, its pulls, their sum as reported and as counted; all pulls, and mean.
+        self._rows: list[tuple[int, str, int, float, float, int, float]] = []
+        self._course = _Course(terms)
+        self._turn(self._course.go_on())  # which refuses a control that is none of the arms
+        self.control = terms.control
+
+    def _follow(self, line: Line) -> None:
+        """Go where a line of the journal leads: its round is asked for, or its rewards are told."""
+        if line["event"] == "ask":
+            self._asked = True
+            return
+        self._losses |= "missing" in line
+        counts, sums = np.zeros((1, len(self.arms)), dtype=np.int64), np.zeros((1, len(self.arms)))
+        for arm, (count, reported) in line["rewards"].items():
+            total, place = float(line.get("counted", {}).get(arm, reported)), self._places[arm]
+            counts[0, place], sums[0, place] = count, self.terms.scale.inside(total, count)
+            pulls, so_far = self._so_far[arm][0] + count, self._so_far[arm][1] + total
+            self._so_far[arm] = pulls, so_far
+            mean = so_far / pulls if pulls else math.nan
+            self._rows.append((self.round, arm, count, reported, total, pulls, mean))
+        self._turn(self._course.go_on(counts, sums))
+
+    def _turn(self, turn: Turn) -> None:
+        """Go on to the next round, or to the end."""
+        self._asked = False
+        pulls, arms = turn
+        if arms is not None:
+            self.finished, self._coming = True, {}
+            chosen = tuple(self.arms[arm] for arm in np.atleast_1d(arms[0]) if arm >= 0)
+            self.recommendation = chosen
+            if arms.ndim == 1:
+                self.recommendation = chosen[0] if chosen else None
+        elif pulls is not None:
+            self.round += 1
+            self.finished, self.recommendation = False, None
+            self._coming = {arm: int(n) for arm, n in zip(self.arms, pulls[0], strict=True) if n}
 
     def ask(self) -> dict[str, int]:
         """How often to pull each arm in this round, those left out not at all; asking again changes nothing.
@@ -166,7 +226,7 @@ class Race(Progress):
         with self._lock:
             self._check_going_on()
             if not self._asked:
-                self._record(self._rounds.asked(self.round, self._coming))
+                self._record(asked_line(self.round, self._coming))
             return dict(self._coming)
 
     def tell(
@@ -192,7 +252,7 @@ class Race(Progress):
                 raise ValueError(f"round must be {self.round}, got {told}, which {why}")
             if not self._asked:
                 raise ValueError(f"round {self.round} has not been asked for yet: ask first, then tell")
-            self._record(self._rounds.told(self.round, self._coming, rewards, missing))
+            self._record(told_line(self.terms, self.round, self._coming, rewards, missing))
 
     def _check_going_on(self) -> None:
         self._journal.check_writable()
@@ -205,13 +265,98 @@ class Race(Progress):
             self._journal.append(line)
             self._follow(line)
 
-    def report(self) -> "Report":
-        """Sum up the race as it stands, fit for a protocol or a paper: print it, or take its HTML."""
-        from ebr.live.report import report_of
+    @property
+    def asked(self) -> dict[str, int] | None:
+        """The pulls that were asked for and whose rewards have not been told yet, if there are any."""
+        return dict(self._coming) if self._asked else None
 
-        usual = f"It recommends {named(self.recommendation)}."
-        more = "" if self.verdict == usual else self.verdict
-        return report_of(self, self._journal, self._simultaneous(), self._rounds.scale.width, more)
+    @property
+    def within(self) -> float | None:
+        """How far from the best what is recommended may be, in the rewards' units; ∞ if that is unknown."""
+        inside = self._course.within
+        return None if inside is None else inside * self.terms.scale.width
+
+    @property
+    def verdict(self) -> str:
+        """What the race says at its end, in a sentence."""
+        asked = self.algorithm.epsilon * self.terms.scale.width
+        return "" if self.within is None else verdict(self.recommendation, self.control, self.within, asked)
+
+    @property
+    def rounds_left(self) -> int | None:
+        """How many rounds remain at most, this one included; None if the algorithm has no deadline."""
+        deadline = self.algorithm.deadline
+        return 0 if self.finished else deadline and deadline - self.round + 1
+
+    @property
+    def survivors(self) -> list[str]:
+        """The arms of the coming round; once the race has ended, what is recommended alone.
+
+        Of `PausingElasticBatchRacing` those left out may come back; where the k > 1 best are looked for, they
+        may have been accepted.
+        """
+        end = self.recommendation or ()
+        chosen = {end} if isinstance(end, str) else set(end)
+        return [arm for arm in self.arms if arm in self._coming or arm in chosen]
+
+    @property
+    def history(self) -> "pd.DataFrame":
+        """A row a round and arm: round, arm, its pulls and their sum; pulls so far (total), mean and bounds.
+
+        The bounds of all arms and rounds hold at once with probability 1 − δ, as in `intervals`. Where
+        rewards are rounded, sum and mean are of what is counted, and a column more has the reported sum.
+        """
+        import pandas as pd
+
+        kinds = {"pulls": int, "reported": float, "sum": float, "total": int, "mean": float}
+        frame = pd.DataFrame(self._rows, columns=["round", "arm", *kinds])
+        frame = frame.astype({"round": int, **kinds})  # kinds of their own, also where there are no rows
+        lower, upper = self._bounds(frame["mean"].to_numpy(), frame["total"].to_numpy())
+        frame = frame.assign(lower=lower, upper=upper)
+        return frame if self.terms.rounding else frame.drop(columns="reported")
+
+    @property
+    def intervals(self) -> "pd.DataFrame":
+        """What is known of each arm now: pulls, mean, lower and upper bound, and whether it survives.
+
+        The bounds of all arms hold at once, and with those of all rounds, with probability 1 − δ, also for
+        the arm that is selected (`ebr.theory.intervals.Simultaneous`): exact ones for rewards 0 and 1, KL
+        ones for rewards in the support, normal ones, or Hoeffding's. They are for single arms, to be
+        reported; the race itself may compare arms more sharply. NaN where the algorithm has no δ, and where
+        rewards come in blocks.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame(self.known._asdict(), index=pd.Index(list(self._so_far), name="arm"))
+        frame["survives"] = frame.index.isin(self.survivors)
+        return frame
+
+    @property
+    def known(self) -> Estimates:
+        """The numbers of `intervals` as arrays, in the order of the arms: a table takes long to load."""
+        counts, sums = zip(*self._so_far.values(), strict=True)
+        pulls, mean = np.array(counts, dtype=np.int64), np.full(len(counts), np.nan)
+        np.divide(np.array(sums, dtype=np.float64), pulls, out=mean, where=pulls > 0)
+        return Estimates(pulls, mean, *self._bounds(mean, pulls))
+
+    def _bounds(self, mean: FloatArray, pulls: IntArray) -> tuple[FloatArray, FloatArray]:
+        """The confidence bounds of means of so many pulls; NaN where there are none."""
+        intervals = self._simultaneous()
+        if intervals is None:
+            return np.full(len(mean), np.nan), np.full(len(mean), np.nan)
+        return intervals.around(mean, pulls)
+
+    def _simultaneous(self) -> Simultaneous | None:
+        return intervals_of(self.terms, self._losses)
+
+    def plot(self, axis: "Axes | None" = None) -> "Figure":
+        """Draw each arm's mean and interval, round below round, on `axis` or on a new figure."""
+        left_out = word_for_left_out(self.algorithm)
+        return draw_race(self.history, self.intervals["survives"], self.finished, axis, left_out)
+
+    def report(self) -> Report:
+        """Sum up the race as it stands, fit for a protocol or a paper: print it, or take its HTML."""
+        return report_of(self, self._journal, self._simultaneous())
 
     def close(self) -> None:
         """Let go of the journal; what was told is in it."""
@@ -222,3 +367,56 @@ class Race(Progress):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class _Course:
+    """Where a race goes: its algorithm's game and, once rewards are missing, the game that allows for that.
+
+    It is told a round's counts and sums, inside the scale, and says what comes next. At the end `within` is
+    how far from the best what is recommended may be, inside the scale.
+    """
+
+    def __init__(self, terms: Terms) -> None:
+        self.within: float | None = None
+        self._terms = terms
+        self._game = terms.game()
+        self._lossy: LossyGame | None = None
+        self._rounds: list[tuple[IntArray, IntArray, FloatArray]] = []  # what was asked, what came, its sums
+        self._asked: IntArray = np.zeros((1, len(terms.arms)), dtype=np.int64)
+
+    def go_on(self, counts: IntArray | None = None, sums: FloatArray | None = None) -> Turn:
+        """Begin, or go on with the counts and sums of the round that was asked for."""
+        if counts is None or sums is None:
+            return self._turned(advance(self._game))
+        self._rounds.append((self._asked, counts, sums))
+        if self._lossy is None and (counts == self._asked).all():
+            return self._turned(advance(self._game, sums))
+        if self._lossy is None:
+            self._lossy = self._caught_up()
+        try:
+            return self._turned(Turn(self._lossy.send((counts, sums)), None))
+        except StopIteration as end:
+            self.within = float(end.value.within[0])
+            return Turn(None, end.value.arms)
+
+    def _turned(self, turn: Turn) -> Turn:
+        if turn.pulls is not None:
+            self._asked = turn.pulls
+        elif turn.arms is not None:  # within ε of the best; a control, within the margin
+            algorithm = self._terms.algorithm
+            futile = algorithm.control is not None and algorithm.control == turn.arms.flat[0]
+            self.within = (algorithm.margin if futile else None) or algorithm.epsilon
+        return turn
+
+    def _caught_up(self) -> LossyGame:
+        """The lossy game, told all rounds but this one; with nothing missing it asks as the other did."""
+        terms = self._terms
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the game before has warned
+            game = terms.algorithm.play_lossy(len(terms.arms), rewards=terms.rewards)
+            pulls = next(game)
+        for asked, counts, sums in self._rounds[:-1]:
+            if not np.array_equal(pulls, asked):
+                raise ValueError(f"with rewards missing {pulls[0].tolist()} would have been asked for")
+            pulls = game.send((counts, sums))
+        return game

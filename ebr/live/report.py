@@ -1,53 +1,133 @@
-"""A race in a few lines, fit for a protocol or a paper: as text, as Markdown, as HTML."""
+"""A race in words, for a protocol or a paper: its intervals, its verdict, and a report of all of it.
+
+Which intervals a report may give of single arms (exact, KL, normal, Hoeffding's) is chosen here, by what is
+known of the rewards; also the sentence that a race says at its end, where there is a control and without.
+"""
 
 import html
+import math
 import re
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
 from textwrap import fill
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import pandas as pd
-
-from ebr.algorithms.elimination import AggressiveElimination
 from ebr.algorithms.game import Algorithm
-from ebr.live.arm_intervals import in_unit, parameters_of, said
 from ebr.live.journal import Journal, Line
-from ebr.live.rules import ALGORITHMS, named, word_for_left_out
-from ebr.live.words import missing_in_words, rewards_in_words
+from ebr.live.terms import ALGORITHMS, Support, Terms
+from ebr.models import IN_UNIT
 from ebr.theory.intervals import Simultaneous
 
-NAMES = {
-    "AggressiveElimination": "aggressive elimination",
-    "DeltaElimination": "δ-elimination with limited rounds",
-    "ElasticBatchRacing": "elastic batch racing",
-    "Passive": "a passive design",
-    "PausingElasticBatchRacing": "pausing elastic batch racing",
-    "SequentialRacing": "sequential racing",
-    "SharpElasticBatchRacing": "sharp elastic batch racing",
+if TYPE_CHECKING:  # slow to import, and a race is asked and told without tables
+    import pandas as pd
+
+INTERVALS = {
+    "exact": "exact (Clopper–Pearson) intervals",
+    "KL": "Chernoff (KL) intervals",
+    "normal": "normal intervals",
+    "Hoeffding": "Hoeffding intervals",
 }
 MOST_NAMES = 6  # of arms that are spelled out in a sentence
 WIDTH = 96  # of a line of text
+Chosen = str | tuple[str, ...] | None  # what a race recommends: an arm, k of them, or none
 
 
 class Standing(Protocol):
     """What is asked of a race, running or ended."""
 
-    algorithm: Algorithm
-    arms: tuple[str, ...]
+    terms: Terms
     round: int
     finished: bool
-    recommendation: str | tuple[str, ...] | None
-    control: str | None
+    recommendation: Chosen
 
     @property
-    def survivors(self) -> list[str]:
-        """The arms of the coming round, or those that are recommended."""
+    def verdict(self) -> str:
+        """What it says at its end."""
 
     @property
-    def intervals(self) -> pd.DataFrame:
+    def intervals(self) -> "pd.DataFrame":
         """A row an arm: pulls, mean, lower, upper, survives."""
+
+
+def named(recommendation: Chosen) -> str:
+    """What a race recommends, in words."""
+    names = (recommendation,) if isinstance(recommendation, str) else recommendation or ()
+    return ", ".join(names) or "no arm"
+
+
+def word_for_left_out(algorithm: Algorithm) -> str:
+    """What to call an arm that the coming round leaves out.
+
+    Where the k > 1 best are looked for it may have been accepted as well as dropped.
+    """
+    if algorithm.resumes:
+        return "paused or out"
+    return "decided" if algorithm.k > 1 else "out"
+
+
+def verdict(recommendation: Chosen, control: str | None, within: float, asked: float) -> str:
+    """What a race says at its end: whom it recommends and, where that is not within ε, what is guaranteed.
+
+    Parameters
+    ----------
+    recommendation, control
+        By name.
+    within, asked
+        How far from the best it may be, and ε, in the units of the rewards.
+    """
+    chosen = f"It recommends {named(recommendation)}"
+    if math.isinf(within):
+        return f"{chosen}, and guarantees nothing: of some arm no reward has come in."
+    if control is not None and recommendation == control:
+        return f"{chosen}, the control: no arm is better than it by {_rounded_up(within)}."
+    if within > asked:
+        return f"{chosen}: within {_rounded_up(within)} of the best, not {asked:g}, as rewards are missing."
+    return f"{chosen}."
+
+
+def _rounded_up(value: float) -> str:
+    """Three digits that promise no more than the value does."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return f"{math.ceil(value / unit - 1e-9) * unit:.3g}"
+
+
+def intervals_of(terms: Terms, losses: bool = False) -> Simultaneous | None:
+    """Choose the intervals of a race's arms; None if its algorithm has no δ to be shared among them.
+
+    Nor are there any in blocks, where σ is of differences and says nothing of an arm alone. `losses` says
+    whether rewards were missing. Counts are then fixed given which, but for arms that pause: how often one
+    was pulled depends on where it paused.
+    """
+    algorithm, sigma = terms.algorithm, terms.algorithm.sigma * terms.scale.width
+    if algorithm.delta is None or terms.blocks:
+        return None
+    fixed = algorithm.fixed_counts and not (losses and algorithm.resumes)
+    looks = algorithm.deadline if fixed else None
+    return Simultaneous(_method(terms), algorithm.delta, len(terms.arms), looks, terms.support, sigma)
+
+
+def _method(terms: Terms) -> str:
+    """By what is known: the journal has the last word, as what it says is enforced."""
+    told, support = terms.rewards, terms.support
+    if told == "Bernoulli":
+        return "exact"
+    if _normal(terms) and told not in IN_UNIT and not _in_unit(support):
+        return "normal"
+    # A smaller σ says more of the rewards than their support does.
+    if support is not None and terms.algorithm.sigma * terms.scale.width >= (support[1] - support[0]) / 2:
+        return "KL"
+    return "Hoeffding"
+
+
+def _normal(terms: Terms) -> bool:
+    """Whether rewards are known to be normal, or the algorithm takes them to be so whatever it is told."""
+    return "Gaussian" in (terms.rewards, terms.algorithm.model(None))
+
+
+def _in_unit(support: Support) -> bool:
+    """Whether rewards lie in [0, 1], so that nothing that is made for normal ones is to be believed."""
+    return support is not None and support[0] >= 0 and support[1] <= 1
 
 
 @dataclass(frozen=True)
@@ -67,7 +147,7 @@ class Report:
     """
 
     facts: dict[str, str]
-    arms: pd.DataFrame = field(repr=False)
+    arms: "pd.DataFrame" = field(repr=False)
     sentences: str
     reading: str
 
@@ -103,77 +183,90 @@ class Report:
         return f"<table>\n{facts}\n</table>\n{table}\n{paragraphs}"
 
 
-def report_of(
-    race: Standing, journal: Journal, intervals: Simultaneous | None, width: float = 1.0, verdict: str = ""
-) -> Report:
-    """Report of a race as it stands.
-
-    Parameters
-    ----------
-    race, journal
-        The race, and the journal that it was read from.
-    intervals
-        Those of single arms, or None.
-    width
-        Of what is 1 to the algorithm, in the rewards' units, in which ε is said.
-    verdict
-        What else the race says at its end, in a sentence.
-    """
-    first, table = journal.lines[0], race.intervals.reset_index()
-    left_out = "not recommended" if race.finished else word_for_left_out(race.algorithm)
+def report_of(race: Standing, journal: Journal, intervals: Simultaneous | None) -> Report:
+    """Report of a race as it stands, from its journal, with these intervals of single arms, if any."""
+    terms, algorithm, table = race.terms, race.terms.algorithm, race.intervals.reset_index()
+    left_out = "not recommended" if race.finished else word_for_left_out(algorithm)
     stays = "recommended" if race.finished else "in the race"
     table["standing"] = table.pop("survives").map({True: stays, False: left_out})
     if intervals is None:
         table = table.drop(columns=["lower", "upper"])
-    rounds, most = race.round if race.finished else race.round - 1, race.algorithm.deadline
+    rounds, most = race.round if race.finished else race.round - 1, algorithm.deadline
     so_far = "" if race.finished else " so far"
     facts = {
-        "Design": f"{_called(race.algorithm)} on {len(race.arms)} arms: {race.algorithm!r}",
-        "Rewards": rewards_in_words(first, race.algorithm, width),
-        "Guarantee": _guarantee(race.algorithm, first, width, race.control),
+        "Design": f"{_called(algorithm)} on {len(terms.arms)} arms: {algorithm!r}",
+        "Rewards": _rewards(terms),
+        "Guarantee": _guarantee(terms),
         "Rounds": f"{rounds}{f' of at most {most}' if most else ''}{so_far}",
         "Pulls": f"{table['pulls'].sum():,}{so_far}",
-        "Missing": missing_in_words(journal.lines),
+        "Missing": _missing(journal.lines),
         "Result": f"recommended: {named(race.recommendation)}" if race.finished else "none yet",
         "Software": f"ebr {_version()}",
         "Journal": _origin(journal),
     }
     facts = {name: value for name, value in facts.items() if value}
-    sentences = f"{_sentences(race, facts, table)} {verdict}".strip()
+    usual = f"It recommends {named(race.recommendation)}."
+    more = "" if race.verdict == usual else race.verdict
+    sentences = f"{_sentences(race, facts, table)} {more}".strip()
     return Report(facts, table, sentences, _reading(intervals))
 
 
 def _called(algorithm: Algorithm) -> str:
     name = type(algorithm).__name__
-    return NAMES.get(name, name)
+    return ALGORITHMS.get(name, name)
 
 
-def _guarantee(algorithm: Algorithm, first: Line, width: float, control: str | None) -> str:
+def _rewards(terms: Terms) -> str:
+    """What rewards are known or taken to be."""
+    support, sigma = terms.support, terms.algorithm.sigma * terms.scale.width
+    if terms.blocks:
+        root = 2**0.5 * sigma
+        kind = f"normal with σ = {root:g}" if _normal(terms) else f"{root:g}-sub-Gaussian"
+        return f"in independent blocks; differences of arms within a block are {kind}"
+    within = f"lies between {support[0]:g} and {support[1]:g}" if support else ""
+    if terms.rewards == "Bernoulli":
+        each = f"{within} and is made 0 or 1 by lot" if terms.rounding else "is 0 or 1"
+    elif support and sigma >= (support[1] - support[0]) / 2:
+        each = within
+    else:
+        kind = f"is normal with σ = {sigma:g}" if _normal(terms) else f"is {sigma:g}-sub-Gaussian"
+        each = f"{kind} and {within}" if within else kind
+    return f"independent; each {each}"
+
+
+def _guarantee(terms: Terms) -> str:
     """What holds of the recommendation, if the rewards are independent and what they are taken to be."""
-    parameters = parameters_of(algorithm)
-    if type(algorithm).__name__ not in ALGORITHMS:
+    algorithm, width = terms.algorithm, terms.scale.width
+    if type(algorithm).__name__ not in ALGORITHMS or algorithm.delta is None:
         return "whatever is proved of this algorithm, which is not one of ebr's own"
-    normal = parameters.get("rewards") == "Gaussian"
-    if normal and in_unit(first["support"]):
+    if algorithm.model(None) == "Gaussian" and _in_unit(terms.support):
         return "none: the algorithm is made for normal rewards"
-    surely, epsilon = (
-        f"with probability at least {1 - parameters['delta']:g}",
-        f"{algorithm.epsilon * width:g}",
-    )
-    if control is not None:
+    surely, epsilon = f"with probability at least {1 - algorithm.delta:g}", f"{algorithm.epsilon * width:g}"
+    if algorithm.margin is not None:
         return (
-            f"{surely} no arm is better than {control}, the control, by {parameters['margin'] * width:g} if"
+            f"{surely} no arm is better than {terms.control}, the control, by {algorithm.margin * width:g} if"
             f" it is recommended, and another arm is within {epsilon} of the best if that is"
         )
-    if isinstance(algorithm, AggressiveElimination):
+    if algorithm.needs_gap:
         return f"if all others are worse by {epsilon} or more, the recommended arm is the best {surely}"
-    if parameters.get("k", 1) > 1:
-        k = parameters["k"]
+    if (k := algorithm.k) > 1:
         return f"the {k} recommended arms are within {epsilon} of the k-th best, k = {k}, {surely}"
     return f"the recommended arm is within {epsilon} of the best {surely}"
 
 
+def _missing(lines: list[Line]) -> str:
+    """How many rewards were missing, and why; nothing if none were."""
+    short = [
+        sum(ask["pulls"].values()) - sum(count for count, _ in tell["rewards"].values())
+        for ask, tell in pairwise(lines)
+        if "missing" in tell
+    ]
+    return f"{sum(short):,} rewards in {len(short)} round{'s'[: len(short) > 1]}, at random" if short else ""
+
+
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # slow, and needed by a report alone
+
     try:
         return version("ebr")
     except PackageNotFoundError:  # run from its sources
@@ -187,15 +280,14 @@ def _origin(journal: Journal) -> str:
     return f"{journal.path.name}, {len(lines)} lines, {times}, SHA-256 {lines[-1]['checksum']}"
 
 
-def _sentences(race: Standing, facts: dict[str, str], table: pd.DataFrame) -> str:
+def _sentences(race: Standing, facts: dict[str, str], table: "pd.DataFrame") -> str:
     """What was done and what came of it."""
-    arms = f"{len(race.arms)} arms"
-    if len(race.arms) <= MOST_NAMES:
-        arms += f" ({', '.join(race.arms)})"
-    most = race.algorithm.deadline
+    names, algorithm = race.terms.arms, race.terms.algorithm
+    arms = f"{len(names)} arms" + (f" ({', '.join(names)})" if len(names) <= MOST_NAMES else "")
+    most = algorithm.deadline
     within = f" in at most {most} round{'s' if most > 1 else ''}" if most else ""
     were = "were" if race.finished else "are being"
-    design = f"{arms} {were} compared by {_called(race.algorithm)}{within} (ebr {_version()})."
+    design = f"{arms} {were} compared by {_called(algorithm)}{within} (ebr {_version()})."
     rewards = facts["Rewards"].replace("; ", " and ")
     guarantee = f"Guarantee: {facts['Guarantee']}, if rewards are {rewards}."
     rounds, pulls = facts["Rounds"].split()[0], f"{table['pulls'].sum():,} pulls"
@@ -216,16 +308,24 @@ def _estimate(row: dict[Hashable, Any]) -> str:
 
 
 def _reading(intervals: Simultaneous | None) -> str:
+    """How the intervals are to be read, in a few sentences."""
     if intervals is None:
         return "There are no intervals of single arms: the algorithm has no δ for them, or compares blocks."
     both = max(1 - 2 * intervals.delta, 0)
+    if intervals.looks is None:
+        share = "a union over all counts of pulls that there might be"
+    else:
+        each = intervals.delta / (intervals.n_arms * intervals.looks)
+        share = f"{intervals.n_arms} arms × {intervals.looks} rounds, each at level 1 − {each:.2g}"
     return (
-        f"Lower and upper are {said(intervals)}. They and the guarantee hold together with probability at"
+        f"Lower and upper are {INTERVALS[intervals.method]}, which hold for all arms and all rounds at once"
+        f" with probability at least {1 - intervals.delta:g} ({share}): also for the arm that was selected,"
+        " and whenever the race is looked at. They and the guarantee hold together with probability at"
         f" least {both:g}. The mean of a selected arm tends to be too high; its interval allows for that."
     )
 
 
-def _shown(table: pd.DataFrame) -> pd.DataFrame:
+def _shown(table: "pd.DataFrame") -> "pd.DataFrame":
     """The arms' table in words."""
     shown = table.copy()
     shown["pulls"] = shown["pulls"].map("{:,}".format)

@@ -1,56 +1,126 @@
-"""Rewards as people pass them in, checked against what was asked for."""
+"""Rewards as people pass them in: checked against what was asked for, missing ones too; as a journal's lines.
+
+They come as lists, as counts and sums, as tables of blocks × arms, as words, and as CSV files.
+"""
 
 import csv
+import json
 import math
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Integral, Real
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
 import numpy as np
 
 from ebr.arrays import FloatArray
+from ebr.live.journal import Line
+from ebr.live.terms import Support, Terms, listed
+from ebr.validation import one_of
 
-MOST_LISTED = 8  # names in a message: whoever has thousands of arms is to find the error in it
-LONGEST = 2**16  # characters of a line in a table: what has more is none, and may have no end
+MISSING = ("at random",)  # why rewards may be missing: nothing else is known to do no harm
+LONGEST = 2**16  # characters of a line in a table: guards against devices, whose lines may have no end
 COMPLETE = (
     "tell the round when it is complete, or say missing='at random' if what is missing has nothing to do with"
     " the rewards"
 )
-Support = tuple[float, float] | None  # the closed interval of the rewards, or any finite number
+Pulls = dict[str, int]
 Sums = dict[str, tuple[int, float]]  # of each arm the number of its rewards and their sum
 Singles = dict[str, list[float]]  # of each arm its rewards
-Read = TypeVar("Read")
 
 
-def checked_round(
-    rewards: Mapping[str, Any],
-    asked: Mapping[str, int],
-    arms: Sequence[str],
-    support: Support,
-    short: bool = False,
-) -> dict[str, list[float]]:
-    """Return count and sum of each arm's rewards; raise ValueError unless they are exactly what was asked.
+def asked_line(number: int, pulls: Pulls) -> Line:
+    """The line that asks for a round."""
+    return {"event": "ask", "round": number, "pulls": pulls}
 
-    Or, if they may be `short`, no more than that.
+
+def told_line(terms: Terms, number: int, pulls: Pulls, rewards: Any, missing: str | None = None) -> Line:
+    """The line that has a round's rewards; raise ValueError unless they are what was asked for.
+
+    Where rewards are rounded it also has how many of each arm count as 1.
     """
+    rewards = _by_arm(rewards, tuple(pulls)) if terms.blocks else rewards
+    line = _summed_line(terms, number, pulls, rewards, missing)
+    if terms.rewards == "Bernoulli":
+        ones = {}
+        for place, arm in enumerate(terms.arms):
+            if arm in pulls:
+                lots = np.random.default_rng([terms.seed, number, place]) if terms.rounding else None
+                ones[arm] = _ones(arm, rewards[arm], line["rewards"][arm][1], lots)
+        line |= {"counted": ones} if terms.rounding else {}
+    return line
+
+
+def fits(terms: Terms, line: Line, number: int, pulls: Pulls, asked: bool) -> bool:
+    """Whether a line can come now: the question of this round or, once it was asked, its answer.
+
+    Raises ValueError, as `told_line` does, if it is an answer of rewards that cannot be.
+    """
+    said = {key: value for key, value in line.items() if key not in ("time", "checksum")}
+    if not asked:
+        return _same(said, asked_line(number, pulls))
+    if (line["event"], line.get("round")) != ("tell", number):
+        return False
+    told = line.get("rewards")
+    if not isinstance(told, dict) or not all(isinstance(pair, list) for pair in told.values()):
+        raise ValueError("rewards must have count and sum of each arm")
+    counts = {arm: pair[:1] for arm, pair in told.items()}
+    if "missing" not in line and counts != {arm: [count] for arm, count in pulls.items()}:
+        return False
+    return _same(said, _told_again(terms, line, number, pulls))
+
+
+def _same(line: Line, other: Line) -> bool:
+    """Whether two lines are written alike; to Python 1, 1.0 and true are equal."""
+    return json.dumps(line, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _told_again(terms: Terms, line: Line, number: int, pulls: Pulls) -> Line:
+    """The line that would be written of a line's rewards; its lots are believed, if they can be."""
+    rewards = {arm: tuple(pair) for arm, pair in line["rewards"].items()}
+    missing = one_of("missing", line["missing"], MISSING) if "missing" in line else None
+    if not terms.rounding:
+        return told_line(terms, number, pulls, rewards, missing)
+    counted = line.get("counted")
+    if not isinstance(counted, dict) or counted.keys() != pulls.keys():
+        raise ValueError("counted must have the ones among the rewards of each arm")
+    again = _summed_line(terms, number, pulls, rewards, missing)
+    for arm, ones in counted.items():
+        count = again["rewards"][arm][0]
+        if type(ones) is not int or not 0 <= ones <= count:
+            raise ValueError(f"counted must lie in 0 … {count} for {arm!r}, got {ones!r:.50}")
+    return again | {"counted": counted}
+
+
+def _summed_line(terms: Terms, number: int, pulls: Pulls, rewards: Any, missing: str | None) -> Line:
+    """The line with count and sum of each arm's rewards; it says why some are missing, if some are."""
+    if missing is not None:
+        one_of("missing", missing, MISSING)
+    sums = _summed(terms, pulls, rewards, missing is not None)
+    if terms.blocks and len({count for count, _ in sums.values()}) > 1:
+        raise ValueError("of rewards in blocks whole blocks may be missing, the same ones of every arm")
+    line: Line = {"event": "tell", "round": number, "rewards": sums}
+    if missing is not None and any(sums[arm][0] < asked for arm, asked in pulls.items()):
+        if objection := terms.algorithm.objection("missing", terms.rewards):
+            again = "pull again in place of what was lost, and tell the round when it is complete"
+            raise ValueError(f"{objection}: {again}")
+        line["missing"] = missing
+    return line
+
+
+def _summed(terms: Terms, asked: Pulls, rewards: Any, short: bool) -> Singles:
+    """Count and sum of each arm's rewards, exactly what was asked for; or, if they may be short, no more."""
     if not isinstance(rewards, Mapping):
         raise ValueError(f"rewards must be a dict by arm, got {reprlib.repr(rewards)}")
     for arm in rewards:
         if arm not in asked:
-            why = "is not pulled in this round" if arm in arms else "is unknown"
+            why = "is not pulled in this round" if arm in terms.arms else "is unknown"
             raise ValueError(f"arm {arm!r} {why}: the arms asked for are {listed(asked)}")
     if missing := [arm for arm in asked if arm not in rewards]:
         advice = "say [] for an arm of which all are" if short else COMPLETE
         raise ValueError(f"rewards of {listed(missing)} are missing: {advice}")
-    return {arm: _count_and_sum(arm, rewards[arm], number, support, short) for arm, number in asked.items()}
-
-
-def listed(names: Iterable[str]) -> str:
-    """Names in a message; of many the first ones, and how many more there are."""
-    known = list(names)
-    more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
-    return ", ".join(known[:MOST_LISTED]) + more
+    return {arm: _count_and_sum(arm, rewards[arm], n, terms.support, short) for arm, n in asked.items()}
 
 
 def _count_and_sum(arm: str, rewards: Any, asked: int, support: Support, short: bool) -> list[float]:
@@ -58,9 +128,10 @@ def _count_and_sum(arm: str, rewards: Any, asked: int, support: Support, short: 
     low, high = support or (-math.inf, math.inf)
     must = f"lie in [{low}, {high}], the race's support," if support else "be finite"
     if isinstance(rewards, tuple):
-        if len(rewards) != 2 or not _is_whole(rewards[0]) or not isinstance(rewards[1], Real):
+        number, total = rewards if len(rewards) == 2 else (None, None)
+        if not isinstance(number, Integral) or isinstance(number, bool) or not isinstance(total, Real):
             raise ValueError(f"a tuple for {arm!r} must be (count, sum), got {reprlib.repr(rewards)}")
-        count, summands = int(rewards[0]), [rewards[1]]
+        count, summands = int(number), [total]
     else:
         values = _values(arm, rewards)
         outside = values[~(np.isfinite(values) & (low <= values) & (values <= high))]
@@ -78,33 +149,24 @@ def _count_and_sum(arm: str, rewards: Any, asked: int, support: Support, short: 
     return [count, total]
 
 
-def counted_ones(
-    rewards: Mapping[str, Any],
-    told: Mapping[str, list[float]],
-    lots: Mapping[str, np.random.Generator] | None,
-) -> dict[str, int]:
-    """Return how many rewards of each arm count as 1, all others as 0; raise ValueError if one is neither.
-
-    Parameters
-    ----------
-    rewards, told
-        What `checked_round` was passed, and what it returned.
-    lots
-        Of each arm, for *randomised rounding*: a reward y counts as 1 with probability y, so that its
-        expectation stays what it is. None: every reward must be 0 or 1.
-    """
-    return {
-        arm: _ones(arm, rewards[arm], total, lots[arm] if lots else None) for arm, (_, total) in told.items()
-    }
-
-
-def lots_of_round(seed: int, number: int, arms: Sequence[str]) -> dict[str, np.random.Generator]:
-    """Of each arm the lots that round its rewards in the round of this number, always the same."""
-    return {arm: np.random.default_rng([seed, number, place]) for place, arm in enumerate(arms)}
+def _check_count(arm: str, count: int, asked: int, short: bool) -> None:
+    if count == asked or (short and 0 <= count < asked):
+        return
+    advice = COMPLETE
+    if count > asked:
+        advice = (
+            f"pass the first {asked} in the order in which they were observed, as the guarantee is for"
+            " numbers fixed before any reward is seen"
+        )
+    raise ValueError(f"{asked} rewards of {arm!r} were asked for, got {count}: {advice}")
 
 
 def _ones(arm: str, rewards: Any, total: float, lots: np.random.Generator | None) -> int:
-    """Count or draw the ones among an arm's rewards."""
+    """Count the ones among an arm's rewards, whose others are 0.
+
+    With lots, by *randomised rounding*: a reward y counts as 1 with probability y, so that its expectation
+    stays what it is.
+    """
     if isinstance(rewards, tuple):
         if not float(total).is_integer():
             advice = "pass the single rewards to have them rounded" if lots else "each of them is 0 or 1"
@@ -131,20 +193,20 @@ def _values(arm: str, rewards: Any) -> FloatArray:
     return values.astype(np.float64)
 
 
-def _check_count(arm: str, count: int, asked: int, short: bool) -> None:
-    if count == asked or (short and 0 <= count < asked):
-        return
-    advice = COMPLETE
-    if count > asked:
-        advice = (
-            f"pass the first {asked} in the order in which they were observed, as the guarantee is for"
-            " numbers fixed before any reward is seen"
-        )
-    raise ValueError(f"{asked} rewards of {arm!r} were asked for, got {count}: {advice}")
+def _by_arm(rewards: Any, asked: Sequence[str]) -> Mapping[str, Any]:
+    """Turn a table block × arm into each arm's rewards, in the order of the blocks; others stay as they are.
 
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    A DataFrame has its arms as columns; an array has a column for each arm asked for, in that order.
+    """
+    if isinstance(rewards, Mapping):
+        return rewards
+    if hasattr(rewards, "columns"):
+        return {arm: rewards[arm].to_numpy() for arm in rewards.columns}
+    table = np.asarray(rewards)
+    if table.ndim != 2 or table.shape[1] != len(asked):
+        what = f"a table of blocks × {len(asked)} arms ({listed(asked)}), or a dict by arm"
+        raise ValueError(f"rewards must be {what}, got {reprlib.repr(rewards)}")
+    return dict(zip(asked, table.T, strict=True))
 
 
 def from_words(words: Iterable[str]) -> Sums:
@@ -161,14 +223,45 @@ def from_words(words: Iterable[str]) -> Sums:
 
 def from_file(name: str) -> Singles | Sums:
     """Read a table with columns arm and reward, a row a pull, or arm, count and sum, a row an arm."""
-    return table_of(name, lambda rows: _from_rows(name, rows))
+    singles: Singles = {}
+    sums: Sums = {}
+    with _table(name) as (columns, rows):
+        if sorted(columns) not in (["arm", "reward"], ["arm", "count", "sum"]):
+            twice = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
+            got = f", and {listed(map(repr, twice))} once only" if twice else ""
+            must = f"{name} must have the columns arm,reward or arm,count,sum in its first line"
+            raise ValueError(f"{must}{got}")
+        for where, row in rows:
+            if "reward" in columns:
+                singles.setdefault(row["arm"], []).append(_number(row["reward"], where))
+            else:
+                _add(sums, row["arm"], row["count"], row["sum"], where)
+    return singles or sums
 
 
-def table_of(name: str, read: Callable[["csv.DictReader[str]"], Read]) -> Read:
-    """Read a table from a file."""
+def blocks_from_file(name: str) -> Singles:
+    """Read a table whose first line is block, then the arms; a row a block."""
+    with _table(name) as (columns, rows):
+        if len(columns) < 2 or columns[0] != "block" or len(set(columns)) < len(columns):
+            raise ValueError(f"{name} must have the columns block and then one for each arm, all different")
+        found: Singles = {arm: [] for arm in columns[1:]}
+        seen: set[str] = set()
+        for where, row in rows:
+            if row["block"] in seen:
+                raise ValueError(f"{where}: there is a block {row['block']} before")
+            seen.add(row["block"])
+            for arm in columns[1:]:
+                found[arm].append(_number(row[arm], where))
+    return found
+
+
+@contextmanager
+def _table(name: str) -> Iterator[tuple[list[str], Iterator[tuple[str, dict[str, str]]]]]:
+    """The columns of a table in a file, and its rows, each with where it stands."""
     with open(name, newline="", encoding="utf-8-sig") as file:  # spreadsheets like to begin with a mark
         try:
-            return read(csv.DictReader(_lines(name, file), skipinitialspace=True))
+            rows = csv.DictReader(_lines(name, file), skipinitialspace=True)
+            yield list(rows.fieldnames or ()), _whole_rows(name, rows)
         except (csv.Error, UnicodeDecodeError) as error:
             raise ValueError(f"{name} cannot be read as a table in UTF-8: {error}") from None
 
@@ -181,23 +274,12 @@ def _lines(name: str, file: TextIO) -> Iterator[str]:
         yield line
 
 
-def _from_rows(name: str, rows: "csv.DictReader[str]") -> Singles | Sums:
-    singles: Singles = {}
-    sums: Sums = {}
-    columns = rows.fieldnames or ()
-    if sorted(columns) not in (["arm", "reward"], ["arm", "count", "sum"]):
-        twice = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
-        got = f", and {listed(map(repr, twice))} once only" if twice else ""
-        raise ValueError(f"{name} must have the columns arm,reward or arm,count,sum in its first line{got}")
+def _whole_rows(name: str, rows: "csv.DictReader[str]") -> Iterator[tuple[str, dict[str, str]]]:
     for row in rows:
         where = f"{name}, line {rows.line_num}"
         if None in row or None in row.values():
-            raise ValueError(f"{where}: there must be {len(columns)} columns")
-        if "reward" in columns:
-            singles.setdefault(row["arm"], []).append(number_of(row["reward"], where))
-        else:
-            _add(sums, row["arm"], row["count"], row["sum"], where)
-    return singles or sums
+            raise ValueError(f"{where}: there must be {len(rows.fieldnames or ())} columns")
+        yield where, row
 
 
 def _add(sums: Sums, arm: str, count: str, total: str, where: str) -> None:
@@ -206,10 +288,10 @@ def _add(sums: Sums, arm: str, count: str, total: str, where: str) -> None:
         raise ValueError(f"{where}: there are rewards of {arm} before; add them up")
     if not count.strip().isdecimal():
         raise ValueError(f"{where}: the count must be a whole number, got {count!r}")
-    sums[arm] = int(count), number_of(total, where)
+    sums[arm] = int(count), _number(total, where)
 
 
-def number_of(text: str, where: str) -> float:
+def _number(text: str, where: str) -> float:
     """Read a number; the error says where it stands."""
     try:
         return float(text)

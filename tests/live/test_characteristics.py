@@ -11,8 +11,8 @@ from oracles import Bare
 from scipy.stats import binom, binomtest
 
 import ebr
+from ebr.live.characteristics import default_truths
 from ebr.live.cli import main
-from ebr.live.truths import default_truths
 
 SHARP = ebr.SharpElasticBatchRacing(6, 0.05, 0.05)
 CHANCE = 1e-7  # with which a test fails though all is well

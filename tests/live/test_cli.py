@@ -17,7 +17,7 @@ import pytest
 from live.races import ARMS, reward
 
 import ebr
-from ebr.live import output
+from ebr.live import cli
 from ebr.live.cli import main
 from ebr.live.race import Race
 
@@ -500,8 +500,7 @@ def test_an_interrupt_is_one_line_and_says_where_to_look(monkeypatch, capsys):
         os.kill(os.getpid(), signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        patch.setattr(output, "shell_line", interrupted)  # when it is recorded, and before it is said
-        patch.setattr("ebr.live.cli.standing", lambda *_: interrupted())
+        patch.setattr(cli, "standing", interrupted)  # when it is recorded, and before it is said
         assert main(["tell", "trial.jsonl", *answer]) == 130
     says = "interrupted: see whether it was recorded with python -m ebr status trial.jsonl\n"
     assert capsys.readouterr() == ("", says)
@@ -562,13 +561,13 @@ def printed_by_pandas(race):
 @pytest.mark.parametrize("arms", [["A", "B", "C"], ["a name that is long", "Ä", "-C"]])
 def test_a_table_is_printed_as_pandas_prints_it(arms, path):
     with ebr.Race(ebr.SharpElasticBatchRacing(4, 0.05, 0.05), arms, path) as race:
-        assert printed_by_pandas(race) in output.standing(race, "trial.jsonl")  # nothing is known of an arm
+        assert printed_by_pandas(race) in cli.standing(race, "trial.jsonl")  # nothing is known of an arm
         while not race.finished:
             asked = race.ask()
             table = race.intervals.loc[list(asked), ["pulls"]].reset_index()
             table.insert(1, "pulls now", list(asked.values()))
             table = table.rename(columns={"pulls": "pulls so far"})
-            assert table.to_string(index=False) in output.asking(race, asked, "trial.jsonl")
+            assert table.to_string(index=False) in cli.asking(race, asked, "trial.jsonl")
             race.tell({arm: (pulls, 0.9 / (1 + arms.index(arm)) * pulls) for arm, pulls in asked.items()})
-            assert printed_by_pandas(race) in output.standing(race, "trial.jsonl")
+            assert printed_by_pandas(race) in cli.standing(race, "trial.jsonl")
         assert not race.intervals["survives"].all()

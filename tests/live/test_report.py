@@ -13,12 +13,13 @@ from oracles import Bare
 from scipy.stats import beta
 
 import ebr
-from ebr.live.arm_intervals import intervals_of
 from ebr.live.journal import Journal
 from ebr.live.race import Race
-from ebr.live.report import report_of
+from ebr.live.report import intervals_of
+from ebr.live.terms import Scale, Terms
 
 SHARP = ebr.SharpElasticBatchRacing(6, 0.05, 0.05)
+AB = ("A", "B")
 ODD = ["A|B", "<b>bold</b>", "_C_ & *D*", "Ä `x` \\"]
 MEANS = [0.9, 0.55, 0.5, 0.2]
 
@@ -76,25 +77,24 @@ class Page(HTMLParser):
     ],
 )
 def test_the_intervals_are_those_that_what_is_known_allows(algorithm, told, support, method, looks):
-    chosen = intervals_of(algorithm, 2, told, support)
+    chosen = intervals_of(Terms(algorithm, AB, support, rewards=told))
     assert (chosen.method, chosen.looks) == (method, looks)
     assert (chosen.delta, chosen.sigma, chosen.n_arms) == (algorithm.delta, algorithm.sigma, 2)
 
 
 def test_in_units_of_ones_own_sigma_and_epsilon_are_scaled(path, unflushed):
-    grams = intervals_of(SHARP, 2, "bounded", (20, 70), width=50)
+    grams = intervals_of(Terms(SHARP, AB, (20, 70), Scale(20, 70), "bounded"))
     assert (grams.method, grams.sigma, grams.support) == ("KL", 25, (20, 70))
-    assert intervals_of(SHARP, 2, "sub-Gaussian", None, width=50).method == "Hoeffding"
-    race = raced(SHARP, ["A", "B"], path)
-    report = report_of(race, Journal(path, readonly=True), grams, width=50, verdict="So it is.")
-    assert "within 2.5 of the best" in report.facts["Guarantee"]
-    assert report.sentences.endswith(" So it is.")
+    unbounded = Terms(SHARP, AB, None, Scale(20, 70), "sub-Gaussian")
+    assert intervals_of(unbounded).method == "Hoeffding"
+    with Race(SHARP, AB, path, scale=(20, 70)) as race:
+        assert "within 2.5 of the best" in race.report().facts["Guarantee"]
 
 
 def test_where_pausing_arms_lose_rewards_counts_are_not_fixed():
     pausing = ebr.PausingElasticBatchRacing(4, 0.05, 0.05)
-    assert intervals_of(pausing, 2, "bounded", (0, 1), losses=True).looks is None
-    assert intervals_of(SHARP, 2, "bounded", (0, 1), losses=True).looks == 6
+    assert intervals_of(Terms(pausing, AB, rewards="bounded"), losses=True).looks is None
+    assert intervals_of(Terms(SHARP, AB, rewards="bounded"), losses=True).looks == 6
 
 
 def test_zeros_and_ones_have_exact_intervals_in_every_round(path, unflushed):

@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import rel_entr
 
-from compendium.shared.characteristic import characteristic
+from compendium.shared.characteristic_time import characteristic
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Bernoulli, Problem
 from ebr.validation import in_unit_interval, whole

@@ -13,7 +13,7 @@ from scipy.special import zeta
 from compendium.modern_rivals import sequential_rivals
 from compendium.modern_rivals.batched_rivals import NEARLY_EXACT
 from compendium.modern_rivals.rival_entrants import CLOSEST, ENTRANTS, OURS, PROVED, Entrant, Runs, Setting
-from compendium.shared.characteristic import characteristic_lower_bound
+from compendium.shared.characteristic_time import characteristic_lower_bound
 from compendium.shared.findings import Evidence, Finding, counted, exceeds, interval, measured
 from compendium.shared.lineup import SETUPS
 from ebr.algorithms.pausing import PausingElasticBatchRacing

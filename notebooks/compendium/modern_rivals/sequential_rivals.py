@@ -83,8 +83,8 @@ def track_and_stop(
 
     D-tracking: the next pull is of the arm with the largest t w_a − N_a, or of the least pulled arm if that
     has less than √t − n/2 pulls. w is w* of the estimated problem, its means (S_a + ½)/(N_a + 1); the best
-    arm is the best answer (`compendium.shared.characteristic`), so where it is unique no stickiness is needed
-    (Degenne and Koolen, NeurIPS 2019). The race ends with a when, for each b ≠ a,
+    arm is the best answer (`compendium.shared.characteristic_time`), so where it is unique no stickiness is
+    needed (Degenne and Koolen, NeurIPS 2019). The race ends with a when, for each b ≠ a,
 
         Z(a, b) = inf_x N_a kl(μ̂_a, x) + N_b kl(μ̂_b, x + ε)
 

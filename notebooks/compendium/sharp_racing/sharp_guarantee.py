@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from compendium.shared import figures, lineup
-from compendium.shared.characteristic import characteristic_lower_bound
+from compendium.shared.characteristic_time import characteristic_lower_bound
 from compendium.shared.findings import Evidence, Finding, counted, exceeds, measured, refutes
 from compendium.shared.lineup import ALGORITHMS, SETUPS, Maker, MakeSharp, ratio
 from compendium.shared.problem_sets import Instance

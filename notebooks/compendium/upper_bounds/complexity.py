@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from compendium.shared.characteristic import characteristic, characteristic_lower_bound
+from compendium.shared.characteristic_time import characteristic, characteristic_lower_bound
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding, counted, exceeds
 from compendium.shared.problem_sets import Instance

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from compendium.modern_rivals import batched_rivals as rivals
-from compendium.shared.characteristic import characteristic
+from compendium.shared.characteristic_time import characteristic
 from scipy.stats import binomtest
 
 import ebr

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from compendium.modern_rivals import comparison, rival_entrants
 from compendium.modern_rivals.rival_entrants import ENTRANTS, KNOWN_GAP, OURS, Runs
-from compendium.shared.characteristic import characteristic_lower_bound
+from compendium.shared.characteristic_time import characteristic_lower_bound
 
 import ebr
 

@@ -8,7 +8,7 @@ import pytest
 from compendium.modern_rivals import comparison
 from compendium.modern_rivals import sequential_races as races
 from compendium.modern_rivals import sequential_rivals as rivals
-from compendium.shared.characteristic import characteristic
+from compendium.shared.characteristic_time import characteristic
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import xlogy
 from scipy.stats import beta

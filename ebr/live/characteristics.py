@@ -1,33 +1,46 @@
-"""How a design fares before its first pull, whatever the truth may be: operating characteristics."""
+"""How a design fares before its first pull, whatever the truth may be: operating characteristics.
+
+A design is simulated on a grid of truths, which are what the arms' means might be.
+"""
 
 import html
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.algorithms.game import Algorithm
-from ebr.algorithms.pausing import PausingElasticBatchRacing
-from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.arrays import BoolArray
-from ebr.live.arm_intervals import parameters_of
+from ebr.algorithms.game import Algorithm, check_places
+from ebr.arrays import BoolArray, FloatArray
 from ebr.live.plan import Plan
 from ebr.live.plots import draw_characteristics
-from ebr.live.truths import Means, Truth, assumed_of, default_truths, named_truths
+from ebr.models import IN_UNIT, REWARDS
 from ebr.simulation.simulate import Simulation, simulate
 from ebr.theory.intervals import exact_interval
-from ebr.validation import whole
+from ebr.theory.problems import Bernoulli, Gaussian, Problem
+from ebr.validation import one_of, whole
 
 if TYPE_CHECKING:  # matplotlib is slow to import, and a table in a terminal needs no picture
     from matplotlib.figure import Figure
 
 CONFIDENCE = 0.99  # of the interval for the probability of a right choice
 MOST_OF = 0.9  # of the races, that are over within so many pulls and rounds
+LEVELS = (0.1, 0.5, 0.9)  # of the best arm, where it matters: near 0 and 1 coins are easier to tell apart
+FAR = 0.5  # the largest gap that is looked at
+DOUBLINGS = 40  # of ε/2 at most, on the way there
+MOST_GAPS = 8  # that are kept of them
+Means = Problem | Sequence[float]
+
+
+class Truth(NamedTuple):
+    """What the arms' means might be: a name, the best mean, and the problem itself."""
+
+    name: str
+    best: float
+    problem: Problem
 
 
 @dataclass(frozen=True)
@@ -97,8 +110,7 @@ class OperatingCharacteristics:
 
     def plot(self) -> "Figure":
         """Draw how often the choice is right, and what it costs, truth by truth."""
-        delta = parameters_of(self.algorithm).get("delta")
-        return draw_characteristics(self.table, delta, self.worst_case)
+        return draw_characteristics(self.table, self.algorithm.delta, self.worst_case)
 
 
 def operating_characteristics(
@@ -134,9 +146,10 @@ def operating_characteristics(
     algorithm, planned = (design.algorithm, design.n_arms) if isinstance(design, Plan) else (design, None)
     if not isinstance(algorithm, Algorithm):
         raise ValueError(f"design must be a plan or an algorithm, got {design!r}")
-    known = assumed_of(algorithm, rewards)
-    if isinstance(algorithm, SharpElasticBatchRacing | PausingElasticBatchRacing) and not algorithm.rewards:
-        algorithm = replace(algorithm, rewards=known)  # no more than a race would be told
+    # A σ below ½ says more of rewards than that they are bounded: that no coin need be among them.
+    told = "bounded" if algorithm.sigma >= 0.5 else "sub-Gaussian"
+    known = algorithm.model(told) if rewards is None else one_of("rewards", rewards, REWARDS)
+    algorithm = algorithm.assuming(known)  # no more than a race would be told
     truths = planned if truths is None else truths
     if truths is None:
         raise ValueError("truths must be a number of arms or lists of means, got None")
@@ -149,7 +162,8 @@ def operating_characteristics(
     table = pd.DataFrame([_row(algorithm, truth, runs, seed) for truth in bar])
     n_arms = grid[0].problem.n_arms
     width = design.width if isinstance(design, Plan) else 1.0
-    most = _worst_case(algorithm, n_arms, known)
+    schedule = algorithm.pulls_by_round(n_arms, known)  # no arm is ever pulled more often than it says
+    most = None if schedule is None else n_arms * int(schedule[-1])
     return OperatingCharacteristics(algorithm, n_arms, runs, table, most, width)
 
 
@@ -177,22 +191,10 @@ def _right(algorithm: Algorithm, result: Simulation) -> BoolArray:
     """Which choices are right: ε-optimal ones, and a control that no arm is better than by the margin."""
     # Means are typed: an arm that is worse by ε, 0.6 − 0.4 say, is wrong however the difference is rounded.
     right = result.correct(algorithm.epsilon * (1 - 1e-9))
-    parameters = parameters_of(algorithm)
-    if parameters.get("control") is not None:
-        enough = result.problem.is_good(result.arm, parameters["margin"] * (1 - 1e-9))
-        right |= (result.arm == parameters["control"]) & enough
+    if algorithm.control is not None and algorithm.margin is not None:
+        enough = result.problem.is_good(result.arm, algorithm.margin * (1 - 1e-9))
+        right |= (result.arm == algorithm.control) & enough
     return right
-
-
-def _worst_case(algorithm: Algorithm, n_arms: int, known: str) -> int | None:
-    """No arm is ever pulled more often than its schedule's last count, of those that have a schedule."""
-    if isinstance(algorithm, SharpElasticBatchRacing):
-        return n_arms * int(algorithm.pulls_by_round(n_arms, known)[-1])
-    if isinstance(algorithm, PausingElasticBatchRacing):
-        return n_arms * int(algorithm.pulls_by_stage(n_arms, known)[-1])
-    if isinstance(algorithm, ElasticBatchRacing):
-        return n_arms * int(algorithm.pulls_by_round(n_arms)[-1])
-    return None
 
 
 def _shown(table: pd.DataFrame) -> pd.DataFrame:
@@ -213,3 +215,68 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
             f"{MOST_OF:.0%} in": table["rounds_90"],
         }
     )
+
+
+def default_truths(algorithm: Algorithm, n_arms: int, rewards: str) -> list[Truth]:
+    """The usual grid for k of n arms: all tie; the others are worse by ε/2, ε, 2ε, … ½; one rival at ε.
+
+    The best mean is 0.1, 0.5 and 0.9 for rewards in [0, 1], as far as there is room below it; for others 0.5,
+    as only differences matter. The best come last: whoever breaks ties by the arms' order breaks them
+    against the best. A control is never among them, unless all tie.
+    """
+    epsilon, k, control = algorithm.epsilon, algorithm.k, algorithm.control
+    check_places(k, whole("n_arms", n_arms, 2))
+    truths = []
+    for best in LEVELS if rewards in IN_UNIT else (FAR,):
+        for name, gaps in _shapes(epsilon, n_arms - k, min(best, FAR)).items():
+            means = best - np.concatenate([gaps, np.zeros(k)])
+            if control is not None and control >= n_arms - k:
+                means[[control, n_arms - k - 1]] = means[[n_arms - k - 1, control]]
+            truths.append(Truth(name, best, _problem(means, rewards, algorithm.sigma)))
+    return truths
+
+
+def _shapes(epsilon: float, others: int, far: float) -> dict[str, FloatArray]:
+    """By their names the gaps of all arms but the best, none beyond `far`."""
+    doubled = epsilon * 2.0 ** np.arange(-1, DOUBLINGS)
+    near, *larger = doubled[doubled < far] if epsilon / 2 < far else [far]
+    shapes = {"all tie": np.zeros(others)}
+    if others > 1 and epsilon < far:
+        shapes[f"one {epsilon:.3g} worse, rest far"] = np.append(np.full(others - 1, far), epsilon)
+    for gap in [near, *larger[:1], *larger[1:][2 - MOST_GAPS :], far]:
+        shapes[f"others {gap:.3g} worse"] = np.full(others, gap)
+    return shapes
+
+
+def named_truths(
+    truths: Mapping[str, Means] | Sequence[Means], rewards: str, sigma: float, n_arms: int | None = None
+) -> list[Truth]:
+    """Check truths of one's own, by name or in a list: means, or problems; all of equally many arms."""
+    if not isinstance(truths, Mapping):
+        truths = {_spelled(each): each for each in truths}
+    made = []
+    for name, means in truths.items():
+        try:
+            problem = means if isinstance(means, Problem) else _problem(means, rewards, sigma)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"truth {name!r}: {error}") from None
+        if n_arms not in (None, problem.n_arms):
+            raise ValueError(
+                f"truth {name!r} must have a mean for each of {n_arms} arms, got {problem.n_arms}"
+            )
+        n_arms = problem.n_arms
+        made.append(Truth(str(name), float(problem.means.max()), problem))
+    if not made:
+        raise ValueError("truths must be one or more lists of means, got none")
+    return made
+
+
+def _problem(means: Sequence[float] | FloatArray, rewards: str, sigma: float) -> Problem:
+    """Coins have the largest variance of all rewards in [0, 1] with their means; normal ones have σ."""
+    values = np.asarray(means)
+    return Bernoulli(values) if rewards in IN_UNIT else Gaussian(values, sigma)
+
+
+def _spelled(means: Means) -> str:
+    values = means.means.tolist() if isinstance(means, Problem) else np.ravel(means).tolist()
+    return ", ".join(f"{value:g}" if isinstance(value, float | int) else repr(value) for value in values)

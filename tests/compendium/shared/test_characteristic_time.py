@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from compendium.shared.characteristic import characteristic, characteristic_lower_bound
+from compendium.shared.characteristic_time import characteristic, characteristic_lower_bound
 from oracles import kl
 from scipy.optimize import minimize_scalar
 
