@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from ebr.algorithms.arms import Survivors
 from ebr.algorithms.game import Defaults, Game, Known, Lots, check_places, entered, spelled
-from ebr.algorithms.survivors import Survivors
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import deviation

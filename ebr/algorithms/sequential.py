@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from ebr.algorithms.arms import Survivors
 from ebr.algorithms.game import Defaults, Game, Known, Lots, entered
-from ebr.algorithms.survivors import Survivors
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.confidence import sequential_deviation

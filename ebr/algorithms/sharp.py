@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ebr.algorithms.arms import Survivors
 from ebr.algorithms.differences import Differences
 from ebr.algorithms.game import Game, Known, LossyGame, Lots, check_known, check_places, entered, spelled
 from ebr.algorithms.lossy import PairTests, checked_control, lossy_play
-from ebr.algorithms.survivors import Survivors
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.divergence import erlang_quantile, pair_divergence, pair_threshold

@@ -12,7 +12,7 @@ from oracles import Rewards, TooCloseError, pausing_race, pausing_schedule, play
 from scipy.stats import binom
 
 from ebr.algorithms import pausing
-from ebr.algorithms.paces import Paces
+from ebr.algorithms.arms import Paces
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.models import REWARDS
 from ebr.theory import pairs, selection

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from ebr.algorithms.arms import Survivors
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.elimination import DeltaElimination
 from ebr.algorithms.game import Algorithm, Defaults, Game, Known, Lots, check_places
 from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.algorithms.survivors import Survivors
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.confidence import sequential_deviation
