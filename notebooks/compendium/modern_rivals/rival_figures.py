@@ -69,9 +69,8 @@ def draw_rivals(table: pd.DataFrame) -> Figure:
         )
     axes[1].set_xlabel("rounds used (mean)")
     marks = [Line2D([], [], color=look.color, marker=look.marker, ls="") for look in KINDS.values()]
-    words = list(KINDS)
     marks += [Line2D([], [], color="0.3", marker="o", ls="", mfc=face) for face in ("0.3", "white")]
-    figure.legend(marks, [*words, "ours and the paper's", "rivals"], loc="outside lower center", ncols=3)
+    figure.legend(marks, [*KINDS, "ours and the paper's", "rivals"], loc="outside lower center", ncols=3)
     return figure
 
 
