@@ -70,6 +70,7 @@ def _sections() -> list[str]:
 def links(text: str) -> str:
     """Point a text's links to the site's pages in place of the repository's files."""
     text = re.sub(r"(?<!!)\[([^]]+)\]\(ebr/(\w+)/(\w+)\.py\)", r"{py:mod}`\1 <ebr.\2.\3>`", text)
+    text = re.sub(r"(?<!!)\[([^]]+)\]\(notebooks/compendium/[\w/]+\.py\)", r"\1", text)  # no page of the site
     text = re.sub(r"\]\(ebr/(\w+)\)", r"](api/\1.rst)", text)
     text = re.sub(r"(?<!!)(\[[^]]+\])\(figures/([\w-]+)\.png\)", r"\1(#\2)", text)
     text = re.sub(r"\]\((CHANGELOG|CONTRIBUTING|README)\.md\)", lambda page: page[0].lower(), text)
