@@ -10,16 +10,14 @@ import threading
 import time
 import traceback
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from live.races import ARMS, lines_of, play, reward, rewards, simulated
-from oracles import Bare, kl
+from live.races import ARMS, Coin, lines_of, play, reward, rewards, simulated
+from oracles import kl
 from rewriting import rewrite
 
 import ebr
@@ -106,26 +104,6 @@ def test_beyond_rewards_in_0_1_sequential_racing_does_not_look_ahead(support, pa
 
 
 # Crashes and kills.
-
-
-def test_reopening_after_every_line_changes_nothing(path, unflushed):
-    whole = path.with_name("whole.jsonl")
-    with Race(ALGORITHM, ARMS, whole) as race:
-        play(race)
-        history, intervals = race.history, race.intervals
-    while True:
-        with Race(ALGORITHM, ARMS, path) as race:
-            if race.finished:
-                break
-            assert race.asked is None
-            asked = race.ask()
-        with Race.open(path) as race:
-            assert race.ask() == race.asked == asked  # asked again, and not written again
-            race.tell(rewards(race))
-    assert lines_of(path) == lines_of(whole)
-    with Race.open(path) as race:
-        pd.testing.assert_frame_equal(race.history, history)
-        pd.testing.assert_frame_equal(race.intervals, intervals)
 
 
 @pytest.mark.slow
@@ -321,22 +299,21 @@ def test_telling_needs_asking_and_an_end_is_an_end(path, unflushed):
 
 def test_a_round_that_is_named_counts_once(path, unflushed):
     """Rounds may ask for the same counts: nothing but its number tells a round from the one before."""
+    told = {"A": [1], "B": [0]}
     with Race(ebr.SequentialRacing(0.5, 0.5, sigma=1), ["A", "B"], path, support=None) as race:
         assert race.ask() == {"A": 1, "B": 1}
         with pytest.raises(ValueError, match="round must be 1, got 2, which has not come yet"):
-            race.tell({"A": [1], "B": [0]}, round=2)
-        race.tell({"A": [1], "B": [0]}, round=1)
-        told = path.read_bytes()
+            race.tell(told, round=2)
+        race.tell(told, round=1)
         assert race.ask() == {"A": 1, "B": 1}  # the same again
-        with pytest.raises(
-            ValueError, match="must be 2, got 1, which has been told already, and counts once"
-        ):
-            race.tell({"A": [1], "B": [0]}, round=1)
-        assert path.read_bytes().startswith(told)
+        before = path.read_bytes()
+        with pytest.raises(ValueError, match="must be 2, got 1, which has been told already, and counts"):
+            race.tell(told, round=1)
         for wrong in (0, 1.0, True):
             with pytest.raises(ValueError, match="round must be an integer of at least 1"):
-                race.tell({"A": [1], "B": [0]}, round=wrong)
-        race.tell({"A": [1], "B": [0]}, round=np.int64(2))
+                race.tell(told, round=wrong)
+        assert path.read_bytes() == before
+        race.tell(told, round=np.int64(2))
         assert race.round == 3
 
 
@@ -357,22 +334,9 @@ def test_a_journal_of_other_decisions_is_refused(path, monkeypatch):
 
 
 def test_a_journal_without_a_race_is_named(path):
-    with pytest.raises(JournalError, match=r"there is no journal .*: start a race"):
-        Race.open(path)
     path.touch()
     with pytest.raises(JournalError, match="is empty: no race was ever started"):
         Race.open(path)
-
-
-@dataclass(frozen=True)
-class Coin(Bare):
-    """An algorithm of one's own."""
-
-    how: object = ()
-
-    def play(self, n_arms, replicates=1, **_):
-        yield np.ones((replicates, n_arms), dtype=int)
-        return np.full(replicates, -1)
 
 
 def test_an_algorithm_of_ones_own_races_too(path):
@@ -403,20 +367,18 @@ class Counted(str):
         return str.__eq__(self, other)
 
 
-def comparisons(number, path, k):
-    """How often names are compared while so many arms are raced to the end."""
-    algorithm = ebr.SharpElasticBatchRacing(2, 0.5, 0.3, k=k)
-    Counted.compared = 0
-    with Race(algorithm, [Counted(f"arm {arm}") for arm in range(number)], path) as race:
-        while not race.finished:
-            race.tell({arm: (pulls, pulls / 2) for arm, pulls in race.ask().items()})
-        assert len(race.survivors) == k
-    return Counted.compared
-
-
 def test_telling_takes_a_time_that_grows_with_the_arms_and_not_with_their_square(path, unflushed):
-    few, many = (comparisons(number, path.with_name(f"{number}"), number // 2) for number in (100, 400))
-    assert many <= 5 * few + 1000  # it was half a square: 16 times as many, 80,000 and more
+    compared = []
+    for number in (100, 400):
+        Counted.compared = 0
+        algorithm = ebr.SharpElasticBatchRacing(2, 0.5, 0.3, k=number // 2)
+        arms = [Counted(f"arm {arm}") for arm in range(number)]
+        with Race(algorithm, arms, path.with_name(f"{number}.jsonl")) as race:
+            while not race.finished:
+                race.tell({arm: (pulls, pulls / 2) for arm, pulls in race.ask().items()})
+            assert len(race.survivors) == number // 2
+        compared.append(Counted.compared)
+    assert compared[1] <= 5 * compared[0] + 1000  # it was half a square: 16 times as many, 80,000 and more
 
 
 # What is to be seen of a race.

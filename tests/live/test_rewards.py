@@ -32,7 +32,6 @@ WRONG = {  # what is told of the good arm, or of all
         "115 rewards of 'good' were asked for, got 114: tell the round",
     ),
     "too many": (lambda told: [*told["good"], 1], "got 116: pass the first 115 in the order"),
-    "count": (lambda told: (114, 20.0), "115 rewards of 'good' were asked for, got 114"),
     "NaN": (lambda told: [math.nan] * FIRST, "of 'good' must lie in [0.0, 1.0], the race's support, got nan"),
     "above": (lambda told: [1.5, *told["good"][1:]], "lie in [0.0, 1.0], the race's support, got 1.5"),
     "sum above": (lambda told: (FIRST, 115.1), "got 115 with the sum 115.1"),

@@ -3,13 +3,11 @@
 import math
 import re
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 import pytest
-from live.races import ARMS, forge
-from oracles import Bare
+from live.races import ARMS, Coin, forge
 
 import ebr
 from ebr.live.journal import Journal, JournalError
@@ -22,17 +20,6 @@ BERNOULLI = {"algorithm": ebr.PausingElasticBatchRacing(4, 0.1, 0.1, rewards="Be
 BLOCKS = {"algorithm": SHARP(3, 0.1, 0.05), "blocks": True}
 CONTROL = {"algorithm": SHARP(6, 0.05, 0.05), "arms": ["A", "B", "C"]}
 SCALE = {"algorithm": SHARP(5, 0.05, 0.05), "scale": (0, 50)}
-
-
-@dataclass(frozen=True)
-class Tossed(Bare):
-    """An algorithm of one's own."""
-
-    how: object
-
-    def play(self, n_arms, replicates=1, **_):
-        yield np.ones((replicates, n_arms), dtype=int)
-        return np.full(replicates, -1)
 
 
 @pytest.mark.parametrize(
@@ -51,8 +38,8 @@ class Tossed(Bare):
         ({"support": (0, 10**400)}, "support must be a pair of finite numbers"),
         ({"algorithm": "EBR"}, "algorithm must be a dataclass and have all of"),
         ({"algorithm": ebr.SequentialRacing}, "got the class SequentialRacing itself: make one"),
-        ({"algorithm": Tossed(object())}, "its parameters numbers and words, got Tossed"),
-        ({"algorithm": Tossed(math.nan)}, "its parameters numbers and words, got Tossed"),
+        ({"algorithm": Coin(object())}, "its parameters numbers and words, got Coin"),
+        ({"algorithm": Coin(math.nan)}, "its parameters numbers and words, got Coin"),
         ({"algorithm": BOUNDED, "support": (-0.5, 0.5)}, "must not be 'bounded' for sub-Gaussian rewards"),
         (
             {"rewards": "bounded", "support": (-0.5, 0.5)},
@@ -98,8 +85,7 @@ def test_messages_are_short_however_many_arms_there_are(path, unflushed):
         assert len(str(error.value)) < 500
         return str(error.value)
 
-    says = refusal(lambda: Race(ALGORITHM, [*MANY, "arm 77"], path))
-    assert says.endswith("got more than once: arm 77")
+    assert refusal(lambda: Race(ALGORITHM, [*MANY, "arm 77"], path)).endswith("more than once: arm 77")
     assert refusal(lambda: Race(ALGORITHM, MANY * 2, path)).endswith("arm 6, arm 7 and 9993 more")
     with Race(ebr.Passive(0.5, 0.3), MANY, path) as race:
         asked = race.ask()
@@ -111,31 +97,38 @@ def test_messages_are_short_however_many_arms_there_are(path, unflushed):
     assert "arms is (from place 10002 on) [] there and ['last'] here" in says
 
 
-def test_a_sigma_that_is_too_small_for_the_support_is_warned_of(path):
-    with pytest.warns(UserWarning, match=r"sigma, 0\.5, is below 1\.0, .* void unless") as warned:
-        Race(ALGORITHM, ARMS, path, support=(-1, 1)).close()
+WIDE, WIDER = ebr.ElasticBatchRacing(3, 0.4, 0.4, sigma=1), SHARP(3, 0.1, 0.05, sigma=0.7072)
+GAUSSIAN = SHARP(3, 0.2, 0.1, rewards="Gaussian")
+SMALL, SMALLER = (
+    r"sigma, 0\.5, is below 1\.0, .* guarantee is void unless",
+    r"below 0\.7071, which differences",
+)
+BOUNDS = r"between 0\.0 and 1\.0 are not Gaussian: .* is void"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "terms", "says", "fine"),
+    [
+        (ALGORITHM, {"support": (-1, 1)}, SMALL, {"algorithm": WIDE}),
+        (SHARP(3, 0.1, 0.05), {"blocks": True}, SMALLER, {"algorithm": WIDER}),
+        (SHARP(3, 0.2, 0.1), {"rewards": "Gaussian"}, BOUNDS, {"support": None}),
+        (GAUSSIAN, {"rewards": "Gaussian"}, BOUNDS, {"support": None}),
+    ],
+)
+def test_a_guarantee_that_is_void_is_warned_of(algorithm, terms, says, fine, path):
+    with pytest.warns(UserWarning, match=says) as warned:
+        Race(algorithm, ARMS, path, **terms).close()
     assert [warning.filename for warning in warned] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Race.open(path).close()  # said once, when it was decided
-        Race(ebr.ElasticBatchRacing(3, 0.4, 0.4, sigma=1), ARMS, path.with_name("b"), support=(-1, 1)).close()
-
-
-@pytest.mark.parametrize("assumed", [None, "Gaussian"])
-def test_gaussian_rewards_within_0_and_1_are_warned_of(assumed, path):
-    algorithm = SHARP(3, 0.2, 0.1, rewards=assumed)
-    with pytest.warns(UserWarning, match=r"between 0\.0 and 1\.0 are not Gaussian: .* is void") as warned:
-        Race(algorithm, ARMS, path, rewards="Gaussian").close()
-    assert [warning.filename for warning in warned] == [__file__]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        Race.open(path).close()  # said once, when it was decided
-        Race(algorithm, ARMS, path.with_name("b"), rewards="Gaussian", support=None).close()
+        given = {"algorithm": algorithm, "arms": ARMS, "journal": path.with_name("fine.jsonl")}
+        Race(**given | terms | fine).close()
 
 
 def test_a_race_of_an_algorithm_for_gaussian_rewards_is_warned_of_as_a_simulation_is(path):
     with pytest.warns(UserWarning, match="not Gaussian: the algorithm's guarantee is void") as told:
-        Race(SHARP(3, 0.2, 0.1, rewards="Gaussian"), ARMS, path).close()
+        Race(GAUSSIAN, ARMS, path).close()
     assert len(told) == 1
 
 
@@ -197,13 +190,7 @@ def test_a_first_line_that_says_something_else_is_refused(first, says, path):
 
 @pytest.mark.parametrize(
     "changes",
-    [
-        {"scale": [0, 1, 2]},
-        {"scale": [0.0, 40.0]},
-        {"scale": ...},
-        {"blocks": "yes"},
-        {"blocks": True},
-    ],
+    [{"scale": [0, 1, 2]}, {"scale": [0.0, 40.0]}, {"scale": ...}, {"blocks": "yes"}, {"blocks": True}],
 )
 def test_forged_terms_are_refused(changes, path):
     with Race(**SCALE, arms=ARMS, journal=path) as race:
@@ -268,12 +255,6 @@ def test_whole_blocks_may_be_missing(path):
             race.tell(np.full((count, 2), np.nan), missing="at random")
         race.tell(np.ones((count - 2, 2)), missing="at random")
         assert race.asked is None
-
-
-def test_differences_of_rewards_in_an_interval_may_need_more_than_single_ones(path):
-    with pytest.warns(UserWarning, match=r"sigma, 0.5, is below 0.7071, which differences of rewards betw"):
-        Race(SHARP(3, 0.1, 0.05), ARMS, path, blocks=True).close()
-    Race(SHARP(3, 0.1, 0.05, sigma=0.7072), ARMS, path.with_name("2.jsonl"), blocks=True).close()
 
 
 @pytest.mark.parametrize("table", [np.ones(3), np.ones((4, 2)), 7])
