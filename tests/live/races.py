@@ -9,7 +9,6 @@ import numpy as np
 from oracles import Bare
 
 from ebr.live.journal import Journal
-from ebr.simulation import simulate
 
 ARMS = ["good", "fair", "poor"]
 MEANS = {"good": 0.8, "fair": 0.76, "poor": 0.1, "A": 0.7, "B": 0.4}
@@ -47,14 +46,6 @@ def play(race, told=None):
         asked.append(race.ask())
         race.tell(told[race.round] if told else rewards(race))
     return asked
-
-
-def simulated(algorithm, problem):
-    """One simulated race: of each round the pulls and the sums, and the arms that it recommends."""
-    rounds = []
-    (block,) = simulate.blocks(algorithm, problem, runs=1, seed=1)
-    arms = simulate.race(algorithm, problem, *block, lambda pulls, sums: rounds.append((pulls[0], sums[0])))
-    return rounds, np.atleast_1d(arms[0])
 
 
 def lines_of(path):

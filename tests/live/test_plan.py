@@ -9,13 +9,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from live.races import simulated
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from oracles import sharp_schedule
 from scipy.stats import binomtest
 
 import ebr
 from ebr.algorithms.game import drive
 from ebr.models import IN_UNIT, REWARDS
+from ebr.simulation import simulate
 
 EXAMPLE = (3, 6, 0.05)  # the README's
 CASES = [EXAMPLE, (2, 1, 0.3), (40, 3, 0.02, 0.2), (12, 5, 0.04, 0.05, 1.5)]
@@ -317,6 +319,52 @@ def test_a_plan_shows_what_a_control_saves_where_nobody_is_better():
     assert "none better" not in ebr.plan(3, 1, 0.3).totals.index
 
 
+TRUTH = [0.2, 0.55, 0.6]
+MAKERS = {
+    "elastic": ebr.ElasticBatchRacing,
+    "sharp": ebr.SharpElasticBatchRacing,
+    "two best": lambda *rules: ebr.SharpElasticBatchRacing(*rules, k=2),
+    "pausing": ebr.PausingElasticBatchRacing,
+    "aggressive": ebr.AggressiveElimination,
+    "passive": lambda deadline, epsilon, delta: ebr.Passive(epsilon, delta),
+    "sequential": lambda deadline, epsilon, delta: ebr.SequentialRacing(epsilon, delta),
+}
+
+
+def simulated(algorithm, problem):
+    """One simulated race: of each round the pulls and the sums, and the arms that it recommends."""
+    rounds = []
+    (block,) = simulate.blocks(algorithm, problem, runs=1, seed=1)
+    arms = simulate.race(algorithm, problem, *block, lambda pulls, sums: rounds.append((pulls[0], sums[0])))
+    return rounds, np.atleast_1d(arms[0])
+
+
+@pytest.mark.parametrize("model", ["Bernoulli", "Gaussian"])  # what problems say of themselves
+@pytest.mark.parametrize("name", MAKERS)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(deadline=st.integers(1, 6), epsilon=st.floats(0.1, 0.6), delta=st.floats(0.02, 0.5))
+def test_a_race_asks_what_a_simulation_asks(
+    name, model, deadline, epsilon, delta, tmp_path_factory, unflushed
+):
+    algorithm = MAKERS[name](deadline, epsilon, delta)
+    problem = ebr.Bernoulli(TRUTH) if model == "Bernoulli" else ebr.Gaussian(TRUTH, 0.5)
+    rounds, arms = simulated(algorithm, problem)
+    support, journal = ((0, 1) if model in IN_UNIT else None), tmp_path_factory.mktemp("race") / "trial.jsonl"
+    few = rounds[:1] if len(rounds) >= 300 else rounds  # a sequential race may take thousands
+    with ebr.Race(algorithm, ARMS, journal, support, model) as race:
+        for pulls, sums in few:
+            assert [race.ask().get(arm, 0) for arm in ARMS] == pulls.tolist()
+            told = zip(ARMS, pulls.tolist(), sums.tolist(), strict=True)
+            race.tell({arm: (count, total) for arm, count, total in told if count})
+    with ebr.Race.open(journal, readonly=True) as race:
+        assert race.algorithm == algorithm
+        assert race.intervals["pulls"].tolist() == sum(pulls for pulls, _ in few).tolist()
+        assert race.history["sum"].sum() == pytest.approx(sum(sums.sum() for _, sums in few))
+        if few is rounds:
+            assert race.survivors == [ARMS[arm] for arm in sorted(arms)]
+        assert race.finished == (few is rounds)
+
+
 @pytest.mark.usefixtures("unflushed", "few_experiments")
 @pytest.mark.parametrize("known", [None, *REWARDS])
 @pytest.mark.parametrize("kind", KINDS)
@@ -333,14 +381,14 @@ def test_a_race_the_command_line_and_a_simulation_ask_what_was_planned(kind, kno
         assert race.ask() == dict.fromkeys(ARMS, first)
     # Of a Bernoulli problem the pausing race knows more than of rewards of which nothing is said.
     if known == "Bernoulli" or (known is None and kind == "sharp"):
-        rounds, _ = simulated(planned.algorithm, ebr.Bernoulli([0.2, 0.55, 0.6]))
+        rounds, _ = simulated(planned.algorithm, ebr.Bernoulli(TRUTH))
         assert rounds[0][0].tolist() == [first] * 3
 
 
 def test_the_pulls_that_differed():
     """78 under `simulate` where `Race` and `plan` asked 58: they did not say that rewards lie in [0, 1]."""
     algorithm = ebr.SharpElasticBatchRacing(6, 0.05, 0.05)
-    assert simulated(algorithm, ebr.Bernoulli([0.2, 0.55, 0.6]))[0][0][0].tolist() == [78] * 3
+    assert simulated(algorithm, ebr.Bernoulli(TRUTH))[0][0][0].tolist() == [78] * 3
     assert ebr.plan(3, 6, 0.05).rounds["pulls"].iloc[0] == 78
 
 
