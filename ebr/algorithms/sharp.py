@@ -206,10 +206,9 @@ class SharpElasticBatchRacing(Differences):
 
     def play_lossy(self, n_arms: int, replicates: int = 1, *, rewards: Known = None) -> LossyGame:
         """Race with rewards that may be missing: `ebr.algorithms.lossy`."""
-        tests, n_arms, replicates = self._begun(n_arms, replicates, rewards)
         if objection := self.objection("missing", rewards):
             raise ValueError(objection)
-        return lossy_play(tests, n_arms, replicates)
+        return lossy_play(*self._begun(n_arms, replicates, rewards))
 
     def _begun(self, n_arms: int, replicates: int, rewards: Known) -> tuple[PairTests, int, int]:
         """The tests, arms and replicates of a game; ValueError if it cannot be played."""
