@@ -148,7 +148,9 @@ def test_notebooks_start_the_longest_first_and_the_ledger_when_all_others_are_th
     names = ["00-ledger", "01-setting", "09-sharp-racing", "16-modern-rivals"]
     for name in names:
         dry.write(name)
-    assert [name for name, _ in dry.executed("-j1", "figures")] == [*names[2:], *names[1::-1]]
+    for goal in ("figures", "build/00-ledger.ipynb"):
+        shutil.rmtree(dry.folder / "build", ignore_errors=True)
+        assert [name for name, _ in dry.executed("-j1", goal)] == [*names[2:], *names[1::-1]]
 
 
 def test_cores_are_shared_by_notebooks_side_by_side_and_all_are_for_one_alone(dry):
@@ -298,7 +300,7 @@ def test_notebooks_are_executed_in_place_without_churn(project):
     first, stamp = path.read_text(), path.stat().st_mtime_ns
     cells = json.loads(first)["cells"]
     assert [cell["execution_count"] for cell in cells] == [1, 2]
-    assert cells[1]["outputs"][0]["text"] == ["1\n"]
+    assert [output["text"] for output in cells[1]["outputs"]] == [["1\n"]]  # nothing of stderr
     assert "papermill" not in first
     assert project.make("notebooks").stdout.split()[-2:] == ["as", "before"]
     assert (path.read_text(), path.stat().st_mtime_ns) == (first, stamp)
