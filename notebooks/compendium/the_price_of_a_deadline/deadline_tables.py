@@ -105,7 +105,7 @@ def many_arms_table(arms: Iterable[int], epsilon: float, delta: float, rounds: I
     rows = []
     for deadline, n in product(rounds, arms):
         found = price(many_arms(n, epsilon, delta), deadline).ratio
-        formula = closed_form(n, epsilon, delta, deadline).ratio
+        formula, _ = closed_form(n, epsilon, delta, deadline)
         rows.append((n, deadline, found, formula, sequential_price(n, delta)))
     table = pd.DataFrame(rows, columns=["arms", "deadline", "price", "formula", "sequential"])
     return _settled(table, ["price"])
