@@ -16,15 +16,8 @@ from scipy.special import ndtr, ndtri
 from compendium.failure_probability.exact_failures import looks
 from compendium.shared import figures
 from compendium.shared.lineup import LOOKS
-from compendium.the_price_of_a_deadline.deadline_price import (
-    Family,
-    closed_form,
-    many_arms,
-    price,
-    sequential_price,
-    two_arms,
-    two_arms_stop,
-)
+from compendium.the_price_of_a_deadline import deadline_price
+from compendium.the_price_of_a_deadline.deadline_price import Family, price, sequential_price, two_arms
 from compendium.two_rounds.policies import complexity
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
@@ -52,13 +45,13 @@ def single_event_price(epsilon: float, delta: float, deadline: int) -> float:
 
     def loss(place: FloatArray) -> float:
         miss = 2 * delta + (1 - 2 * delta) / (1 + math.exp(-place[0]))
-        last = float(two_arms_stop(np.array(miss), epsilon, delta))
+        last = float(deadline_price.two_arms_stop(np.array(miss), epsilon, delta))
         levels = np.append(np.exp(np.cumsum(place[1:])), last)
         if place[1:].min(initial=1.0) < 0.01 or (np.diff(levels) <= 0).any():
             return 0.0
         return -float(brentq(lambda ratio: room(ratio, levels) - (1 - miss), 0.0, last))
 
-    step = math.log(float(two_arms_stop(np.array(0.5), epsilon, delta))) / deadline
+    step = math.log(float(deadline_price.two_arms_stop(np.array(0.5), epsilon, delta))) / deadline
     start = np.append(0.0, np.full(deadline - 1, step))
     options = {"xatol": 1e-4, "fatol": 1e-6, "maxfev": 3000, "adaptive": True}
     found: Any = minimize(loss, start, method="Nelder-Mead", options=options)  # type: ignore[call-overload]
@@ -104,8 +97,8 @@ def many_arms_table(arms: Iterable[int], epsilon: float, delta: float, rounds: I
     """Bounds for n arms, in σ². Columns: arms, deadline; price; formula (`closed_form`); sequential."""
     rows = []
     for deadline, n in product(rounds, arms):
-        found = price(many_arms(n, epsilon, delta), deadline).ratio
-        formula, _ = closed_form(n, epsilon, delta, deadline)
+        found = price(deadline_price.many_arms(n, epsilon, delta), deadline).ratio
+        formula, _ = deadline_price.closed_form(n, epsilon, delta, deadline)
         rows.append((n, deadline, found, formula, sequential_price(n, delta)))
     table = pd.DataFrame(rows, columns=["arms", "deadline", "price", "formula", "sequential"])
     return _settled(table, ["price"])
