@@ -1,7 +1,7 @@
 """Theorem 3 in expectation, the facts under it, and what section 4 says of it; all exactly."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any
 
@@ -100,14 +100,10 @@ def theorem_3(table: pd.DataFrame, proved: LowerBound = bounds.partition_lower_b
     return Finding("C12", holds, tuple(evidence), "proved", sound and below["lower"] == 0)
 
 
-def last_bin(deltas: Iterable[float], arms: Iterable[int]) -> pd.DataFrame:
+def last_bin(deltas: Iterable[float], arms: Sequence[int]) -> pd.DataFrame:
     """K over the printed log(1/2.4δ): what is proved of the last bin, over what is printed; a column an m."""
-    return pd.DataFrame(
-        [
-            {"delta": delta} | {f"m = {m}": told_apart(m, delta) / math.log(1 / (2.4 * delta)) for m in arms}
-            for delta in deltas
-        ]
-    )
+    rows = [[d, *(told_apart(m, d) / math.log(1 / (2.4 * d)) for m in arms)] for d in deltas]
+    return pd.DataFrame(rows, columns=["delta", *(f"m = {m}" for m in arms)])
 
 
 def entropies(base: float = 2.4, weight: float = 1 / 3, least: float = 1 / 25) -> Finding:

@@ -40,8 +40,7 @@ def test_events_are_those_of_draws_one_by_one():
     other = Looks(np.array([30.0]), np.zeros(0))
     mixture, gap, runs = ((0.7, lopsided), (0.3, other)), 0.2, 20_000
     thresholds = np.array([125.0, 95.0, 150.0])
-    generator, counts, wrong = np.random.default_rng(3), np.zeros(3, dtype=int), 0
-    longer = 0
+    generator, counts, wrong, longer = np.random.default_rng(3), np.zeros(4, dtype=int), 0, 0
     for _ in range(runs):
         looks = lopsided if generator.random() < 0.7 else other
         before, y, path = 0.0, 0.0, []
@@ -52,15 +51,13 @@ def test_events_are_those_of_draws_one_by_one():
             if t < len(looks.high) and not looks.lowest[t] <= y <= looks.high[t]:
                 break
         path += [path[-1]] * (3 - len(path))
-        first = next((t for t in range(3) if path[t] >= thresholds[t]), None)
-        if first is not None:
-            counts[first] += 1
+        counts[next((t for t in range(3) if path[t] >= thresholds[t]), 3)] += 1
         wrong += y < 0
         longer += path[-1] >= 150
     chances = staged_tests.crossings(mixture, thresholds, gap)
     errs = sum(weight * looks.wrong(gap) for weight, looks in mixture)
     long = float(staged_tests.long(mixture, np.array([150.0]), gap)[0])
-    for seen, chance in zip([*counts, wrong, longer], [*chances, errs, long], strict=True):
+    for seen, chance in zip([*counts[:3], wrong, longer], [*chances, errs, long], strict=True):
         assert binomtest(int(seen), runs, float(chance)).pvalue > 1e-6 / 6
         if chance > 0:
             assert binomtest(int(seen), runs, float(1.2 * chance)).pvalue < 1e-6  # planted

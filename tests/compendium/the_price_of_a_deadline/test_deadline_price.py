@@ -119,15 +119,8 @@ def test_the_formula_step_by_step(arms, deadline):
     ratio, gaps = deadline_price.closed_form(arms, 1e-4, DELTA, deadline)
     grid = [k / 10_000 for k in range(1, 30_000)]
     kappa = max(x * average(0.5 / deadline, x, arms) * 2 * deadline for x in grid)
-    x_0 = brentq(
-        lambda x: (
-            x / 2
-            + math.sqrt(2 * x * math.log(2 * arms) / (arms - 1))
-            - math.log((arms - 1) / (2 * arms * DELTA))
-        ),
-        0,
-        100,
-    )
+    spread, least = 2 * math.log(2 * arms) / (arms - 1), math.log((arms - 1) / (2 * arms * DELTA))
+    x_0 = brentq(lambda x: x / 2 + math.sqrt(x * spread) - least, 0, 100)
     rho = (x_0 * (arms - 1) / (kappa * arms)) ** (1 / deadline) * 1e-4 ** (-2 / deadline)
     assert ratio == pytest.approx(kappa / (2 * deadline) * rho, rel=1e-6)
     # Its thresholds rise from κnρ to x_0(n−1)/ε² by ρ, and the program with them, less the last, is no lower.

@@ -115,14 +115,8 @@ def test_the_bayes_value_is_a_plain_integral_over_the_best_sizes():
     spread, standard = math.sqrt(2 / first), NormalDist()
 
     def inside(x):
-        pull = sum(
-            2
-            * chance
-            / float(complexity(gap, EPSILON))
-            * (NormalDist(gap, spread).pdf(x) + NormalDist(gap, spread).pdf(-x))
-            for gap, chance in zip(prior.gaps, prior.chances, strict=True)
-        )
-
+        densities = norm.pdf(x, prior.gaps, spread) + norm.pdf(-x, prior.gaps, spread)
+        pull = 2 * (prior.chances / complexity(prior.gaps, EPSILON)) @ densities
         leads, trails = (NormalDist(EPSILON, spread).pdf(s * x) for s in (1, -1))
 
         def value(n):
@@ -157,8 +151,5 @@ def test_runs_of_sizes_that_are_not_looked_into_have_no_smaller_sum(number):
     pull, sizes = generator.random(200), np.append(0.0, np.cumsum(generator.random(number)))
     blame = -np.sort(-generator.exponential(10, (200, number + 1)), axis=1)  # falls as sizes grow
     before = np.append(0.0, sizes[:-1])
-    plain = [
-        min(rate * b + own for b, own in zip(before, row, strict=True))
-        for rate, row in zip(pull, blame, strict=True)
-    ]
+    plain = (pull[:, None] * before + blame).min(axis=1).tolist()
     assert adaptive._least_sums(pull, sizes, lambda row, size: blame[row, size]).tolist() == plain
