@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -241,7 +242,7 @@ def _costs(axis: Axes, policies: pd.DataFrame) -> None:
     axis.plot(printed["delta"], over, "--", color="0.3", label="printed")
     for place, (rounds, part) in enumerate(two.groupby("deadline")):
         part = part.sort_values("delta")
-        looks = {"marker": "os^Dv"[place], "color": f"C{place}", "label": f"T = {rounds}"}
+        looks: dict[str, Any] = {"marker": "os^Dv"[place], "color": f"C{place}", "label": f"T = {rounds}"}
         axis.plot(part["delta"], part["cost"] / part["lower"], ms=4, lw=0.7, **looks)
     axis.axhline(1, color="0.3", lw=1, label="bound")
     axis.set(xscale="log", xlabel="δ", ylabel="cost over the corrected bound", ylim=(0.95, 2.1))
