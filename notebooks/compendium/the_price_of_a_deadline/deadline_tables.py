@@ -106,8 +106,7 @@ def many_arms_table(arms: Iterable[int], epsilon: float, delta: float, rounds: I
 
 def _settled(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """What a search found, rounded down to three digits: it is a bound, and no search settles more."""
-    found = {name: [_down(value) for value in table[name]] for name in columns}
-    return figures.rounded(table.assign(**found))
+    return figures.rounded(table.assign(**{name: table[name].map(_down) for name in columns}))
 
 
 def _down(value: float) -> float:
@@ -119,9 +118,9 @@ def draw(pairs: pd.DataFrame, many: pd.DataFrame, epsilon: float, delta: float) 
     """Two arms against T, and n arms against n: E[Ñ_T]/H in σ² ε^{−2/T}."""
     figure, axes = plt.subplots(1, 2, figsize=(figures.PAGE, 3.2))
     _draw_pairs(axes[0], pairs, epsilon, delta)
-    axes[0].set_title(f"two arms, ε = {epsilon:g}, δ = {delta:g}")
     _draw_many(axes[1], many, epsilon)
-    axes[1].set_title(f"n arms, ε = {epsilon:g}, δ = {delta:g}")
+    for axis, arms in zip(axes, ("two", "n"), strict=True):
+        axis.set_title(f"{arms} arms, ε = {epsilon:g}, δ = {delta:g}")
     return figure
 
 

@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 from compendium.failure_probability.exact_failures import looks
 from compendium.shared.walks import Looks
-from compendium.the_price_of_a_deadline import (
-    any_algorithm,
-    deadline_tables,
-    raised_probability,
-    staged_tests,
-)
+from compendium.the_price_of_a_deadline import any_algorithm, raised_probability, staged_tests
+from compendium.the_price_of_a_deadline.deadline_tables import single_event_price, worst_cost
 from compendium.two_rounds.policies import Policy, pac_policy
 from scipy.stats import binomtest, invgauss, norm
 
@@ -78,7 +74,7 @@ def test_steps_are_equalities_where_they_should_be():
 )
 def test_one_event_at_a_time_gives_the_constants_that_were_computed_before(delta, constants):
     for deadline, constant in enumerate(constants, start=1):
-        found = deadline_tables.single_event_price(0.01, delta, deadline) * 0.01 ** (2 / deadline)
+        found = single_event_price(0.01, delta, deadline) * 0.01 ** (2 / deadline)
         assert 0.99 * constant < found < 1.03 * constant
 
 
@@ -87,7 +83,7 @@ def test_the_worst_cost_is_close_above_the_exact_one(algorithm):
     policy = one(looks(algorithm, 1.0))
     gaps = np.geomspace(0.1, 1, 60)
     exact = max(staged_tests.cost(policy, gap) * (gap + 0.1) ** 2 / 2 for gap in gaps)
-    assert 0.999 * exact < deadline_tables.worst_cost(algorithm) < 1.05 * exact
+    assert 0.999 * exact < worst_cost(algorithm) < 1.05 * exact
 
 
 @pytest.mark.parametrize(("arms", "x"), [(3, 1.0), (40, 2.0), (500, 0.5)])
