@@ -20,12 +20,7 @@ from compendium.shared.findings import Evidence, Finding, counted, exceeds, inte
 from compendium.shared.lineup import MakeElastic
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.confidence import (
-    SELF_NORMALISED,
-    deviation,
-    fixed_count_deviation,
-    sequential_deviation,
-)
+from ebr.theory.confidence import SELF_NORMALISED, deviation, fixed_count_deviation, sequential_deviation
 from ebr.theory.problems import Problem
 
 FACTOR = SELF_NORMALISED / 2  # 2 + log 2, of Lemma "concentration"

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -21,17 +20,8 @@ from ebr.theory.divergence import bernoulli_kl
 from ebr.theory.problems import Gaussian
 
 Values = FloatArray | BoolArray | IntArray
+Statement = tuple[str, float, float, float, str]  # both sides, the error of their difference, relation
 RECOMMENDED = "P′(Î = 1) = E[1{Î = 1} e^−L]"
-
-
-class Statement(NamedTuple):
-    """Both sides of a statement, and the standard error of their difference."""
-
-    statement: str
-    left: float
-    right: float
-    error: float
-    relation: str = "equal"
 
 
 def close_pair(algorithm: Algorithm, n_arms: int, sigma: float, seed: int) -> tuple[Gaussian, Gaussian]:
@@ -69,19 +59,20 @@ def identities(
     first, first_there = here.arm == 0, there.arm == 0
     error = _mean(ratio - information)[1]
     rows = [
-        Statement("E[L] = Σ E[Ñ] KL", float(ratio.mean()), float(information.mean()), error),
+        ("E[L] = Σ E[Ñ] KL", float(ratio.mean()), float(information.mean()), error, "equal"),
         _reweighted("E′[1] = E[e^−L]", ones, ones, weight),
         _reweighted(RECOMMENDED, first_there, first, weight),
         _reweighted("E′[Ñ] = E[Ñ e^−L]", there.pulls, here.pulls, weight),
         _information_bound(information, first, first_there, entropy),
     ]
-    return pd.DataFrame(rows).assign(runs=runs)
+    columns = ["statement", "left", "right", "error", "relation"]
+    return pd.DataFrame(rows, columns=columns).assign(runs=runs)
 
 
 def _reweighted(statement: str, direct: Values, value: Values, weight: FloatArray) -> Statement:
     """E_ν′[g] from races on ν′, and E_ν[g e^{−L}] from those on ν."""
     (left, one), (right, two) = _mean(direct), _mean(value * weight)
-    return Statement(statement, left, right, math.hypot(one, two))
+    return statement, left, right, math.hypot(one, two), "equal"
 
 
 def _information_bound(
@@ -98,7 +89,7 @@ def _information_bound(
         )
     slope_p, slope_q = math.log(p * (1 - q) / (q * (1 - p))), (q - p) / (q * (1 - q))
     spread = math.hypot(slope_p * p_error, slope_q * q_error)
-    return Statement("Σ E[Ñ] KL ≥ d(P, P′)", mean, entropy(p, q), math.hypot(error, spread), "at least")
+    return "Σ E[Ñ] KL ≥ d(P, P′)", mean, entropy(p, q), math.hypot(error, spread), "at least"
 
 
 def _mean(values: Values) -> tuple[float, float]:

@@ -66,19 +66,22 @@ def theorem_3_two_arms(
         Evidence(EVERY.format("Ñ_T"), float(equal.min()), "γ_i = T", allowed="≥ 1/6"),
     ]
     holds = factor >= constant and bool(min(last.min(), 6 * below.min(), 6 * equal.min()) >= 1)
-    tests = []
-    for delta, gap in ((0.15, 0), (0.15, 1), (0.15, 3), (0.01, 0)):
-        # Below the last bin N = constant · 2σ² log(1/2δ)/(Δ + ε)², in it Δ = 0 on the problem that counts.
-        total = 2 * constant * math.log(1 / (2 * delta)) * (SIGMA / EPSILON / (gap + 1)) ** 2
-        tests.append((stingy(total / 2, delta, calibrate=calibrate), delta, gap))
-    rows, right = _reached(tests, "Ñ_T")
+    # Below the last bin N/2 = constant · σ² log(1/2δ)/(Δ + ε)², in it Δ = 0 on the problem that counts.
+    counts = [
+        (constant * math.log(1 / (2 * delta)) * (SIGMA / EPSILON / (gap + 1)) ** 2, delta, gap)
+        for delta, gap in ((0.15, 0), (0.15, 1), (0.15, 3), (0.01, 0))
+    ]
+    rows, right = _reached("Ñ_T", counts, calibrate)
     return Finding("C13", holds and right, (*evidence, *rows), "proved")
 
 
-def _reached(tests: Iterable[tuple[LookTest, float, float]], what: str) -> tuple[list[Evidence], bool]:
-    """P(the count is reached) of `stingy` tests, for δ and a gap; whether all are PAC and the claim true."""
+def _reached(
+    what: str, counts: Iterable[tuple[float, float, float]], calibrate: Calibrate, partner: float = 1.0
+) -> tuple[list[Evidence], bool]:
+    """P(a count is reached) of `stingy` tests, for δ and a gap; whether all are PAC and the claim true."""
     rows, right = [], True
-    for test, delta, gap in tests:
+    for count, delta, gap in counts:
+        test = stingy(count, delta, partner, calibrate)
         reached, wrong = float(test.looks.reached(gap)[1]), test.looks.wrong(1.0)
         where = f"δ = {delta:.3g}, Δ = {gap:g}ε; errs with {wrong:.4g} at Δ = ε"
         rows.append(Evidence(f"P({what} reaches it), two looks", reached, where, allowed="≥ 1/6"))
@@ -92,9 +95,8 @@ def other_arms(
     calibrate: Calibrate = calibrated,
 ) -> Finding:
     """Check C15, Lemma HPCM: every arm but the best reaches its count with probability at least 1/6."""
-    rows, holds = _lemma("Ñ_i", count, deltas, calibrate)
-    what, where = "P(Ñ_2 ≥ 1) where μ_[1] = 1, not ≤ 1 − ε", "arm 1 is confirmed above 1 − ε"
-    return Finding("C15", holds, (*rows, _unpulled(what, where)), "proved")
+    unpulled = "P(Ñ_2 ≥ 1) where μ_[1] = 1, not ≤ 1 − ε", "arm 1 is confirmed above 1 − ε"
+    return _lemma("C15", "Ñ_i", unpulled, count, deltas, calibrate)
 
 
 def best_arm(
@@ -106,35 +108,36 @@ def best_arm(
 
     The mirror image of `other_arms`: the better of the two is the one that is pulled little.
     """
-    rows, holds = _lemma("Ñ_[1]", count, deltas, calibrate)
-    what, where = "P(Ñ_[1] ≥ 1) where μ_[2] = 0, not ≥ ε", "arm 2 is confirmed below ε"
-    return Finding("C41", holds, (*rows, _unpulled(what, where)), "proved")
+    unpulled = "P(Ñ_[1] ≥ 1) where μ_[2] = 0, not ≥ ε", "arm 2 is confirmed below ε"
+    return _lemma("C41", "Ñ_[1]", unpulled, count, deltas, calibrate)
 
 
 def _lemma(
-    what: str, count: Callable[[float], float], deltas: Sequence[float], calibrate: Calibrate
-) -> tuple[list[Evidence], bool]:
-    """The arm in question is pulled fewer times than c σ²/(Δ + ε)², its rival ten thousand times as often."""
+    claim: str,
+    what: str,
+    unpulled: tuple[str, str],
+    count: Callable[[float], float],
+    deltas: Sequence[float],
+    calibrate: Calibrate,
+) -> Finding:
+    """The arm in question is pulled fewer times than c σ²/(Δ + ε)², its rival ten thousand times as often.
+
+    The last row is P(both arms are pulled) on means 1 and 0 of a PAC algorithm that first looks at one arm
+    alone. If that one is confirmed, with δ/2, above 1 − ε (or below ε), it (or the other) is ε-optimal
+    whatever the other's mean. It is pulled so often that the standard error of its mean is a sixteenth of ε.
+    """
     fine = np.geomspace(1e-12, max(deltas), 2000)
     least = least_reach(np.sqrt([count(delta) for delta in fine]), fine)
     at = f"at δ = {fine[least.argmin()]:.3g}"
-    tests = []
-    for delta, gap in product(deltas, (1, 3)):
-        most = count(delta) * (SIGMA / EPSILON / (gap + 1)) ** 2
-        tests.append((stingy(most, delta, 1e4, calibrate), delta, gap))
-    rows, right = _reached(tests, what)
-    rows.insert(0, Evidence(EVERY.format(what), float(least.min()), at, allowed="≥ 1/6"))
-    return rows, right and bool(least.min() >= 1 / 6)
-
-
-def _unpulled(what: str, where: str) -> Evidence:
-    """P(both arms are pulled) on means 1 and 0 of a PAC algorithm that first looks at one arm alone.
-
-    If that one is confirmed, with δ/2, above 1 − ε (or below ε), it (or the other) is ε-optimal whatever the
-    other's mean. It is pulled so often that the standard error of its mean is a sixteenth of ε.
-    """
-    chance = float(norm.sf(16 - norm.isf(0.1 / 2)))
-    return Evidence(what, chance, f"means 1 and 0, δ = 0.1; {where}")
+    counts = [(count(d) * (SIGMA / EPSILON / (gap + 1)) ** 2, d, gap) for d, gap in product(deltas, (1, 3))]
+    rows, right = _reached(what, counts, calibrate, 1e4)
+    chance, (event, where) = float(norm.sf(16 - norm.isf(0.1 / 2))), unpulled
+    evidence = (
+        Evidence(EVERY.format(what), float(least.min()), at, allowed="≥ 1/6"),
+        *rows,
+        Evidence(event, chance, f"means 1 and 0, δ = 0.1; {where}"),
+    )
+    return Finding(claim, right and bool(least.min() >= 1 / 6), evidence, "proved")
 
 
 def second_inequality(constant: float = 1 / 6, calibrate: Calibrate = calibrated) -> Finding:
@@ -151,11 +154,11 @@ def second_inequality(constant: float = 1 / 6, calibrate: Calibrate = calibrated
         Evidence(EVERY.format("Ñ_T"), float(least.min()), "δ ≤ 0.15", allowed="≥ 1/6"),
     ]
     holds = bool(min(chain.min(), 4 / 3 / constant, 6 * least.min()) >= 1)
-    tests = []
-    for delta, gap in ((0.15, 1), (0.15, 3), (0.01, 1)):
-        total = constant * math.log(1 / (2 * delta)) * (SIGMA / EPSILON / gap) ** 2
-        tests.append((stingy(total / 2, delta, calibrate=calibrate), delta, gap))
-    rows, right = _reached(tests, "Ñ_T")
+    counts = [
+        (constant * math.log(1 / (2 * delta)) * (SIGMA / EPSILON / gap) ** 2 / 2, delta, gap)
+        for delta, gap in ((0.15, 1), (0.15, 3), (0.01, 1))
+    ]
+    rows, right = _reached("Ñ_T", counts, calibrate)
     return Finding("C49", holds and right, (*evidence, *rows), "proved")
 
 
@@ -239,14 +242,8 @@ def _costs(axis: Axes, policies: pd.DataFrame) -> None:
     axis.plot(printed["delta"], over, "--", color="0.3", label="printed")
     for place, (rounds, part) in enumerate(two.groupby("deadline")):
         part = part.sort_values("delta")
-        looks: dict[str, Any] = {
-            "marker": "os^Dv"[place],
-            "ms": 4,
-            "color": f"C{place}",
-            "lw": 0.7,
-            "label": f"T = {rounds}",
-        }
-        axis.plot(part["delta"], part["cost"] / part["lower"], **looks)
+        looks: dict[str, Any] = {"marker": "os^Dv"[place], "color": f"C{place}", "label": f"T = {rounds}"}
+        axis.plot(part["delta"], part["cost"] / part["lower"], ms=4, lw=0.7, **looks)
     axis.axhline(1, color="0.3", lw=1, label="bound")
     axis.set(xscale="log", xlabel="δ", ylabel="cost over the corrected bound", ylim=(0.95, 2.1))
     axis.set_xticks([0.01, 0.02, 0.05, 0.1, 0.15], ["0.01", "0.02", "0.05", "0.1", "0.15"])

@@ -1,6 +1,8 @@
 """Policies that come near the lower bounds, evaluated exactly: T-look tests for two arms, a race of three."""
 
+import json
 import math
+from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
@@ -18,39 +20,9 @@ NORMAL, CHANCES = np.polynomial.hermite_e.hermegauss(FEW)
 CHANCES = CHANCES / CHANCES.sum()
 
 # Found by Nelder and Mead: δ, T and the gap (in ε) whose cost is made small; looks I_t and thresholds a_t.
-DESIGNS: dict[tuple[float, int, float], tuple[tuple[float, ...], tuple[float, ...]]] = {
-    (0.15, 2, 0.0): ((0.6492, 1.2471), (0.4786,)),
-    (0.15, 3, 0.0): ((0.5027, 0.8870, 1.3636), (0.5944, 0.4143)),
-    (0.15, 4, 0.0): ((0.4256, 0.7108, 1.0384, 1.4501), (0.6586, 0.5358, 0.3785)),
-    (0.15, 8, 0.0): (
-        (0.2978, 0.4808, 0.6638, 0.8468, 1.0298, 1.2127, 1.3957, 1.5787),
-        (0.7437, 0.6922, 0.6358, 0.5731, 0.5012, 0.4150, 0.3005),
-    ),
-    (0.1, 2, 0.0): ((1.0173, 1.8781), (0.6113,)),
-    (0.1, 3, 0.0): ((0.7995, 1.3586, 2.0300), (0.7691, 0.5165)),
-    (0.1, 4, 0.0): ((0.6834, 1.1024, 1.5693, 2.1402), (0.8575, 0.6790, 0.4646)),
-    (0.1, 8, 0.0): (
-        (0.4870, 0.7481, 1.0091, 1.2702, 1.5313, 1.7924, 2.0535, 2.3146),
-        (0.9793, 0.9012, 0.8168, 0.7242, 0.6201, 0.4983, 0.3429),
-    ),
-    (0.05, 2, 0.0): ((1.7371, 3.0319), (0.8211,)),
-    (0.05, 3, 0.0): ((1.3935, 2.2480, 3.2308), (1.0512, 0.6711)),
-    (0.05, 4, 0.0): ((1.2074, 1.8566, 2.5517, 3.3713), (1.1815, 0.9023, 0.5910)),
-    (0.05, 8, 0.0): (
-        (0.8852, 1.2747, 1.6643, 2.0538, 2.4434, 2.8329, 3.2225, 3.6120),
-        (1.3727, 1.2446, 1.1084, 0.9618, 0.8011, 0.6190, 0.3984),
-    ),
-    (0.01, 2, 0.0): ((3.6899, 5.8886), (1.2483,)),
-    (0.01, 3, 0.0): ((3.0572, 4.5485, 6.1579), (1.6408, 0.9706)),
-    (0.01, 4, 0.0): ((2.7057, 3.8651, 5.0352, 6.3428), (1.8662, 1.3511, 0.8274)),
-    (0.01, 8, 0.0): (
-        (2.0830, 2.7434, 3.4038, 4.0642, 4.7246, 5.3850, 6.0454, 6.7058),
-        (2.2310, 1.9803, 1.7199, 1.4473, 1.1586, 0.8467, 0.4954),
-    ),
-    (0.1, 2, 10.0): ((0.12511, 3.42892), (0.3795,)),
-    (0.1, 4, 3.162): ((0.20286, 0.5081, 1.22374, 5.90635), (0.4936, 0.6996, 1.0625)),
-    (0.1, 4, 10.0): ((0.03388, 0.09288, 0.27955, 8.81049), (0.2419, 0.4279, 0.9286)),
-    (0.01, 2, 10.0): ((0.21538, 8.55679), (0.895,)),
+ROWS = json.loads(files("compendium.lower_bounds").joinpath("look_tests.json").read_text("utf-8"))
+DESIGNS: dict[tuple[float, int, float], tuple[list[float], list[float]]] = {
+    (delta, deadline, gap): (looks, thresholds) for delta, deadline, gap, looks, thresholds in ROWS
 }
 
 
@@ -113,11 +85,11 @@ def calibrated(test: LookTest, delta: float) -> LookTest:
 
 def design(delta: float, deadline: int, gap: float = 0.0) -> LookTest:
     """The test of DESIGNS in whole pulls, calibrated; for T = 1 the fixed number that errs with δ."""
-    fixed: tuple[tuple[float, ...], tuple[float, ...]] = ((float(norm.isf(delta)) ** 2,), ())
+    fixed: tuple[list[float], list[float]] = ([float(norm.isf(delta)) ** 2], [])
     looks, thresholds = fixed if deadline == 1 else DESIGNS[delta, deadline, gap]
     unit = 2 * (SIGMA / EPSILON) ** 2
     pulls = tuple(math.ceil(look * unit) for look in looks)
-    return calibrated(LookTest(pulls, thresholds, EPSILON, SIGMA), delta)
+    return calibrated(LookTest(pulls, tuple(thresholds), EPSILON, SIGMA), delta)
 
 
 class RaceOfThree(NamedTuple):

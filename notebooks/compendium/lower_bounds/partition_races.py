@@ -13,7 +13,7 @@ from compendium.shared.lineup import LOOKS, algorithms
 from ebr.algorithms.game import Algorithm
 from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
-from ebr.theory.problems import Problem, hardest, nonempty_partitions
+from ebr.theory.problems import hardest, nonempty_partitions
 
 SIGMA = 0.5  # of the races: kδER and AE are made for it
 Family = Callable[[int, float, float, float], dict[str, Algorithm]]
@@ -45,16 +45,11 @@ def costs(
                 "upper": bounds.partition_upper_bound(apart, epsilon, deadline, delta),
             }
             for name, algorithm in family(deadline, epsilon, delta, SIGMA).items():
-                raced = _raced(algorithm, apart, equal, runs, seed)
+                both = [simulate(algorithm, problem, runs, seed).pulls for problem in (apart, equal)]
+                dearer = max(both, key=lambda pulls: float(pulls.mean()))
+                raced = {"pulls": float(dearer.mean()), "error": float(dearer.std(ddof=1) / math.sqrt(runs))}
                 rows.append(described | {"algorithm": name, "runs": runs} | raced | limits)
     return figures.rounded(pd.DataFrame(rows))
-
-
-def _raced(algorithm: Algorithm, apart: Problem, equal: Problem, runs: int, seed: int) -> dict[str, float]:
-    """The pulls of one algorithm on the dearer of the two problems of one P_γ."""
-    both = [simulate(algorithm, problem, runs, seed).pulls for problem in (apart, equal)]
-    dearer = max(both, key=lambda pulls: float(pulls.mean()))
-    return {"pulls": float(dearer.mean()), "error": float(dearer.std(ddof=1) / math.sqrt(runs))}
 
 
 def draw(table: pd.DataFrame, n_arms: int, deadline: int) -> Figure:

@@ -91,23 +91,21 @@ def exact_lemma(table: pd.DataFrame, share: float = 3 / 4) -> Finding:
     return Finding("X1", bool(holds), evidence, "proved")
 
 
-def _largest_sum(beta: float, rounds: int) -> float:
-    """ΣQ/R of batches with Q⁽¹⁾ = βR and Q⁽ᵗ⁾ = β Σ_{s<t} Q⁽ˢ⁾, the most that part 1 of the proof allows."""
-    return beta * (1 + beta) ** (rounds - 1)
-
-
 # Batches (R = 1, β = 2) that obey part 1 of the lemma's proof, Q⁽¹⁾ < βR and Q⁽ᵗ⁾ < β Σ_{s<t} Q⁽ˢ⁾, but not
 # what part 2 makes of it, Q⁽ˢ⁺¹⁾ < Q⁽ˢ⁻¹⁾ + β Q⁽ˢ⁾.
 BATCHES = (1.9, 3.7, 11.1)
 
 
 def scheduling_lemma(
-    table: pd.DataFrame, divisor: float = 8, growth: Callable[[float, int], float] = _largest_sum
+    table: pd.DataFrame,
+    divisor: float = 8,
+    growth: Callable[[float, int], float] = lambda beta, rounds: beta * (1 + beta) ** (rounds - 1),
 ) -> Finding:
     """Check C19: the infimum is at least ⅛ (N/R)^{1/T} where (N/R)^{1/T} > 4.
 
-    Part 2 of the printed proof does not follow from part 1 (`BATCHES`); mended, it is `growth`: by part 1
-    the batches add up to at most that, which must stay below N/R = (4β)^T.
+    Part 2 of the printed proof does not follow from part 1 (`BATCHES`); mended, it is `growth`: the
+    most that part 1 allows, Q⁽¹⁾ = βR and Q⁽ᵗ⁾ = β Σ_{s<t} Q⁽ˢ⁾, adds up to that times R. It must stay below
+    N/R = (4β)^T.
     """
     inside = table[table["base"] > 4]
     bound = inside["base"] / divisor

@@ -63,13 +63,6 @@ class Price(NamedTuple):
     chances: FloatArray
 
 
-class ClosedForm(NamedTuple):
-    """σ² (κ/2T) ρ, ρ = (x_0 (n−1)/nκ)^{1/T} ε^{−2/T}; and the gaps d_1 … d_T that its proof uses."""
-
-    ratio: float
-    gaps: FloatArray
-
-
 def least_power(chance: FloatArray, seen: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Neyman and Pearson: Φ(Φ⁻¹(p) − √x) for two arms, x = d²M/4σ², and its slope in p."""
     place, shift = ndtri(chance), np.sqrt(seen)
@@ -274,10 +267,11 @@ def sequential_price(arms: int, delta: float) -> float:
 
 
 @checked(arms=several)
-def closed_form(arms: int, epsilon: float, delta: float, deadline: int) -> ClosedForm:
-    """The price for n arms in a formula, for q = ½, M_t = κ n σ² ρᵗ and some p_t ≥ 1/2T.
+def closed_form(arms: int, epsilon: float, delta: float, deadline: int) -> tuple[float, FloatArray]:
+    """The price for n arms in a formula, for q = ½, M_t = κ n σ² ρᵗ and some p_t ≥ 1/2T; and its d_1 … d_T.
 
-    κ = max_x x exp(−x/2 − √(2x log(2T)/n)), reached at x*; x_0/2 + √(2x_0 log(2n)/(n−1)) = log((n−1)/2nδ).
+    It is σ² (κ/2T) ρ, ρ = (x_0 (n−1)/nκ)^{1/T} ε^{−2/T}. κ = max_x x exp(−x/2 − √(2x log(2T)/n)), at x*;
+    x_0/2 + √(2x_0 log(2n)/(n−1)) = log((n−1)/2nδ).
     The gaps used, d_1 = 1 and d_t = √(x*/κρ^{t−1}), must lie in [ε, 1]: ρ ≥ x*/κ and ρ ≥ x_0(n−1)/nx*.
     """
     last = float(many_arms_stop(np.array(0.5), epsilon, delta, arms))
@@ -298,4 +292,4 @@ def closed_form(arms: int, epsilon: float, delta: float, deadline: int) -> Close
         raise ValueError(
             f"epsilon must be small enough for {deadline} rounds at delta = {delta}, got {epsilon}"
         )
-    return ClosedForm(kappa * rho / (2 * deadline), gaps)
+    return kappa * rho / (2 * deadline), gaps

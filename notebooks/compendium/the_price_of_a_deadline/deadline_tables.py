@@ -16,15 +16,8 @@ from scipy.special import ndtr, ndtri
 from compendium.failure_probability.exact_failures import looks
 from compendium.shared import figures
 from compendium.shared.lineup import LOOKS
-from compendium.the_price_of_a_deadline.deadline_price import (
-    Family,
-    closed_form,
-    many_arms,
-    price,
-    sequential_price,
-    two_arms,
-    two_arms_stop,
-)
+from compendium.the_price_of_a_deadline import deadline_price
+from compendium.the_price_of_a_deadline.deadline_price import Family, price, sequential_price, two_arms
 from compendium.two_rounds.policies import complexity
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
@@ -52,13 +45,13 @@ def single_event_price(epsilon: float, delta: float, deadline: int) -> float:
 
     def loss(place: FloatArray) -> float:
         miss = 2 * delta + (1 - 2 * delta) / (1 + math.exp(-place[0]))
-        last = float(two_arms_stop(np.array(miss), epsilon, delta))
+        last = float(deadline_price.two_arms_stop(np.array(miss), epsilon, delta))
         levels = np.append(np.exp(np.cumsum(place[1:])), last)
         if place[1:].min(initial=1.0) < 0.01 or (np.diff(levels) <= 0).any():
             return 0.0
         return -float(brentq(lambda ratio: room(ratio, levels) - (1 - miss), 0.0, last))
 
-    step = math.log(float(two_arms_stop(np.array(0.5), epsilon, delta))) / deadline
+    step = math.log(float(deadline_price.two_arms_stop(np.array(0.5), epsilon, delta))) / deadline
     start = np.append(0.0, np.full(deadline - 1, step))
     options = {"xatol": 1e-4, "fatol": 1e-6, "maxfev": 3000, "adaptive": True}
     found: Any = minimize(loss, start, method="Nelder-Mead", options=options)  # type: ignore[call-overload]
@@ -104,8 +97,8 @@ def many_arms_table(arms: Iterable[int], epsilon: float, delta: float, rounds: I
     """Bounds for n arms, in σ². Columns: arms, deadline; price; formula (`closed_form`); sequential."""
     rows = []
     for deadline, n in product(rounds, arms):
-        found = price(many_arms(n, epsilon, delta), deadline).ratio
-        formula = closed_form(n, epsilon, delta, deadline).ratio
+        found = price(deadline_price.many_arms(n, epsilon, delta), deadline).ratio
+        formula, _ = deadline_price.closed_form(n, epsilon, delta, deadline)
         rows.append((n, deadline, found, formula, sequential_price(n, delta)))
     table = pd.DataFrame(rows, columns=["arms", "deadline", "price", "formula", "sequential"])
     return _settled(table, ["price"])
@@ -113,8 +106,7 @@ def many_arms_table(arms: Iterable[int], epsilon: float, delta: float, rounds: I
 
 def _settled(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     """What a search found, rounded down to three digits: it is a bound, and no search settles more."""
-    found = {name: [_down(value) for value in table[name]] for name in columns}
-    return figures.rounded(table.assign(**found))
+    return figures.rounded(table.assign(**{name: table[name].map(_down) for name in columns}))
 
 
 def _down(value: float) -> float:
@@ -126,9 +118,9 @@ def draw(pairs: pd.DataFrame, many: pd.DataFrame, epsilon: float, delta: float) 
     """Two arms against T, and n arms against n: E[Ñ_T]/H in σ² ε^{−2/T}."""
     figure, axes = plt.subplots(1, 2, figsize=(figures.PAGE, 3.2))
     _draw_pairs(axes[0], pairs, epsilon, delta)
-    axes[0].set_title(f"two arms, ε = {epsilon:g}, δ = {delta:g}")
     _draw_many(axes[1], many, epsilon)
-    axes[1].set_title(f"n arms, ε = {epsilon:g}, δ = {delta:g}")
+    for axis, arms in zip(axes, ("two", "n"), strict=True):
+        axis.set_title(f"{arms} arms, ε = {epsilon:g}, δ = {delta:g}")
     return figure
 
 

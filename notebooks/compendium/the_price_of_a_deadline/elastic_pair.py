@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compendium.the_price_of_a_deadline.two_arms_grid import REACH
-from compendium.the_price_of_a_deadline.two_arms_solutions import Strategy, strategy
+from compendium.the_price_of_a_deadline.two_arms_solutions import strategy
 from ebr.algorithms.game import Defaults, Game, Known, Lots, entered
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.validation import check_fields, count
@@ -61,11 +61,11 @@ class ElasticPair(Defaults):
         if rewards not in ("Gaussian", None):
             warnings.warn("the rewards are not Gaussian: the algorithm's guarantee is void", stacklevel=2)
         lots = generator or np.random.default_rng()
-        played = strategy(self.deadline, self.epsilon, self.delta)
-        counts = 2 * (self.sigma / self.epsilon) ** 2 * played.information
+        information, plan = strategy(self.deadline, self.epsilon, self.delta)
+        counts = 2 * (self.sigma / self.epsilon) ** 2 * information
         count(counts.max(), n_arms)
         walk = _Paths(replicates, self.sigma)
-        place = lots.choice(len(counts), size=replicates, p=played.plan.first)
+        place = lots.choice(len(counts), size=replicates, p=plan.first)
         running = np.ones(replicates, dtype=bool)
         for number in range(self.deadline):
             pulls = walk.pulls(counts[place], running)
@@ -74,7 +74,7 @@ class ElasticPair(Defaults):
             if number == self.deadline - 1:
                 break
             lead = walk.reveal(counts[place], running, lots)
-            lag = _next(played, number, place, lead, running, lots.random(replicates))
+            lag = _next(plan.rounds[number], place, lead, running, lots.random(replicates))
             place, running = place + lag, running & (lag > 0)
             if not running.any():
                 break
@@ -82,10 +82,9 @@ class ElasticPair(Defaults):
 
 
 def _next(
-    played: Strategy, number: int, place: IntArray, lead: FloatArray, running: BoolArray, lots: FloatArray
+    chances: FloatArray, place: IntArray, lead: FloatArray, running: BoolArray, lots: FloatArray
 ) -> IntArray:
     """How many steps of the grid to go on, by each replicate's lot; 0 is to stop, as z beyond REACH is."""
-    chances = played.plan.rounds[number]
     going = np.flatnonzero(running & (lead < REACH))
     lag = np.zeros(len(place), dtype=np.int64)
     cell = (lead[going] / REACH * chances.shape[2]).astype(np.int64)

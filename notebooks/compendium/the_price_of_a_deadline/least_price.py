@@ -122,8 +122,7 @@ def solved(table: pd.DataFrame, oracle: tuple[float, float], epsilon: float, del
     for deadline, row in place.iterrows():
         at, unit = f"T = {deadline}, {where}", epsilon ** (-2 / float(str(deadline)))
         rows.append(Evidence("the least worst ratio, in σ²ε^(−2/T)", _digits(row["upper"] / unit), at))
-        for name in ("fixed", "sharp", "ebr"):
-            words = {"fixed": "best fixed schedule found", "sharp": "sharp EBR", "ebr": "EBR"}[name]
+        for name, words in {"fixed": "best fixed schedule found", "sharp": "sharp EBR", "ebr": "EBR"}.items():
             rows.append(Evidence(f"{words} over it", _digits(row[name] / row["upper"]), at))
     met = bool(table["gap"].between(0, GAP).all() and rivals.min() >= 1)
     return Finding("X8", met and float(errors) <= 1 and float(apart) <= 0, tuple(rows), "computed")

@@ -69,12 +69,12 @@ def events(
             gap = float(twelve_digits([algorithm.sigma * math.sqrt(seen * arms / first)])[0])
             chance = _mean(_goes_on(equal, first, second))
             value = _mean(_goes_on(played(algorithm, arms, gap, runs, seed), first, second))
-            rows.append((name, "goes on", gap, seen, *_row(chance, value, seen, arms, 1.0, least)))
+            rows.append((name, "goes on", gap, seen, *_row(chance, value, seen, arms, least)))
             gap = float(twelve_digits([algorithm.sigma * math.sqrt(seen * (arms - 1) / last)])[0])
             there = played(algorithm, arms, gap, runs, seed)
             value = _mean((there.totals[:, -1] < last) & (there.arm != there.raised))
             chance = _mean(equal.totals[:, -1] < last)
-            rows.append((name, "errs", gap, seen, *_erring(chance, value, seen, arms, least)))
+            rows.append((name, "errs", gap, seen, *_row(chance, value, seen, arms, least, errs=True)))
     columns = ["algorithm", "event", "gap", "seen", "equal", "raised", "needed", "error"]
     return pd.DataFrame(rows, columns=columns).assign(runs=runs)
 
@@ -90,24 +90,19 @@ def _row(
     value: tuple[float, float],
     seen: float,
     arms: int,
-    share: float,
     least: Least,
+    errs: bool = False,
 ) -> tuple[float, float, float, float]:
-    """p, what is measured, what is needed, and the standard error of their difference."""
+    """p, what is measured, what is needed, and the standard error of their difference.
+
+    For the event "errs" log(n/p) is log(1/(p/n)), with n − 1 arms under the root.
+    """
     if chance[0] == 0:
         return 0.0, value[0], 0.0, value[1]
-    needed, slope = least(np.array(min(chance[0], 1 - 1e-12)), np.array(seen), arms)
-    spread = math.hypot(value[1], share * min(float(slope), 1.0) * chance[1])
+    split, others, share = (arms, arms - 1, arms - 1.0) if errs else (1, arms, 1.0)
+    needed, slope = least(np.array(min(chance[0] / split, 1 - 1e-12)), np.array(seen), others)
+    spread = math.hypot(value[1], share * min(float(slope), 1.0) * (chance[1] / split))
     return chance[0], value[0], share * float(needed), spread
-
-
-def _erring(
-    chance: tuple[float, float], value: tuple[float, float], seen: float, arms: int, least: Least
-) -> tuple[float, float, float, float]:
-    """The same for the second event: log(n/p) is log(1/(p/n)), with n − 1 arms under the root."""
-    split = chance[0] / arms, chance[1] / arms
-    _, measured, needed, spread = _row(split, value, seen, arms - 1, float(arms - 1), least)
-    return chance[0], measured, needed, spread
 
 
 def limit(

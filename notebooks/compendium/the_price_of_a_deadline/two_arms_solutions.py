@@ -62,13 +62,6 @@ class Solution(NamedTuple):
         return profile(make_grid(self.deadline, self.epsilon, self.delta, inside=inside), self.plan())
 
 
-class Strategy(NamedTuple):
-    """What there is to play: the τ of the looks, and the plan."""
-
-    information: FloatArray
-    plan: Plan
-
-
 @lru_cache
 def solutions() -> dict[tuple[int, float, float], Solution]:
     """All that are solved, by T, ε and δ."""
@@ -97,20 +90,19 @@ def solution(deadline: int, epsilon: float, delta: float) -> Solution:
 
 @checked()
 @lru_cache(8)
-def strategy(deadline: int, epsilon: float, delta: float) -> Strategy:
-    """A policy for any ε and δ that the solved ones reach: that of the next smaller of each.
+def strategy(deadline: int, epsilon: float, delta: float) -> tuple[FloatArray, Plan]:
+    """The τ of the looks and the plan for any ε and δ that the solved reach: those of the next smaller.
 
     In units of ε a policy knows ε only by the widest gap that it is made for. So one for a smaller ε is PAC
     for this one, too, and its worst ratio is over more gaps; and error ≤ δ′ is error ≤ δ if δ′ ≤ δ.
     """
     if deadline == 1:
-        return Strategy(np.array([float(ndtri(delta)) ** 2]), Plan(np.ones(1), ()))
+        return np.array([float(ndtri(delta)) ** 2]), Plan(np.ones(1), ())
     if deadline > max(DEADLINES):
         raise ValueError(f"deadline must be at most {max(DEADLINES)}, got {deadline}")
     nearest = _next_smaller("epsilon", epsilon, EPSILONS), _next_smaller("delta", delta, DELTAS)
     solved = solution(deadline, *nearest)
-    grid = make_grid(deadline, solved.epsilon, solved.delta)
-    return Strategy(grid.information, solved.plan())
+    return make_grid(deadline, solved.epsilon, solved.delta).information, solved.plan()
 
 
 def _next_smaller(name: str, value: float, solved: tuple[float, ...]) -> float:

@@ -13,15 +13,8 @@ from scipy.optimize import linprog, minimize_scalar
 from scipy.sparse import block_array, block_diag, coo_array, eye_array, hstack, vstack
 from scipy.special import ndtr
 
-from compendium.two_rounds.adaptive import (
-    REACH,
-    Adaptive,
-    Prior,
-    bayes_value,
-    errors_by_cell,
-    masses,
-    second_sizes,
-)
+from compendium.two_rounds import adaptive
+from compendium.two_rounds.adaptive import Adaptive, Prior
 from compendium.two_rounds.policies import complexity
 from ebr.arrays import BoolArray, FloatArray, IntArray
 
@@ -104,9 +97,9 @@ def _block(
 ) -> Block:
     """Limits: cost/H at each gap, in units of 1/ε, and error/δ. Laws: Σ chances = share, and E[n₂]."""
     edges, weights = _edges(first, cells), complexity(grid, epsilon) / epsilon
-    errors = errors_by_cell(edges, first, sizes, epsilon) / delta
+    errors = adaptive.errors_by_cell(edges, first, sizes, epsilon) / delta
     beyond = float(ndtr(-(edges[-1] + epsilon) * math.sqrt(first / 2))) / delta
-    costs = 2 * sizes[-1] * masses(edges, first, grid) / weights[:, None]
+    costs = 2 * sizes[-1] * adaptive.masses(edges, first, grid) / weights[:, None]
     cell, size = np.nonzero([_useful(sizes, row) for row in errors])
     pairs = cell, np.arange(len(cell))
     limits: list[list[Any]] = [
@@ -135,14 +128,14 @@ def _useful(sizes: FloatArray, errors: FloatArray) -> BoolArray:
 
 
 def _edges(first: float, cells: int) -> FloatArray:
-    return np.linspace(0, REACH * math.sqrt(2 / first), cells + 1)
+    return np.linspace(0, adaptive.REACH * math.sqrt(2 / first), cells + 1)
 
 
 def best_adaptive(
     lowest: float, highest: float, epsilon: float, delta: float, widest: float = 0.5, step: float = 1.15
 ) -> tuple[float, Adaptive]:
     """The best n₁ between two bounds, by a scalar search: the program's ratio and its policy."""
-    sizes = second_sizes(epsilon, delta, step)
+    sizes = adaptive.second_sizes(epsilon, delta, step)
     programs: dict[float, Program] = {}
 
     def ratio(log_first: float) -> float:
@@ -161,7 +154,7 @@ def best_prior(first: float, epsilon: float, delta: float, widest: float = 0.5) 
     The program's grids being coarse, the share of the widest gap is then chosen anew.
     """
     firsts = (first * np.array([0.01, 0.1, 0.3, 0.6, 0.9, 1.0, 1.1, 1.5])).tolist()
-    sizes = second_sizes(epsilon, delta, 1.3)
+    sizes = adaptive.second_sizes(epsilon, delta, 1.3)
     coarse = solve(firsts, epsilon, delta, sizes, widest, cells=40, gaps=80).prior
     if coarse.chances[-1] in (0, 1):
         return coarse
@@ -172,7 +165,7 @@ def best_prior(first: float, epsilon: float, delta: float, widest: float = 0.5) 
         return Prior(coarse.gaps, rest * others + share * (coarse.gaps == widest), rest * coarse.price)
 
     def loss(share: float) -> float:
-        return -min(bayes_value(mixed(share), n, epsilon, delta, step=1.03) for n in firsts)
+        return -min(adaptive.bayes_value(mixed(share), n, epsilon, delta, step=1.03) for n in firsts)
 
     best: Any = minimize_scalar(loss, bounds=(0, 0.95), options={"xatol": 2e-3})
     return mixed(float(best.x))

@@ -7,6 +7,7 @@ costs scale with σ². Where n₂ depends on x: see `adaptive`.
 """
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from compendium.shared.walks import log_ratio
 from ebr.arrays import FloatArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
-from ebr.theory.looks import START, Walk
+from ebr.theory.looks import START
 from ebr.validation import checked, in_unit_interval, scale
 
 ORDER = 120  # nodes below 0 and above: where n₂ is small the integrand is a step near 0
@@ -46,29 +47,21 @@ class Policy(NamedTuple):
 
     def error(self, gap: float) -> float:
         """P(the worse arm is recommended): x < −a, or |x| ≤ a and the pooled difference is below 0."""
-        return FirstRound.seen(self.first, self.threshold, gap).error(self.second)
+        return _errors(self.first, self.threshold, gap)(self.second)
 
 
-class FirstRound(NamedTuple):
-    """What n₁ pulls each show at a gap: P(x < −a), and the law of W = x n₁/2 where the policy goes on."""
+def _errors(first: float, threshold: float, gap: float) -> Callable[[float], float]:
+    """The error by n₂; the law of W = x n₁/2 is taken on |x| ≤ a or as much of it as has any mass."""
+    time, root = first / 2, math.sqrt(first / 2)
+    edge = time * min(threshold, abs(gap) + 9 / root)
+    law = START.within(time, (-edge, 0.0, edge), ORDER)
+    masses, early = law.masses * np.exp(log_ratio(law, gap)), float(ndtr((-threshold - gap) * root))
 
-    gap: float
-    early: float
-    law: Walk
+    def error(second: float) -> float:
+        below = ndtr(-(law.nodes + gap * second / 2) / math.sqrt(second / 2))
+        return early + float(masses @ below)
 
-    @classmethod
-    def seen(cls, first: float, threshold: float, gap: float) -> "FirstRound":
-        """The law of x is N(Δ, 2/n₁), on [−a, a] or as much of it as has any mass."""
-        time, root = first / 2, math.sqrt(first / 2)
-        edge = time * min(threshold, abs(gap) + 9 / root)
-        law = START.within(time, (-edge, 0.0, edge), ORDER)
-        law = law._replace(masses=law.masses * np.exp(log_ratio(law, gap)))
-        return cls(gap, float(ndtr((-threshold - gap) * root)), law)
-
-    def error(self, second: float) -> float:
-        """P(x < −a) + P(|x| ≤ a and, with n₂ more pulls each, the pooled difference is below 0)."""
-        below = ndtr(-(self.law.nodes + self.gap * second / 2) / math.sqrt(second / 2))
-        return self.early + float(self.law.masses @ below)
+    return error
 
 
 @checked()
@@ -90,10 +83,10 @@ def pac_policy(first: float, spent: float, epsilon: float, delta: float) -> Poli
     needed, enough = (2 * (quantile / epsilon) ** 2 for quantile in quantiles)
     if first >= needed:
         return Policy(first, NONE, threshold)
-    seen = FirstRound.seen(first, threshold, epsilon)
+    error = _errors(first, threshold, epsilon)
 
     def excess(log_second: float) -> float:
-        return seen.error(math.exp(log_second)) - delta
+        return error(math.exp(log_second)) - delta
 
     # Who never stops errs less with as many pulls; who does errs with `spent` and what those miss, at most.
     least, most = max((1 - ROOM) * needed - first, NONE), (1 + ROOM) * enough - first

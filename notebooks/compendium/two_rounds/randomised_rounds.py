@@ -3,13 +3,11 @@
 import math
 from collections.abc import Iterable
 
-import numpy as np
 import pandas as pd
 
 from compendium.shared.findings import Evidence, Finding
 from compendium.two_rounds.policies import pac_policy, worst_ratio
-from compendium.two_rounds.two_round_price import CHANCE, CONSTANT, proof_steps, with_margins
-from ebr.theory.problems import Gaussian
+from compendium.two_rounds.two_round_price import CHANCE, CONSTANT, problems, proof_steps, with_margins
 
 EXPECTED = 1 / 800  # the corollary's constant, times σ²/ε
 
@@ -34,10 +32,7 @@ def randomised_steps(
         ("middling: ½ e^{−KL} P(G) − P₁(Eᶜ) ≥ 1/8", "", seen * (1 - rare) - doubt, CHANCE),
     ]
     for epsilon in epsilons:
-        hard, middling, easy = (
-            Gaussian(np.array([mean, 0.5]), 1.0)
-            for mean in (0.5 - epsilon, 0.5 - epsilon - math.sqrt(epsilon), 0.0)
-        )
+        hard, middling, easy, _ = problems(epsilon)
         at, bound = f"ε = {epsilon:g}", CONSTANT / epsilon
         first = first_round / epsilon
         apart = float(hard.means[0] - middling.means[0]) ** 2 / 2

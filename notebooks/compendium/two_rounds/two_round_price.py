@@ -16,18 +16,10 @@ from compendium.shared import figures
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.likelihood import gaussian_kl
 from compendium.shared.lineup import LOOKS
+from compendium.two_rounds import policies as family
 from compendium.two_rounds.adaptive import Adaptive, Prior, floor
 from compendium.two_rounds.adaptive_program import best_adaptive, best_prior
-from compendium.two_rounds.policies import (
-    Policy,
-    best_policy,
-    complexity,
-    ebr_policy,
-    pac_policy,
-    problem_grid,
-    sharp_policy,
-    worst_ratio,
-)
+from compendium.two_rounds.policies import Policy, best_policy, complexity, pac_policy, worst_ratio
 from ebr.theory.divergence import bernoulli_kl
 from ebr.theory.problems import Gaussian
 
@@ -68,12 +60,15 @@ def with_margins(rows: list[Step]) -> pd.DataFrame:
     return table.assign(margin=((table["value"] - table["needed"]) / table["needed"]).round(9) + 0.0)
 
 
+def problems(epsilon: float) -> tuple[Gaussian, ...]:
+    """The proof's ν⁽¹⁾, ν⁽²⁾ and ν⁽³⁾, hard, middling and easy, and the one with the better arm raised."""
+    means = (0.5 - epsilon, 0.5 - epsilon - math.sqrt(epsilon), 0.0, 0.5 + epsilon)
+    return tuple(Gaussian(np.array([mean, 0.5]), 1.0) for mean in means)
+
+
 def _steps_at(epsilon: float, first: float, second: float) -> list[Step]:
     """The steps that depend on ε, for a first round of so many pulls, and so many that follow."""
-    hard, middling, easy, other = (
-        Gaussian(np.array([mean, 0.5]), 1.0)
-        for mean in (0.5 - epsilon, 0.5 - epsilon - math.sqrt(epsilon), 0.0, 0.5 + epsilon)
-    )
+    hard, middling, easy, other = problems(epsilon)
     apart = DISTINCTION / float(gaussian_kl(hard, other)[0])
     seen = first * float(gaussian_kl(hard, middling)[0])
     at, bound = f"ε = {epsilon:g}", CONSTANT / epsilon
@@ -134,7 +129,7 @@ def scaling(
             "error": policy.error(epsilon),
         }
         row |= outcome(epsilon, delta, ratio)
-        for name, make in (("ebr", ebr_policy), ("sharp", sharp_policy)):
+        for name, make in (("ebr", family.ebr_policy), ("sharp", family.sharp_policy)):
             row[name] = worst_ratio(make(epsilon, delta), epsilon) * epsilon
             row[f"{name}_chance"] = worst_ratio(make(epsilon, delta), epsilon, CHANCE) * epsilon
         rows.append(row)
@@ -152,7 +147,7 @@ def horns(
     Columns: first, n₁; easy, the first round's pulls over H on the easiest problem, Δ = ½; middling, the
     second round's expected pulls over H on the worst problem for it.
     """
-    gaps, weights = problem_grid(epsilon)
+    gaps, weights = family.problem_grid(epsilon)
 
     def second_round(place: float, first: float) -> float:
         policy = make(first, float(expit(place)), epsilon, delta)
@@ -253,13 +248,11 @@ def dilemma(table: pd.DataFrame, epsilon: float, policies: pd.DataFrame, delta: 
     return Finding("C30", steep and met, evidence, "proved")
 
 
-def _small(pulls: float) -> float:
-    """A gap that so many pulls do not see: a hundredth of σ/√N."""
-    return 0.01 / math.sqrt(pulls)
+def one_round(gap: Callable[[float], float] = lambda pulls: 0.01 / math.sqrt(pulls)) -> Finding:
+    """Check C45: with T = 1 no number of pulls identifies the best of two arms on every problem.
 
-
-def one_round(gap: Callable[[float], float] = _small) -> Finding:
-    """Check C45: with T = 1 no number of pulls identifies the best of two arms on every problem."""
+    N pulls do not see the `gap`, a hundredth of σ/√N.
+    """
     least = min(float(ndtr(-gap(n) * math.sqrt(n / 2))) for n in (10.0, 1e4, 1e8, 1e16))
     what, where = "error after N pulls of each arm, at least", "N = 10 to 10^16, Δ = 0.01 σ/√N"
     return Finding("C45", least > 0.45, (Evidence(what, least, where, allowed="> 0.45"),), "proved")

@@ -94,24 +94,20 @@ def theorem_1(races: pd.DataFrame, witnesses: pd.DataFrame, on_narrow: list[Case
 def theorem_1_second_form(races: pd.DataFrame, witnesses: pd.DataFrame, constant: float = 320) -> Finding:
     """Check C08: … ≤ 320σ² log(nT/δ) sup_{P_γ} H; corrected, + n for the ceilings."""
     bound = partial(bounds.hardest_upper_bound, constant=constant)
-    return _above_theorem_1("C08", races, witnesses, bound, ("over_1b", "theorem_1b"))
+    return _above_theorem_1("C08", races, witnesses, bound, "1b")
 
 
 def theorem_2(races: pd.DataFrame, witnesses: pd.DataFrame, constant: float = 320) -> Finding:
     """Check C09, Theorem 2: Ñ_T ≤ 640σ² ε^{−2/T} log(nT/δ) H(ν); corrected, 320 and + n for the ceilings."""
     bound = partial(bounds.problem_upper_bound, constant=constant)
-    return _above_theorem_1("C09", races, witnesses, bound, ("over_2", "theorem_2"))
+    return _above_theorem_1("C09", races, witnesses, bound, "2")
 
 
 def _above_theorem_1(
-    claim: str,
-    races: pd.DataFrame,
-    witnesses: pd.DataFrame,
-    bound: Callable[..., float],
-    columns: tuple[str, str],
+    claim: str, races: pd.DataFrame, witnesses: pd.DataFrame, bound: Callable[..., float], form: str
 ) -> Finding:
     """Check a bound that follows from Theorem 1's first, on races and against Σ⌈·⌉ at the bins' ends."""
-    over, name = columns
+    over, name = f"over_{form}", f"theorem_{form}"
     shares = [bounds.partition_upper_bound(*place) / bound(*place) for place in problems_at_the_ends()]
     where = f"{len(shares):,} problems at the bins' ends"
     evidence = (

@@ -5,7 +5,6 @@ Statements that break in a corner of E hold on the smaller event E′, which is 
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,21 +23,11 @@ RUNS = 200  # of the races that empty S_t
 ARMS = (2, 3, 4, 5, 6, 7, 8, 10, 30, 100, 1000)  # n and T on which the repaired guarantee is looked at
 
 
-class Emptied(NamedTuple):
-    """A race in which the rule drops every arm before the last round, the leader too, since 2D < η there.
+def emptied_races(returned_from: str = "after it", schedule: str = "printed") -> list[Evidence]:
+    """Two races in which the rule drops every arm before round T, the leader too, since 2D < η there.
 
-    `share` is 2D/η in the last round but one; `runs` in how many of RUNS runs no arm was left.
-    """
-
-    where: str
-    share: float
-    runs: int
-
-
-def emptied_races(returned_from: str = "after it", schedule: str = "printed") -> list[Emptied]:
-    """Two such races: Algorithm 1 as printed, and with σ² in the schedule but σ so small that a pull decides.
-
-    With "last round" the rule keeps the leader.
+    Algorithm 1 as printed, and with σ² in the schedule but σ so small that a pull decides: how often no arm
+    was left, and 2D/η in the last round but one. With "last round" the rule keeps the leader.
     """
     printed = ElasticBatchRacing(
         2, 0.3, 0.1, 0.5, schedule=schedule, lone_survivor="pulled again", returned_from=returned_from
@@ -48,19 +37,13 @@ def emptied_races(returned_from: str = "after it", schedule: str = "printed") ->
         ("as printed, n = T = 2, ε = 0.3, Bernoulli", printed, Bernoulli(np.array([0.8, 0.3]))),
         ("σ² in the schedule, n = T = 3, σ = 0.001", scaled, Gaussian(np.array([0.2, 0.9, 0.5]), 0.001)),
     )
-    found = []
+    rows = []
     for where, algorithm, problem in races:
         width = algorithm.deviation(algorithm.pulls_by_round(problem.n_arms)[-2], problem.n_arms)
         result = simulate(algorithm, problem, RUNS)
         none = (result.arm == -1) & (result.rounds < algorithm.deadline)
-        found.append(Emptied(where, float(2 * width / algorithm.slack(problem.n_arms)), int(none.sum())))
-    return found
-
-
-def _emptied(races: Iterable[Emptied]) -> list[Evidence]:
-    rows = []
-    for where, share, runs in races:
-        rows.append(counted("P(no arm is left before round T)", runs, RUNS, where, "0"))
+        share = float(2 * width / algorithm.slack(problem.n_arms))
+        rows.append(counted("P(no arm is left before round T)", int(none.sum()), RUNS, where, "0"))
         rows.append(Evidence("2D/η in round T − 1", share, where, allowed="≥ 1"))
     return rows
 
@@ -75,7 +58,7 @@ def printed_error(schedule: str = "printed") -> float:
 
 
 def guarantee(
-    on_e: list[Case], on_narrow: list[Case], races: pd.DataFrame, emptied: list[Emptied]
+    on_e: list[Case], on_narrow: list[Case], races: pd.DataFrame, emptied: list[Evidence]
 ) -> Finding:
     """Check C01: an ε-optimal arm with probability at least 1 − δ, in at most T rounds.
 
@@ -90,7 +73,7 @@ def guarantee(
     unscaled, corrected = printed_error(), printed_error(schedule="scaled")
     where = "n = 2, T = 1, Gaussian, σ = 20, Δ = ε"
     evidence = (
-        *_emptied(emptied),
+        *emptied,
         Evidence("P(the wrong arm), no σ² in the schedule", unscaled, where, allowed="≤ δ = 0.1"),
         Evidence("P(the wrong arm), σ² in the schedule", corrected, where, allowed="≤ δ = 0.1"),
         Evidence(what, wrong, f"of {tables(on_e):,} on E", allowed="0"),
@@ -102,7 +85,7 @@ def guarantee(
     repaired = (
         narrow_wrong == 0 and max(worst, corrected / 0.1) < 1 and not refutes(races, "wrong") and not late
     )
-    as_printed = unscaled <= 0.1 and not any(race.runs for race in emptied) and wrong == 0
+    as_printed = unscaled <= 0.1 and not any(row.value for row in emptied[::2]) and wrong == 0
     return Finding("C01", repaired and as_printed, evidence, "proved", repaired)
 
 
@@ -122,7 +105,7 @@ def survival(cases: list[Case]) -> Finding:
     return Finding("C04", largest <= 1, (evidence,), "proved")
 
 
-def algorithm_survival(cases: list[Case], emptied: list[Emptied]) -> Finding:
+def algorithm_survival(cases: list[Case], emptied: list[Evidence]) -> Finding:
     """Check C05, Lemma "alg survival": on E, S_T contains an ε-optimal arm."""
     lost = 0
     for problem, algorithm, played in cases:
@@ -131,8 +114,8 @@ def algorithm_survival(cases: list[Case], emptied: list[Emptied]) -> Finding:
             playing = stage.alive.any(axis=1)
             lost += int((playing & ~(stage.alive & good).any(axis=1)).sum())
     where = f"leader kept, {tables(cases):,} tables on E"
-    evidence = (*_emptied(emptied), Evidence("S_t without an ε-optimal arm", lost, where, allowed="0"))
-    holds = lost == 0 and not any(race.runs for race in emptied)
+    evidence = (*emptied, Evidence("S_t without an ε-optimal arm", lost, where, allowed="0"))
+    holds = lost == 0 and not any(row.value for row in emptied[::2])
     return Finding("C05", holds, evidence, "proved", lost == 0)
 
 

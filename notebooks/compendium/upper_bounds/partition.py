@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import product
+from operator import le, lt
 
 import numpy as np
 
@@ -68,18 +69,14 @@ def _order(supremum: Complexity, n_arms: int, deadline: int) -> tuple[int, int, 
     """
     full = nonempty_partitions(n_arms, deadline)
     every = product(range(1, deadline + 1), repeat=n_arms)
-    empty = sum(_below(lower, upper) for upper in set(every) - set(full) for lower in full)
-    below = [(lower, upper) for lower, upper in product(full, full) if _below(lower, upper)]
-    strictly = [pair for pair in below if all(a < b for a, b in zip(*pair, strict=True))]
+    empty = sum(all(map(le, lower, upper)) for upper in set(every) - set(full) for lower in full)
+    below = [pair for pair in product(full, full) if all(map(le, *pair))]
+    strictly = [pair for pair in below if all(map(lt, *pair))]
     largest = {gamma: supremum(gamma, EPSILON, deadline) for gamma in full}
     # The upper ends of bins are open: H(ν′) is above the infimum.
     least = {gamma: easiest_complexity(gamma, EPSILON, deadline) * (1 + 1e-12) for gamma in full}
     disordered = sum(largest[lower] > largest[upper] for lower, upper in below)
     return empty, len(below), disordered, sum(largest[lower] > least[upper] for lower, upper in strictly)
-
-
-def _below(lower: Sequence[int], upper: Sequence[int]) -> bool:
-    return all(a <= b for a, b in zip(lower, upper, strict=True))
 
 
 def easiest_complexity(gamma: Sequence[int], epsilon: float, deadline: int) -> float:

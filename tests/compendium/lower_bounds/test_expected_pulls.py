@@ -4,13 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from compendium.lower_bounds import (
-    counter_example,
-    expected_pulls,
-    least_probability,
-    near_optimal,
-    partition_races,
-)
+from compendium.lower_bounds import counter_example, expected_pulls, least_probability, near_optimal
+from compendium.lower_bounds.partition_races import costs
 from oracles import Diary
 from scipy.stats import norm
 
@@ -25,7 +20,7 @@ def fixed(*pulls):
 
 
 def test_costs_tell_the_pulls_and_the_bounds_of_every_partition():
-    table = partition_races.costs([(2, 2)], EPSILON, DELTA, 20, 1, fixed(30, 12))
+    table = costs([(2, 2)], EPSILON, DELTA, 20, 1, fixed(30, 12))
     assert table["gamma"].tolist() == ["11", "22"]
     assert (table["pulls"] == 42).all()
     assert (table["error"] == 0).all()

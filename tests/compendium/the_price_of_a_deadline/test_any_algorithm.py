@@ -6,12 +6,8 @@ import numpy as np
 import pytest
 from compendium.failure_probability.exact_failures import looks
 from compendium.shared.walks import Looks
-from compendium.the_price_of_a_deadline import (
-    any_algorithm,
-    deadline_tables,
-    raised_probability,
-    staged_tests,
-)
+from compendium.the_price_of_a_deadline import any_algorithm, raised_probability, staged_tests
+from compendium.the_price_of_a_deadline.deadline_tables import single_event_price, worst_cost
 from compendium.two_rounds.policies import Policy, pac_policy
 from scipy.stats import binomtest, invgauss, norm
 
@@ -40,8 +36,7 @@ def test_events_are_those_of_draws_one_by_one():
     other = Looks(np.array([30.0]), np.zeros(0))
     mixture, gap, runs = ((0.7, lopsided), (0.3, other)), 0.2, 20_000
     thresholds = np.array([125.0, 95.0, 150.0])
-    generator, counts, wrong = np.random.default_rng(3), np.zeros(3, dtype=int), 0
-    longer = 0
+    generator, counts, wrong, longer = np.random.default_rng(3), np.zeros(4, dtype=int), 0, 0
     for _ in range(runs):
         looks = lopsided if generator.random() < 0.7 else other
         before, y, path = 0.0, 0.0, []
@@ -52,15 +47,13 @@ def test_events_are_those_of_draws_one_by_one():
             if t < len(looks.high) and not looks.lowest[t] <= y <= looks.high[t]:
                 break
         path += [path[-1]] * (3 - len(path))
-        first = next((t for t in range(3) if path[t] >= thresholds[t]), None)
-        if first is not None:
-            counts[first] += 1
+        counts[next((t for t in range(3) if path[t] >= thresholds[t]), 3)] += 1
         wrong += y < 0
         longer += path[-1] >= 150
     chances = staged_tests.crossings(mixture, thresholds, gap)
     errs = sum(weight * looks.wrong(gap) for weight, looks in mixture)
     long = float(staged_tests.long(mixture, np.array([150.0]), gap)[0])
-    for seen, chance in zip([*counts, wrong, longer], [*chances, errs, long], strict=True):
+    for seen, chance in zip([*counts[:3], wrong, longer], [*chances, errs, long], strict=True):
         assert binomtest(int(seen), runs, float(chance)).pvalue > 1e-6 / 6
         if chance > 0:
             assert binomtest(int(seen), runs, float(1.2 * chance)).pvalue < 1e-6  # planted
@@ -81,7 +74,7 @@ def test_steps_are_equalities_where_they_should_be():
 )
 def test_one_event_at_a_time_gives_the_constants_that_were_computed_before(delta, constants):
     for deadline, constant in enumerate(constants, start=1):
-        found = deadline_tables.single_event_price(0.01, delta, deadline) * 0.01 ** (2 / deadline)
+        found = single_event_price(0.01, delta, deadline) * 0.01 ** (2 / deadline)
         assert 0.99 * constant < found < 1.03 * constant
 
 
@@ -90,7 +83,7 @@ def test_the_worst_cost_is_close_above_the_exact_one(algorithm):
     policy = one(looks(algorithm, 1.0))
     gaps = np.geomspace(0.1, 1, 60)
     exact = max(staged_tests.cost(policy, gap) * (gap + 0.1) ** 2 / 2 for gap in gaps)
-    assert 0.999 * exact < deadline_tables.worst_cost(algorithm) < 1.05 * exact
+    assert 0.999 * exact < worst_cost(algorithm) < 1.05 * exact
 
 
 @pytest.mark.parametrize(("arms", "x"), [(3, 1.0), (40, 2.0), (500, 0.5)])

@@ -74,16 +74,12 @@ def test_the_bridge_has_the_law_of_the_walk():
         ((5, 0.1, 0.1), "deadline must be at most 4"),
         ((2, 0.0001, 0.1), "epsilon must be at least 0.001"),
         ((2, 0.1, 0.0001), "delta must be at least 0.001"),
+        ((2, 0.1, 0.1), "n_arms must be 2"),
     ],
 )
 def test_what_it_cannot_do_is_a_clear_error(arguments, words):
     with pytest.raises(ValueError, match=words):
-        ElasticPair(*arguments)
-
-
-def test_it_is_for_two_arms():
-    with pytest.raises(ValueError, match="n_arms must be 2"):
-        next(ElasticPair(2, 0.1, 0.1).play(3))
+        next(ElasticPair(*arguments).play(3))
 
 
 def test_it_warns_where_rewards_are_not_gaussian():

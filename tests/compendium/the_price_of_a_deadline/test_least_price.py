@@ -1,26 +1,16 @@
 """X8's table and picture."""
 
 import matplotlib.pyplot as plt
-import pytest
 from compendium.shared import figures
 from compendium.the_price_of_a_deadline import least_price
 
 
-@pytest.fixture(scope="module")
-def table():
-    return figures.rounded(least_price.certified((1, 2), (0.1, 0.03), (0.01,)))
-
-
-def test_the_prices_drawn_are_in_their_order(table):
-    curves = least_price.prices(table, 0.1, 0.01)
+def test_the_prices_are_in_their_order_and_the_picture_has_every_rule():
+    table = figures.rounded(least_price.certified((1, 2), (0.1, 0.03), (0.01,)))
+    curves = figures.rounded(least_price.prices(table, 0.1, 0.01))
     two = curves[curves["deadline"] == 2].set_index("rule")["price"]
     order = ["Corollary (i)", "X7's bound", "best policy", "best fixed schedule", "sharp EBR", "EBR"]
     assert two[[*order, "Theorem 2"]].is_monotonic_increasing
-
-
-def test_the_picture_has_every_rule(table):
-    curves = figures.rounded(least_price.prices(table, 0.1, 0.01))
     figure = least_price.draw(curves, table, 0.1, 0.01)
-    assert len(figure.axes[0].lines) == curves["rule"].nunique()
-    assert len(figure.axes[1].lines) == 2
+    assert [len(axis.lines) for axis in figure.axes] == [curves["rule"].nunique(), 2]
     plt.close(figure)

@@ -77,26 +77,17 @@ def test_the_program_is_the_one_with_a_column_for_every_pair_of_cell_and_size(fi
     sizes, cells = np.array([0.0, 30.0, 60.0, 200.0, 900.0, 1000.0]), 7
     program = solve(firsts, EPSILON, DELTA, sizes, cells=cells, gaps=9)
     weights = complexity(program.prior.gaps, EPSILON)
-    columns, places = [], []
-    for place, first in enumerate(firsts):
+    columns, alone = [], np.eye(cells * len(sizes)).reshape(-1, cells, len(sizes))  # one pair each
+    for first in firsts:
         edges = np.linspace(0, adaptive.REACH * math.sqrt(2 / first), cells + 1)
-        stops = Adaptive(first, edges, sizes, np.zeros((cells, len(sizes))))
         beyond = float(norm.cdf(-edges[-1], EPSILON, math.sqrt(2 / first)))
-        for cell, size in np.ndindex(cells, len(sizes)):
-            law = stops.chances.copy()
-            law[cell, size] = 1
-            pair = stops._replace(chances=law)
+        for pair in (Adaptive(first, edges, sizes, law) for law in alone):
             costs = (pair.cost(program.prior.gaps) - 2 * first) / weights
             columns.append([*costs, pair.error(EPSILON) - beyond])
-            places.append(place * (cells + 1) + cell)
         columns.append([*(2 * first / weights), beyond])
-        places.append(place * (cells + 1) + cells)
-    laws = np.zeros((len(firsts) * (cells + 1), len(columns) + 1))  # Σ chances − share = 0 in each cell
-    laws[places, np.arange(len(columns))] = 1
-    own = np.array(places) % (cells + 1) == cells
-    for place, share in enumerate(np.flatnonzero(own)):
-        laws[place * (cells + 1) : (place + 1) * (cells + 1), share] = -1
-        laws[place * (cells + 1) + cells] = 0
+    block = np.column_stack([np.kron(np.eye(cells), np.ones(len(sizes))), -np.ones(cells)])
+    laws = np.pad(np.kron(np.eye(len(firsts)), block), ((0, 0), (0, 1)))  # Σ chances − share = 0 in each cell
+    own = np.tile(np.arange(block.shape[1]) == block.shape[1] - 1, len(firsts))
     total = np.append(own, False).astype(float)
     limits = np.column_stack([np.transpose(columns), [*-np.ones(len(weights)), 0.0]])
     plain = linprog(
@@ -124,14 +115,8 @@ def test_the_bayes_value_is_a_plain_integral_over_the_best_sizes():
     spread, standard = math.sqrt(2 / first), NormalDist()
 
     def inside(x):
-        pull = sum(
-            2
-            * chance
-            / float(complexity(gap, EPSILON))
-            * (NormalDist(gap, spread).pdf(x) + NormalDist(gap, spread).pdf(-x))
-            for gap, chance in zip(prior.gaps, prior.chances, strict=True)
-        )
-
+        densities = norm.pdf(x, prior.gaps, spread) + norm.pdf(-x, prior.gaps, spread)
+        pull = 2 * (prior.chances / complexity(prior.gaps, EPSILON)) @ densities
         leads, trails = (NormalDist(EPSILON, spread).pdf(s * x) for s in (1, -1))
 
         def value(n):
@@ -166,8 +151,5 @@ def test_runs_of_sizes_that_are_not_looked_into_have_no_smaller_sum(number):
     pull, sizes = generator.random(200), np.append(0.0, np.cumsum(generator.random(number)))
     blame = -np.sort(-generator.exponential(10, (200, number + 1)), axis=1)  # falls as sizes grow
     before = np.append(0.0, sizes[:-1])
-    plain = [
-        min(rate * b + own for b, own in zip(before, row, strict=True))
-        for rate, row in zip(pull, blame, strict=True)
-    ]
+    plain = (pull[:, None] * before + blame).min(axis=1).tolist()
     assert adaptive._least_sums(pull, sizes, lambda row, size: blame[row, size]).tolist() == plain
