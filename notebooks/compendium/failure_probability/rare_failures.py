@@ -8,36 +8,23 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from compendium.failure_probability import pausing_shares
-from compendium.failure_probability.exact_failures import estimates_right
+from compendium.failure_probability.exact_failures import FORMS, estimates_right
 from compendium.failure_probability.hard_problems import Hard, Space
 from compendium.failure_probability.importance import Estimate, failure
 from compendium.shared import figures, lineup
 from compendium.shared.findings import Evidence, Finding, counted, exceeds, measured
 from compendium.shared.lineup import WITHOUT_DEADLINE, Look, Maker
 from ebr.algorithms.elimination import AggressiveElimination
-from ebr.algorithms.pausing import PausingElasticBatchRacing
 
 # The smallest ε of a search, where races, or the sums whose limits are to be computed, are too many below.
 LEAST = {"sequential": 0.1, "pausing, Bernoulli": 0.05}
 LARGE_ERROR = 0.25  # a relative standard error beyond which an estimate is an order of magnitude at best
 
 
-def pausing(rewards: str) -> Maker:
-    """How pausing EBR for such rewards is made from T, ε and δ."""
-    return lambda deadline, epsilon, delta: PausingElasticBatchRacing(
-        deadline, epsilon, delta, rewards=rewards
-    )
-
-
 ALGORITHMS: dict[str, Maker] = {
     **lineup.ALGORITHMS,
     "AE, rounded down": lambda t, e, d: AggressiveElimination(t, e, d, rounding="down"),
-    "sharp": lineup.sharp("sub-Gaussian"),
-    "sharp, [0, 1]": lineup.sharp("bounded"),
-    "sharp, Gaussian": lineup.sharp("Gaussian"),
-    "pausing, [0, 1]": pausing("bounded"),
-    "pausing, Bernoulli": pausing("Bernoulli"),
-    "pausing, Gaussian": pausing("Gaussian"),
+    **FORMS,
 }
 SMALL_MEANS = ("sharp, [0, 1]", "pausing, [0, 1]", "pausing, Bernoulli")  # whose tests depend on the means
 SLOW = (*SMALL_MEANS, "sequential")
@@ -123,9 +110,8 @@ def paid(
     for name, hard in worst.items():
         problem = hard.problem(_gaussian(name))
         for delta in deltas:
-            estimate = failure(
-                algorithms[name](hard.deadline, hard.epsilon, delta), problem, runs, seed, plain
-            )
+            algorithm = algorithms[name](hard.deadline, hard.epsilon, delta)
+            estimate = failure(algorithm, problem, runs, seed, plain)
             rows.append({"algorithm": name, "delta": delta, **hard._asdict(), **estimate._asdict()})
     return pd.DataFrame(rows)
 

@@ -6,12 +6,11 @@ from itertools import product
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from compendium.shared import figures
 from compendium.shared.findings import Evidence, Finding, counted, measured, refutes
-from compendium.shared.lineup import LOOKS, SETUPS, Look, MakeSharp
+from compendium.shared.lineup import LOOKS, SETUPS, Look, MakeSharp, curves, legend_below, part, ticks
 from compendium.sharp_racing.sharp_event import spent
 from compendium.top_k.top_k_rivals import RACERS, TopMaker
 from ebr.algorithms.sharp import SharpElasticBatchRacing
@@ -189,23 +188,12 @@ def draw(table: pd.DataFrame) -> Figure:
         axes, (("k", "k", "arms to find k"), ("T", "deadline", "rounds T")), strict=True
     ):
         for axis, setup in zip(row, SETUPS, strict=True):
-            _panel(axis, table[(table["sweep"] == sweep) & (table["setup"] == setup)], along)
+            shown = part(table, setup, sweep)
+            curves(axis, shown, "pulls", along, TOP_LOOKS)
             fixed = "T = {deadline}" if sweep == "k" else "k = {k}"
             first = table[table["sweep"] == sweep].iloc[0]
-            axis.set(title=f"{setup}, {fixed.format(**first)}", xlabel=label)
+            axis.set(xscale="log", yscale="log", title=f"{setup}, {fixed.format(**first)}", xlabel=label)
+            ticks(axis, shown[along])
         row[0].set_ylabel("pulls (mean of all runs)")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    legend_below(figure, axes[0, 0], 4)
     return figure
-
-
-def _panel(axis: Axes, table: pd.DataFrame, along: str) -> None:
-    for name in (name for name in TOP_LOOKS if name in set(table["algorithm"])):
-        curve = table[table["algorithm"] == name].sort_values(along)
-        axis.errorbar(
-            curve[along], curve["pulls"], curve["error"], **TOP_LOOKS[name].line(capsize=1.5, label=name)
-        )
-    axis.set(xscale="log", yscale="log")
-    ticks = sorted(set(table[along]))
-    axis.set_xticks(ticks, [str(tick) for tick in ticks], minor=False)
-    axis.set_xticks([], minor=True)
