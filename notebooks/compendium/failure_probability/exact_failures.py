@@ -68,8 +68,10 @@ def bernoulli(algorithm: ElasticBatchRacing | SharpElasticBatchRacing, problem: 
     to the first arm.
     """
     pulls, mass, failed = 0, np.ones((1, 1)), 0.0
-    told = () if isinstance(algorithm, ElasticBatchRacing) else ("bounded",)
-    counts = np.unique(algorithm.pulls_by_round(2, *told))
+    if isinstance(algorithm, ElasticBatchRacing):
+        counts = np.unique(algorithm.pulls_by_round(2))
+    else:
+        counts = np.unique(algorithm.pulls_by_round(2, "bounded"))
     for target in counts:
         first, second = (_growth(pulls, int(target), float(mean)) for mean in problem.means)
         mass, pulls = first @ mass @ second.T, int(target)

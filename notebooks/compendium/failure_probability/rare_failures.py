@@ -154,15 +154,13 @@ def promises_kept(table: pd.DataFrame, checked: pd.DataFrame, shares: pd.DataFra
         f"{worst['algorithm']}, δ = {worst['delta']:g}, n = {worst['n_arms']}, T = {worst['deadline']},"
         f" ε = {worst['epsilon']:.2g}"
     )
-    largest = "failure probability over δ, the largest estimate"
+    largest, fail = "failure probability over δ, the largest estimate", "plain races that fail there"
     right, errors = estimates_right(checked)
     kept, exact = pausing_shares.evidence(shares)
     evidence = (
         Evidence("failure counts that refute δ", refuted, f"of {len(table)}, plain races", allowed="0"),
         measured(largest, worst["share"], error, races, where, "≤ 1"),
-        counted(
-            "plain races that fail there", worst["failures"], worst["runs"], where, f"≤ {worst['delta']:g}"
-        ),
+        counted(fail, worst["failures"], worst["runs"], where, f"≤ {worst['delta']:g}"),
         *errors,
         *exact,
     )

@@ -65,11 +65,7 @@ def sweeps(
 
 
 def played(
-    points: Sequence[Point],
-    delta: float,
-    runs: Runs,
-    seed: int,
-    entrants: dict[str, Entrant] = ENTRANTS,
+    points: Sequence[Point], delta: float, runs: Runs, seed: int, entrants: dict[str, Entrant] = ENTRANTS
 ) -> pd.DataFrame:
     """Race every point, the costliest first, each experiment once.
 

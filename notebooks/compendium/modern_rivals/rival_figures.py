@@ -64,9 +64,8 @@ def draw_rivals(table: pd.DataFrame) -> Figure:
         for row in frame.to_dict("records"):
             _entrant(axis, row)
         axis.axhline(1, color="0.3", lw=0.8, zorder=0)
-        axis.set(
-            xscale="log", yscale="log", title=setup, xlim=(0.2, 3e7), ylabel="pulls over T*(ν) kl(δ, 1−δ)"
-        )
+        axis.set(xscale="log", yscale="log", title=setup, xlim=(0.2, 3e7))
+        axis.set_ylabel("pulls over T*(ν) kl(δ, 1−δ)")
     axes[1].set_xlabel("rounds used (mean)")
     marks = [Line2D([], [], color=look.color, marker=look.marker, ls="") for look in KINDS.values()]
     words = list(KINDS)
@@ -78,12 +77,12 @@ def draw_rivals(table: pd.DataFrame) -> Figure:
 def _entrant(axis: Axes, row: dict[Any, Any]) -> None:
     name, look = row["algorithm"], KINDS[kind(row["algorithm"])]
     face = look.color if any(word in name for word in MADE_HERE) else "white"
-    bars = {"color": look.color, "marker": look.marker, "mfc": face, "capsize": 2}
+    bars: dict[str, Any] = {"capsize": 2, "color": look.color, "marker": look.marker, "mfc": face}
     axis.errorbar(row["rounds"], row["over"], 2.58 * row["over_error"], **bars)
     right, up = PLACES.get(name, (6, 0))
     align = "left" if right > 0 else "right" if right < 0 else "center"
-    words = {"textcoords": "offset points", "ha": align, "va": "center", "fontsize": 6.5, "color": look.color}
-    axis.annotate(name.replace(", N", ""), (row["rounds"], row["over"]), (right, up), **words)
+    words: dict[str, Any] = {"ha": align, "va": "center", "fontsize": 6.5, "color": look.color}
+    axis.annotate(name.replace(", N", ""), (row["rounds"], row["over"]), (right, up), textcoords="offset points", **words)
 
 
 def draw_axes(table: pd.DataFrame) -> Figure:

@@ -80,7 +80,8 @@ def steps(
 def _allowed(problem: Problem, theory: SharpElasticBatchRacing) -> IntArray:
     """b_{τ_i}, the most pulls of each arm by the theorem's own w_t and b_t."""
     widths = theory.deciding_widths(problem.n_arms)
-    return theory.pulls_by_round(problem.n_arms)[bounds.elimination_rounds(problem, theory.epsilon, widths)]
+    last = bounds.elimination_rounds(problem, theory.epsilon, widths)
+    return np.asarray(theory.pulls_by_round(problem.n_arms)[last])
 
 
 def races(settings: Iterable[Instance], runs: int, seed: int, make: MakeSharp, rewards: str) -> pd.DataFrame:
