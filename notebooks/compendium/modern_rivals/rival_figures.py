@@ -82,7 +82,8 @@ def _entrant(axis: Axes, row: dict[Any, Any]) -> None:
     right, up = PLACES.get(name, (6, 0))
     align = "left" if right > 0 else "right" if right < 0 else "center"
     words: dict[str, Any] = {"ha": align, "va": "center", "fontsize": 6.5, "color": look.color}
-    axis.annotate(name.replace(", N", ""), (row["rounds"], row["over"]), (right, up), textcoords="offset points", **words)
+    words |= {"xytext": (right, up), "textcoords": "offset points"}
+    axis.annotate(name.replace(", N", ""), (row["rounds"], row["over"]), **words)
 
 
 def draw_axes(table: pd.DataFrame) -> Figure:
