@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from compendium.shared import figures
-from compendium.shared.lineup import Look
+from compendium.shared.lineup import Look, legend_below, ticks
 
 LOOKS = {
     "T = 1": Look("C4", "v", "-"),
@@ -30,9 +30,8 @@ def draw_errors(table: pd.DataFrame) -> Figure:
         for name, look in LOOKS.items():
             curve = part[part["algorithm"] == name]
             reach = [curve["share"] - curve["low"], curve["high"] - curve["share"]]
-            axis.errorbar(
-                curve["budget"], curve["share"], reach, capsize=1.5, label=name, **look.line(ms=3.5)
-            )
+            looks = look.line(ms=3.5, capsize=1.5, label=name)
+            axis.errorbar(curve["budget"], curve["share"], reach, **looks)
         axis.set(xscale="log", yscale="log", ylim=(1e-3, 1.2), title=str(problem))
         budgets = sorted(part["budget"].unique())
         axis.set_xticks(budgets, [f"{budget:,}" for budget in budgets])
@@ -41,8 +40,7 @@ def draw_errors(table: pd.DataFrame) -> Figure:
         axis.set_ylabel("share of wrong arms")
     for axis in axes[1]:
         axis.set_xlabel("budget B (pulls)")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    legend_below(figure, axes[0, 0])
     return figure
 
 
@@ -59,9 +57,7 @@ def draw_prices(price: pd.DataFrame, need: pd.DataFrame) -> Figure:
         right.plot(part["deadline"], part["ratio"], label=name, **looks.line(ms=3.5))
     right.set(xscale="log", yscale="log", xlabel="rounds T", ylabel="budget, over that of T = 1")
     for axis, table in ((left, price), (right, need)):
-        ticks = [t for t in (1, 2, 3, 5, 10, 20, 50, 99) if t in set(table["deadline"])]
-        axis.set_xticks(ticks, [str(t) for t in ticks])
-        axis.set_xticks([], minor=True)
+        ticks(axis, {1, 2, 3, 5, 10, 20, 50, 99} & set(table["deadline"]))
     left.legend(loc="upper right")
     right.legend()
     right.set_yticks([0.1, 0.2, 0.5, 1], ["0.1", "0.2", "0.5", "1"])

@@ -47,17 +47,11 @@ def few_arms() -> Iterator[tuple[Bernoulli, Plan]]:
 
 def exact_table(bound: Bound = budget_bounds.error_bound) -> pd.DataFrame:
     """Exact errors beside both bounds: columns n_arms, rounds, pulls, exact, ranking, bound."""
-    rows = [
-        (
-            plan.n_arms,
-            len(plan.kept),
-            plan.pulls,
-            exact_error(problem, plan),
-            ranking_bound(problem, plan),
-            bound(gaps_of(problem), plan, problem.sigma),
-        )
-        for problem, plan in few_arms()
-    ]
+    rows = []
+    for problem, plan in few_arms():
+        errors = exact_error(problem, plan), ranking_bound(problem, plan)
+        told = bound(gaps_of(problem), plan, problem.sigma)
+        rows.append((plan.n_arms, len(plan.kept), plan.pulls, *errors, told))
     return pd.DataFrame(rows, columns=["n_arms", "rounds", "pulls", "exact", "ranking", "bound"])
 
 
@@ -156,10 +150,8 @@ def price_table(
 
 def closed_forms(closed: Bound = budget_bounds.closed_form_bound) -> pd.DataFrame:
     """The closed form beside the bound on the hardest gaps: n_arms, deadline, budget, closed, bound."""
-    rows = []
-    for n_arms, deadline, size, hardness in product(
-        (2, 5, 30, 100), (1, 2, 4, 7), (5, 50, 500), (4.0, 100.0)
-    ):
+    sizes, rows = product((2, 5, 30, 100), (1, 2, 4, 7), (5, 50, 500), (4.0, 100.0)), []
+    for n_arms, deadline, size, hardness in sizes:
         plan = budgets.balanced_plan(size * n_arms, n_arms, deadline)
         bound = budget_bounds.error_bound(budget_bounds.hardest_gaps(n_arms, hardness), plan)
         told = closed(size * n_arms, n_arms, deadline, hardness)

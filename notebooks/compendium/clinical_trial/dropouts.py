@@ -1,7 +1,6 @@
 """A trial whose subjects drop out: what sharp EBR promises then, and where the promise ends."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,19 +34,10 @@ NOT_AT_RANDOM: dict[str, Stays] = {
 }
 
 
-class Trials(NamedTuple):
-    """Of each trial: subjects asked for, subjects seen to the end, the candidate, and what it is within."""
-
-    asked: IntArray
-    seen: IntArray
-    arm: IntArray
-    within: FloatArray
-
-
-def trials(
+def _trials(
     algorithm: SharpElasticBatchRacing, truth: Bernoulli, stays: Stays, number: int, seed: int
-) -> Trials:
-    """Run many trials in which subjects drop out."""
+) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Of each trial: subjects asked for, subjects seen to the end, the candidate, and what it is within."""
     generator = np.random.default_rng(seed)
     game = algorithm.play_lossy(truth.n_arms, number, rewards=truth.rewards)
     best = np.arange(truth.n_arms) == truth.best
@@ -62,7 +52,7 @@ def trials(
         try:
             pulls = game.send((counts, kept.astype(np.float64)))
         except StopIteration as end:
-            return Trials(asked, seen, end.value.arms, end.value.within)
+            return asked, seen, end.value.arms, end.value.within
 
 
 def compare(algorithm: SharpElasticBatchRacing, truth: Bernoulli, number: int, seed: int) -> pd.DataFrame:
@@ -74,18 +64,17 @@ def compare(algorithm: SharpElasticBatchRacing, truth: Bernoulli, number: int, s
     """
     rows = []
     for name, stays in (AT_RANDOM | NOT_AT_RANDOM).items():
-        found = trials(algorithm, truth, stays, number, seed)
-        gap = truth.means.max() - truth.means[found.arm]
-        short = found.within > algorithm.epsilon
+        asked, seen, arm, within = _trials(algorithm, truth, stays, number, seed)
+        short = within > algorithm.epsilon
         row = {
             "lost": name,
             "at_random": name in AT_RANDOM,
-            "asked": found.asked.mean(),
-            "seen": found.seen.mean(),
+            "asked": asked.mean(),
+            "seen": seen.mean(),
             "short": short.mean(),
-            "promised": np.quantile(found.within[short], 0.9) if short.any() else np.nan,
+            "promised": np.quantile(within[short], 0.9) if short.any() else np.nan,
         }
-        rows.append(row | errors(gap > found.within))
+        rows.append(row | errors(truth.means.max() - truth.means[arm] > within))
     return pd.DataFrame(rows).assign(trials=number)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from typing import NamedTuple
 
@@ -127,12 +127,12 @@ class Case(NamedTuple):
 
 FORMS: dict[str, Callable[[int, float, float], Racing]] = {
     "EBR": ElasticBatchRacing,
-    "sharp": lambda t, e, d: SharpElasticBatchRacing(t, e, d, rewards="sub-Gaussian"),
-    "sharp, [0, 1]": lambda t, e, d: SharpElasticBatchRacing(t, e, d, rewards="bounded"),
-    "sharp, Gaussian": lambda t, e, d: SharpElasticBatchRacing(t, e, d, rewards="Gaussian"),
-    "pausing, [0, 1]": lambda t, e, d: PausingElasticBatchRacing(t, e, d, rewards="bounded"),
-    "pausing, Bernoulli": lambda t, e, d: PausingElasticBatchRacing(t, e, d, rewards="Bernoulli"),
-    "pausing, Gaussian": lambda t, e, d: PausingElasticBatchRacing(t, e, d, rewards="Gaussian"),
+    "sharp": partial(SharpElasticBatchRacing, rewards="sub-Gaussian"),
+    "sharp, [0, 1]": partial(SharpElasticBatchRacing, rewards="bounded"),
+    "sharp, Gaussian": partial(SharpElasticBatchRacing, rewards="Gaussian"),
+    "pausing, [0, 1]": partial(PausingElasticBatchRacing, rewards="bounded"),
+    "pausing, Bernoulli": partial(PausingElasticBatchRacing, rewards="Bernoulli"),
+    "pausing, Gaussian": partial(PausingElasticBatchRacing, rewards="Gaussian"),
 }
 
 
@@ -140,7 +140,8 @@ def cases() -> Iterator[Case]:
     """Where estimates are compared with exact values.
 
     Gaussian arms: T from 1 to 4, ε from 0.1 to 10⁻⁴ for EBR, 0.001 for the others. Bernoulli arms: T from 1
-    to 3, where the sums over all outcomes are small; means around ½ and next to 0 and 1.
+    to 3, where the sums over all outcomes are small; means around ½ and next to 0 and 1; two and three arms
+    for pausing EBR, where all outcomes can be played.
     """
     for name in ("EBR", "sharp", "sharp, Gaussian", "pausing, Gaussian"):
         epsilons = (0.1, 0.01, 1e-3, 1e-4) if name == "EBR" else (1e-3,)
@@ -150,11 +151,6 @@ def cases() -> Iterator[Case]:
         yield from (Case("Bernoulli", name, deadline, 0.3, delta, top) for top in (0.65, 0.999, 0.301))
         if name != "EBR":
             yield Case("Bernoulli", name, deadline, 0.1, delta, 0.11)
-    yield from _pausing()
-
-
-def _pausing() -> Iterator[Case]:
-    """Two and three Bernoulli arms for pausing EBR, where all outcomes can be played."""
     for name, delta, deadline in product(("pausing, [0, 1]", "pausing, Bernoulli"), DELTAS, (1, 2, 3)):
         if deadline < 3 or delta == DELTAS[0]:
             yield from (Case("Bernoulli", name, deadline, 0.3, delta, top) for top in (0.65, 0.999, 0.301))
@@ -210,9 +206,7 @@ def curves(delta: float, epsilons: FloatArray, deadlines: tuple[int, ...] = (1, 
 def draw(table: pd.DataFrame, lines: pd.DataFrame, delta: float) -> Figure:
     """EBR's failure probability along ε, `curves` with estimates; and how far all estimates are off."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(figures.PAGE, 2.9))
-    shown = table[
-        (table["algorithm"] == "EBR") & (table["rewards"] == "Gaussian") & (table["delta"] == delta)
-    ]
+    shown = table.query("algorithm == 'EBR' and rewards == 'Gaussian' and delta == @delta")
     for place, (deadline, line) in enumerate(lines.groupby("deadline")):
         left.plot(line["epsilon"], 10 ** line["exact"], color=f"C{place}", label=f"T = {deadline}")
         points = shown[shown["deadline"] == deadline]

@@ -39,10 +39,8 @@ class Hard(NamedTuple):
     def problem(self, gaussian: bool = False) -> Problem:
         """The problem itself."""
         wrong = self.n_arms - 1 - self.first - self.second
-        gaps = np.repeat(
-            [self.first_gap, self.second_gap, JUST_ABOVE, 0], [self.first, self.second, wrong, 1]
-        )
-        means = self.top - gaps * self.epsilon
+        gaps = np.array([self.first_gap, self.second_gap, JUST_ABOVE, 0])
+        means = self.top - gaps.repeat([self.first, self.second, wrong, 1]) * self.epsilon
         return Gaussian(means, 0.5) if gaussian else Bernoulli(means)
 
     def centred(self) -> "Hard":

@@ -17,6 +17,8 @@ CONFIDENCE = 0.99
 MARGINS = (-0.5, 0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the wrong arm's lead, in units of its gap
 PROBES = 200  # leads that are tried to find each round's reach, on a log scale
 SMALLEST_LEAD = 0.05  # of them, in units of the gap
+# The arms of races, and what they saw: pulls and rewards' sums (arms × races) up to some rounds.
+Seen = tuple[IntArray, dict[int, tuple[IntArray, FloatArray]]]
 LARGEST_LEAD = {Gaussian: 1.0, Bernoulli: 16.0}  # in means, and in logits
 MOST_REACHES = 16  # for each group of arms
 FEW_REACHES = 6  # the same where every pull is a round: there are thousands
@@ -68,13 +70,6 @@ class Tilt(NamedTuple):
         return means
 
 
-class Seen(NamedTuple):
-    """What races saw, and their arms: pulls and rewards' sums (arms × races) up to some rounds."""
-
-    by_round: dict[int, tuple[IntArray, FloatArray]]
-    arm: IntArray
-
-
 def failure(algorithm: Algorithm, problem: Problem, runs: int, seed: int, plain: int = 0) -> Estimate:
     """Estimate P(the arm is not ε-optimal), however small.
 
@@ -118,11 +113,11 @@ def _log_weights(
 ) -> FloatArray:
     """The log weight of each race, −∞ unless it fails: on ν itself (first row) and on each tilted problem."""
     parts, mixture = [], 1 + len(tilts)
-    for seen in _races(algorithm, problem, tilts, runs, seed):
-        failed = np.flatnonzero(~problem.is_good(seen.arm, algorithm.epsilon))
-        by_round = {end: (pulls[:, failed], sums[:, failed]) for end, (pulls, sums) in seen.by_round.items()}
+    for arm, seen in _races(algorithm, problem, tilts, runs, seed):
+        failed = np.flatnonzero(~problem.is_good(arm, algorithm.epsilon))
+        by_round = {end: (pulls[:, failed], sums[:, failed]) for end, (pulls, sums) in seen.items()}
         ratios = [_log_ratio(tilt, problem, *by_round[tilt.until]) for tilt in tilts]
-        weights = np.full(len(seen.arm), -np.inf)
+        weights = np.full(len(arm), -np.inf)
         weights[failed] = math.log(mixture) - _log_sum([np.zeros(len(failed)), *ratios])
         parts.append(weights.reshape(mixture, -1))
     return np.concatenate(parts, axis=1)
@@ -169,7 +164,7 @@ def _play(
 
     arm = drive(game, respond)
     # Where all races end before a round, what was seen up to it is all that was seen.
-    return Seen({end: by_round.get(end, (pulls_so_far, sums_so_far)) for end in {*rounds, 0}}, arm)
+    return arm, {end: by_round.get(end, (pulls_so_far, sums_so_far)) for end in {*rounds, 0}}
 
 
 def _races(algorithm: Algorithm, problem: Problem, tilts: list[Tilt], runs: int, seed: int) -> Iterator[Seen]:

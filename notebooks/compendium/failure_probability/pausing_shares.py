@@ -77,7 +77,6 @@ def evidence(table: pd.DataFrame) -> tuple[bool, tuple[Evidence, ...]]:
     for model, part in table.groupby("model", sort=False):
         row = part.sort_values("share").iloc[-1]
         where = f"n = {row['n_arms']}, T = {row['deadline']}, ε = {row['epsilon']:g}, δ = {row['delta']:g}"
-        rows.append(
-            Evidence(f"pausing EBR, {model}: exact failures over δ", row["share"], where, allowed="≤ 1")
-        )
+        what = f"pausing EBR, {model}: exact failures over δ"
+        rows.append(Evidence(what, row["share"], where, allowed="≤ 1"))
     return bool((table["share"] <= 1).all()), tuple(rows)

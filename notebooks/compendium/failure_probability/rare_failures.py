@@ -8,36 +8,23 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from compendium.failure_probability import pausing_shares
-from compendium.failure_probability.exact_failures import estimates_right
+from compendium.failure_probability.exact_failures import FORMS, estimates_right
 from compendium.failure_probability.hard_problems import Hard, Space
 from compendium.failure_probability.importance import Estimate, failure
 from compendium.shared import figures, lineup
 from compendium.shared.findings import Evidence, Finding, counted, exceeds, measured
 from compendium.shared.lineup import WITHOUT_DEADLINE, Look, Maker
 from ebr.algorithms.elimination import AggressiveElimination
-from ebr.algorithms.pausing import PausingElasticBatchRacing
 
 # The smallest ε of a search, where races, or the sums whose limits are to be computed, are too many below.
 LEAST = {"sequential": 0.1, "pausing, Bernoulli": 0.05}
 LARGE_ERROR = 0.25  # a relative standard error beyond which an estimate is an order of magnitude at best
 
 
-def pausing(rewards: str) -> Maker:
-    """How pausing EBR for such rewards is made from T, ε and δ."""
-    return lambda deadline, epsilon, delta: PausingElasticBatchRacing(
-        deadline, epsilon, delta, rewards=rewards
-    )
-
-
 ALGORITHMS: dict[str, Maker] = {
     **lineup.ALGORITHMS,
     "AE, rounded down": lambda t, e, d: AggressiveElimination(t, e, d, rounding="down"),
-    "sharp": lineup.sharp("sub-Gaussian"),
-    "sharp, [0, 1]": lineup.sharp("bounded"),
-    "sharp, Gaussian": lineup.sharp("Gaussian"),
-    "pausing, [0, 1]": pausing("bounded"),
-    "pausing, Bernoulli": pausing("Bernoulli"),
-    "pausing, Gaussian": pausing("Gaussian"),
+    **FORMS,
 }
 SMALL_MEANS = ("sharp, [0, 1]", "pausing, [0, 1]", "pausing, Bernoulli")  # whose tests depend on the means
 SLOW = (*SMALL_MEANS, "sequential")
@@ -123,9 +110,8 @@ def paid(
     for name, hard in worst.items():
         problem = hard.problem(_gaussian(name))
         for delta in deltas:
-            estimate = failure(
-                algorithms[name](hard.deadline, hard.epsilon, delta), problem, runs, seed, plain
-            )
+            algorithm = algorithms[name](hard.deadline, hard.epsilon, delta)
+            estimate = failure(algorithm, problem, runs, seed, plain)
             rows.append({"algorithm": name, "delta": delta, **hard._asdict(), **estimate._asdict()})
     return pd.DataFrame(rows)
 
@@ -168,15 +154,13 @@ def promises_kept(table: pd.DataFrame, checked: pd.DataFrame, shares: pd.DataFra
         f"{worst['algorithm']}, δ = {worst['delta']:g}, n = {worst['n_arms']}, T = {worst['deadline']},"
         f" ε = {worst['epsilon']:.2g}"
     )
-    largest = "failure probability over δ, the largest estimate"
+    largest, fail = "failure probability over δ, the largest estimate", "plain races that fail there"
     right, errors = estimates_right(checked)
     kept, exact = pausing_shares.evidence(shares)
     evidence = (
         Evidence("failure counts that refute δ", refuted, f"of {len(table)}, plain races", allowed="0"),
         measured(largest, worst["share"], error, races, where, "≤ 1"),
-        counted(
-            "plain races that fail there", worst["failures"], worst["runs"], where, f"≤ {worst['delta']:g}"
-        ),
+        counted(fail, worst["failures"], worst["runs"], where, f"≤ {worst['delta']:g}"),
         *errors,
         *exact,
     )

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from compendium.modern_rivals.rival_entrants import CLOSEST, ENTRANTS, OURS
-from compendium.shared import figures
-from compendium.shared.lineup import ALONG, AXES, PANELS, Look, part
+from compendium.shared import figures, lineup
+from compendium.shared.lineup import PANELS, Look
 
 # What is asked: colour and marker tell the three apart.
 KINDS = {
@@ -64,9 +64,8 @@ def draw_rivals(table: pd.DataFrame) -> Figure:
         for row in frame.to_dict("records"):
             _entrant(axis, row)
         axis.axhline(1, color="0.3", lw=0.8, zorder=0)
-        axis.set(
-            xscale="log", yscale="log", title=setup, xlim=(0.2, 3e7), ylabel="pulls over T*(ν) kl(δ, 1−δ)"
-        )
+        axis.set(xscale="log", yscale="log", title=setup, xlim=(0.2, 3e7))
+        axis.set_ylabel("pulls over T*(ν) kl(δ, 1−δ)")
     axes[1].set_xlabel("rounds used (mean)")
     marks = [Line2D([], [], color=look.color, marker=look.marker, ls="") for look in KINDS.values()]
     marks += [Line2D([], [], color="0.3", marker="o", ls="", mfc=face) for face in ("0.3", "white")]
@@ -77,46 +76,21 @@ def draw_rivals(table: pd.DataFrame) -> Figure:
 def _entrant(axis: Axes, row: dict[Any, Any]) -> None:
     name, look = row["algorithm"], KINDS[kind(row["algorithm"])]
     face = look.color if any(word in name for word in MADE_HERE) else "white"
-    axis.errorbar(
-        row["rounds"],
-        row["over"],
-        2.58 * row["over_error"],
-        color=look.color,
-        marker=look.marker,
-        mfc=face,
-        capsize=2,
-    )
+    bars: dict[str, Any] = {"capsize": 2, "color": look.color, "marker": look.marker, "mfc": face}
+    axis.errorbar(row["rounds"], row["over"], 2.58 * row["over_error"], **bars)
     right, up = PLACES.get(name, (6, 0))
     align = "left" if right > 0 else "right" if right < 0 else "center"
-    axis.annotate(
-        name.replace(", N", ""),
-        (row["rounds"], row["over"]),
-        (right, up),
-        textcoords="offset points",
-        ha=align,
-        va="center",
-        fontsize=6.5,
-        color=look.color,
-    )
+    words: dict[str, Any] = {"ha": align, "va": "center", "fontsize": 6.5, "color": look.color}
+    words |= {"xytext": (right, up), "textcoords": "offset points"}
+    axis.annotate(name.replace(", N", ""), (row["rounds"], row["over"]), **words)
 
 
 def draw_axes(table: pd.DataFrame) -> Figure:
     """Pulls along T and along ε, on both setups; who has no deadline is a level line along T."""
     figure, axes = plt.subplots(2, 2, figsize=(figures.PAGE, 5.4), sharey="row")
-    for axis, (setup, sweep) in zip(axes.flat, PANELS, strict=True):
-        shown = part(table, setup, sweep).sort_values(ALONG[sweep])
-        for name, look in LOOKS.items():
-            curve = shown[shown["algorithm"] == name]
-            axis.errorbar(
-                curve[ALONG[sweep]], curve["pulls"], curve["error"], **look.line(capsize=1.5, label=name)
-            )
-        fixed = f"ε = {shown['epsilon'].iloc[0]:g}" if sweep == "T" else f"T = {shown['deadline'].iloc[0]}"
-        axis.set(xscale="log", yscale="log", title=f"{setup}, {fixed}", xlabel=AXES[sweep])
-        ticks = sorted(set(shown[ALONG[sweep]]))
-        axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks], minor=False)
-        axis.set_xticks([], minor=True)
+    for axis, where in zip(axes.flat, PANELS, strict=True):
+        lineup.panel(axis, table, "pulls", *where, LOOKS, marks=None)
     for axis in axes[:, 0]:
         axis.set_ylabel("pulls (mean)")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    lineup.legend_below(figure, axes[0, 0], 4)
     return figure

@@ -1,6 +1,6 @@
 """Who races in the figures: section 5's algorithms and ours, the points of its sweeps, and their looks."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
@@ -114,17 +114,44 @@ def part(table: pd.DataFrame, setup: str, sweep: str) -> pd.DataFrame:
     return table[(table["setup"] == setup) & (table["sweep"] == sweep)]
 
 
-def panel(axis: Axes, table: pd.DataFrame, value: str, setup: str, sweep: str) -> None:
-    """Draw one value ± one standard error of every algorithm in a table, along T or along ε."""
-    shown = part(table, setup, sweep).sort_values(ALONG[sweep])
-    for name in (name for name in LOOKS if name in set(shown["algorithm"])):
-        curve = shown[shown["algorithm"] == name]
-        looks = LOOKS[name].line(capsize=1.5, label=name)
-        axis.errorbar(curve[ALONG[sweep]], curve[value], curve["error"], **looks)
+def panel(
+    axis: Axes,
+    table: pd.DataFrame,
+    value: str,
+    setup: str,
+    sweep: str,
+    looks: dict[str, Look] = LOOKS,
+    marks: Mapping[str, Iterable[float]] | None = TICKS,
+) -> None:
+    """Draw one value ± one standard error of every algorithm in a table, along T or along ε.
+
+    Marked are these T and ε; without `marks` those of the table.
+    """
+    shown = part(table, setup, sweep)
+    curves(axis, shown, value, ALONG[sweep], looks)
     fixed = f"ε = {shown['epsilon'].iloc[0]:g}" if sweep == "T" else f"T = {shown['deadline'].iloc[0]}"
     axis.set(xscale="log", yscale="log", title=f"{setup}, {fixed}", xlabel=AXES[sweep])
-    axis.set_xticks(TICKS[sweep], [f"{tick:g}" for tick in TICKS[sweep]], minor=False)
+    ticks(axis, shown[ALONG[sweep]] if marks is None else marks[sweep])
+
+
+def curves(axis: Axes, table: pd.DataFrame, value: str, along: str, looks: dict[str, Look]) -> None:
+    """Draw one value ± one standard error of every algorithm that has a look, along a column."""
+    for name in (name for name in looks if name in set(table["algorithm"])):
+        curve = table[table["algorithm"] == name].sort_values(along)
+        axis.errorbar(curve[along], curve[value], curve["error"], **looks[name].line(capsize=1.5, label=name))
+
+
+def ticks(axis: Axes, places: Iterable[float]) -> None:
+    """Mark these places of a horizontal axis, and no others."""
+    places = sorted(set(places))
+    axis.set_xticks(places, [f"{place:g}" for place in places], minor=False)
     axis.set_xticks([], minor=True)
+
+
+def legend_below(figure: Figure, axis: Axes, columns: int | None = None) -> None:
+    """One legend below all panels, from the curves of one of them; in one row, unless told otherwise."""
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns or len(labels))
 
 
 def one_panel(table: pd.DataFrame, setup: str, sweep: str) -> Figure:
@@ -143,8 +170,7 @@ def four_panels(table: pd.DataFrame) -> Figure:
         panel(axis, table, "pulls", *where)
     for axis in axes[:, 0]:
         axis.set_ylabel("pulls (mean of all runs)")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    legend_below(figure, axes[0, 0])
     return figure
 
 

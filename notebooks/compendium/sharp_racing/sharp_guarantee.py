@@ -70,20 +70,18 @@ def steps(
     for kind, problem, epsilon, deadline, delta in problems:
         algorithm = make(deadline, epsilon, delta, problem.sigma, rewards=rewards)
         played = inside(algorithm, problem, tables, seed)
+        theory = SharpElasticBatchRacing(deadline, epsilon, delta, problem.sigma, rewards)
         wrong = int((~problem.is_good(played.arms[:, 0], epsilon)).sum())
-        rows.append((kind, tables, wrong, int(_late(problem, algorithm, played.arm_pulls).sum())))
+        late = (played.arm_pulls > _allowed(problem, theory)).any(axis=1)
+        rows.append((kind, tables, wrong, int(late.sum())))
     return pd.DataFrame(rows, columns=["kind", "tables", "wrong", "late"])
 
 
-def _late(problem: Problem, algorithm: SharpElasticBatchRacing, arm_pulls: IntArray) -> BoolArray:
-    """Whether some arm is pulled more than b_{τ_i} times, run by run; the theorem's own w_t and b_t."""
-    theory = SharpElasticBatchRacing(
-        algorithm.deadline, algorithm.epsilon, algorithm.delta, algorithm.sigma, algorithm.rewards
-    )
-    schedule = theory.pulls_by_round(problem.n_arms)
+def _allowed(problem: Problem, theory: SharpElasticBatchRacing) -> IntArray:
+    """b_{τ_i}, the most pulls of each arm by the theorem's own w_t and b_t."""
     widths = theory.deciding_widths(problem.n_arms)
-    allowed = schedule[bounds.elimination_rounds(problem, theory.epsilon, widths)]
-    return np.asarray((arm_pulls > allowed).any(axis=1))
+    last = bounds.elimination_rounds(problem, theory.epsilon, widths)
+    return np.asarray(theory.pulls_by_round(problem.n_arms)[last])
 
 
 def races(settings: Iterable[Instance], runs: int, seed: int, make: MakeSharp, rewards: str) -> pd.DataFrame:
@@ -97,20 +95,16 @@ def races(settings: Iterable[Instance], runs: int, seed: int, make: MakeSharp, r
         algorithm = make(deadline, epsilon, delta, problem.sigma, rewards=rewards)
         theory = SharpElasticBatchRacing(deadline, epsilon, delta, problem.sigma, rewards)
         race = simulate(algorithm, problem, runs, seed, per_arm=True)
-        arm_pulls, _ = race.by_arm()
-        schedule = theory.pulls_by_round(problem.n_arms)
+        allowed = _allowed(problem, theory)
         bound = bounds.sharp_problem_bound(problem, epsilon, deadline, theory.longest(problem.n_arms))
         setting = {"kind": kind, "n_arms": problem.n_arms, "deadline": deadline, "epsilon": epsilon}
         events = {
             "wrong": int((~race.correct(epsilon)).sum()),
-            "late": int(_late(problem, algorithm, arm_pulls).sum()),
+            "late": int((race.by_arm()[0] > allowed).any(axis=1).sum()),
             "over": int((race.pulls > bound).sum()),
         }
         pulls = {"delta": delta, "runs": runs, "pulls": race.pulls.mean(), "most": race.pulls.max()}
-        promised = bounds.sharp_upper_bound(
-            problem, epsilon, theory.deciding_widths(problem.n_arms), schedule
-        )
-        rows.append(setting | pulls | events | {"bound": promised, "problem_bound": bound})
+        rows.append(setting | pulls | events | {"bound": float(allowed.sum()), "problem_bound": bound})
     return pd.DataFrame(rows)
 
 
@@ -229,6 +223,5 @@ def draw_ratios(table: pd.DataFrame) -> Figure:
             axis.set_title(axis.get_title() if row[0] is axes[0, 0] else "", fontsize=8)
             axis.label_outer()
         row[0].set_ylabel(f"pulls over {words}")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    lineup.legend_below(figure, axes[0, 0])
     return figure

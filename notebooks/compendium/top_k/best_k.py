@@ -1,17 +1,16 @@
 """Notebook 14, the top k: what carries over (C43), sharp EBR for the k best (X9), and what it saves (X13)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from compendium.shared import figures
 from compendium.shared.findings import Evidence, Finding, counted, measured, refutes
-from compendium.shared.lineup import LOOKS, SETUPS, Look, MakeSharp
+from compendium.shared.lineup import LOOKS, SETUPS, Look, MakeSharp, curves, legend_below, part, ticks
 from compendium.sharp_racing.sharp_event import spent
 from compendium.top_k.top_k_rivals import RACERS, TopMaker
 from ebr.algorithms.sharp import SharpElasticBatchRacing
@@ -74,15 +73,13 @@ def guarantee(
     plain = max(spent(make(t, 0.01, 0.01, rewards="sub-Gaussian", k=k), n) for (n, k), t in sizes)
     in_unit = [(make(t, 0.1, 0.01, rewards="bounded", k=k), n) for (n, k), t in sizes]
     unit = max(spent(*race, mean) for race in in_unit for mean in (0.5, 0.05, 0.95))
-    failure = float(exact["failure"].max())
+    failure, three = float(exact["failure"].max()), "failure, three Bernoulli arms, k = 1, 2, T = 1, 2"
     evidence = [
         Evidence("what the union bound spends, over δ", plain, "n ≤ 100, k ≤ 20, T ≤ 6", allowed="≤ 1"),
         Evidence("the same for rewards in [0, 1]", unit, "n ≤ 100, k ≤ 20, T ≤ 6", allowed="≤ 1"),
         *_inside("the event", table),
         *_inside("the event of [0, 1]", ratio),
-        Evidence(
-            "failure, three Bernoulli arms, k = 1, 2, T = 1, 2", failure, "exact", allowed=f"≤ {delta:g}"
-        ),
+        Evidence(three, failure, "exact", allowed=f"≤ {delta:g}"),
     ]
     both = pd.concat([table, ratio], ignore_index=True)
     random, refuted = _races(both)
@@ -110,9 +107,8 @@ def _sound(table: pd.DataFrame) -> bool:
 def _races(table: pd.DataFrame) -> tuple[list[Evidence], bool]:
     """How often random races went wrong; and whether that refutes "with probability at most δ"."""
     runs, where = int(table["runs"].sum()), f"on {len(table)} problems"
-    rows = [
-        counted(what, int(table[event].sum()), runs, where, "≤ δ on each") for event, what in EVENTS.items()
-    ]
+    counts = {what: int(table[event].sum()) for event, what in EVENTS.items()}
+    rows = [counted(what, count, runs, where, "≤ δ on each") for what, count in counts.items()]
     return rows, any(refutes(table, event) for event in EVENTS)
 
 
@@ -173,39 +169,25 @@ def savings(table: pd.DataFrame, ks: Iterable[int]) -> Finding:
     return Finding("X13", bool(holds and failures == 0), tuple(evidence), "simulated")
 
 
-def complexities(ks: Iterable[int], epsilon: float, n_arms: int) -> pd.DataFrame:
+def complexities(ks: Sequence[int], epsilon: float, n_arms: int) -> pd.DataFrame:
     """H_k of both setups, in units of ε^{−2}: how many arms at the boundary it is worth."""
     problems = {name: make(n_arms) for name, make in SETUPS.items()}
-    rows = {
-        k: {name: each.complexity(epsilon, k) * epsilon**2 for name, each in problems.items()} for k in ks
-    }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("k")
+    columns = {name: {k: it.complexity(epsilon, k) * epsilon**2 for k in ks} for name, it in problems.items()}
+    return pd.DataFrame(columns).rename_axis("k")
 
 
 def draw(table: pd.DataFrame) -> Figure:
     """Figure 14: pulls along k above, along T below."""
     figure, axes = plt.subplots(2, 2, figsize=(figures.PAGE, 5.2), sharey=True)
-    for row, (sweep, along, label) in zip(
-        axes, (("k", "k", "arms to find k"), ("T", "deadline", "rounds T")), strict=True
-    ):
+    sweeps = (("k", "k", "arms to find k"), ("T", "deadline", "rounds T"))
+    for row, (sweep, along, label) in zip(axes, sweeps, strict=True):
         for axis, setup in zip(row, SETUPS, strict=True):
-            _panel(axis, table[(table["sweep"] == sweep) & (table["setup"] == setup)], along)
+            shown = part(table, setup, sweep)
+            curves(axis, shown, "pulls", along, TOP_LOOKS)
             fixed = "T = {deadline}" if sweep == "k" else "k = {k}"
             first = table[table["sweep"] == sweep].iloc[0]
-            axis.set(title=f"{setup}, {fixed.format(**first)}", xlabel=label)
+            axis.set(xscale="log", yscale="log", title=f"{setup}, {fixed.format(**first)}", xlabel=label)
+            ticks(axis, shown[along])
         row[0].set_ylabel("pulls (mean of all runs)")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    legend_below(figure, axes[0, 0], 4)
     return figure
-
-
-def _panel(axis: Axes, table: pd.DataFrame, along: str) -> None:
-    for name in (name for name in TOP_LOOKS if name in set(table["algorithm"])):
-        curve = table[table["algorithm"] == name].sort_values(along)
-        axis.errorbar(
-            curve[along], curve["pulls"], curve["error"], **TOP_LOOKS[name].line(capsize=1.5, label=name)
-        )
-    axis.set(xscale="log", yscale="log")
-    ticks = sorted(set(table[along]))
-    axis.set_xticks(ticks, [str(tick) for tick in ticks], minor=False)
-    axis.set_xticks([], minor=True)
