@@ -7,12 +7,10 @@ from statistics import NormalDist
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import log_ndtr, xlog1py, xlogy
 from scipy.stats import binom
 
 from ebr.algorithms.game import Defaults, advance, drive
-
-NODES, WEIGHTS = np.polynomial.hermite.hermgauss(180)
+from ebr.theory.selection import bechhofer_count, binomial_count  # which have tests of their own
 
 
 class Rewards:
@@ -359,15 +357,12 @@ def at_the_end(counts, sums, alive, sigma, L, epsilon):
     if not heard:
         return -1, math.inf
 
+    def ahead(i, j):
+        width = sigma * math.sqrt(2 * L / counts[i] + 2 * L / counts[j])
+        return sums[j] / counts[j] - sums[i] / counts[i] + width
+
     def least(i):
-        ahead = [
-            sums[j] / counts[j]
-            - sums[i] / counts[i]
-            + sigma * math.sqrt(2 * L / counts[i] + 2 * L / counts[j])
-            for j in heard
-            if j != i
-        ]
-        return max(ahead, default=-math.inf)
+        return max((ahead(i, j) for j in heard if j != i), default=-math.inf)
 
     best = min(heard, key=least)
     return best, max(least(best), epsilon) if heard == alive else math.inf
@@ -396,6 +391,7 @@ def margins(p, piece, a, N, c, M, shift, alpha):
     return np.fmax(np.fmax(first - y, second - y), both)
 
 
+@cache
 def least_margin(a, N, c, M, shift, alpha, points=24):
     """The least of the margins on a grid of p; where they are small, on one 200 times as fine."""
     if a < 1 or c >= M or (a - 1) / N <= (c + 1) / M - shift:
@@ -424,20 +420,12 @@ class TooCloseError(Exception):
     """Every p is refuted, but by so little that twelve halvings of a piece may not show it."""
 
 
-@cache
-def margin(*pair):
-    return least_margin(*pair)
-
-
-def binomial_refuted(a, N, c, M, shift, alpha):
-    return bool(margin(a, N, c, M, shift, alpha) > 0)
-
-
 def clearly_refuted(a, N, c, M, shift, alpha):
-    """So is it; refuse to say where a halved piece's range of roots is wider than the margin."""
-    if 0 < margin(a, N, c, M, shift, alpha) < 2 * math.pi / 128 / 2**12 * (math.sqrt(N) + math.sqrt(M)):
+    """Refuse to say where a halved piece's range of roots is wider than the margin."""
+    margin = least_margin(a, N, c, M, shift, alpha)
+    if 0 < margin < 2 * math.pi / 128 / 2**12 * (math.sqrt(N) + math.sqrt(M)):
         raise TooCloseError
-    return binomial_refuted(a, N, c, M, shift, alpha)
+    return margin > 0
 
 
 @cache
@@ -449,53 +437,13 @@ def sign_count(epsilon, alpha):
     return int(few[0]) if len(few) else enough
 
 
-@cache
-def bechhofer_count(n, epsilon, miss, sigma):
-    """The least b with which n − 1 normal arms, all worse by ε, exceed the best with `miss` at most."""
-
-    def error(h):
-        return -WEIGHTS @ np.expm1((n - 1) * log_ndtr(math.sqrt(2) * NODES + h)) / math.sqrt(math.pi)
-
-    if error(0) <= miss:
-        return 1
-    return math.ceil((brentq(lambda h: error(h) - miss, 0, 30, xtol=1e-12) * sigma / epsilon) ** 2)
-
-
-@cache
-def lots_count(n, epsilon, delta):
-    """The least b with which the best of n Bernoulli arms, others worse by ε, fails with δ; ties by lot."""
-    best = np.linspace(epsilon, 1, 301)[:, None]
-
-    def chances(b, p):
-        x = np.arange(b + 1)
-        ways = np.concatenate([[0], np.log((b + 1 - x[1:]) / x[1:]).cumsum()])
-        return np.exp(ways + xlogy(x, p) + xlog1py(b - x, -p))
-
-    def error(b):
-        f = chances(b, np.maximum(best - epsilon, 0))
-        below = f.cumsum(axis=1) - f
-        wins = sum(math.comb(n - 1, j) * f**j * below ** (n - 1 - j) / (j + 1) for j in range(n))
-        return (1 - (chances(b, best) * wins).sum(axis=1)).max()
-
-    near, step = bechhofer_count(n, epsilon, delta, 0.5), 2  # what normal rewards take is not far off
-    low, high = max(near - step, 0), near
-    while low and error(low) <= delta:
-        low, high, step = max(low - step, 0), low, 2 * step
-    while error(high) > delta:
-        low, high, step = high, high + step, 2 * step
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if error(middle) > delta else (low, middle)
-    return high
-
-
 def last_count(n, deadline, epsilon, delta, sigma, model, share):
     """b_T, where the largest sum wins: `share` of δ is spent on it."""
     if model == "Gaussian":
         return bechhofer_count(n, epsilon, share, sigma)
     if model == "Bernoulli":
         if deadline == 1 and bechhofer_count(n, epsilon, delta, 0.5) <= 1500:
-            return lots_count(n, epsilon, delta)
+            return binomial_count(n, epsilon, delta)
         return sign_count(epsilon, share / (n - 1))
     return math.floor(4 * sigma**2 * math.log((n - 1) / share) / epsilon**2) + 1
 

@@ -5,26 +5,12 @@ import dataclasses
 import functools
 from typing import Any, NamedTuple
 
+import bench_yardsticks as yardsticks
 import numpy as np
 import pandas as pd
 import papermill
-from bench_yardsticks import (
-    BARE,
-    COLD,
-    COMPILED,
-    EXPONENT,
-    PLAIN,
-    RATE,
-    Part,
-    Target,
-    alternate,
-    beside_draws,
-    compiled_loop,
-    plain_loop,
-    progress,
-    timed,
-)
-from compendium.modern_rivals.rival_entrants import ENTRANTS
+from bench_yardsticks import BARE, COLD, COMPILED, EXPONENT, PLAIN, RATE, Part, Target, progress
+from compendium.modern_rivals.rival_entrants import ENTRANTS, Setting
 
 import ebr
 from ebr.algorithms.game import Algorithm
@@ -39,13 +25,9 @@ NORMAL: dict[str, Problem] = {name: ebr.Gaussian(setup.means, 0.5) for name, set
 NOTEBOOK = papermill.inspect_notebook("notebooks/07-simulations.ipynb")
 GRID = sorted(ast.literal_eval(NOTEBOOK["epsilons"]["default"]), reverse=True)  # Figure 2's ε
 TOGETHER = "all points together"
-SUMS = {  # of the sequential points: the setups and the largest ε
-    "Setup 1, all ε": (["Setup 1"], 1.0),
-    "Setup 1, ε ≤ 0.1": (["Setup 1"], 0.1),
-    "Setup 2, all ε": (["Setup 2"], 1.0),
-    "Setup 2, ε ≤ 0.1": (["Setup 2"], 0.1),
-    TOGETHER: (["Setup 1", "Setup 2"], 1.0),
-}
+PARTS = {"all ε": 1.0, "ε ≤ 0.1": 0.1}  # the largest ε
+SUMS = {f"{setup}, {part}": ([setup], largest) for setup in SETUPS for part, largest in PARTS.items()}
+SUMS[TOGETHER] = (list(SETUPS), 1.0)
 FASTER = {"Setup 2, ε = 0.001": 10, TOGETHER: 5}  # than the compiled loop, at least
 LARGEST_EXPONENT = 0.6
 OVERHEAD = 1.5  # of a round-based algorithm's simulation, × its bare draws, at most
@@ -90,7 +72,7 @@ def problem_of(rewards: str, setup: str) -> Problem:
 def sequential() -> Part:
     """Time the sequential oracle, which asks ahead, at every ε of Figure 2, and sum up."""
     progress("compiling the loop")
-    compiled_loop(SETUPS["Setup 1"], GRID[0], DELTA, 1)
+    yardsticks.compiled_loop(SETUPS["Setup 1"], GRID[0], DELTA, 1)
     ebr.simulate(ebr.SequentialRacing(GRID[0], DELTA), SETUPS["Setup 1"], 10)  # loads what is loaded at first
     points = pd.DataFrame([point(name, epsilon) for name in SETUPS for epsilon in GRID])
     sums = pd.DataFrame([sum_of_points(points, label) for label in SUMS])
@@ -113,12 +95,14 @@ def point(name: str, epsilon: float) -> dict[str, Any]:
     """Time the sequential oracle at one ε, between compiled loops and beside the other yardsticks."""
     progress(f"sequential racing, {name}, ε = {epsilon}")
     problem, runs = SETUPS[name], SEQUENTIAL_RUNS
-    pulls, simulate, bare = beside_draws(ebr.SequentialRacing(epsilon, DELTA), problem, runs)
+    pulls, simulate, bare = yardsticks.beside_draws(ebr.SequentialRacing(epsilon, DELTA), problem, runs)
     loops = min(max(1, round(2e7 * runs / pulls)), runs)  # a third of a second
-    compiled = functools.partial(compiled_loop, problem, epsilon, DELTA, loops)
-    plain = functools.partial(plain_loop, SETUPS["Setup 1"], GRID[0], DELTA, 10)  # slow: the easiest point
+    compiled = functools.partial(yardsticks.compiled_loop, problem, epsilon, DELTA, loops)
+    plain = functools.partial(
+        yardsticks.plain_loop, SETUPS["Setup 1"], GRID[0], DELTA, 10
+    )  # slow: the easiest point
     least = 2 if (name, epsilon) == ("Setup 2", 0.001) else 1  # that one has a target of its own
-    times, results = alternate([compiled, simulate, compiled, plain, bare], least, 9, seconds=1.5)
+    times, results = yardsticks.alternate([compiled, simulate, compiled, plain, bare], least, 9, seconds=1.5)
     before, seconds, after, plain_seconds, bare_seconds = times
     return {
         "algorithm": "Sequential",
@@ -175,16 +159,13 @@ def row(label: str, name: str) -> dict[str, Any]:
     """Time a round-based algorithm, in turn with its bare draws."""
     progress(f"{label}, {name}")
     case, problem = ROUND_BASED[label], problem_of(ROUND_BASED[label].rewards, name)
-    pulls, *turns = beside_draws(case.algorithm, problem, ROUND_BASED_RUNS)
-    (seconds, bare_seconds), _ = alternate(turns, 5, 101, seconds=1.5)
+    found = yardsticks.measured(case.algorithm, problem, ROUND_BASED_RUNS, 5, 101)
     return {
         "algorithm": label,
         "problem": f"{name}, ε = {EPSILON}",
         "setup": name,
-        "runs": ROUND_BASED_RUNS,
-        RATE: pulls / np.median(seconds),
-        BARE: np.median(seconds / bare_seconds),
-        COLD: cold_seconds(case.algorithm, problem) / np.median(bare_seconds) if case.remembers else np.nan,
+        **found,
+        COLD: cold_seconds(case.algorithm, problem) / found["bare seconds"] if case.remembers else np.nan,
     }
 
 
@@ -192,7 +173,7 @@ def cold_seconds(algorithm: Any, problem: Problem) -> float:
     """The time of a first race, of an algorithm like this one that has not raced yet: δ is a hair smaller."""
     alike = (dataclasses.replace(algorithm, delta=DELTA * (1 - 1e-9 * number)) for number in (1, 2, 3))
     races = (functools.partial(ebr.simulate, one, problem, ROUND_BASED_RUNS) for one in alike)
-    return float(np.median([timed(race)[0] for race in races]))
+    return float(np.median([yardsticks.timed(race)[0] for race in races]))
 
 
 def rivals() -> Part:
@@ -205,10 +186,10 @@ def rival_row(label: str, name: str) -> dict[str, Any]:
     progress(f"{label}, {name}")
     rival, runs = RIVALS[label], RIVAL_RUNS[RIVALS[label].pace]
     problem = problem_of(rival.rewards, name)
-    race = functools.partial(rival.race, problem, DEADLINE, EPSILON, DELTA, runs, 0)
+    race = functools.partial(rival.race, Setting(problem, DEADLINE, EPSILON, DELTA, runs, 0))
     race()  # compiles what it compiles
-    compiled = functools.partial(compiled_loop, SETUPS[name], EPSILON, DELTA, 1)
-    (before, seconds), (loop_pulls, table) = alternate([compiled, race], 2, 25, seconds=1.0)
+    compiled = functools.partial(yardsticks.compiled_loop, SETUPS[name], EPSILON, DELTA, 1)
+    (before, seconds), (loop_pulls, table) = yardsticks.alternate([compiled, race], 2, 25, seconds=1.0)
     pulls = table["pulls"].sum()
     return {
         "algorithm": label,

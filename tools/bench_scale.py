@@ -8,22 +8,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import bench_yardsticks as yardsticks
 import numpy as np
 import pandas as pd
 from bench_races import DEADLINE, DELTA, EPSILON
-from bench_yardsticks import (
-    BARE,
-    EXPONENT,
-    NUMPY,
-    PEAK,
-    RATE,
-    Part,
-    Target,
-    alternate,
-    beside_draws,
-    peak_memory,
-    progress,
-)
+from bench_yardsticks import BARE, EXPONENT, NUMPY, PEAK, RATE, Part, Target, progress
 
 import ebr
 from ebr.algorithms.game import Algorithm
@@ -45,15 +34,11 @@ LARGE: dict[str, tuple[Any, dict[str, int], float]] = {
     "sharp, k = 5": (ebr.SharpElasticBatchRacing, {"k": 5}, 2.5),
     "pausing": (ebr.PausingElasticBatchRacing, {}, 2.5),
 }
+ELASTIC = "ebr.ElasticBatchRacing(15, 0.01, 0.01), ebr.setup_1"
 MEMORY = [
     ("Sequential", "Setup 2, ε = 0.001", "ebr.SequentialRacing(0.001, 0.01), ebr.setup_2()", 100),
-    ("EBR, T = 15", "Setup 1, ε = 0.01", "ebr.ElasticBatchRacing(15, 0.01, 0.01), ebr.setup_1()", 1000),
-    (
-        "EBR, T = 15",
-        "Setup 1, ε = 0.01, n = 100,000",
-        "ebr.ElasticBatchRacing(15, 0.01, 0.01), ebr.setup_1(100_000)",
-        100,
-    ),
+    ("EBR, T = 15", "Setup 1, ε = 0.01", f"{ELASTIC}()", 1000),
+    ("EBR, T = 15", "Setup 1, ε = 0.01, n = 100,000", f"{ELASTIC}(100_000)", 100),
 ]
 
 YARDSTICK = ("-c", "import numpy")
@@ -98,16 +83,8 @@ def made(label: str, deadline: int) -> Algorithm:
 def point(label: str, n: int, deadline: int) -> dict[str, Any]:
     """Time a race, in turn with its bare draws."""
     progress(f"{label}, Setup 1, n = {n:,}, T = {deadline}")
-    pulls, *turns = beside_draws(made(label, deadline), ebr.setup_1(n), RUNS)
-    (seconds, bare_seconds), _ = alternate(turns, 3, 51, seconds=1.5)
-    return {
-        "algorithm": label,
-        "n": n,
-        "T": deadline,
-        "pulls": pulls,
-        "seconds": np.median(seconds),
-        BARE: np.median(seconds / bare_seconds),
-    }
+    found = yardsticks.measured(made(label, deadline), ebr.setup_1(n), RUNS, 3, 51)
+    return {"algorithm": label, "n": n, "T": deadline, **found}
 
 
 def rows_of(label: str, points: pd.DataFrame) -> list[dict[str, Any]]:
@@ -120,10 +97,9 @@ def rows_of(label: str, points: pd.DataFrame) -> list[dict[str, Any]]:
             "algorithm": f"{label}, T = {DEADLINE}",
             "problem": f"Setup 1, n = {ARMS[-1]:,}",
             "runs": RUNS,
-            RATE: largest["pulls"] / largest["seconds"],
-            BARE: largest[BARE],
+            **largest[[RATE, BARE]],
             EXPONENT: slope(by_n, "n"),
-            PEAK: peak_memory(f"ebr.{made(label, DEADLINE)!r}, ebr.setup_1({ARMS[-1]}), {RUNS}"),
+            PEAK: yardsticks.peak_memory(f"ebr.{made(label, DEADLINE)!r}, ebr.setup_1({ARMS[-1]}), {RUNS}"),
         },
         {
             "algorithm": f"{label}, T = {DEADLINES[0]} … {DEADLINES[-1]}",
@@ -144,7 +120,7 @@ def memory() -> Part:
     rows, targets = [], []
     for label, problem, arguments, runs in MEMORY:
         progress(f"memory of {label}, {problem}")
-        peak = peak_memory(f"{arguments}, {runs}")
+        peak = yardsticks.peak_memory(f"{arguments}, {runs}")
         rows.append({"algorithm": label, "problem": problem, "runs": runs, PEAK: peak})
         targets.append(Target(f"{label}, {problem}: {PEAK}", "<", MEMORY_LIMIT, peak))
     return Part(pd.DataFrame(rows), targets)
@@ -157,7 +133,7 @@ def start() -> Part:
         lines = journal(Path(folder))
         commands = [(YARDSTICK, 0, 1.0), *COMMANDS.values()]
         actions = [functools.partial(run, folder, words, lines[:events]) for words, events, _ in commands]
-        (numpy, *times), _ = alternate(actions, TURNS, TURNS, 0.0, clock=of_children)
+        (numpy, *times), _ = yardsticks.alternate(actions, TURNS, TURNS, 0.0, clock=of_children)
     rows, targets = [], []
     for (name, (_, _, limit)), seconds in zip(COMMANDS.items(), times, strict=True):
         ratio = float(np.median(seconds / numpy))

@@ -99,42 +99,41 @@ def compiled_loop(problem: Problem, epsilon: float, delta: float, runs: int) -> 
     return sum(loops)
 
 
-Draws = list[tuple[FloatArray, IntArray]]  # the arms' means, and how many pulls of them
-
-
-def recorded_draws(algorithm: Algorithm, problem: Problem, runs: int) -> Draws:
-    """The means and pulls of every draw that one `simulate` makes, in the memory order that it makes them."""
-    draws: Draws = []
-    original = simulate.draw_sums
-
-    @functools.wraps(original)  # its attributes as well: simulate asks for the dispatch
-    def spy(problem: Problem, means: FloatArray, pulls: IntArray, generator: np.random.Generator) -> Any:
-        draws.append((means, pulls.copy(order="K")))
-        return original(problem, means, pulls, generator)
-
-    with mock.patch.object(simulate, "draw_sums", spy):
-        ebr.simulate(algorithm, problem, runs)
-    return draws
-
-
 Action = Callable[[], Any]
+Clock = Callable[[], float]
 
 
 def beside_draws(algorithm: Algorithm, problem: Problem, runs: int) -> tuple[int, Action, Action]:
     """How many pulls a simulation asks for, the simulation, and nothing but its draws."""
-    draws = recorded_draws(algorithm, problem, runs)
-    pulls = sum(int(pulls.sum()) for _, pulls in draws)
-    bare = functools.partial(bare_draws, problem, draws, np.random.default_rng(0))
-    return pulls, functools.partial(ebr.simulate, algorithm, problem, runs), bare
+    draws: list[tuple[FloatArray, IntArray]] = []  # the arms' means, and how many pulls of them
+    original, generator = simulate.draw_sums, np.random.default_rng(0)
+
+    @functools.wraps(original)  # its attributes as well: simulate asks for the dispatch
+    def spy(problem: Problem, means: FloatArray, pulls: IntArray, generator: np.random.Generator) -> Any:
+        draws.append((means, pulls.copy(order="K")))  # in the memory order that it makes them
+        return original(problem, means, pulls, generator)
+
+    def bare() -> None:
+        for means, pulls in draws:
+            original(problem, means, pulls, generator)
+
+    race = functools.partial(ebr.simulate, algorithm, problem, runs)
+    with mock.patch.object(simulate, "draw_sums", spy):
+        race()
+    return sum(int(pulls.sum()) for _, pulls in draws), race, bare
 
 
-def bare_draws(problem: Problem, draws: Draws, generator: np.random.Generator) -> None:
-    """Nothing but the draws."""
-    for means, pulls in draws:
-        simulate.draw_sums(problem, means, pulls, generator)
-
-
-Clock = Callable[[], float]
+def measured(algorithm: Algorithm, problem: Problem, runs: int, least: int, most: int) -> dict[str, Any]:
+    """A simulation's speed, in turn with its bare draws."""
+    pulls, *turns = beside_draws(algorithm, problem, runs)
+    (seconds, bare_seconds), _ = alternate(turns, least, most, seconds=1.5)
+    return {
+        "runs": runs,
+        "seconds": np.median(seconds),
+        "bare seconds": np.median(bare_seconds),
+        RATE: pulls / np.median(seconds),
+        BARE: np.median(seconds / bare_seconds),
+    }
 
 
 def alternate(

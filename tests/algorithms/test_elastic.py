@@ -100,13 +100,6 @@ def test_a_tiny_sigma_cannot_empty_the_race():
     assert (result.pulls == 3).all()
 
 
-def test_a_printed_lone_survivor_is_pulled_for_one_more_round():
-    algorithm = ebr.ElasticBatchRacing(4, 0.05, 0.01, lone_survivor="pulled again")
-    result = ebr.simulate(algorithm, ebr.Bernoulli([1.0, 0.0]), runs=10)
-    assert (result.pulls == algorithm.pulls_by_round(2)[:2].sum()).all()
-    assert (result.rounds == 2).all()
-
-
 def test_passive_sampling_by_hand():
     # 80/4 · log(100/0.01) / 0.1² = 2000 · 9.21034 = 18420.7; with σ = 1, 73682.7.
     for sigma, pulls in ((0.5, 18421), (1.0, 73683)):

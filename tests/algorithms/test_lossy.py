@@ -271,16 +271,6 @@ def test_where_nobody_is_better_the_race_ends_sooner_with_the_control(model):
     assert (with_control.arm == 0).mean() > 0.95
 
 
-@pytest.mark.parametrize("model", ["sub-Gaussian", "bounded"])
-def test_where_the_control_is_dropped_nothing_changes(model):
-    plain = SHARP(5, 0.05, 0.05, rewards=model)
-    table = (np.random.default_rng(1).random((200, 4, 2000)) < np.array([0.1, 0.7, 0.75, 0.8])[:, None]) * 1
-    asked, arms = play(plain, Rewards(table))
-    again, others = play(replace(plain, control=0), Rewards(table))
-    assert [each.tolist() for each in asked] == [each.tolist() for each in again]
-    assert arms.tolist() == others.tolist()
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -107,7 +107,7 @@ def scalar_table(leader_pulls, other_pulls, shift, level):
     return np.array(
         [
             [
-                oracles.binomial_refuted(leader, leader_pulls, other, other_pulls, shift, level)
+                oracles.least_margin(leader, leader_pulls, other, other_pulls, shift, level) > 0
                 for other in range(other_pulls + 1)
             ]
             for leader in range(leader_pulls + 1)

@@ -1,7 +1,4 @@
-"""Selection at once: normal and binomial slippage errors against other formulas, tables and drawn sums.
-
-(The binomial error is enumerated outcome by outcome in test_exact_selection.py.)
-"""
+"""Selection at once: normal and binomial slippage errors against other formulas, tables and drawn sums."""
 
 import math
 
