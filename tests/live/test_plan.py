@@ -360,9 +360,9 @@ def test_a_race_asks_what_a_simulation_asks(
         assert race.algorithm == algorithm
         assert race.intervals["pulls"].tolist() == sum(pulls for pulls, _ in few).tolist()
         assert race.history["sum"].sum() == pytest.approx(sum(sums.sum() for _, sums in few))
-        if few is rounds:
-            assert race.survivors == [ARMS[arm] for arm in sorted(arms)]
         assert race.finished == (few is rounds)
+        if race.finished and model == "Gaussian":  # no two means are equal, so that no lot decides
+            assert race.survivors == [ARMS[arm] for arm in sorted(arms)]
 
 
 @pytest.mark.usefixtures("unflushed", "few_experiments")
