@@ -22,9 +22,7 @@ def test_two_rounds_of_two_arms_are_a_loop_over_their_sums():
                 failed += chance * (x >= y)
                 continue
             more = np.arange(last - first + 1)
-            ties_and_leads = binom.cdf(
-                x + more - y, last - first, better
-            )  # the second has no more in the end
+            ties_and_leads = binom.cdf(x + more - y, last - first, better)  # the second has no more at last
             failed += chance * (binom.pmf(more, last - first, worse) @ ties_and_leads)
     assert 0.02 < failed < 0.3
     assert enumeration.failure(race, ebr.Bernoulli([worse, better])) == pytest.approx(failed, rel=1e-10)

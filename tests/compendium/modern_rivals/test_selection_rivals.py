@@ -120,13 +120,3 @@ def test_no_more_than_delta_of_the_selections_are_wrong(looks, play):
     problem = ebr.Gaussian([0.6] + [0.5] * 5, SIGMA)  # all others are ε worse
     wrong = play(problem, 0.1, 0.1, 4000, 9, looks=looks)["arm"] != 0
     assert binomtest(int(wrong.sum()), 4000).proportion_ci(CERTAIN).low <= 0.1
-
-
-def test_results_are_those_of_seed_and_problem():
-    problem = ebr.Gaussian([0.6, 0.5, 0.4], SIGMA)
-    for play in (rivals.paulson, rivals.kim_nelson):
-        for looks in (None, 4):
-            first = play(problem, 0.1, 0.1, 20, 5, looks=looks)
-            assert list(first.columns) == ["pulls", "rounds", "arm"]
-            assert first.equals(play(problem, 0.1, 0.1, 20, 5, looks=looks))
-            assert not first.equals(play(problem, 0.1, 0.1, 20, 6, looks=looks))

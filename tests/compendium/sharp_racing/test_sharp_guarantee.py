@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from compendium.shared import lineup, problem_sets
 from compendium.sharp_racing import sharp_adversary, sharp_event, sharp_guarantee
-from oracles import evidence, kl, log_term, overheard, sharp_schedule
+from oracles import evidence, kl, log_term, overheard, sharp_design, sharp_schedule
 from scipy.stats import binom
 
 import ebr
@@ -41,13 +41,15 @@ def test_gaussian_noise_leaves_the_event_as_often_as_delta_says():
     assert abs(share - 0.1) < 0.011
 
 
-@pytest.mark.parametrize("mean", [0.5, 0.9, 0.02])
-@pytest.mark.parametrize("shift", [0.0, 0.2])
-def test_for_bounded_rewards_it_is_the_exact_chance_that_the_ratio_errs(shift, mean):
-    n_arms, epsilon, delta = 3, 0.2, 0.3
-    (first, last), _ = sharp_schedule(n_arms, 2, epsilon, delta, model="bounded")
+@pytest.mark.parametrize(
+    ("n_arms", "k", "mean", "shift"),
+    [*((3, 1, mean, shift) for mean in (0.5, 0.9, 0.02) for shift in (0.0, 0.2)), (4, 2, 0.4, 0.0)],
+)
+def test_for_bounded_rewards_it_is_the_exact_chance_that_the_ratio_errs(n_arms, k, mean, shift):
+    epsilon, delta, pairs = 0.2, 0.3, k * (n_arms - k)
+    (first, last), _ = sharp_design(n_arms, 2, epsilon, delta, 0.5, "bounded", k=k)
     share = delta * math.sqrt(epsilon / 0.5) / (1 + math.sqrt(epsilon / 0.5))  # of round 1: δ_t ∝ 1/w_t
-    L = log_term("bounded", share / 2, last=False)
+    L = log_term("bounded", share / pairs, last=False)
     p = (1 - shift) * mean
     chance, other = ([binom.pmf(k, first, q) for k in range(first + 1)] for q in (p, p + shift))
     wrong = sum(
@@ -56,8 +58,8 @@ def test_for_bounded_rewards_it_is_the_exact_chance_that_the_ratio_errs(shift, m
         if worse >= better and first * evidence(worse / first, better / first, shift) > L
     )
     at_last = math.exp(-last * epsilon**2)
-    found = sharp_event.spent(SHARP(2, epsilon, delta, rewards="bounded"), n_arms, mean, shift)
-    assert found == pytest.approx(2 * (wrong + at_last) / delta, rel=1e-6)
+    found = sharp_event.spent(SHARP(2, epsilon, delta, rewards="bounded", k=k), n_arms, mean, shift)
+    assert found == pytest.approx(pairs * (wrong + at_last) / delta, rel=1e-6)
     assert wrong > 0
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from compendium.shared import problem_sets
 from compendium.sharp_racing.sharp_adversary import inside
-from compendium.sharp_racing.sharp_event import spent
 from compendium.top_k import best_k, top_k_cases, top_k_rivals
 from oracles import Rewards, overheard, play
 from scipy.stats import binom
@@ -128,21 +127,6 @@ def test_the_adversary_stays_inside_the_event_of_sharp_ebr(rewards):
         least = np.where(played, noise, np.inf)[:, [0, 2]].min(axis=1)  # of the two best
         most = np.where(played, noise, -np.inf)[:, [1, 3, 4]].max(axis=1)
         assert (most - least).max() <= math.sqrt(L / pulled)  # 2σ √(L/b)
-
-
-def test_the_union_bound_of_bounded_rewards_by_summing_over_all_pairs_of_sums():
-    algorithm = ebr.SharpElasticBatchRacing(2, 0.3, 0.2, rewards="bounded", k=2)
-    first, last = algorithm.pulls_by_round(4).tolist()
-    level = algorithm.log_terms(4)[0] / first
-    total = 0.0
-    for high, low in product(range(first + 1), repeat=2):
-        a, c = high / first, low / first
-        m = (a + c) / 2
-        told = sum(x * math.log(x / y) for p in (a, c) for x, y in ((p, m), (1 - p, 1 - m)) if x > 0)
-        if high > low and told > level:
-            total += binom.pmf(high, first, 0.4) * binom.pmf(low, first, 0.4)
-    total += math.exp(-last * 0.09)
-    assert spent(algorithm, 4, 0.4) == pytest.approx(4 * total / 0.2, rel=1e-9)
 
 
 def test_cases_have_a_k_below_the_number_of_arms_and_slippage_its_gap():
