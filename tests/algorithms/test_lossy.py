@@ -215,18 +215,6 @@ def test_where_nothing_comes_in_no_arm_is_recommended():
     assert (ending.arms.tolist(), ending.within.tolist()) == ([-1, -1], [math.inf] * 2)
 
 
-def test_a_short_end_says_what_is_guaranteed():
-    # One round of two arms; half of the second's rewards came in. L = log(1/δ).
-    algorithm = algorithm_of("sub-Gaussian", 1, 0.1, 0.05)
-    (pulls,) = algorithm.pulls_by_round(2)
-    assert pulls == math.floor(math.log(20) / 0.01) + 1 == 300
-    _, ending = drive(algorithm, 2, 1, lambda t, asked: (asked - [[0, 150]], np.array([[150.0, 76.5]])))
-    assert ending.arms.tolist() == [1]
-    assert ending.within[0] == pytest.approx(
-        0.5 - 0.51 + 0.5 * math.sqrt(2 * math.log(20) * (1 / 300 + 1 / 150))
-    )
-
-
 @pytest.mark.parametrize(
     ("algorithm", "rewards", "message"),
     [

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from ebr.theory.confidence import deviation, fixed_count_deviation, fixed_count_ratio, sequential_deviation
 
-ARMS, DEADLINES, DELTAS = st.integers(2, 10**4), st.integers(1, 10**4), st.floats(1e-9, 1 - 1e-9)
-
 
 def test_the_papers_deviation_by_hand():
     # σ = 1, nT/δ = e: D(τ) = √((4 + 2 log 2)/τ); 4 + 2 log 2 = 5.386294.
@@ -34,7 +32,7 @@ def test_hoeffdings_deviation_by_hand():
     assert fixed_count_deviation(16, 2 * math.exp(-2), sigma=3) == pytest.approx(1.5)
 
 
-@given(ARMS, DEADLINES, DELTAS)
+@given(st.integers(2, 10**4), st.integers(1, 10**4), st.floats(1e-9, 1 - 1e-9))
 def test_hoeffdings_deviation_is_the_papers_times_a_ratio_below_one(n_arms, deadline, delta):
     ratio = fixed_count_ratio(n_arms, deadline, delta)
     hoeffding = fixed_count_deviation(7, delta / (n_arms * deadline), sigma=0.3)

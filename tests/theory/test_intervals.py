@@ -24,9 +24,6 @@ from ebr.theory.intervals import (
 GRID = np.unique(
     np.concatenate([np.linspace(0, 1, 401), np.geomspace(1e-8, 0.1, 60), 1 - np.geomspace(1e-8, 0.1, 60)])
 )
-COUNTS = [1, 2, 3, 7, 20, 60]
-MISSES = [0.5, 0.1, 0.01, 1e-4]
-both = pytest.mark.parametrize("interval", [exact_interval, kl_interval])
 
 
 def missed(interval, count, miss, probabilities):
@@ -38,9 +35,9 @@ def missed(interval, count, miss, probabilities):
     return (binom.pmf(ones, count, p) * outside).sum(axis=1)
 
 
-@both
-@pytest.mark.parametrize("count", COUNTS)
-@pytest.mark.parametrize("miss", MISSES)
+@pytest.mark.parametrize("interval", [exact_interval, kl_interval])
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 20, 60])
+@pytest.mark.parametrize("miss", [0.5, 0.1, 0.01, 1e-4])
 def test_coins_are_missed_no_more_often_than_allowed(interval, count, miss):
     ends = np.concatenate(interval(np.arange(count + 1) / count, np.full(count + 1, count), miss))
     grid = np.unique(np.clip(np.concatenate([GRID, ends, ends - 1e-9, ends + 1e-9]), 0, 1))

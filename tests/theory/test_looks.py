@@ -94,16 +94,6 @@ def drawn(counts, n_arms, runs, seed):
     return (sums[:, 1:] - sums[:, :1]) / np.sqrt(2 * np.asarray(counts))
 
 
-def test_fifteen_looks_cross_as_often_as_drawn_paths():
-    counts = 100 * 1.3 ** np.arange(15)
-    quantiles = spending_boundaries(counts, np.full(15, 0.01))
-    paths = drawn(counts, 2, 100_000, 1)[:, 0]
-    crossed = int((paths > quantiles).any(axis=1).sum())
-    # An exact test at 1e-6; the union's boundaries would be crossed by about 0.09.
-    assert binomtest(crossed, 100_000, 0.15).pvalue > 1e-6
-    assert (paths > norm.isf(0.01)).any(axis=1).mean() < 0.12
-
-
 @pytest.mark.parametrize("n_arms", [3, 20])
 def test_a_look_at_many_arms_spends_at_least_what_drawn_arms_do_and_less_than_either_union(n_arms):
     counts, quantile, runs = [10.0, 15.0, 30.0], 1.6 if n_arms == 3 else 2.3, 100_000

@@ -11,7 +11,6 @@ import ebr
 from ebr.theory.problems import hardest, hardest_complexity, nonempty_partitions
 
 MEANS = st.lists(st.floats(0, 1), min_size=2, max_size=8)
-UNIT = st.floats(1e-3, 0.999)
 
 
 def test_gaps_by_hand_the_best_arm_takes_the_runner_ups():
@@ -48,7 +47,7 @@ def test_gaps_are_what_sorting_says_and_the_mirror_image_has_the_same(means, dat
     assert sorted(mirror) == pytest.approx(expected, abs=1e-15)
 
 
-@given(MEANS, UNIT, st.integers(1, 8))
+@given(MEANS, st.floats(1e-3, 0.999), st.integers(1, 8))
 def test_partition_is_the_bin_of_definition_1(means, epsilon, deadline):
     problem = ebr.Bernoulli(means)
     for gap, index in zip(problem.gaps, problem.partition(epsilon, deadline), strict=True):
