@@ -3,14 +3,14 @@
 from functools import cache
 
 import numpy as np
-from compendium.scheduling import scheduling_lemma
+from compendium.scheduling import theorem_5
 
 from ebr.theory.schedules import printed_bound
 
 
 @cache
 def schedules(**errors):
-    return scheduling_lemma.schedules([1, 2, 3], [4.0, 5.0, 100.0], 1, **errors)
+    return theorem_5.schedules([1, 2, 3], [4.0, 5.0, 100.0], 1, **errors)
 
 
 def without_sums(rounds, ratio):
@@ -25,12 +25,12 @@ def geometric(rounds, ratio):
 
 def short(rounds, ratio, seed):
     """A search among schedules that add up to one per cent less than N."""
-    return scheduling_lemma.least_overpull(rounds, 0.99 * ratio, seed)
+    return theorem_5.least_overpull(rounds, 0.99 * ratio, seed)
 
 
 def far_too_short(rounds, ratio, seed):
     """A search among schedules that add up to 1.5 R only."""
-    return scheduling_lemma.least_overpull(rounds, 1.5, seed)
+    return theorem_5.least_overpull(rounds, 1.5, seed)
 
 
 def three_quarters(rounds, ratio):
@@ -45,34 +45,34 @@ def unsquared(rounds, ratio):
 
 PLANTED = {
     "C19": (
-        lambda: scheduling_lemma.scheduling_lemma(schedules()),
-        lambda: scheduling_lemma.scheduling_lemma(schedules(), divisor=1),
-        lambda: scheduling_lemma.scheduling_lemma(schedules(root=unsquared)),
-        lambda: scheduling_lemma.scheduling_lemma(schedules(search=far_too_short)),
+        lambda: theorem_5.scheduling_lemma(schedules()),
+        lambda: theorem_5.scheduling_lemma(schedules(), divisor=1),
+        lambda: theorem_5.scheduling_lemma(schedules(root=unsquared)),
+        lambda: theorem_5.scheduling_lemma(schedules(search=far_too_short)),
         # β = (N/R)^(1/T), without its quarter: what part 1 leaves then exceeds N.
-        lambda: scheduling_lemma.scheduling_lemma(
+        lambda: theorem_5.scheduling_lemma(
             schedules(), growth=lambda beta, t: 4 * beta * (1 + 4 * beta) ** (t - 1)
         ),
     ),
-    "C20": (scheduling_lemma.theorem_5, lambda: scheduling_lemma.theorem_5(root=unsquared)),
+    "C20": (theorem_5.theorem_5, lambda: theorem_5.theorem_5(root=unsquared)),
     "C21": (
-        scheduling_lemma.corollary,
-        lambda: scheduling_lemma.corollary(chance=1 / 9),
-        lambda: scheduling_lemma.corollary(root=printed_bound),
+        theorem_5.corollary,
+        lambda: theorem_5.corollary(chance=1 / 9),
+        lambda: theorem_5.corollary(root=printed_bound),
     ),
     "X1": (
-        lambda: scheduling_lemma.exact_lemma(schedules()),
-        lambda: scheduling_lemma.exact_lemma(schedules(root=without_sums)),
-        lambda: scheduling_lemma.exact_lemma(schedules(best=geometric)),
-        lambda: scheduling_lemma.exact_lemma(schedules(search=short)),
-        lambda: scheduling_lemma.exact_lemma(schedules(), share=7 / 8),
+        lambda: theorem_5.exact_lemma(schedules()),
+        lambda: theorem_5.exact_lemma(schedules(root=without_sums)),
+        lambda: theorem_5.exact_lemma(schedules(best=geometric)),
+        lambda: theorem_5.exact_lemma(schedules(search=short)),
+        lambda: theorem_5.exact_lemma(schedules(), share=7 / 8),
     ),
     "X2": (
-        scheduling_lemma.repaired_constants,
-        lambda: scheduling_lemma.repaired_constants(root=printed_bound),
-        lambda: scheduling_lemma.repaired_constants(root=three_quarters),
-        lambda: scheduling_lemma.repaired_constants(closed=lambda rounds: 1 / 4),
-        lambda: scheduling_lemma.repaired_constants(closed=lambda rounds: 3 ** (-1 / rounds) / 3.5),
-        lambda: scheduling_lemma.repaired_constants(chance=1 / 7),
+        theorem_5.repaired_constants,
+        lambda: theorem_5.repaired_constants(root=printed_bound),
+        lambda: theorem_5.repaired_constants(root=three_quarters),
+        lambda: theorem_5.repaired_constants(closed=lambda rounds: 1 / 4),
+        lambda: theorem_5.repaired_constants(closed=lambda rounds: 3 ** (-1 / rounds) / 3.5),
+        lambda: theorem_5.repaired_constants(chance=1 / 7),
     ),
 }

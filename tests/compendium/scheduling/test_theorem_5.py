@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from compendium.scheduling import scheduling_lemma
+from compendium.scheduling import theorem_5
 
 import ebr
 from ebr.theory.schedules import GOLDEN, minimax_overpull, overpull
@@ -13,7 +13,7 @@ from ebr.theory.schedules import GOLDEN, minimax_overpull, overpull
 
 def test_the_table_of_schedules_has_the_case_worked_by_hand():
     # N/R = 16 in two rounds: ρ(1 + ρ) = 16; the lemma as printed has ⅛ · 4.
-    (row,) = scheduling_lemma.schedules([2], [4.0], 1).to_dict("records")
+    (row,) = theorem_5.schedules([2], [4.0], 1).to_dict("records")
     rho = (math.sqrt(65) - 1) / 2
     assert [row[key] for key in ("exact", "attained", "printed")] == pytest.approx([rho, rho, 0.5])
     assert row["found"] == pytest.approx(rho, rel=1e-3)
@@ -21,7 +21,7 @@ def test_the_table_of_schedules_has_the_case_worked_by_hand():
 
 def test_algorithm_1_overpulls_by_at_most_the_ratio_of_its_totals_and_no_schedule_by_less_than_the_least():
     epsilon = 0.01
-    table = scheduling_lemma.standings(range(1, 16), epsilon).set_index("rounds")
+    table = theorem_5.standings(range(1, 16), epsilon).set_index("rounds")
     assert (table["ebr"] <= epsilon ** (-2 / table.index) * (1 + 1e-12)).all()
     known = table["least"].dropna()
     assert known.index.tolist() == [t for t in range(1, 16) if t == 1 or GOLDEN ** (2 * t - 1) <= 1e4]
@@ -35,7 +35,7 @@ def test_algorithm_1_overpulls_by_at_most_the_ratio_of_its_totals_and_no_schedul
 
 
 def test_the_teeth_reach_the_least_overpull_once_a_round():
-    saw = scheduling_lemma.teeth(3, 1000.0)
+    saw = theorem_5.teeth(3, 1000.0)
     rho = minimax_overpull(3, 1000.0)
     assert saw["ratio"].max() == pytest.approx(rho)
     assert (saw["ratio"] > rho * (1 - 1e-9)).sum() == 3
@@ -43,14 +43,14 @@ def test_the_teeth_reach_the_least_overpull_once_a_round():
 
 def test_what_is_proved_of_theorem_5_is_a_twelfth_and_an_eighth_from_two_rounds_on():
     # At T = 1 the root is N/R = 1/4ε², so that ρ ε²/3 = 1/12. At T = 2, ε = 1/8: ρ(1+ρ) = 16, over 3 · 8.
-    assert scheduling_lemma.theorem_5().evidence[0].value == pytest.approx(1 / 12)
-    least, later, over, expected = (row.value for row in scheduling_lemma.repaired_constants().evidence)
+    assert theorem_5.theorem_5().evidence[0].value == pytest.approx(1 / 12)
+    least, later, over, expected = (row.value for row in theorem_5.repaired_constants().evidence)
     assert [least, over, expected] == pytest.approx([1 / 12, 1, 1 / 72])
     assert later == pytest.approx((math.sqrt(65) - 1) / 2 / 24)
 
 
 def test_part_2_of_the_lemmas_proof_does_not_follow_from_part_1():
-    first, second, third = (Fraction(str(batch)) for batch in scheduling_lemma.BATCHES)
+    first, second, third = (Fraction(str(batch)) for batch in theorem_5.BATCHES)
     assert (first < 2, second < 2 * first, third < 2 * (first + second)) == (True,) * 3
     # What part 2 is to prove is so all the same: Q⁽³⁾ < β²(β + 1) R.
     assert first + 2 * second < third < 2**2 * (2 + 1)
