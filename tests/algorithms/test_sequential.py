@@ -139,24 +139,6 @@ def test_only_bounded_rewards_are_asked_for_ahead_and_each_pull_is_a_round():
     assert (result.rounds == result.pulls).all()
 
 
-def test_replicates_that_have_ended_trouble_nobody():
-    # The first replicate ends soon with arm 2 alone; the second goes on with arms 0 and 1 alone. (A warning
-    # from the package is an error here.)
-    tables = np.zeros((2, 3, PERIOD))
-    tables[0, 2] = tables[1, 1] = 1
-    tables[1, 0, 1::2] = 1
-    tables[1, 2, 3::4] = 1
-    algorithm = ebr.SequentialRacing(0.3, 0.5, 0.3, end="lone survivor")
-    for known in (None, "bounded"):
-        asked, arm = play(algorithm, Rewards(tables), rewards=known)
-        assert arm.tolist() == [2, 1]
-        pulls = sum(asked)
-        for replicate, table in enumerate(tables):
-            expected = sequential_race(table.tolist(), 0.3, 0.5, 0.3, "lone survivor")
-            assert (pulls[replicate].tolist(), arm[replicate]) == expected
-        assert pulls[0].max() < pulls[1, 2] < pulls[1, 0]
-
-
 def test_a_race_that_arms_which_tie_would_never_end_is_refused_at_once():
     with pytest.raises(ValueError, match=r"^epsilon must be at least 1\.1e-07, .* got 1e-07$"):
         next(ebr.SequentialRacing(1e-7, 0.05).play(2, rewards="bounded"))
@@ -168,7 +150,7 @@ def test_a_race_that_arms_which_tie_would_never_end_is_refused_at_once():
             next(ebr.SequentialRacing(least * 0.999, 0.05).play(n_arms))
 
 
-@pytest.mark.parametrize("end", ["certified", "lone survivor"])
+@both_ends
 def test_a_race_of_too_many_turns_ends_with_their_number(end, monkeypatch):
     monkeypatch.setattr("ebr.algorithms.sequential.MOST_TURNS", 50)
     turns = 0
