@@ -51,9 +51,12 @@ def test_more_nodes_change_nothing(monkeypatch):
 )
 def test_where_failures_are_common_plain_races_fail_as_often(case):
     # Within five standard errors, with a fixed seed.
-    algorithm, problem = case.race()
-    exact, runs = 10 ** exact_failures.log10_failure(algorithm, problem), 200_000
-    failures = (~ebr.simulate(algorithm, problem, runs, seed=3).correct(case.epsilon)).sum()
+    check_plain_races(*case.race())
+
+
+def check_plain_races(algorithm, problem, runs=200_000):
+    exact = 10 ** exact_failures.log10_failure(algorithm, problem)
+    failures = (~ebr.simulate(algorithm, problem, runs, seed=3).correct(algorithm.epsilon)).sum()
     assert failures > 100
     assert abs(failures - runs * exact) < 5 * math.sqrt(runs * exact)
 
@@ -67,13 +70,9 @@ def test_ebr_with_narrow_intervals_fails_as_plain_races_do(rewards):
         def pulls_by_round(self, n_arms):
             return super().pulls_by_round(n_arms) // 20
 
-    algorithm = Hasty(3, 0.3, 0.9)
-    means, runs = [0.65, 0.349], 200_000
+    means = [0.65, 0.349]
     problem = ebr.Bernoulli(means) if rewards == "Bernoulli" else ebr.Gaussian(means, 0.5)
-    exact = 10 ** exact_failures.log10_failure(algorithm, problem)
-    failures = (~ebr.simulate(algorithm, problem, runs, seed=3).correct(0.3)).sum()
-    assert failures > 100
-    assert abs(failures - runs * exact) < 5 * math.sqrt(runs * exact)
+    check_plain_races(Hasty(3, 0.3, 0.9), problem)
 
 
 def test_one_round_of_bernoulli_arms_is_a_double_sum():
@@ -109,9 +108,8 @@ def from_a_double_lead(algorithm, problem, means):
 
 
 def test_tilts_that_miss_a_way_to_fail_are_seen(monkeypatch):
-    monkeypatch.setattr(
-        importance, "_rounds_of_the_best", from_a_double_lead
-    )  # half as long as a round takes
+    # Half as long as a round takes.
+    monkeypatch.setattr(importance, "_rounds_of_the_best", from_a_double_lead)
     some = (case for case in early() if case.algorithm == "EBR")
     assert not exact_failures.estimates_right(exact_failures.compared(500, 1, some))[0]
 
