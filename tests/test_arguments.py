@@ -131,10 +131,7 @@ CALLS = {
     "told_apart": (bounds.told_apart, usual("delta", arms=3)),
     "passive_pulls": (bounds.passive_pulls, usual("n_arms epsilon delta sigma")),
     "recommended_gap": (bounds.recommended_gap, usual("n_arms deadline delta", shrink=1.0)),
-    "elimination_need": (
-        bounds.elimination_need,
-        usual("n_arms deadline delta", shrink=1.0, tolerance=1.0),
-    ),
+    "elimination_need": (bounds.elimination_need, usual("n_arms deadline delta", shrink=1.0, tolerance=1.0)),
     "hpcm": (bounds.hpcm, usual("delta")),
     "hpcm_at": (bounds.hpcm_at, usual("delta", probability=0.2)),
     "iterated_log": (bounds.iterated_log, {"times": 2, "value": 100.0, "base": 2.0}),

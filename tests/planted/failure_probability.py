@@ -107,5 +107,5 @@ PLANTED = {
         lambda: with_error("_reaching", lambda *_: [], "EBR"),
         lambda: with_error("_mean", pooled),
         *(partial(with_pausing, error) for error in (WithoutUnion, EveryRound, HalfTheGap)),
-    ),
+    )
 }

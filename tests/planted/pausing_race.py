@@ -132,5 +132,5 @@ PLANTED = {
         partial(with_error, pausing._Tests, "refuted", eager),
         partial(with_error, pausing._Tests, "uncertified", no_final),
         partial(with_error, pausing.Paces, "lead", reversed_leaders),
-    ),
+    )
 }

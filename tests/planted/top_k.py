@@ -130,10 +130,5 @@ PLANTED = {
         lambda: guarantee(exact=top_k_cases.exact_failures(DELTA, SixthOfThePulls)),
         lambda: guarantee(ratio=bounded(algorithms.SharpEager)),
     ),
-    "X13": (
-        savings,
-        lambda: savings(sharp=wide),
-        lambda: savings(EBR=few),
-        lambda: savings(EBR=hopeful),
-    ),
+    "X13": (savings, lambda: savings(sharp=wide), lambda: savings(EBR=few), lambda: savings(EBR=hopeful)),
 }

@@ -78,5 +78,5 @@ PLANTED = {
         lambda: solved(bound=lambda found: bound(found, price=2.0, refund=1.0)),  # an error at +ε and at −ε
         lambda: solved(bound=lambda found: bound(found, chances=every_gap_alike)),
         lambda: solved(bound=lambda found: bound(found, chances=widest_alone)),
-    ),
+    )
 }

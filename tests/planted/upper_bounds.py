@@ -9,15 +9,7 @@ from compendium.upper_bounds import complexity, cost_theorems, lemmas, partial_o
 
 import ebr
 from ebr.theory import bounds
-from planted.algorithms import (
-    Backwards,
-    LooseRule,
-    Meddling,
-    SignFlipped,
-    TooFewPulls,
-    TooManyPulls,
-    TooWide,
-)
+from planted.algorithms import Backwards, LooseRule, Meddling, SignFlipped, TooFewPulls, TooManyPulls, TooWide
 
 SHAPES = [(2, 3), (3, 3)]
 

@@ -30,10 +30,7 @@ def test_the_gaussian_divergence_is_the_integral_over_the_density():
 
 @pytest.mark.parametrize(
     ("make", "law"),
-    [
-        (ebr.Bernoulli, bernoulli),
-        (lambda means: ebr.Gaussian(means, 0.7), lambda mean: norm(mean, 0.7)),
-    ],
+    [(ebr.Bernoulli, bernoulli), (lambda means: ebr.Gaussian(means, 0.7), lambda mean: norm(mean, 0.7))],
 )
 def test_the_likelihood_ratio_is_the_product_over_single_rewards(make, law):
     generator = np.random.default_rng(11)
