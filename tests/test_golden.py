@@ -23,37 +23,28 @@ FILE = Path(__file__).parent / "golden" / "identities.json.gz"
 GOLDEN = json.loads(gzip.decompress(FILE.read_bytes()))
 
 
-def classes():
-    """Every algorithm of the project by its name, wherever it lives."""
-    found = {}
-    for package in (ebr, compendium):
-        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not module.name.endswith("__main__"):
-                found |= {
-                    name: value
-                    for name, value in vars(import_module(module.name)).items()
-                    if isinstance(value, type) and hasattr(value, "play") and is_dataclass(value)
-                }
-    return found
-
-
-CLASSES = classes()
+# Every algorithm of the project by its name, wherever it lives.
+CLASSES = {
+    name: value
+    for package in (ebr, compendium)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    if not module.name.endswith("__main__")
+    for name, value in vars(import_module(module.name)).items()
+    if isinstance(value, type) and hasattr(value, "play") and is_dataclass(value)
+}
 PROBLEMS = [
     ebr.Gaussian(means, sigma) if kind == "Gaussian" else ebr.Bernoulli(means)
     for kind, sigma, means in GOLDEN["problems"]
 ]
 
 
-def made(name, fields):
-    read = {key: eval(value, {"Plan": Plan}) if key == "fixed" else value for key, value in fields.items()}
-    return CLASSES[name](**read)
-
-
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in GOLDEN["algorithms"]}))
 def test_what_notebooks_simulate_is_seeded_as_before(name):
-    rows = [(fields, known) for kind, fields, known in GOLDEN["algorithms"] if kind == name]
-    for fields, known in rows:
-        algorithm = made(name, fields)
+    for fields, known in ((fields, known) for kind, fields, known in GOLDEN["algorithms"] if kind == name):
+        read = {
+            key: eval(value, {"Plan": Plan}) if key == "fixed" else value for key, value in fields.items()
+        }
+        algorithm = CLASSES[name](**read)
         for number, golden in known.items():
             assert identity(algorithm, PROBLEMS[int(number)]).hex()[:16] == golden, (name, fields)
 

@@ -306,40 +306,6 @@ def test_notebooks_are_executed_in_place_without_churn(project):
     assert (path.read_text(), path.stat().st_mtime_ns) == (first, stamp)
 
 
-REPORT = """<testsuites><testsuite>
-<testcase classname="notebooks.01-first.ipynb" name="Cell 0" time="1.5"/>
-<testcase classname="notebooks.01-first.ipynb" name="Cell 1" time="2.5"/>
-{}
-</testsuite></testsuites>"""
-FAKE_MAKE = """#!/bin/sh
-test ! -e build/cache || exit 3
-mkdir -p build/cache
-test $1 = figures && cp notebook build/01-first.ipynb || cp report build/test.xml
-test $1 = figures
-"""
-
-
-def test_times_says_what_each_notebook_and_the_slowest_tests_took(tmp_path):
-    tests = (f'<testcase classname="tests.live.test_x" name="t{n}" time="{n}.25"/>' for n in range(30))
-    (tmp_path / "report").write_text(REPORT.format("".join(tests)))
-    (tmp_path / "notebook").write_text(json.dumps({"metadata": {"papermill": {"duration": 12.34}}}))
-    (tmp_path / "make").write_text(FAKE_MAKE)
-    (tmp_path / "make").chmod(0o755)
-    (tmp_path / "build" / "cache").mkdir(parents=True)  # which a measured run must not find
-    times = subprocess.run(
-        [sys.executable, ROOT / "tools" / "times.py"],
-        cwd=tmp_path,
-        env=os.environ | {"MAKE": str(tmp_path / "make")},
-        capture_output=True,
-        text=True,
-    )
-    assert times.returncode == 1  # make test failed
-    lines = [line.split() for line in times.stdout.splitlines()]
-    assert ["01-first", "12.3", "s", "4.0", "s"] in lines
-    shown = [line[0] for line in lines if line and line[-1].startswith("t") and "live.test_x:" in line]
-    assert shown == [f"{n}.2" for n in range(29, 9, -1)]
-
-
 def wait_for(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():

@@ -30,19 +30,8 @@ def draw_race(
 ) -> "Figure":
     """Draw each arm's mean and interval, round below round, each with the number of its round.
 
-    Parameters
-    ----------
-    history
-        As `Race.history`: a row a round and arm.
-    survives
-        Whether each arm survives, by its name, in the order in which they are drawn: a column of
-        `Race.intervals`.
-    finished
-        Whether the race has ended, so that whoever survives is recommended.
-    axis
-        Where to draw; by default on a new figure.
-    left_out
-        What to call those that do not survive while the race goes on.
+    From `Race.history` and the column `survives` of `Race.intervals`; `left_out` is what arms that do not
+    survive are called while the race goes on.
     """
     import matplotlib.pyplot as plt
 
@@ -81,19 +70,7 @@ def draw_race(
 def draw_plan(
     deadlines: "pd.DataFrame", planned: int, axis: "Axes | None" = None, errors: "pd.DataFrame | None" = None
 ) -> "Figure":
-    """Draw what one more round buys: pulls against rounds.
-
-    Parameters
-    ----------
-    deadlines
-        As `Plan.deadlines`: a row a deadline, a column a kind of problem.
-    planned
-        The deadline that is planned with.
-    axis
-        Where to draw; by default on a new figure.
-    errors
-        As `Plan.errors`: the standard errors of the totals, drawn as bars.
-    """
+    """Draw what one more round buys, pulls against rounds: `Plan.deadlines`, with `Plan.errors` as bars."""
     import matplotlib.pyplot as plt
 
     curves: dict[tuple[float, ...], list[str]] = {}  # those that coincide are drawn once
@@ -118,13 +95,7 @@ def draw_plan(
 def draw_characteristics(table: "pd.DataFrame", delta: float | None, worst_case: int | None) -> "Figure":
     """Draw how often the choice is right, and the pulls that it takes, a line a truth.
 
-    Parameters
-    ----------
-    table
-        As `OperatingCharacteristics.table`: a row a truth. Rows of one name share a line, told apart by the
-        level of the best arm.
-    delta, worst_case
-        How often the choice may be wrong, and the most pulls that there can be, if that is known.
+    Rows of `OperatingCharacteristics.table` of one name share a line, told apart by the best arm's level.
     """
     import matplotlib.pyplot as plt
     import numpy as np

@@ -69,12 +69,7 @@ def word_for_left_out(algorithm: Algorithm) -> str:
 def verdict(recommendation: Chosen, control: str | None, within: float, asked: float) -> str:
     """What a race says at its end: whom it recommends and, where that is not within ε, what is guaranteed.
 
-    Parameters
-    ----------
-    recommendation, control
-        By name.
-    within, asked
-        How far from the best it may be, and ε, in the units of the rewards.
+    `within` is how far from the best that may be, `asked` is ε, both in the units of the rewards.
     """
     chosen = f"It recommends {named(recommendation)}"
     if math.isinf(within):

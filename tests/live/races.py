@@ -74,3 +74,9 @@ def forge(path, number, **changes):
     changed = lines[number - 1] | changes
     lines[number - 1] = {key: value for key, value in changed.items() if value is not ...}
     path.write_bytes(sealed(map(body_of, lines)))
+
+
+def rewrite(path, content):
+    """Write a file anew: where an old one is cut to nothing, some file systems wait for the disk."""
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)

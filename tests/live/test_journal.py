@@ -12,8 +12,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from live.races import body_of, forge, lines_of, sealed
-from rewriting import rewrite
+from live.races import body_of, forge, lines_of, rewrite, sealed
 
 import ebr
 from ebr.live import journal

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from live.races import ARMS, Coin, lines_of, play, reward, rewards
+from live.races import ARMS, Coin, lines_of, play, reward, rewards, rewrite
 from oracles import kl
-from rewriting import rewrite
 
 import ebr
 from ebr.algorithms.game import drive

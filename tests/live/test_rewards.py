@@ -8,9 +8,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from live.races import ARMS, forge, lines_of, play, reward, rewards
+from live.races import ARMS, forge, lines_of, play, reward, rewards, rewrite
 from oracles import Rewards, lossy_race, sharp_schedule
-from rewriting import rewrite
 from scipy.stats import binomtest
 
 import ebr

@@ -4,7 +4,6 @@ import math
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 from compendium.sharp_racing import pausing_adversary, pausing_costs, pausing_guarantee
 from scipy.stats import binom
@@ -122,29 +121,3 @@ def test_races_are_counted_and_the_careless_are_found_out():
     result = ebr.simulate(PAUSING(3, 0.1, 0.1, rewards="Bernoulli"), problems[0][1], 200, seed=1)
     assert row["pulls"] == pytest.approx(result.pulls.mean())
     assert row["wrong"] == (result.arm != 0).sum()
-
-
-@pytest.mark.parametrize(
-    ("spent", "adversary", "races", "holds"),
-    [
-        (1.0, {}, {}, True),
-        (1.01, {}, {}, False),
-        (0.9, {"wrong": 1}, {}, False),
-        (0.9, {"late": 1}, {}, False),
-        (0.9, {"broken": 1}, {}, False),
-        (0.9, {}, {"wrong": 60}, False),
-        (0.9, {}, {"late": 1}, False),
-        (0.9, {}, {"broken": 60}, True),  # as δ is allowed twice
-        (0.9, {}, {"broken": 100}, False),
-    ],
-    ids=str,
-)
-def test_the_guarantee_fails_if_any_of_its_parts_does(spent, adversary, races, holds):
-    spending = pd.DataFrame(
-        {"model": ["bounded", "Bernoulli"], "drop": [0.1, 0.2], "certificate": [0.3, spent]}
-    )
-    tables = pd.DataFrame([{"tables": 100, "near": 50, "wrong": 0, "late": 0, "broken": 0} | adversary])
-    row = {"runs": 200, "delta": 0.1, "wrong": 0, "late": 0, "broken": 0} | races
-    finding = pausing_guarantee.guarantee(spending, tables, pd.DataFrame([row]))
-    assert (finding.claim, finding.holds) == ("X11", holds)
-    assert len(finding.evidence) == 10

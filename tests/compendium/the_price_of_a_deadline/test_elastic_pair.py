@@ -95,11 +95,8 @@ def test_a_pair_is_raced_reopened_and_replayed(tmp_path):
             if race.finished:
                 break
             asked.append(race.ask())
-            assert len(set(asked[-1].values())) == 1  # both arms equally often
-            sums = {
-                arm: n * means[arm] + 0.5 * n**0.5 * draws.standard_normal() for arm, n in asked[-1].items()
-            }
-            race.tell({arm: (asked[-1][arm], total) for arm, total in sums.items()})
+            (n,) = set(asked[-1].values())  # both arms equally often
+            race.tell({arm: (n, n * means[arm] + n**0.5 / 2 * draws.standard_normal()) for arm in asked[-1]})
     assert 1 <= len(asked) <= 3
     assert race.history["pulls"].sum() == sum(n for pulls in asked for n in pulls.values())
 
@@ -109,9 +106,7 @@ def test_an_old_journal_of_a_pair_opens_with_its_algorithm():
     journal = Path(__file__).parents[2] / "live" / "format-4" / "elastic-pair.jsonl"
     first = json.loads(journal.read_text().splitlines()[0])
     lines = journal.read_bytes()
-    race = ebr.Race(
-        ElasticPair(**first["parameters"]), first["arms"], journal, support=None, rewards="Gaussian"
-    )
-    with race:
+    pair = ElasticPair(**first["parameters"])
+    with ebr.Race(pair, first["arms"], journal, support=None, rewards="Gaussian") as race:
         assert (race.finished, race.recommendation, race.within) == (True, "B", 0.1)
     assert journal.read_bytes() == lines

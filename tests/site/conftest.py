@@ -1,6 +1,0 @@
-"""The site's own modules can be imported by its tests."""
-
-import sys
-from pathlib import Path
-
-sys.path.append(str(Path(__file__).parents[2] / "site"))
