@@ -16,6 +16,8 @@ from scipy.stats import binom, binomtest
 
 import ebr
 from ebr.algorithms.game import advance
+from ebr.algorithms.lossy import PairTests
+from ebr.theory.pairs import Pairs
 
 SHARP = ebr.SharpElasticBatchRacing
 MODELS = ("sub-Gaussian", "bounded", "Gaussian")
@@ -196,6 +198,14 @@ def test_five_arms_err_no_more_often_than_delta_however_losses_are_placed(model,
     short = ending.within > 0.1
     assert short.any() == (name not in ("none", "all of the best arm, but in the last round"))
     assert (ending.within[~short] == 0.1).all()
+
+
+def test_only_two_arms_that_have_all_their_rewards_have_the_last_rounds_test_early():
+    # Half of 10 rewards or 9; round 1 tests at 10⁻⁹ and refutes nothing, round T with next to no width.
+    tests = PairTests(True, 0.5, np.array([10, 10]), np.array([1e-9, 0.9]), np.array([30, 1e-9]), 0.1, 0, 0.1)
+    leader, other = np.array([10, 10, 9, 9]), np.array([10, 9, 10, 9])
+    found = tests.futile(0, Pairs(leader / 2, leader, other / 2, other), 0.1)
+    assert found.tolist() == [True, False, False, False]
 
 
 def test_an_arm_without_a_reward_stays_in_and_nothing_is_promised():
