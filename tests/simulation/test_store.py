@@ -339,13 +339,16 @@ def test_a_folder_that_cannot_be_written_costs_a_warning_and_no_result(folder, m
         assert bits(ebr.sweep(POINTS[:1], 5, 1)) == expected
 
 
-def test_a_full_disk_leaves_no_half_entry_behind(folder, monkeypatch):
+def test_a_full_disk_leaves_the_old_entry_and_no_half_one(folder, monkeypatch):
     def full(path, content):
         with path.open("wb") as file:
             file.write(content[:10])
         raise OSError("no space left on device")
 
+    store.put("name", RESULT)
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.warns(UserWarning, match="no space left"):
-        store.put("name", RESULT)
-    assert list(folder.iterdir()) == []
+    for name in ("name", "another"):
+        with pytest.warns(UserWarning, match="no space left"):
+            store.put(name, {"rounds": 4})
+    assert store.get("name") == RESULT
+    assert [path.name for path in folder.iterdir()] == ["name"]
