@@ -20,8 +20,7 @@ class Planned(Defaults):
 
     They look for the best arm itself with a given number of pulls; there is no δ to keep, and σ is not asked
     for. In round t every survivor is pulled c_t − c_{t−1} times, and the m_{t+1} of largest sum are kept.
-    Ties are broken by an order of the arms drawn by lot once for each game, without a generator by their
-    numbers.
+    Ties are broken by an order of the arms drawn by lot once for each game.
     """
 
     epsilon: ClassVar[float] = 1e-9  # any arm but the best is wrong
@@ -38,9 +37,8 @@ class Planned(Defaults):
         """Eliminate; how many arms are kept does not depend on the rewards, only which ones."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         plan = self.plan(n_arms)
-        survivors = np.tile(np.arange(n_arms), (replicates, 1))
-        if generator is not None:
-            survivors = generator.permuted(survivors, axis=1)
+        generator = generator or np.random.default_rng()
+        survivors = generator.permuted(np.tile(np.arange(n_arms), (replicates, 1)), axis=1)
         totals = np.zeros((replicates, n_arms))
         for kept, new in zip(plan.kept, plan.new, strict=True):
             if new:

@@ -131,7 +131,7 @@ class Algorithm(Protocol):
         rewards
             What is known of the rewards, one of `REWARDS`; None is "sub-Gaussian".
         generator
-            For lots of its own, if it draws any.
+            For lots of its own, if it draws any; None is a fresh one.
         """
 
     def play_lossy(self, n_arms: int, replicates: int = 1, *, rewards: Known = None) -> "LossyGame":

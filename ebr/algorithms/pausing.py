@@ -135,7 +135,7 @@ class PausingElasticBatchRacing(Differences):
         for now in range(1, self.deadline + 1):
             arms.add((yield arms.pulls(tests.counts)))
             if self.deadline == 1 and tests.model == "Bernoulli":  # the exact fixed design breaks ties by lot
-                arms.sums += (generator or np.random.default_rng(0)).random(len(arms.sums)) / 2
+                arms.sums += (generator or np.random.default_rng()).random(len(arms.sums)) / 2
             arms.lead(stage)
             if now == self.deadline:
                 break

@@ -15,8 +15,9 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.validation import checked, count, in_unit_interval, whole
 
 MOST_CELLS = 20_000  # of the success probabilities' range, before a certificate is given up
-SURE = 37.0  # e^{−37} is less than 10⁻¹⁶
-TINY, LEAST = 1e-17, 1e-300  # less than a probability's rounding; hardly more than nothing
+NEGLIGIBLE = 1e-8  # of δ: what counts that are too rare to be summed may add, and what rounding may
+LEAST = 1e-300  # hardly more than nothing
+SERIES = 0.05  # where a series of four terms has all digits
 STEP = 1 / 16  # of the trapezoidal rule for the normal density, whose error is far below rounding
 MOST_SUBJECTS = 10**6  # of an arm, for which counts are gone through
 PLACES = np.arange(-10, 10 + STEP, STEP)  # around where the best arm is when it errs
@@ -64,33 +65,45 @@ def bechhofer_count(n_arms: int, epsilon: float, delta: float, sigma: float) -> 
     return max(count((bechhofer_distance(n_arms, delta) * sigma / epsilon) ** 2, n_arms), 1)
 
 
-def slippage_error(subjects: int, best: FloatArray, others: FloatArray, n_arms: int) -> FloatArray:
+def slippage_error(
+    subjects: int, best: FloatArray, others: FloatArray, n_arms: int, least: float = 1e-16
+) -> FloatArray:
     """How often the best of `subjects` 0/1 rewards each is not the best arm's, all others alike; ties by lot.
 
     With f and F of the others' binomial count X, the best arm wins at its own count x with probability
-    E[1/(1+ties)] = (F(x)ⁿ − F(x−1)ⁿ) / (n f(x)), summed over x: exact but for rounding, and
-    for counts rarer than 10⁻¹⁶, which are taken to be losses.
+    E[1/(1+ties)] = (F(x)ⁿ − F(x−1)ⁿ) / (n f(x)). What it loses is summed over x: a small error is as accurate
+    as a large one. Counts that are rarer than `least` are taken to be losses.
     """
     best, others = np.atleast_1d(best), np.atleast_1d(others)
-    counts = _plausible(subjects, best, others)
+    counts = _plausible(subjects, best, others, -math.log(least))
     here = _binomial(subjects, others, counts)
-    at_most = here.cumsum(axis=1)
-    # (Fⁿ − Gⁿ)/(F − G) = Fⁿ⁻¹ (1 − (1−r)ⁿ)/r, r = f/F: nothing cancels. It is n Fⁿ⁻¹ where f is nothing.
-    ratio = np.clip(here / np.maximum(at_most, LEAST), TINY, 1 - 2**-53)
-    ties = -np.expm1(n_arms * np.log1p(-ratio)) / ratio
-    wins = at_most ** (n_arms - 1) * ties
-    return np.asarray(1 - (_binomial(subjects, best, counts) * wins).sum(axis=1) / n_arms)
+    at_most = np.maximum(here.cumsum(axis=1), LEAST)
+    at_least = here[:, ::-1].cumsum(axis=1)[:, ::-1]
+    more = np.column_stack([at_least[:, 1:], np.zeros(len(best))]) + least
+    ratio = np.minimum(here / at_most, 1 - 2**-53)
+    # Fⁿ⁻¹ (1 − (1−r)ⁿ)/(nr), r = f/F, is e^{−y}: y = −(n−1) log F + h(d) − h(nd), d = −log(1−r).
+    distance = -np.log1p(-ratio)
+    under = np.where(more < 0.5, -np.log1p(-np.minimum(more, 0.5)), -np.log(at_most))
+    loss = -np.expm1(-(n_arms - 1) * under - _log_mean(distance) + _log_mean(n_arms * distance))
+    return np.asarray((_binomial(subjects, best, counts) * loss).sum(axis=1) + 2 * least)
 
 
-def _plausible(subjects: int, best: FloatArray, others: FloatArray) -> IntArray:
+def _log_mean(y: FloatArray) -> FloatArray:
+    """h(y) = log((1 − e^{−y})/y), the logarithm of the mean of e^{−u}, 0 < u < y; near 0 its series."""
+    small = -y / 2 + y**2 / 24 - y**4 / 2880 + y**6 / 181_440
+    far = np.maximum(y, SERIES)
+    return np.where(y < SERIES, small, np.log(-np.expm1(-far) / far))
+
+
+def _plausible(subjects: int, best: FloatArray, others: FloatArray, sure: float) -> IntArray:
     """A range of counts for each pair of means (pairs × counts), all of one length.
 
-    By Bernstein's inequality a count is t or more off its mean with e^{−37} at most, t = c + √(c² + 74v),
-    c = 37/3, v its variance.
+    By Bernstein's inequality a count is t or more off its mean with e^{−s} at most, t = c + √(c² + 2sv),
+    c = s/3, v its variance.
     """
     low, high = (
         subjects * mean
-        + side * (SURE / 3 + np.sqrt((SURE / 3) ** 2 + 2 * SURE * subjects * mean * (1 - mean)))
+        + side * (sure / 3 + np.sqrt((sure / 3) ** 2 + 2 * sure * subjects * mean * (1 - mean)))
         for mean, side in ((np.minimum(best, others), -1), (np.maximum(best, others), 1))
     )
     length = min(int(np.ceil((high - low).max())) + 1, subjects + 1)
@@ -116,13 +129,14 @@ def certified(subjects: int, n_arms: int, epsilon: float, delta: float) -> bool:
     [a, b] the error is at most that of (a, b − ε): cells where this exceeds δ are halved until none is left,
     or until one has an error above δ in its middle. What is too near to δ to tell is not certified.
     """
+    error = partial(slippage_error, subjects, n_arms=n_arms, least=NEGLIGIBLE * delta / n_arms)
     edges = np.linspace(epsilon, 1, 65)
     low, high = edges[:-1], edges[1:]
     while len(low) < MOST_CELLS:
         middle = (low + high) / 2
-        if (slippage_error(subjects, middle, middle - epsilon, n_arms) > delta).any():
+        if (error(middle, middle - epsilon) > delta).any():
             return False
-        open_cells = slippage_error(subjects, low, high - epsilon, n_arms) > delta
+        open_cells = error(low, high - epsilon) > delta * (1 - NEGLIGIBLE)
         if not open_cells.any():
             return True
         low, middle, high = (part[open_cells] for part in (low, middle, high))
@@ -133,14 +147,18 @@ def certified(subjects: int, n_arms: int, epsilon: float, delta: float) -> bool:
 @checked()
 @lru_cache(maxsize=256)
 def binomial_count(n_arms: int, epsilon: float, delta: float) -> int:
-    """The least number of 0/1 rewards of each arm that is certified: errors have probability δ at most."""
+    """A number of 0/1 rewards of each arm that is certified: errors have probability δ at most.
+
+    It is the first that is certified from where halving ends, hardly more than the least that there is.
+    """
     enough = math.log((n_arms - 1) / delta) / epsilon**2  # Hoeffding's
     if enough > MOST_SUBJECTS:
         raise ValueError(f"epsilon must be large enough for {MOST_SUBJECTS:,} rewards, got {epsilon}")
     rates = np.linspace(epsilon, 1, 65)
 
     def refuted(subjects: int) -> bool:
-        return bool((slippage_error(subjects, rates, rates - epsilon, n_arms) > delta).any())
+        least = NEGLIGIBLE * delta / n_arms
+        return bool((slippage_error(subjects, rates, rates - epsilon, n_arms, least) > delta).any())
 
     low, high = 0, math.ceil(enough)
     while high - low > 1:

@@ -1,6 +1,7 @@
 """Selection at once: normal and binomial slippage errors against other formulas, tables and drawn sums."""
 
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy.special import log_ndtr
 from scipy.stats import binom, binomtest, multivariate_normal, norm
 
 import ebr
+from ebr.algorithms.game import drive
 from ebr.theory.pairs import sign_count
 from ebr.theory.selection import (
     bechhofer_count,
@@ -73,6 +75,33 @@ def test_the_binomial_error_is_the_sum_over_ties(subjects, n_arms, best, other):
     assert found == pytest.approx(plain_error(subjects, best, other, n_arms), abs=1e-11)
 
 
+def hundred_digits(subjects, best, other, n_arms):
+    """The same sum, of losses and in an arithmetic of 100 digits: (Fⁿ − Gⁿ)/(F − G) = Σ F^{n−1−j} Gʲ."""
+    with localcontext(prec=100):
+        here, wins = (
+            [math.comb(subjects, x) * p**x * (1 - p) ** (subjects - x) for x in range(subjects + 1)]
+            for p in (Decimal(other), Decimal(best))
+        )
+        loss = at_most = Decimal(0)
+        for x, mass in enumerate(wins):
+            under, at_most = at_most, at_most + here[x]
+            powers = (at_most ** (n_arms - 1 - j) * (under**j if j else 1) for j in range(n_arms))
+            loss += mass * (1 - sum(powers) / n_arms)
+        return loss
+
+
+@pytest.mark.parametrize(
+    ("n_arms", "epsilon", "delta"), [(5, 0.3, 1e-12), (30, 0.4, 1e-12), (2, 0.6, 1e-20), (3, 0.5, 1e-40)]
+)
+def test_a_small_delta_is_certified_to_its_last_digit(n_arms, epsilon, delta):
+    # The worst means of all are about ½ ± ε/2. 1 − Σ wins had given 272, 153 and 67.
+    subjects, middle = binomial_count(n_arms, epsilon, delta), (0.5 + epsilon / 2, 0.5 - epsilon / 2)
+    assert hundred_digits(subjects, *middle, n_arms) <= delta < hundred_digits(subjects - 1, *middle, n_arms)
+    exact = float(hundred_digits(subjects, *middle, n_arms))
+    found = slippage_error(subjects, *np.array([middle]).T, n_arms, 1e-60)
+    assert found == pytest.approx(exact, rel=1e-11)
+
+
 @pytest.mark.parametrize(("n_arms", "epsilon", "delta"), CLINICAL)
 def test_pausing_with_one_round_is_the_exact_fixed_design(n_arms, epsilon, delta):
     race = ebr.PausingElasticBatchRacing(1, epsilon, delta)
@@ -111,6 +140,13 @@ def test_one_round_of_pausing_errs_as_the_exact_design_and_breaks_ties_by_lot():
     errors = found.arm[found.arm != 2]
     assert binomtest(len(errors), runs, exact).pvalue > 1e-6 / 2
     assert binomtest(int((errors == 0).sum()), len(errors), 1 / 3).pvalue > 1e-6 / 2
+
+
+def test_a_game_without_a_generator_draws_fresh_lots():
+    # All four rewards tie: each arm wins one game in four, or the lots are the same in every game.
+    for race in (ebr.PausingElasticBatchRacing(1, 0.9, 0.5), ebr.SequentialHalving(8)):
+        won = [int(drive(race.play(4, rewards="Bernoulli"), np.zeros_like)[0]) for _ in range(400)]
+        assert binomtest(won.count(0), 400, 1 / 4).pvalue > 1e-6
 
 
 @pytest.mark.parametrize("deadline", [2, 5])
