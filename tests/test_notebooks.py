@@ -1,6 +1,7 @@
 """The committed notebooks are fit to be compared and to be read."""
 
 import ast
+import re
 from pathlib import Path
 
 import nbformat
@@ -10,6 +11,7 @@ from compendium.shared.findings import VERDICTS, said
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 LONGEST_CELL, WIDEST_LINE = 20, 110
+UNWRITTEN = re.compile(r"\b(PLACEHOLDER|TODO|FIXME|XXX|TBD|lorem ipsum)\b", re.IGNORECASE)
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
@@ -79,6 +81,22 @@ def test_a_cell_fits_half_a_screen_and_a_line_a_page(notebook):
     for cell in code(notebook):
         assert len(cell.source.splitlines()) <= LONGEST_CELL, cell.source
         assert max(map(len, printed(cell).splitlines()), default=0) <= WIDEST_LINE, printed(cell)
+
+
+def unwritten(notebook):
+    """The markdown cells that are empty, and all that hold a word which stands for what is still to come."""
+    cells = [(cell.source, cell.cell_type == "markdown") for cell in notebook.cells]
+    return [text for text, prose in cells if UNWRITTEN.search(text) or (prose and not text.strip())]
+
+
+def test_nothing_is_left_to_be_written(notebook):
+    assert unwritten(notebook) == []
+
+
+def test_a_planted_placeholder_and_an_empty_cell_are_found():
+    made = nbformat.v4
+    cells = [made.new_markdown_cell(text) for text in ("PLACEHOLDER", " \n", "Todo: prose", "prose")]
+    assert len(unwritten(made.new_notebook(cells=[*cells, made.new_code_cell("x  # FIXME")]))) == 4
 
 
 def test_a_notebook_ends_in_its_verdict(path, notebook):

@@ -35,6 +35,11 @@ class Differences(Defaults):
         start = max(self.start, self.epsilon)
         return np.asarray(start * (self.epsilon / start) ** (np.arange(1, self.deadline + 1) / self.deadline))
 
+    def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
+        """Tests for normal rewards prove nothing of others; what lies between two numbers is not normal."""
+        normal = bounded and self.model(rewards) == "Gaussian"
+        return "the algorithm is made for normal rewards, which have no bounds" if normal else None
+
     def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
         """Hoeffding's half-width for one mean, so that all n of all T rounds are covered with 1 − δ.
 

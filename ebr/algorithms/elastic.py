@@ -97,6 +97,14 @@ class ElasticBatchRacing(Defaults):
         """η = ε/(n∧T): how far above the best lower bound an upper bound must reach to survive."""
         return self.epsilon / min(n_arms, self.deadline)
 
+    def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
+        """The theorems are about pull counts with σ² and an argmax over S_T."""
+        if self.returned_from == "after it":
+            return "the theorems are about the arms pulled last, returned_from='last round'"
+        if self.schedule == "printed" and self.sigma > 1:
+            return "the printed schedule has no σ², and the algorithm's σ is above 1"
+        return None
+
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:

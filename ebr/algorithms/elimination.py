@@ -102,6 +102,10 @@ class DeltaElimination(Defaults):
     def __post_init__(self) -> None:
         check_fields(self, constants=tuple(CONSTANTS))
 
+    def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
+        """The proof is of the published constants."""
+        return "the constants of the released code have no proof" if self.constants == "released" else None
+
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:

@@ -116,6 +116,12 @@ class Algorithm(Protocol):
     def objection(self, feature: str, rewards: Known = None) -> str | None:
         """Why this race does not permit one of `FEATURES`, with such rewards; None if it does."""
 
+    def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
+        """Why nothing is proved of this race; None if its guarantee holds.
+
+        The rewards are told to be this, are known to lie between two numbers or not, in blocks or not.
+        """
+
     def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
         """The half-width of its interval around the mean of so many rewards; NaN if it has none."""
 
@@ -171,6 +177,10 @@ class Defaults:
     def objection(self, feature: str, rewards: Known = None) -> str | None:
         """No feature is permitted."""
         return f"algorithm must permit {FEATURES[feature]}, as SharpElasticBatchRacing does, got {self!r:.60}"
+
+    def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
+        """None: what is promised is for σ-sub-Gaussian rewards, whatever else is known of them."""
+        return None
 
     def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
         """None: means are compared without confidence intervals."""

@@ -151,6 +151,12 @@ class SharpElasticBatchRacing(Differences):
             )
         return None
 
+    def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
+        """Nor is the joint law of looks proved in blocks, whose arms may depend on each other."""
+        if blocks and self._jointly(rewards):
+            return "the joint law of Gaussian looks is that of independent arms; in blocks looks is 'union'"
+        return super().void(rewards, bounded, blocks)
+
     def deciding_widths(self, n_arms: int, rewards: Known = None) -> FloatArray:
         """What an arm's gap is held against after each round in the cost bound: w_t.
 

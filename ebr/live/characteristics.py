@@ -57,8 +57,8 @@ class OperatingCharacteristics:
         of all arms and its standard `error`; `pulls_90`, which 90 % of the races did not exceed; the mean
         `rounds` and `rounds_90`; and `runs`.
     worst_case
-        The most pulls that there can be, proved, not simulated; None for an algorithm of which that is not
-        known here.
+        The most pulls that there can be if no reward is missing, proved; None for an algorithm of which that
+        is not known here.
     width
         Of the rewards' support: means and gaps are parts of it.
     hardest
@@ -95,7 +95,7 @@ class OperatingCharacteristics:
         known = self.worst_case is not None
         most, least = (row for _, row in self.hardest.iterrows())
         return [
-            f"Worst case: never more than {self.worst_case:,} pulls, proved."
+            f"Worst case: at most {self.worst_case:,} pulls if no reward is missing, proved."
             if known
             else "Worst case: not known.",
             f"Hardest of this grid, most pulls: {most['truth']}, best {most['best']:g}:"

@@ -152,7 +152,9 @@ def _algorithm(options: argparse.Namespace, width: float) -> "Algorithm":
             raise ValueError(f"k must be 1 for --algorithm pausing, got {options.k}")
         return ebr.PausingElasticBatchRacing(**rules, rewards=options.rewards)
     if options.algorithm == "sharp":
-        return ebr.SharpElasticBatchRacing(**rules, k=options.k, rewards=options.rewards)
+        joint = not (options.blocks and options.rewards == "Gaussian")  # the joint law needs independent arms
+        looks = "joint" if joint else "union"
+        return ebr.SharpElasticBatchRacing(**rules, k=options.k, rewards=options.rewards, looks=looks)
     if options.rewards:
         raise ValueError("--rewards is for --algorithm sharp and pausing alone")
     return ebr.ElasticBatchRacing(**rules, k=options.k)

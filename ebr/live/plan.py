@@ -89,8 +89,8 @@ class Plan:
         told if none is dropped (`worst_case`), and the gap from which on arms are gone after it (`gone`).
         Where arms pause: the leader's pulls, which no arm exceeds, and no gap.
     totals
-        One row a kind of problem: all pulls together at most (`at_most`), with probability 1 − δ, or always
-        where arms pause, and on average in simulated experiments (`typical`).
+        One row a kind of problem: all pulls together at most (`at_most`), with probability 1 − δ (with 1
+        where arms pause) if no reward is missing, and on average in simulated experiments (`typical`).
     deadlines
         The typical totals (and the worst case) if there were 1, 2, … rounds; of more than 20, a few.
     errors
@@ -142,7 +142,7 @@ class Plan:
         hard, easy = min(2 * self.algorithm.epsilon, 0.5) * self.width, 0.5 * self.width
         others = f"the others are {hard:.3g} worse (hard), {easy:.3g} (easy), or"
         return [
-            "Worst case: the most pulls that there can be, proved, not simulated.",
+            "Worst case: the most pulls that there can be if no reward is missing; proved, not simulated.",
             f"Typical: the mean of {self.runs} simulated experiments; {others}",
             "spread in between. The hardest of a grid of truths: operating characteristics.",
         ]
@@ -154,9 +154,9 @@ class Plan:
             levels = {"epsilon": self.width * self.algorithm.epsilon, "delta": self.algorithm.delta}
             value = levels.pop(self.bought)
             ((held, fixed),) = levels.items()
-            return f"{given} buy {self.bought} = {value:g} at {held} = {fixed:g}: never more than {most:,}"
+            return f"{given} buy {self.bought} = {value:g} at {held} = {fixed:g}: at most {most:,}"
         if self.budget is not None and most <= self.budget:
-            return f"{given} are enough: never more than {most:,}"
+            return f"{given} are enough, if no reward is missing: at most {most:,}"
         return f"{given} may not be enough: at most {most:,}"
 
     def _tables(self) -> dict[str, pd.DataFrame]:
@@ -219,15 +219,15 @@ def plan(
     Notes
     -----
     Of sharp EBR "surely" and "at most" hold together with probability 1 − δ, by its theorem. Of the pausing
-    race they say less, and that always: no arm is ever pulled more often than the leader may be. Typical
-    totals are means of 200 simulated experiments (of fewer on more than 10,000 arms) on three kinds of
-    problem: all others worse by ½ ("easy"), by 2ε but no more than ½ ("hard"), or spread evenly from the one
-    to the other. The worst case is the most that there can be, not simulated: sharp EBR comes to it where all
-    arms tie and nobody is dropped.
+    race they say less, with probability 1: no arm is pulled more often than the leader may be. Rewards that
+    are missing are asked for again, and that is not counted. Typical totals are means of 200 simulated
+    experiments (of fewer on more than 10,000 arms) on three kinds of problem: all others worse by ½ ("easy"),
+    by 2ε but no more than ½ ("hard"), or spread evenly from the one to the other. The worst case is the most
+    that there can be, not simulated: sharp EBR comes to it where all arms tie and nobody is dropped.
 
-    *A budget B.* No arm is ever pulled more than b_T times, so a race with n b_T ≤ B costs B at most, always.
-    What is bought is an ε (or δ) of three digits which keeps to this, while the next smaller one does not;
-    at the least it is 10⁻⁹.
+    *A budget B.* No arm has more than b_T rewards, so a race with n b_T ≤ B costs B at most if none is
+    missing. What is bought is an ε (or δ) of three digits which keeps to this, while the next smaller one
+    does not; at the least it is 10⁻⁹.
     """
     n_arms = several("n_arms", n_arms)
     check_places(k, n_arms)

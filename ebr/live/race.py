@@ -279,8 +279,7 @@ class Race:
     @property
     def verdict(self) -> str:
         """What the race says at its end, in a sentence."""
-        asked = self.algorithm.epsilon * self.terms.scale.width
-        return "" if self.within is None else verdict(self.recommendation, self.control, self.within, asked)
+        return "" if self.within is None else verdict(self.terms, self.recommendation, self.within)
 
     @property
     def rounds_left(self) -> int | None:
@@ -396,7 +395,7 @@ class _Course:
         try:
             return self._turned(Turn(self._lossy.send((counts, sums)), None))
         except StopIteration as end:
-            self.within = float(end.value.within[0])
+            self.within = math.inf if self._terms.void else float(end.value.within[0])
             return Turn(None, end.value.arms)
 
     def _turned(self, turn: Turn) -> Turn:
@@ -406,6 +405,8 @@ class _Course:
             algorithm = self._terms.algorithm
             futile = algorithm.control is not None and algorithm.control == turn.arms.flat[0]
             self.within = (algorithm.margin if futile else None) or algorithm.epsilon
+            if self._terms.void or algorithm.needs_gap:
+                self.within = math.inf
         return turn
 
     def _caught_up(self) -> LossyGame:

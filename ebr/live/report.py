@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ebr.algorithms.game import Algorithm
 from ebr.live.journal import Journal, Line
-from ebr.live.terms import ALGORITHMS, Support, Terms
-from ebr.models import IN_UNIT
+from ebr.live.terms import ALGORITHMS, Terms
 from ebr.theory.intervals import Simultaneous
 
 if TYPE_CHECKING:  # slow to import, and a race is asked and told without tables
@@ -30,6 +29,7 @@ INTERVALS = {
 }
 MOST_NAMES = 6  # of arms that are spelled out in a sentence
 WIDTH = 96  # of a line of text
+NOTHING_CAME = "of some arm no reward has come in"
 Chosen = str | tuple[str, ...] | None  # what a race recommends: an arm, k of them, or none
 
 
@@ -40,6 +40,10 @@ class Standing(Protocol):
     round: int
     finished: bool
     recommendation: Chosen
+
+    @property
+    def within(self) -> float | None:
+        """How far from the best what is recommended may be; None before the end."""
 
     @property
     def verdict(self) -> str:
@@ -66,15 +70,17 @@ def word_for_left_out(algorithm: Algorithm) -> str:
     return "decided" if algorithm.k > 1 else "out"
 
 
-def verdict(recommendation: Chosen, control: str | None, within: float, asked: float) -> str:
+def verdict(terms: Terms, recommendation: Chosen, within: float) -> str:
     """What a race says at its end: whom it recommends and, where that is not within ε, what is guaranteed.
 
-    `within` is how far from the best that may be, `asked` is ε, both in the units of the rewards.
+    `within` is how far from the best that may be, in the units of the rewards.
     """
-    chosen = f"It recommends {named(recommendation)}"
+    chosen, asked = f"It recommends {named(recommendation)}", terms.algorithm.epsilon * terms.scale.width
+    if terms.algorithm.needs_gap:
+        return f"{chosen}."
     if math.isinf(within):
-        return f"{chosen}, and guarantees nothing: of some arm no reward has come in."
-    if control is not None and recommendation == control:
+        return f"{chosen}, and guarantees nothing: {terms.void or NOTHING_CAME}."
+    if terms.control is not None and recommendation == terms.control:
         return f"{chosen}, the control: no arm is better than it by {_rounded_up(within)}."
     if within > asked:
         return f"{chosen}: within {_rounded_up(within)} of the best, not {asked:g}, as rewards are missing."
@@ -104,25 +110,29 @@ def intervals_of(terms: Terms, losses: bool = False) -> Simultaneous | None:
 
 def _method(terms: Terms) -> str:
     """By what is known: the journal has the last word, as what it says is enforced."""
-    told, support = terms.rewards, terms.support
-    if told == "Bernoulli":
+    if terms.rewards == "Bernoulli":
         return "exact"
-    if _normal(terms) and told not in IN_UNIT and not _in_unit(support):
+    if _normal(terms):
         return "normal"
-    # A smaller σ says more of the rewards than their support does.
-    if support is not None and terms.algorithm.sigma * terms.scale.width >= (support[1] - support[0]) / 2:
-        return "KL"
-    return "Hoeffding"
+    return "KL" if _by_support(terms) else "Hoeffding"
 
 
-def _normal(terms: Terms) -> bool:
-    """Whether rewards are known to be normal, or the algorithm takes them to be so whatever it is told."""
+def _said_normal(terms: Terms) -> bool:
+    """Whether rewards are said to be normal, or the algorithm takes them to be so whatever it is told."""
     return "Gaussian" in (terms.rewards, terms.algorithm.model(None))
 
 
-def _in_unit(support: Support) -> bool:
-    """Whether rewards lie in [0, 1], so that nothing that is made for normal ones is to be believed."""
-    return support is not None and support[0] >= 0 and support[1] <= 1
+def _normal(terms: Terms) -> bool:
+    """Whether that may be so: what lies between two numbers is not normal."""
+    return terms.support is None and _said_normal(terms)
+
+
+def _by_support(terms: Terms) -> bool:
+    """Whether the support says more of the rewards than σ does, or a σ of normal ones says nothing."""
+    if terms.support is None:
+        return False
+    low, high = terms.support
+    return _said_normal(terms) or terms.algorithm.sigma * terms.scale.width >= (high - low) / 2
 
 
 @dataclass(frozen=True)
@@ -186,15 +196,16 @@ def report_of(race: Standing, journal: Journal, intervals: Simultaneous | None) 
     table["standing"] = table.pop("survives").map({True: stays, False: left_out})
     if intervals is None:
         table = table.drop(columns=["lower", "upper"])
+    missing = _missing(journal.lines)
     rounds, most = race.round if race.finished else race.round - 1, algorithm.deadline
     so_far = "" if race.finished else " so far"
     facts = {
         "Design": f"{_called(algorithm)} on {len(terms.arms)} arms: {algorithm!r}",
         "Rewards": _rewards(terms),
-        "Guarantee": _guarantee(terms),
+        "Guarantee": guarantee(terms, race.within, missing != ""),
         "Rounds": f"{rounds}{f' of at most {most}' if most else ''}{so_far}",
         "Pulls": f"{table['pulls'].sum():,}{so_far}",
-        "Missing": _missing(journal.lines),
+        "Missing": missing,
         "Result": f"recommended: {named(race.recommendation)}" if race.finished else "none yet",
         "Software": f"ebr {_version()}",
         "Journal": _origin(journal),
@@ -203,7 +214,7 @@ def report_of(race: Standing, journal: Journal, intervals: Simultaneous | None) 
     usual = f"It recommends {named(race.recommendation)}."
     more = "" if race.verdict == usual else race.verdict
     sentences = f"{_sentences(race, facts, table)} {more}".strip()
-    return Report(facts, table, sentences, _reading(intervals))
+    return Report(facts, table, sentences, _reading(intervals, terms.void is None))
 
 
 def _called(algorithm: Algorithm) -> str:
@@ -221,7 +232,7 @@ def _rewards(terms: Terms) -> str:
     within = f"lies between {support[0]:g} and {support[1]:g}" if support else ""
     if terms.rewards == "Bernoulli":
         each = f"{within} and is made 0 or 1 by lot" if terms.rounding else "is 0 or 1"
-    elif support and sigma >= (support[1] - support[0]) / 2:
+    elif _by_support(terms):
         each = within
     else:
         kind = f"is normal with σ = {sigma:g}" if _normal(terms) else f"is {sigma:g}-sub-Gaussian"
@@ -229,14 +240,29 @@ def _rewards(terms: Terms) -> str:
     return f"independent; each {each}"
 
 
-def _guarantee(terms: Terms) -> str:
-    """What holds of the recommendation, if the rewards are independent and what they are taken to be."""
+def guarantee(terms: Terms, within: float | None, losses: bool) -> str:
+    """What holds of the recommendation, if the rewards are independent and what they are taken to be.
+
+    `within` is what the race says at its end, if it has come; `losses` whether rewards were missing.
+    """
     algorithm, width = terms.algorithm, terms.scale.width
     if type(algorithm).__name__ not in ALGORITHMS or algorithm.delta is None:
         return "whatever is proved of this algorithm, which is not one of ebr's own"
-    if algorithm.model(None) == "Gaussian" and _in_unit(terms.support):
-        return "none: the algorithm is made for normal rewards"
+    if terms.void:
+        return f"none: {terms.void}"
     surely, epsilon = f"with probability at least {1 - algorithm.delta:g}", f"{algorithm.epsilon * width:g}"
+    if losses and within is not None and math.isinf(within):
+        return f"none: {NOTHING_CAME}"
+    if losses and within is not None:
+        return f"no arm is better than the recommended one by {_rounded_up(within)} {surely}"
+    if losses:
+        return f"{_asked(terms, surely, epsilon)}; less is guaranteed if rewards are still missing at the end"
+    return _asked(terms, surely, epsilon)
+
+
+def _asked(terms: Terms, surely: str, epsilon: str) -> str:
+    """What was asked for, and holds if no reward is missing."""
+    algorithm, width = terms.algorithm, terms.scale.width
     if algorithm.margin is not None:
         return (
             f"{surely} no arm is better than {terms.control}, the control, by {algorithm.margin * width:g} if"
@@ -284,7 +310,10 @@ def _sentences(race: Standing, facts: dict[str, str], table: "pd.DataFrame") -> 
     were = "were" if race.finished else "are being"
     design = f"{arms} {were} compared by {_called(algorithm)}{within} (ebr {_version()})."
     rewards = facts["Rewards"].replace("; ", " and ")
-    guarantee = f"Guarantee: {facts['Guarantee']}, if rewards are {rewards}."
+    if "Missing" in facts:
+        rewards += ", and missing for reasons that have nothing to do with any of them"
+    promised = not facts["Guarantee"].startswith("none")
+    guarantee = f"Guarantee: {facts['Guarantee']}" + (f", if rewards are {rewards}." if promised else ".")
     rounds, pulls = facts["Rounds"].split()[0], f"{table['pulls'].sum():,} pulls"
     plural = "" if rounds == "1" else "s"
     if not race.finished:
@@ -302,11 +331,12 @@ def _estimate(row: dict[Hashable, Any]) -> str:
     return f"{row['arm']} (mean {row['mean']:.4f}{interval})"
 
 
-def _reading(intervals: Simultaneous | None) -> str:
+def _reading(intervals: Simultaneous | None, promised: bool) -> str:
     """How the intervals are to be read, in a few sentences."""
     if intervals is None:
         return "There are no intervals of single arms: the algorithm has no δ for them, or compares blocks."
-    both = max(1 - 2 * intervals.delta, 0)
+    least = max(1 - 2 * intervals.delta, 0)
+    both = f" They and the guarantee hold together with probability at least {least:g}."
     if intervals.looks is None:
         share = "a union over all counts of pulls that there might be"
     else:
@@ -315,8 +345,8 @@ def _reading(intervals: Simultaneous | None) -> str:
     return (
         f"Lower and upper are {INTERVALS[intervals.method]}, which hold for all arms and all rounds at once"
         f" with probability at least {1 - intervals.delta:g} ({share}): also for the arm that was selected,"
-        " and whenever the race is looked at. They and the guarantee hold together with probability at"
-        f" least {both:g}. The mean of a selected arm tends to be too high; its interval allows for that."
+        f" and whenever the race is looked at.{both if promised else ''} The mean of a selected arm tends to"
+        " be too high; its interval allows for that."
     )
 
 

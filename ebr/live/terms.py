@@ -129,7 +129,9 @@ class Terms:
             rewards = _known(limits, units, assumed, blocks is True)
         seed = secrets.randbits(64)  # so that a replay draws the same lots, if any
         terms = cls(algorithm, tuple(names), limits, units, rewards, rounding, blocks, seed)
-        for warning in terms._void():
+        if blocks and (why := terms.void):
+            raise ValueError(f"blocks must not be True where nothing is proved of them: {why}")
+        for warning in terms._doubts():
             warnings.warn(warning, stacklevel=3)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the race itself will warn
@@ -161,6 +163,11 @@ class Terms:
         """The control's name, if there is a control."""
         place = self.algorithm.control
         return None if place is None else self.arms[place]
+
+    @property
+    def void(self) -> str | None:
+        """Why nothing is proved of this race; None if its guarantee holds."""
+        return self.algorithm.void(self.rewards, self.support is not None, self.blocks)
 
     def line(self) -> Line:
         """A journal's first line."""
@@ -203,7 +210,7 @@ class Terms:
                 " own, or continue that one with Race.open"
             )
 
-    def _void(self) -> Iterator[str]:
+    def _doubts(self) -> Iterator[str]:
         """Say what makes the guarantee void; differences within a block may need σ = 1/√2 of the width."""
         if self.support is None:
             return
@@ -221,11 +228,8 @@ class Terms:
                 f" and {high} may need: its guarantee is void unless they are known to be"
                 f" {sigma}-sub-Gaussian"
             )
-        if not self.blocks and self.rewards == "Gaussian" and _in_unit(self.support, self.scale):
-            yield (
-                f"rewards between {low} and {high} are not Gaussian: the guarantee of an algorithm that takes"
-                " them to be so is void"
-            )
+        if self.rewards not in IN_UNIT and (why := self.void):  # of those in [0, 1] the algorithm warns
+            yield f"the guarantee is void: {why}; rewards lie between {low:g} and {high:g}"
 
 
 def another_version(path: os.PathLike[str], error: Exception) -> JournalError:
