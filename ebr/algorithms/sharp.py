@@ -59,6 +59,9 @@ class SharpElasticBatchRacing(Differences):
     of the undecided ones, and accepted if it is more than the width ahead of the next, the (k′+1)-th; the
     race ends when these two are more than the width less ε apart. An accepted arm is pulled no more.
 
+    *Cost.* If w_0 ≥ ½ and no gap is above 1, at most 36σ² (max(w_0, ε)/ε)^{2/T} L H_k(ν) + n pulls with
+    probability 1 − δ, on the event of the guarantee; L is that of `longest`.
+
     `start=1, split="equal"` has the paper's own schedule but for its constant: b_t ∝ ε^{−2t/T}.
 
     *Gaussian rewards.* The race is right if no arm i is ever too far ahead of the best arm, 1, for its gap:

@@ -36,13 +36,14 @@ def with_largest_term():
         return guarantee()
 
 
-def without_maximum(check):
-    """The bound in H with w_0/ε, also where ε is the larger: the check with it."""
+def without_maximum(problem, epsilon, deadline, log_term, k=1):
+    """The bound in H with w_0/ε, also where ε is the larger."""
+    main = 36 * problem.sigma**2 * (0.5 / epsilon) ** (2 / deadline) * log_term
+    return main * problem.complexity(epsilon, k) + problem.n_arms
 
-    def bound(problem, epsilon, deadline, log_term, k=1):
-        main = 36 * problem.sigma**2 * (0.5 / epsilon) ** (2 / deadline) * log_term
-        return main * problem.complexity(epsilon, k) + problem.n_arms
 
+def with_bound(check, bound=without_maximum):
+    """A check with another bound in H."""
     with mock.patch.object(bounds, "sharp_problem_bound", bound):
         return check()
 
@@ -115,14 +116,15 @@ PLANTED = {
         guarantee,
         *(partial(guarantee, make=error) for error in ERRORS),
         with_largest_term,
-        partial(without_maximum, guarantee),
+        partial(with_bound, guarantee),
+        partial(with_bound, guarantee, partial(bounds.sharp_problem_bound, constant=35)),
     ),
     "X4": (
         bounded_guarantee,
         *(partial(bounded_guarantee, make=error) for error in ERRORS[:-1]),
         # Who drops too late spends less: 7 tables have an arm above its term, and none may.
         lambda: bounded_guarantee(adversary=partial(attacked, algorithms.SharpWide)),
-        partial(without_maximum, partial(bounded_guarantee, table=raced_bounded)),
+        partial(with_bound, partial(bounded_guarantee, table=raced_bounded)),
     ),
     "X5": (
         savings,

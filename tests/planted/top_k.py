@@ -137,7 +137,7 @@ PLANTED = {
         # An error that one part alone may see: the exact failures, and the adversary of rewards in [0, 1].
         lambda: guarantee(exact=top_k_cases.exact_failures(DELTA, SixthOfThePulls)),
         lambda: guarantee(ratio=bounded(algorithms.SharpEager)),
-        partial(sharp_racing.without_maximum, partial(raced, ebr.SharpElasticBatchRacing)),
+        partial(sharp_racing.with_bound, partial(raced, ebr.SharpElasticBatchRacing)),
     ),
     "X13": (savings, lambda: savings(sharp=wide), lambda: savings(EBR=few), lambda: savings(EBR=hopeful)),
 }

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from compendium.shared import lineup
@@ -39,7 +40,7 @@ def cost_bounds(settings: Iterable[tuple[int, float, float]], runs: int, seed: i
 
     A row for each T, ε and δ.
     """
-    problem, rows = Gaussian([0, 1], SIGMA), []
+    problem, rows = Gaussian(np.array([0.0, 1.0]), SIGMA), []
     for deadline, epsilon, delta in settings:
         race = _made("joint", deadline, epsilon, delta)
         terms = {"max L_t": float(race.log_terms(2).max()), "L": race.longest(2)}

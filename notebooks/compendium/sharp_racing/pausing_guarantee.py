@@ -179,7 +179,7 @@ def guarantee(spending: pd.DataFrame, adversary: pd.DataFrame, table: pd.DataFra
         where = f"of {inside:,}, inside the event" + (" and 𝒞" if event == "broken" else "")
         evidence.append(Evidence(f"tables that {says}", int(adversary[event].sum()), where, allowed="0"))
     left = int(adversary["open"].sum())
-    what = "stages at which an arm with the gap that the cost theorem excludes is open still"
+    what = "stages at which an arm that the cost theorem excludes is open"
     evidence.append(Evidence(what, left, "at the ends of 𝒞, normal tests", allowed="0"))
     runs, where = int(table["runs"].sum()), f"on {len(table)} problems, all models"
     for event, says in words.items():

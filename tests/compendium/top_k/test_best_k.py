@@ -152,7 +152,7 @@ def verified(race, pulls, means, generator):
 def test_a_verification_errs_with_at_most_delta_and_seldom_has_a_third_round_on_its_partition():
     race, runs, generator = (
         joint_verification.Verification(6, 2, 0.25, 50, 13, 0.2),
-        20_000,
+        5000,
         np.random.default_rng(7),
     )
     tied = np.array([0.75, 0.75, 0.05, 0.05, 0.05, 0.05])  # all gaps in the bin, 0.697 to 0.717
