@@ -59,6 +59,9 @@ class SharpElasticBatchRacing(Differences):
     of the undecided ones, and accepted if it is more than the width ahead of the next, the (k′+1)-th; the
     race ends when these two are more than the width less ε apart. An accepted arm is pulled no more.
 
+    *Cost.* If w_0 ≥ ½ and no gap is above 1, at most 36σ² (max(w_0, ε)/ε)^{2/T} L H_k(ν) + n pulls with
+    probability 1 − δ, on the event of the guarantee; L is that of `longest`.
+
     `start=1, split="equal"` has the paper's own schedule but for its constant: b_t ∝ ε^{−2t/T}.
 
     *Gaussian rewards.* The race is right if no arm i is ever too far ahead of the best arm, 1, for its gap:
@@ -113,7 +116,7 @@ class SharpElasticBatchRacing(Differences):
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
         """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T: a survivor's pulls, all told, after each round.
 
-        For Gaussian rewards z_t depends on b_t: b_t is the least count at which the width is at most w_t.
+        For Gaussian rewards z_t depends on b_t: at b_t the width is at most w_t, and hardly fewer would do.
         """
         if self._jointly(rewards):
             return self._planned(n_arms)[0].copy()
@@ -160,16 +163,19 @@ class SharpElasticBatchRacing(Differences):
     def deciding_widths(self, n_arms: int, rewards: Known = None) -> FloatArray:
         """What an arm's gap is held against after each round in the cost bound: w_t.
 
-        For Gaussian rewards the width σ z √(2/b) of the last look made, which may be an earlier round's.
+        For joint looks at Gaussian rewards w̄ = σ z √(2/b), the least of the looks made so far.
         """
         if not self._jointly(rewards):
             return self.widths()
-        return self.width(self.pulls_by_round(n_arms, rewards), self.log_terms(n_arms, rewards))
+        made = self.width(self.pulls_by_round(n_arms, rewards), self.log_terms(n_arms, rewards))
+        return np.minimum.accumulate(made)
 
     def longest(self, n_arms: int, rewards: Known = None) -> float:
-        """L of the cost bound in H: the largest L_t.
+        """L of the cost bound Ñ_T ≤ 36σ² (max(w_0, ε)/ε)^{2/T} L H_k(ν) + n: the largest L_t.
 
-        For Gaussian rewards the least L with b_t ≤ 4σ² L/w² + 1, w what is planned after the look before.
+        For joint looks at Gaussian rewards that would be too small: looks are left out, and end early with
+        the width ε. L is the least with b ≤ 4σ² L/w² + 1 at every look, w the width planned for the round
+        after the look before, w_1 for the first. The bound holds for w_0 ≥ ½ and means in [0, 1].
         """
         if not self._jointly(rewards):
             return float(self.log_terms(n_arms, rewards).max())

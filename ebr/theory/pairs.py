@@ -17,7 +17,7 @@ from ebr.validation import checked, count, in_unit_interval
 
 OWN = 0.1  # the part of α for the two arms' own bounds; the rest is for both together
 PIECES = 64  # of the leader's possible means; the weights of the two arms are constant on each
-HALVINGS = 12  # of a piece, before a pair is left unrefuted
+HALVINGS = 11  # of a piece, before a pair is left unrefuted
 TINY = 1e-300  # 0 log 0 = 0, and a logarithm of 0 that is finite
 CLOSE = 8  # how far from a guess a limit mostly is, at most
 MARGIN = 1.1  # how much farther than the normal law says a bound is first sought
@@ -165,7 +165,7 @@ class _Binomials:
         ranges = np.array([left, right, *test.roots(left, right), *test.weights(piece)])
         open_ = ~test.refutes(*ranges[2:])
         refuted = np.ones(len(low), dtype=bool)
-        for _ in range(HALVINGS - 1):
+        for _ in range(HALVINGS):
             ranges, which = ranges[:, open_], which[open_]
             if not len(which):
                 return refuted

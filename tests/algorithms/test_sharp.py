@@ -77,6 +77,13 @@ def test_gaussian_counts_and_widths_are_never_above_the_unions(n_arms, deadline,
         assert (widths <= joint.widths() * (1 + 1e-9))[np.diff(pulls, prepend=0) > 0].all()
 
 
+def test_a_gap_is_held_against_the_least_width_of_the_looks_made_so_far():
+    race = SHARP(30, 0.1, 0.1, 0.2, "Gaussian")
+    made = race.width(race.pulls_by_round(2), race.log_terms(2))
+    assert (np.diff(made) > 1e-3).any()  # a look may be wider than the one before
+    assert race.deciding_widths(2).tolist() == [made[: t + 1].min() for t in range(30)]
+
+
 @pytest.mark.parametrize("deadline", [2, 15])
 def test_gaussian_races_cost_less_than_with_a_union_and_fail_with_at_most_delta(deadline):
     # Means differ by 4 standard errors or more here; the seeds are fixed.

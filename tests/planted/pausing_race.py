@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 from compendium.shared import problem_sets
-from compendium.sharp_racing import pausing_adversary, pausing_guarantee
+from compendium.sharp_racing import pausing_adversary, pausing_costs, pausing_guarantee
 
 from ebr.algorithms import pausing
 from ebr.theory import pairs
@@ -121,6 +121,12 @@ def reversed_leaders(self, stage, right=pausing.Paces.lead):
     self.best *= -1
 
 
+def one_deviation(self, round_, stage):
+    """The theorem's gap without the arm's own deviation d_s."""
+    return RIGHT_PULLED(self, round_, stage) - self.near[stage]
+
+
+RIGHT_PULLED = pausing_costs.Costs.pulled
 PLANTED = {
     "X11": (
         guarantee,
@@ -132,5 +138,6 @@ PLANTED = {
         partial(with_error, pausing._Tests, "refuted", eager),
         partial(with_error, pausing._Tests, "uncertified", no_final),
         partial(with_error, pausing.Paces, "lead", reversed_leaders),
+        partial(with_error, pausing_costs.Costs, "pulled", one_deviation),
     )
 }

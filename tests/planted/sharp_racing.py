@@ -1,6 +1,7 @@
-"""Notebook 09: sharp EBR with errors in its counts, its union bound, its widths and its certificate."""
+"""Notebook 09: sharp EBR with errors in counts, union bound, widths, certificate and cost bounds."""
 
 from functools import cache, partial
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -8,23 +9,49 @@ from compendium.shared import lineup, problem_sets
 from compendium.sharp_racing import sharp_guarantee
 
 import ebr
+from ebr.theory import bounds
 from planted import algorithms
 
 
 @cache
 def problems():
-    return [*problem_sets.hardest_problems([(2, 3), (3, 3)]), *problem_sets.random_problems(20, 1)]
+    hardest, random = problem_sets.hardest_problems([(2, 3), (3, 3)]), problem_sets.random_problems(20, 1)
+    return [*hardest, *random, *sharp_guarantee.wide()[2::4]]
 
 
 def guarantee(make=ebr.SharpElasticBatchRacing):
-    adversary = sharp_guarantee.steps(problems(), 100, 1, make, "sub-Gaussian")
-    table = sharp_guarantee.races(problems(), 50, 1, make, "sub-Gaussian")
-    return sharp_guarantee.guarantee(adversary, table, make=make)
+    places = (problems(), "sub-Gaussian"), (sharp_guarantee.joint()[::5], "Gaussian")
+    adversary = [sharp_guarantee.steps(where, 100, 1, make, rewards) for where, rewards in places]
+    table = [sharp_guarantee.races(where, 50, 1, make, rewards) for where, rewards in places]
+    return sharp_guarantee.guarantee(pd.concat(adversary), pd.concat(table), make=make)
+
+
+def with_largest_term():
+    """L is the largest L_t, whatever the looks are."""
+
+    def longest(self, n_arms, rewards=None):
+        return self.log_terms(n_arms, rewards).max()
+
+    with mock.patch.object(ebr.SharpElasticBatchRacing, "longest", longest):
+        return guarantee()
+
+
+def without_maximum(problem, epsilon, deadline, log_term, k=1):
+    """The bound in H with w_0/ε, also where ε is the larger."""
+    main = 36 * problem.sigma**2 * (0.5 / epsilon) ** (2 / deadline) * log_term
+    return main * problem.complexity(epsilon, k) + problem.n_arms
+
+
+def with_bound(check, bound=without_maximum):
+    """A check with another bound in H."""
+    with mock.patch.object(bounds, "sharp_problem_bound", bound):
+        return check()
 
 
 @cache
 def bernoulli():
-    return problem_sets.bernoulli(problems()[::2])  # the likelihood ratio takes its time
+    few = problems()[::2] + sharp_guarantee.wide()[2:3]  # the likelihood ratio takes its time
+    return problem_sets.bernoulli(few)
 
 
 @cache
@@ -32,14 +59,16 @@ def attacked(make=ebr.SharpElasticBatchRacing):
     return sharp_guarantee.steps(bernoulli(), 100, 1, make, "bounded")
 
 
-@cache
-def bounded_races():
+def raced_bounded():
     return sharp_guarantee.races(bernoulli(), 50, 1, ebr.SharpElasticBatchRacing, "bounded")
 
 
-def bounded_guarantee(make=ebr.SharpElasticBatchRacing, adversary=attacked):
+bounded_races = cache(raced_bounded)
+
+
+def bounded_guarantee(make=ebr.SharpElasticBatchRacing, adversary=attacked, table=bounded_races):
     """The check with another race in its union bound: errors spend 98 δ and more, where 1 is allowed."""
-    return sharp_guarantee.bounded_guarantee(adversary(), bounded_races(), make=make)
+    return sharp_guarantee.bounded_guarantee(adversary(), table(), make=make)
 
 
 def savings(many_runs=4000, **makers):
@@ -83,12 +112,19 @@ ERRORS = (
     algorithms.SharpWide,
 )
 PLANTED = {
-    "X3": (guarantee, *(partial(guarantee, make=error) for error in ERRORS)),
+    "X3": (
+        guarantee,
+        *(partial(guarantee, make=error) for error in ERRORS),
+        with_largest_term,
+        partial(with_bound, guarantee),
+        partial(with_bound, guarantee, partial(bounds.sharp_problem_bound, constant=35)),
+    ),
     "X4": (
         bounded_guarantee,
         *(partial(bounded_guarantee, make=error) for error in ERRORS[:-1]),
         # Who drops too late spends less: 7 tables have an arm above its term, and none may.
         lambda: bounded_guarantee(adversary=partial(attacked, algorithms.SharpWide)),
+        partial(with_bound, partial(bounded_guarantee, table=raced_bounded)),
     ),
     "X5": (
         savings,

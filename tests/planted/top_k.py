@@ -5,10 +5,10 @@ from functools import cache, partial
 
 import pandas as pd
 from compendium.shared import problem_sets
-from compendium.top_k import best_k, top_k_cases, top_k_rivals
+from compendium.top_k import best_k, joint_verification, top_k_cases, top_k_rivals
 
 import ebr
-from planted import algorithms
+from planted import algorithms, sharp_racing
 
 DELTA = 0.3
 
@@ -51,11 +51,18 @@ class OnePlaceTooMany(ebr.ElasticBatchRacing):
 def chosen():
     problems = [*problem_sets.hardest_problems([(2, 3), (3, 3)]), *problem_sets.random_problems(20, 1)]
     hard = [top_k_cases.slippage(6, k, 0.125, t, 0.1) for k in (2, 3, 5) for t in (1, 3)]
-    return [*top_k_cases.cases(problems, 1, 1), *hard]
+    return [*top_k_cases.cases(problems, 1, 1), *hard, top_k_cases.slippage(3, 1, 0.875, 1, 1e-6)]
 
 
-def carries_over(make=ebr.ElasticBatchRacing):
-    return best_k.carries_over(top_k_cases.elastic_table(chosen(), 100, 50, 1, make))
+def carries_over(make=ebr.ElasticBatchRacing, verification=joint_verification.Verification):
+    table = top_k_cases.elastic_table(chosen(), 100, 50, 1, make)
+    return best_k.carries_over(table, verification(10**6, 10, 0.1, 200, 20, 1e-100))
+
+
+class OneByOne(joint_verification.Verification):
+    """Each of the k best may look bad with δ/2 only, as if one were enough to be wrong."""
+
+    unlucky = property(lambda self: self.delta / 2)
 
 
 def bounded(make=ebr.SharpElasticBatchRacing):
@@ -122,6 +129,7 @@ PLANTED = {
         partial(carries_over, make=algorithms.TooManyPulls),
         partial(carries_over, make=algorithms.TooWide),
         partial(carries_over, make=OnePlaceTooMany),
+        partial(carries_over, verification=OneByOne),
     ),
     "X9": (
         guarantee,
@@ -129,6 +137,7 @@ PLANTED = {
         # An error that one part alone may see: the exact failures, and the adversary of rewards in [0, 1].
         lambda: guarantee(exact=top_k_cases.exact_failures(DELTA, SixthOfThePulls)),
         lambda: guarantee(ratio=bounded(algorithms.SharpEager)),
+        partial(sharp_racing.with_bound, partial(raced, ebr.SharpElasticBatchRacing)),
     ),
     "X13": (savings, lambda: savings(sharp=wide), lambda: savings(EBR=few), lambda: savings(EBR=hopeful)),
 }

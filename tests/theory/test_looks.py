@@ -130,3 +130,21 @@ def test_looks_too_near_are_left_out_and_an_end_within_reach_is_taken():
     assert (fresh[1:-1] >= 1.05 * fresh[:-2]).all()
     alike, _ = planned_looks((0.1, 0.1, 0.1), (0.01, 0.01, 0.01), 5, 0.5)
     assert len(set(alike)) == 1
+
+
+def test_a_planned_count_is_the_least_or_one_more(monkeypatch):
+    excess, right = [], _Plan.count
+
+    def watched(self, width, share):
+        found = right(self, width, share)
+        fewer = range(max(self.least, found - 10), found)
+        excess.append(found - next((one for one in fewer if self.enough(one, width, share)), found))
+        return found
+
+    monkeypatch.setattr(_Plan, "count", watched)
+    for n_arms, deadline, epsilon in ((2, 6, 0.1), (3, 15, 0.05), (10, 15, 0.1), (5, 30, 0.02)):
+        for delta in (0.011, 0.053, 0.21):
+            race = ebr.SharpElasticBatchRacing(deadline, epsilon, delta, 0.5)
+            planned_looks.__wrapped__(tuple(race.widths()), tuple(race.shares()), n_arms, 0.5)
+    assert len(excess) > 100
+    assert set(excess) == {0, 1}

@@ -1,13 +1,16 @@
-"""What taking Gaussian rounds together by their joint law saves, against a union over them (notebook 09)."""
+"""What taking Gaussian rounds together by their joint law saves, and the L of its cost (notebook 09)."""
 
 from collections.abc import Iterable
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from compendium.shared import lineup
 from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.simulation.simulate import simulate
 from ebr.simulation.sweep import sweep
+from ebr.theory.bounds import sharp_problem_bound
 from ebr.theory.problems import Gaussian
 
 LOOKS = ("union", "joint")
@@ -30,6 +33,23 @@ def compared(
     failures = table.groupby(["setup", "deadline"], sort=False)["failures"].sum()
     both = pulls[list(LOOKS)].assign(ratio=saved["ratio"], error=saved["error"], failures=failures)
     return both.rename_axis(columns=None)
+
+
+def cost_bounds(settings: Iterable[tuple[int, float, float]], runs: int, seed: int) -> pd.DataFrame:
+    """Two arms of gap 1: least and most pulls, and the bound in H with max L_t and with the race's own L.
+
+    A row for each T, ε and δ.
+    """
+    problem, rows = Gaussian(np.array([0.0, 1.0]), SIGMA), []
+    for deadline, epsilon, delta in settings:
+        race = _made("joint", deadline, epsilon, delta)
+        terms = {"max L_t": float(race.log_terms(2).max()), "L": race.longest(2)}
+        pulls = simulate(race, problem, runs, seed).pulls
+        row = {"T": deadline, "ε": epsilon, "δ": delta, "least": pulls.min(), "most": pulls.max()} | terms
+        for name, term in terms.items():
+            row[f"bound with {name}"] = sharp_problem_bound(problem, epsilon, deadline, term)
+        rows.append(row)
+    return pd.DataFrame(rows).set_index(["T", "ε", "δ"])
 
 
 def _made(looks: str, deadline: int, epsilon: float, delta: float) -> SharpElasticBatchRacing:

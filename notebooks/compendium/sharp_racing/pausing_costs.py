@@ -5,11 +5,13 @@ from scipy.special import ndtri
 
 from compendium.sharp_racing.pausing_adversary import Grid
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.pairs import OWN
+from ebr.models import IN_UNIT
+from ebr.theory.pairs import OWN, Pairs, normal_refuted
 from ebr.theory.problems import Problem
 
 LOSS = 6  # how many d_{t−2} a leader may be behind by
 HALVED = 2e-5  # more than a range of the leader's possible means is long after all halvings
+JUST_MORE = 1 + 1e-9
 
 
 class Costs:
@@ -55,6 +57,27 @@ class Costs:
             enough = max(self.leads(t), float(self.pulled(t, min(t, self.grid.top))))
             last = np.where((last == t + 1) & (gaps >= enough), t, last)
         return np.array([self.highest(t) for t in last])
+
+
+def left_open(costs: Costs) -> int:
+    """At how many rounds and stages an arm with the gap that `pulled` says is open still, at the ends of 𝒞.
+
+    The leader's gap is the largest that it may have and its mean the lowest, the arm's mean the highest; for
+    the normal tests, at whose limits such sums can be.
+    """
+    grid, race, found = costs.grid, costs.race, 0
+    if grid.model in IN_UNIT:
+        return 0
+    for t in range(1, race.deadline - 1):
+        high = costs.highest(t)
+        stage = np.array([s for u, s in grid.pairs if u == high])
+        counts = np.full(len(stage), grid.counts[high]), grid.counts[stage]
+        leader = np.full(len(stage), -costs.leads(t) - costs.near[high])
+        other = costs.near[stage] - costs.pulled(t, stage) * JUST_MORE
+        pairs = Pairs(leader * counts[0], counts[0], other * counts[1], counts[1])
+        log_term = race.log_terms(grid.miss[high, stage], grid.model)
+        found += int((~normal_refuted(pairs, race.epsilon, log_term, race.sigma)).sum())
+    return found
 
 
 class Follower:

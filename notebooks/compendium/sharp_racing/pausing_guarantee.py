@@ -11,7 +11,7 @@ from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding, counted, refutes
 from compendium.shared.problem_sets import Instance, bernoulli
 from compendium.sharp_racing.pausing_adversary import Grid, attack, play, stages
-from compendium.sharp_racing.pausing_costs import Costs, Follower
+from compendium.sharp_racing.pausing_costs import Costs, Follower, left_open
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray
 from ebr.simulation.simulate import blocks, race
@@ -119,7 +119,8 @@ def steps(
     """The proof's steps on the adversary's tables, half of them inside 𝒢 alone and half inside 𝒢 ∩ 𝒞.
 
     Columns: kind, model, tables (inside), near (of them inside 𝒞), wrong (the arm is not ε-optimal), late
-    (more than T rounds), broken (of the tables inside 𝒞: an arm led or was pulled that should not).
+    (more than T rounds), broken (of the tables inside 𝒞: an arm led or was pulled that should not), and open,
+    the `left_open` stages.
     """
     rows = []
     for kind, problem, epsilon, deadline, delta in problems:
@@ -136,7 +137,7 @@ def steps(
             row["wrong"] += int((table.inside & ~good).sum())
             row["late"] += int((table.inside & (follower.rounds > deadline)).sum())
             row["broken"] += 0 if close is None else int((table.inside & follower.broken).sum())
-        rows.append({"kind": kind, "model": rewards} | row)
+        rows.append({"kind": kind, "model": rewards, "open": left_open(costs)} | row)
     return pd.DataFrame(rows)
 
 
@@ -177,12 +178,16 @@ def guarantee(spending: pd.DataFrame, adversary: pd.DataFrame, table: pd.DataFra
         inside = int(adversary["near" if event == "broken" else "tables"].sum())
         where = f"of {inside:,}, inside the event" + (" and 𝒞" if event == "broken" else "")
         evidence.append(Evidence(f"tables that {says}", int(adversary[event].sum()), where, allowed="0"))
+    left = int(adversary["open"].sum())
+    what = "stages at which an arm that the cost theorem excludes is open"
+    evidence.append(Evidence(what, left, "at the ends of 𝒞, normal tests", allowed="0"))
     runs, where = int(table["runs"].sum()), f"on {len(table)} problems, all models"
     for event, says in words.items():
         allowed = {"wrong": "≤ δ on each", "late": "0", "broken": "≤ 2δ on each"}[event]
         evidence.append(counted(f"races that {says}", int(table[event].sum()), runs, where, allowed))
     proved = spending[["drop", "certificate"]].to_numpy().max() <= 1 + ROUNDING
-    stands = adversary[["wrong", "late", "broken"]].to_numpy().sum() == 0 and table["late"].sum() == 0
+    stands = adversary[["wrong", "late", "broken", "open"]].to_numpy().sum() == 0
+    stands = stands and table["late"].sum() == 0
     twice = table.assign(delta=np.minimum(2 * table["delta"], 1))
     refuted = refutes(table, "wrong") or refutes(twice, "broken")
     return Finding("X11", bool(proved and stands and not refuted), tuple(evidence), "proved")

@@ -73,11 +73,11 @@ def driven(algorithm: Algorithm, problem: Problem, tables: int, means: Callable[
 def _table(
     problem: Problem, best: BoolArray, width: float, generator: np.random.Generator, tables: int
 ) -> FloatArray:
-    shape = (tables, problem.n_arms)
-    common = generator.normal(0, width, (tables, 1))
-    good = common + _places(generator, shape) * 2 * width  # the luck of the k best, most at its least
+    shape, scale = (tables, problem.n_arms), abs(width)  # a width of 0 is less than that by rounding
+    common = generator.normal(0, scale, (tables, 1))
+    good = common + _places(generator, shape) * 2 * scale  # the luck of the k best, most at its least
     least = np.where(best, good, np.inf).min(axis=1, keepdims=True)
-    others = least + width * (1 - 3 * _places(generator, shape))
+    others = least + width - 3 * scale * _places(generator, shape)
     return np.asarray(problem.means + np.where(best, good, others))
 
 

@@ -116,7 +116,7 @@ def test_means_at_the_ends_have_a_finite_time(means):
 
 
 def test_a_complexity_times_the_noise_is_no_lower_bound_on_each_problem():
-    """2σ² log(1/2.4δ) H(ν) says 373 where sharp EBR, which is PAC, needs some 320 pulls."""
+    """2σ² log(1/2.4δ) H(ν) says 373 where sharp EBR, which is PAC, needs fewer pulls."""
     problem, epsilon, delta = ebr.Gaussian([0.6, 0.501], 0.5), 0.1, 0.01
     pulls = ebr.simulate(ebr.SharpElasticBatchRacing(50, epsilon, delta), problem, runs=2000, seed=1).pulls
     above = pulls.mean() + 5 * pulls.std() / math.sqrt(2000)

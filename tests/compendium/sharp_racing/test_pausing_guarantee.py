@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from compendium.sharp_racing import pausing_adversary, pausing_costs, pausing_guarantee
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 import ebr
 from ebr.theory import pairs
@@ -103,6 +103,21 @@ def test_a_pair_is_refuted_beyond_its_width(model):
         beyond = leader / many - other / few + 0.1 > costs.width(u, s)
         assert refuted[beyond].all()
         assert beyond.any()
+
+
+@pytest.mark.parametrize("model", ["sub-Gaussian", "Gaussian"])
+def test_the_cost_theorems_gap_is_what_the_ends_of_c_leave_open_and_no_less_will_do(model, monkeypatch):
+    stages = grid(model, deadline=5)
+    costs, d = pausing_costs.Costs(stages, 4), pausing_costs.Costs(stages, 4).near
+    right = costs.pulled
+    assert pausing_costs.left_open(costs) == 0
+    for part in (d[1], d[3], 0.01):
+        monkeypatch.setattr(costs, "pulled", lambda t, s, part=part: right(t, s) - part)
+        assert pausing_costs.left_open(costs) > 0
+    # Round 3 has u = 3 + a, a = log 3 / log 25 · 5 = 1.7: stage 4. An arm at stage 2; d_{t−2} = d_1.
+    L = -math.log(stages.miss[4, 2]) if model == "sub-Gaussian" else norm.isf(stages.miss[4, 2]) ** 2 / 2
+    width = 0.5 * math.sqrt(2 * L * (1 / stages.counts[4] + 1 / stages.counts[2]))
+    assert right(3, 2) == pytest.approx(6 * d[1] + width + d[4] + d[2])
 
 
 def test_races_are_counted_and_the_careless_are_found_out():

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium.shared import lineup, problem_sets
-from compendium.sharp_racing import sharp_adversary, sharp_event, sharp_guarantee
+from compendium.sharp_racing import joint_looks, sharp_adversary, sharp_event, sharp_guarantee
 from oracles import evidence, kl, log_term, overheard, sharp_design, sharp_schedule
 from scipy.stats import binom
 
@@ -137,11 +137,11 @@ def test_the_steps_count_tables_that_end_wrong_or_late():
 
     problems = [("one", ebr.Gaussian(MEANS, 0.5), 0.05, 4, 0.1)]
     table = sharp_guarantee.steps(problems, 200, 1, SHARP, "sub-Gaussian")
-    assert table.to_numpy().tolist() == [["one", 200, 0, 0]]
+    assert table.to_numpy().tolist() == [["one", 200, 0, 0, 0]]
     careless = sharp_guarantee.steps(problems, 200, 1, Careless, "sub-Gaussian")
     played = sharp_adversary.inside(Careless(4, 0.05, 0.1, rewards="sub-Gaussian"), problems[0][1], 200, 1)
     wrong = int((np.array(MEANS)[played.arms] <= 0.65).sum())
-    assert careless.to_numpy().tolist() == [["one", 200, wrong, 0]]
+    assert careless.to_numpy().tolist() == [["one", 200, wrong, 0, 0]]
     assert wrong > 50
 
 
@@ -193,6 +193,71 @@ def test_races_are_plain_counts_beside_their_bounds(model, make):
     assert (table["late"][0] == 300) == (make is Sluggish)
 
 
+def in_h(problem, race, log_term):
+    """36σ² (max(w₀, ε)/ε)^{2/T} L H + n."""
+    gaps = problem.means.max() - problem.means
+    gaps[problem.best] = np.sort(gaps)[1]
+    complexity = sum((race.epsilon if gap < race.epsilon else gap + race.epsilon) ** -2 for gap in gaps)
+    price = (max(race.start, race.epsilon) / race.epsilon) ** (2 / race.deadline)
+    return 36 * race.sigma**2 * price * log_term * complexity + len(gaps)
+
+
+@pytest.mark.parametrize("rewards", ["sub-Gaussian", "Gaussian", "bounded"])
+def test_inside_the_event_no_race_costs_more_than_the_bound_in_h_says(rewards):
+    generator, closest = np.random.default_rng(25), 0.0
+    for number in range(150):
+        n_arms, deadline = int(generator.integers(2, 12)), int(generator.integers(1, 60))
+        epsilon, delta, sigma = np.exp(generator.uniform(np.log([0.03, 1e-6, 0.02]), np.log([0.95, 0.9, 3])))
+        start, split = (0.5, 1)[number % 2], ("late", "equal")[number % 3 > 0]
+        sigma = 0.5 if rewards == "bounded" else sigma
+        race = SHARP(deadline, epsilon, delta, sigma, rewards, start, split)
+        means = generator.random(n_arms) if number % 5 else np.arange(n_arms) == 0
+        problem = ebr.Bernoulli(means) if rewards == "bounded" else ebr.Gaussian(means, sigma)
+        pulls = sharp_adversary.inside(race, problem, 20, seed=1).arm_pulls.sum(axis=1)
+        share = pulls.max() / in_h(problem, race, race.longest(n_arms))
+        assert share <= 1 + 1e-12, (race, problem)
+        closest = max(closest, share)
+    assert closest > 0.5
+
+
+@pytest.mark.parametrize(
+    ("deadline", "epsilon", "delta", "pulls", "too_little"),
+    [(15, 0.1, 0.3, 28, 4.54), (15, 0.3, 0.05, 32, 17.42), (100, 0.25, 0.05, 44, 17.80)],
+)
+def test_with_the_largest_term_for_l_the_bound_for_joint_looks_would_be_false(
+    deadline, epsilon, delta, pulls, too_little
+):
+    problem, race = ebr.Gaussian([0, 1], 0.5), SHARP(deadline, epsilon, delta, rewards="Gaussian")
+    table = joint_looks.cost_bounds([(deadline, epsilon, delta)], runs=50, seed=1)
+    assert table[["least", "most"]].to_numpy().tolist() == [[pulls, pulls]]
+    assert table["bound with max L_t"].item() == pytest.approx(too_little, abs=0.005)
+    assert in_h(problem, race, race.log_terms(2).max()) == pytest.approx(too_little, abs=0.005)
+    assert table["bound with L"].item() == pytest.approx(in_h(problem, race, race.longest(2)))
+    assert table["bound with L"].item() > pulls
+
+
+def test_without_the_maximum_the_bound_for_a_large_epsilon_would_be_false():
+    # n = 2, T = 1, ε = 0.9, δ = 10⁻⁶: L = log 10⁶ = 13.8155, b = ⌊L/0.81⌋ + 1 = 18, H = 2/1.9².
+    race, problem = SHARP(1, 0.9, 1e-6, rewards="sub-Gaussian"), ebr.Bernoulli([0, 1])
+    assert ebr.simulate(race, problem, runs=5).pulls.tolist() == [36] * 5
+    without = 9 * (0.5 / 0.9) ** 2 * 13.8155 * 2 / 1.9**2 + 2
+    assert without == pytest.approx(23.3, abs=0.05)
+    assert in_h(problem, race, 13.8155) == pytest.approx(9 * 13.8155 * 2 / 1.9**2 + 2)
+    assert in_h(problem, race, 13.8155) > 36
+
+
+@pytest.mark.parametrize("place", [(15, 0.1, 0.3, 0.5), (40, 0.05, 0.1, 0.3)])
+def test_l_of_joint_looks_is_the_least_that_the_counts_of_all_looks_obey(place):
+    (deadline, epsilon, _, sigma), race = place, SHARP(*place, "Gaussian")
+    found, planned, before = 0.0, None, 0
+    widths = [0.5 * (2 * epsilon) ** (t / deadline) for t in range(1, deadline + 1)]
+    for count, width in zip(race.pulls_by_round(3).tolist(), widths, strict=True):
+        planned = planned or width  # of the round after the last look
+        if count > before:
+            found, planned, before = max(found, (count - 1) * planned**2 / (4 * sigma**2)), None, count
+    assert race.longest(3) == pytest.approx(found)
+
+
 def points(pulls, sweep="ε", setup="Setup 1", deadline=15, epsilon=0.01):
     """A row an algorithm: its pulls at one point of the figure, known to 1 %."""
     rows = [{"algorithm": name, "pulls": number, "error": number / 100} for name, number in pulls.items()]
@@ -222,6 +287,7 @@ def test_pulls_are_compared_as_ratios_with_their_errors():
         (1.01, {}, {}, False),
         (0.9, {"wrong": [0, 1]}, {}, False),
         (0.9, {"late": [1, 0]}, {}, False),
+        (0.9, {"over": [1, 0]}, {}, False),
         (0.9, {}, {"wrong": 60}, False),
         (0.9, {}, {"late": 60}, False),
         (0.9, {}, {"over": 60}, False),
@@ -232,9 +298,10 @@ def test_pulls_are_compared_as_ratios_with_their_errors():
 )
 def test_a_guarantee_fails_if_any_of_its_parts_does(monkeypatch, spent, adversary, races, holds):
     monkeypatch.setattr(sharp_guarantee, "spent", lambda race, *place: spent * (race.deadline == 2))
-    tables = pd.DataFrame({"tables": 100, "wrong": [0, 0], "late": [0, 0]}).assign(**adversary)
+    tables = pd.DataFrame({"tables": 100, "wrong": [0, 0], "late": [0, 0], "over": 0}).assign(**adversary)
     row = {"runs": 200, "delta": 0.1, "wrong": 0, "late": 0, "over": 0, "bound": 900.0} | races
-    finding = sharp_guarantee.bounded_guarantee(tables, pd.DataFrame([row]).assign(problem_bound=1000.0))
+    table = pd.DataFrame([row]).assign(problem_bound=1000.0, rewards="bounded")
+    finding = sharp_guarantee.bounded_guarantee(tables, table)
     assert (finding.claim, finding.holds) == ("X4", holds)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from compendium.shared import problem_sets
 from compendium.sharp_racing.sharp_adversary import inside
-from compendium.top_k import best_k, top_k_cases, top_k_rivals
+from compendium.top_k import best_k, joint_verification, top_k_cases, top_k_rivals
 from oracles import Rewards, overheard, play
 from scipy.stats import binom
 
@@ -135,6 +135,70 @@ def test_cases_have_a_k_below_the_number_of_arms_and_slippage_its_gap():
     (kind, problem, epsilon, *_), k = top_k_cases.slippage(6, 2, 0.125, 3, 0.1)
     assert (kind, epsilon, k) == ("slippage", 0.125, 2)
     assert problem.is_good(range(6), epsilon, k).tolist() == [False] * 4 + [True] * 2
+
+
+def verified(race, pulls, means, generator):
+    """The arms that a verification returns, and whether it has a third round; from the means' normal law."""
+    first = generator.normal(means, race.sigma / math.sqrt(pulls))
+    held = np.sort(np.argpartition(-first, race.k)[: race.k])
+    fresh = generator.normal(means[held], race.sigma / math.sqrt(race.verified))
+    others = np.delete(first, held)
+    if np.ptp(fresh) <= race.epsilon / 2 and (others <= fresh.min() - race.below(pulls)).all():
+        return held, False
+    last = generator.normal(means, race.sigma / math.sqrt(race.at_last))
+    return np.sort(np.argsort(-last)[: race.k]), True
+
+
+def test_a_verification_errs_with_at_most_delta_and_seldom_has_a_third_round_on_its_partition():
+    race, runs, generator = (
+        joint_verification.Verification(6, 2, 0.25, 50, 13, 0.2),
+        5000,
+        np.random.default_rng(7),
+    )
+    tied = np.array([0.75, 0.75, 0.05, 0.05, 0.05, 0.05])  # all gaps in the bin, 0.697 to 0.717
+    assert race.bin[0] <= 0.7 < race.bin[1]
+    pulls = 6
+    third = np.mean([verified(race, pulls, tied, generator)[1] for _ in range(runs)])
+    allowed = race.third_round(pulls)
+    assert third < allowed + 5 * math.sqrt(allowed / runs)  # chance: 3 · 10^−7
+    assert allowed < 0.9
+    better = np.array([0.75, 0.75, 1.0, 1.0, 0.05, 0.05])  # the two of 0.75 are ε worse
+    wrong = sum((better[verified(race, pulls, better, generator)[0]] < 1).any() for _ in range(runs)) / runs
+    assert wrong <= 0.2 + 5 * math.sqrt(0.2 / runs)
+    # By hand: p = √0.1, z = 0.4783; s = 0.4783 · 0.5/√6 − 0.21875; M = ⌈(16 z(0.2/16))²⌉, z = 2.2414.
+    assert race.below(6) == pytest.approx(0.4783 * 0.5 / math.sqrt(6) - 0.21875, abs=1e-4)
+    assert (race.verified, race.at_last) == (
+        math.ceil((16 * 2.24140) ** 2),
+        math.floor(16 * math.log(160)) + 1,
+    )
+
+
+def test_a_million_arms_are_verified_for_less_than_theorem_3_with_h_k_says():
+    race, generator = (
+        joint_verification.Verification(10**6, 10, 0.1, 200, 20, 1e-100),
+        np.random.default_rng(8),
+    )
+    pulls = race.cheapest
+    for _ in range(5):
+        top = generator.uniform(0.82, 0.829, 10)  # gaps in the bin, 0.7943 to 0.8035
+        means = np.append(top, np.full(10**6 - 10, 0.0256))
+        gaps = np.append(top - 0.0256, top.min() - 0.0256)
+        assert ((gaps >= race.bin[0]) & (gaps < race.bin[1])).all()
+        arms, third = verified(race, pulls, means, generator)
+        assert (arms.tolist(), third) == (list(range(10)), False)  # chance of another: 2 · 10^−4
+    assert 10**6 * pulls + 10 * race.verified < race.expected(pulls) < 0.45 * race.supposed()
+    # Each arm's term is (0.7943 + 0.1)^−2; log(1/2.4δ) = 229.383.
+    assert race.supposed() == pytest.approx(0.5 * 229.383 * 10**6 / 0.894328**2, rel=1e-5)
+
+
+@pytest.mark.parametrize(("deadline", "index"), [(200, 2), (3, 2), (2, 2)])
+def test_a_verification_needs_a_narrow_bin_with_room(deadline, index):
+    with pytest.raises(ValueError, match="the bin must be narrow and leave room"):
+        joint_verification.Verification(100, 2, 0.1, deadline, index, 0.1).third_round(5)
+
+
+def test_an_arm_that_rises_makes_the_old_answer_wrong_only_for_one_place():
+    assert [best_k.moved(k, 0.15) for k in (1, 2, 3)] == [True, False, False]
 
 
 def test_phantom_arms_add_their_own_terms():
