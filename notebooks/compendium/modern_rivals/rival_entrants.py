@@ -129,7 +129,7 @@ def raced(
 
 GOOD, ZONE, BEST = "ε-good arm", "best arm if gaps ≥ ε", "best arm"
 OURS, CLOSEST = "pausing EBR", "Top-Two, mixture"
-MIXED = (5.0, 1.0)  # the Beta prior of every mixture here, unless it is Krichevsky and Trofimov's, KT
+MIXED = (20.0, 3.0)  # the Beta prior of every mixture that has no other name; KT is Beta(½, ½)
 ENTRANTS: dict[str, Entrant] = {
     OURS: ours(PausingElasticBatchRacing),
     "sharp EBR": ours(SharpElasticBatchRacing),
@@ -139,6 +139,7 @@ ENTRANTS: dict[str, Entrant] = {
     "T&S": _single("T&S, forced"),
     "EB-TC": _single("EB-TC"),
     "Top-Two, KT": _single("Top-Two", JEFFREYS),
+    "Top-Two, Beta(5, 1)": _single("Top-Two", (5.0, 1.0)),
     "LUCB, mixture": _single("LUCB", MIXED),
     "T&S, mixture": _single("T&S", MIXED),
     "EB-TC, mixture": _single("EB-TC", MIXED),
@@ -161,4 +162,5 @@ ENTRANTS: dict[str, Entrant] = {
 }
 # Fully sequential, for an ε-good arm and Bernoulli rewards, with thresholds published or proved here.
 PUBLISHED = ("paper's oracle", "KL-LUCB", "T&S", "EB-TC")
-PROVED = ("Top-Two, KT", "LUCB, mixture", "T&S, mixture", "EB-TC, mixture", "EB-TC ½, mixture", CLOSEST)
+MIXTURES = ("LUCB, mixture", "T&S, mixture", "EB-TC, mixture", "EB-TC ½, mixture", CLOSEST)
+PROVED = ("Top-Two, KT", "Top-Two, Beta(5, 1)", *MIXTURES)
