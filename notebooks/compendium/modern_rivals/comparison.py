@@ -163,10 +163,12 @@ def spent(n_arms: int, deadline: int, epsilon: float, delta: float) -> dict[str,
     deviation = sequential_rivals.deviation_stopping(n_arms, delta).level
     confidence = 2 * brentq(lambda x: _threshold(x) - deviation / 2, 1e-6, 1e3, xtol=1e-12)
     pairs = {
-        name: sequential_rivals.mixture_stopping(n_arms, delta, prior)
-        for name, prior in (("Top-Two, KT", sequential_rivals.JEFFREYS), (CLOSEST, MIXED))
+        f"pairs, Beta({first:g}, {second:g})": sequential_rivals.mixture_stopping(
+            n_arms, delta, (first, second)
+        )
+        for first, second in sorted({sequential_rivals.JEFFREYS, *MIXED.values()})
     }
-    single = sequential_rivals.mixture_stopping(n_arms + 1, delta, MIXED)
+    single = sequential_rivals.mixture_stopping(n_arms + 1, delta, MIXED["LUCB"])
     return {
         OURS: float(PausingElasticBatchRacing(deadline, epsilon, delta).shares().sum()),
         "KL-LUCB": n_arms * float(zeta(clock.first)) * math.exp(-clock.level),
@@ -238,21 +240,26 @@ def standing(table: pd.DataFrame, confidence: dict[str, float], deadline: int, d
 
 
 def pilot(
-    priors: Sequence[tuple[float, float]], n_arms: int, epsilon: float, delta: float, runs: int, seed: int
+    rules: Iterable[str],
+    priors: Sequence[tuple[float, float]],
+    n_arms: int,
+    epsilon: float,
+    delta: float,
+    runs: int,
+    seed: int,
 ) -> pd.DataFrame:
-    """Mean pulls of Top-Two by the mixture's prior, on small copies of both setups with the same rewards."""
-    rows = [
-        {"prior": f"Beta({first:g}, {second:g})", "setup": setup}
-        | {
-            "pulls": sequential_rivals.sequential(
-                made(n_arms), epsilon, delta, runs, seed, prior=(first, second)
-            )["pulls"].mean()
-        }
-        for first, second in priors
-        for setup, made in SETUPS.items()
-    ]
-    table = pd.DataFrame(rows).pivot_table("pulls", "prior", "setup", sort=False)
-    return table.assign(together=np.sqrt((table / table.min()).prod(axis=1)))
+    """Geometric mean over small copies of both setups of a rule's mean pulls, by the mixture's prior.
+
+    In units of the rule's best prior.
+    """
+    names = [f"Beta({first:g}, {second:g})" for first, second in priors]
+    table = pd.DataFrame(1.0, index=pd.Index(rules, name="rule"), columns=names)
+    for rule in table.index:
+        for name, prior in zip(names, priors, strict=True):
+            for made in SETUPS.values():
+                raced = sequential_rivals.sequential(made(n_arms), epsilon, delta, runs, seed, rule, prior)
+                table.loc[rule, name] *= math.sqrt(raced["pulls"].mean())
+    return table.div(table.min(axis=1), axis=0)
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:

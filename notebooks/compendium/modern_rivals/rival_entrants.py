@@ -129,7 +129,10 @@ def raced(
 
 GOOD, ZONE, BEST = "ε-good arm", "best arm if gaps ≥ ε", "best arm"
 OURS, CLOSEST = "pausing EBR", "Top-Two, mixture"
-MIXED = (20.0, 3.0)  # the Beta prior of every mixture that has no other name; KT is Beta(½, ½)
+# The Beta prior of each rule's mixture, chosen in notebook 16; KT is Beta(½, ½).
+MIXED = dict.fromkeys(("T&S", "EB-TC", "EB-TC, half"), (5.0, 1.0)) | dict.fromkeys(
+    ("LUCB", "Top-Two"), (20.0, 3.0)
+)
 ENTRANTS: dict[str, Entrant] = {
     OURS: ours(PausingElasticBatchRacing),
     "sharp EBR": ours(SharpElasticBatchRacing),
@@ -140,11 +143,11 @@ ENTRANTS: dict[str, Entrant] = {
     "EB-TC": _single("EB-TC"),
     "Top-Two, KT": _single("Top-Two", JEFFREYS),
     "Top-Two, Beta(5, 1)": _single("Top-Two", (5.0, 1.0)),
-    "LUCB, mixture": _single("LUCB", MIXED),
-    "T&S, mixture": _single("T&S", MIXED),
-    "EB-TC, mixture": _single("EB-TC", MIXED),
-    "EB-TC ½, mixture": _single("EB-TC, half", MIXED),
-    CLOSEST: _single("Top-Two", MIXED, "closest"),
+    "LUCB, mixture": _single("LUCB", MIXED["LUCB"]),
+    "T&S, mixture": _single("T&S", MIXED["T&S"]),
+    "EB-TC, mixture": _single("EB-TC", MIXED["EB-TC"]),
+    "EB-TC ½, mixture": _single("EB-TC, half", MIXED["EB-TC, half"]),
+    CLOSEST: _single("Top-Two", MIXED["Top-Two"], "closest"),
     "Tri-BBAI": Entrant("Bernoulli", BEST + ", δ → 0", "3", partial(_exact, tri_bbai), exact=True),
     "Opt-BBAI": Entrant("Bernoulli", BEST, "none", partial(_exact, opt_bbai), exact=True),
     **{
