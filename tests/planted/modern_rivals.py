@@ -1,4 +1,4 @@
-"""Notebook 16, X12: on a small copy of Setup 2, where the closest rival is a fifth behind."""
+"""Notebook 16, X12: on a small copy of Setup 2, where the closest rival is ahead as well."""
 
 import math
 import os
@@ -6,20 +6,20 @@ from functools import cache
 from unittest.mock import patch
 
 import pandas as pd
-from compendium.modern_rivals import comparison, rival_entrants, sequential_rivals
+from compendium.modern_rivals import comparison, rival_entrants, sequential_races, sequential_rivals
+from compendium.modern_rivals.rival_entrants import CLOSEST, OURS, PUBLISHED
 
 import ebr
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 
 N_ARMS, DEADLINE, EPSILON, DELTA = 20, 15, 0.01, 0.01
-RUNS = rival_entrants.Runs(batched=400, staged=2, single=12, closest=(200, 200))
-SEQUENTIAL = ("KL-LUCB", "KL-LUCB, own counts", "T&S", "T&S, proportional", rival_entrants.CLOSEST)
+RUNS = rival_entrants.Runs(batched=400, staged=2, single=12, closest=150)
 
 
 def table(names, make=None):
     entrants = dict(rival_entrants.ENTRANTS)
     if make is not None:
-        entrants[rival_entrants.OURS] = rival_entrants.ours(make)
+        entrants[OURS] = rival_entrants.ours(make)
     points = comparison.everybody(names, N_ARMS, DEADLINE, EPSILON)
     points = [point for point in points if point.labels["setup"] == "Setup 2"]
     with patch.dict(os.environ, {"EBR_WORKERS": "1", "DASK": ""}):  # in this process, where it can be altered
@@ -28,13 +28,13 @@ def table(names, make=None):
 
 @cache
 def rivals():
-    return table(SEQUENTIAL)
+    return table((*PUBLISHED[1:], CLOSEST))
 
 
 def check(make=None, others=None):
-    both = pd.concat([table((rival_entrants.OURS,), make), rivals() if others is None else others])
+    both = pd.concat([table((OURS,), make), rivals() if others is None else others])
     paid = comparison.spent(N_ARMS, DEADLINE, EPSILON, DELTA)
-    return comparison.fewer_pulls(both, paid, DEADLINE, DELTA)
+    return comparison.standing(both, paid, DEADLINE, DELTA)
 
 
 def four_logarithms(deadline, epsilon, delta):
@@ -56,11 +56,26 @@ def every_lag(self):
 _SHARES = PausingElasticBatchRacing.shares
 
 
-def with_error(name, wrong, names):
-    """The check with one threshold of `sequential_rivals` in error, and the rivals that use it raced anew."""
+def with_error(name, wrong):
+    """The check with one threshold of `sequential_rivals` in error."""
+    rivals()  # with the threshold as it is
     with patch.object(sequential_rivals, name, wrong):
-        kept = rivals()[~rivals()["algorithm"].isin(names)]
-        return check(others=pd.concat([kept, table(names)]))
+        return check()
+
+
+def with_half_the_regret():
+    """A mixture that charges each arm half of its regret."""
+    rivals()
+    right = sequential_races.charge
+    with patch.object(sequential_races, "charge", lambda *given: right(*given) / 2):
+        return check()
+
+
+def without_a_mixture():
+    """The closest rival ended by the published threshold."""
+    with patch.object(sequential_rivals, "mixture_stopping", lambda n, delta, prior: _DEVIATION(n, delta)):
+        late = table((CLOSEST,))
+    return check(others=pd.concat([rivals()[rivals()["algorithm"] != CLOSEST], late]))
 
 
 def with_every_lag():
@@ -70,29 +85,29 @@ def with_every_lag():
         )  # not from a cache
 
 
-def one_arm(n_arms, delta, exponent=1.1):
+def one_arm(n_arms, delta):
     """KL-LUCB's rate for one arm: no union over arms."""
-    return _RATE(1, delta, exponent)
+    return _CLOCK(1, delta)
 
 
-def one_time(n_arms, delta, exponent=1.1):
+def one_time(n_arms, delta):
     """k₁ = 1: the sum over times is forgotten."""
-    return math.log(n_arms / delta), exponent
+    return _CLOCK(n_arms, delta)._replace(level=math.log(n_arms / delta))
 
 
-def one_answer(n_arms, delta):
+def one_answer(n_arms, delta, prior):
     """The mixture's threshold for one wrong answer of n − 1."""
-    return sequential_rivals.Stopping(math.log(1 / delta), mixture=True)
+    return _MIXTURE(2, delta, prior)
 
 
 def one_of_two(n_arms, delta):
     """C(x) for two arms at once, where 2 C(x/2) is proved."""
     level = sequential_rivals.exponential_threshold(math.log((n_arms - 1) / delta))
-    return sequential_rivals.Stopping(level, mixture=False)
+    return _DEVIATION(n_arms, delta)._replace(level=level)
 
 
-_RATE = sequential_rivals.exploration_rate
-LUCB, TRACKING = SEQUENTIAL[:2], SEQUENTIAL[2:4]
+_CLOCK, _MIXTURE = sequential_rivals.clock_stopping, sequential_rivals.mixture_stopping
+_DEVIATION = sequential_rivals.deviation_stopping
 
 PLANTED = {
     "X12": (
@@ -101,9 +116,11 @@ PLANTED = {
         lambda: check(four_logarithms),
         lambda: check(late),
         with_every_lag,
-        lambda: with_error("exploration_rate", one_arm, LUCB),
-        lambda: with_error("exploration_rate", one_time, LUCB),
-        lambda: with_error("mixture_stopping", one_answer, (rival_entrants.CLOSEST,)),
-        lambda: with_error("deviation_stopping", one_of_two, TRACKING),
+        without_a_mixture,
+        with_half_the_regret,
+        lambda: with_error("clock_stopping", one_arm),
+        lambda: with_error("clock_stopping", one_time),
+        lambda: with_error("mixture_stopping", one_answer),
+        lambda: with_error("deviation_stopping", one_of_two),
     )
 }

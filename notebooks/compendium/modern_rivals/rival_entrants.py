@@ -8,7 +8,7 @@ import pandas as pd
 
 from compendium.modern_rivals.batched_rivals import opt_bbai, tri_bbai
 from compendium.modern_rivals.selection_rivals import bechhofer, kim_nelson, paulson
-from compendium.modern_rivals.sequential_rivals import kl_lucb, track_and_stop
+from compendium.modern_rivals.sequential_rivals import JEFFREYS, sequential
 from compendium.shared.lineup import Maker
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.pausing import PausingElasticBatchRacing
@@ -30,18 +30,13 @@ class Runs(NamedTuple):
     batched, staged, single
         Of those in rounds, side by side; of those one reward of each arm, or one pull, at a time.
     closest
-        Of the closest rival, on each setup.
+        Of the closest rival.
     """
 
     batched: int
     staged: int
     single: int
-    closest: tuple[int, int]
-
-    def of(self, pace: str, setup: str) -> int:
-        """The runs of an entrant of this pace on "Setup 1" or "Setup 2"."""
-        count = getattr(self, pace)
-        return int(count[setup != "Setup 1"] if pace == "closest" else count)
+    closest: int
 
 
 class Setting(NamedTuple):
@@ -119,22 +114,40 @@ def ours(make: Maker, rewards: str = "Bernoulli") -> Entrant:
     return Entrant(rewards, GOOD, "T", partial(_simulated, make))
 
 
-def _single(rival: Rival, pace: str = "single", **more: bool) -> Entrant:
-    return Entrant("Bernoulli", GOOD, "none", partial(_sequential, partial(rival, **more)), pace)
+def _single(rule: str, prior: tuple[float, float] | None = None, pace: str = "single") -> Entrant:
+    rival = partial(sequential, rule=rule, prior=prior)
+    return Entrant("Bernoulli", GOOD, "none", partial(_sequential, rival), pace)
+
+
+def raced(
+    name: str, problem: Problem, epsilon: float, delta: float, runs: int, seed: int, deadline: int = 15
+) -> pd.DataFrame:
+    """Race an entrant by its name: pulls, rounds and arm of each run, and whether that arm is an error."""
+    table = ENTRANTS[name].race(Setting(problem, deadline, epsilon, delta, runs, seed))
+    return table.assign(error=~problem.is_good(table["arm"].to_numpy(), epsilon))
 
 
 GOOD, ZONE, BEST = "ε-good arm", "best arm if gaps ≥ ε", "best arm"
-OURS, CLOSEST = "pausing EBR", "T&S, mixture"
+OURS, CLOSEST = "pausing EBR", "Top-Two, mixture"
+# The Beta prior of each rule's mixture, chosen in notebook 16; KT is Beta(½, ½).
+MIXED = dict.fromkeys(("T&S", "EB-TC", "EB-TC, half"), (5.0, 1.0)) | dict.fromkeys(
+    ("LUCB", "Top-Two"), (20.0, 3.0)
+)
 ENTRANTS: dict[str, Entrant] = {
     OURS: ours(PausingElasticBatchRacing),
     "sharp EBR": ours(SharpElasticBatchRacing),
     "Algorithm 1": ours(ElasticBatchRacing),
     "paper's oracle": Entrant("Bernoulli", GOOD, "none", partial(_simulated, _oracle), "single"),
-    "KL-LUCB": _single(kl_lucb),
-    "KL-LUCB, own counts": _single(kl_lucb, own_counts=True),
-    "T&S": _single(track_and_stop),
-    "T&S, proportional": _single(track_and_stop, forced=False),
-    CLOSEST: _single(track_and_stop, "closest", forced=False, mixture=True),
+    "KL-LUCB": _single("LUCB"),
+    "T&S": _single("T&S, forced"),
+    "EB-TC": _single("EB-TC"),
+    "Top-Two, KT": _single("Top-Two", JEFFREYS),
+    "Top-Two, Beta(5, 1)": _single("Top-Two", (5.0, 1.0)),
+    "LUCB, mixture": _single("LUCB", MIXED["LUCB"]),
+    "T&S, mixture": _single("T&S", MIXED["T&S"]),
+    "EB-TC, mixture": _single("EB-TC", MIXED["EB-TC"]),
+    "EB-TC ½, mixture": _single("EB-TC, half", MIXED["EB-TC, half"]),
+    CLOSEST: _single("Top-Two", MIXED["Top-Two"], "closest"),
     "Tri-BBAI": Entrant("Bernoulli", BEST + ", δ → 0", "3", partial(_exact, tri_bbai), exact=True),
     "Opt-BBAI": Entrant("Bernoulli", BEST, "none", partial(_exact, opt_bbai), exact=True),
     **{
@@ -150,5 +163,7 @@ ENTRANTS: dict[str, Entrant] = {
     "Kim–Nelson": Entrant("Gaussian", ZONE, "none", partial(_sequential, kim_nelson), "staged"),
     "Kim–Nelson, looks": Entrant("Gaussian", ZONE, "T", partial(_looking, kim_nelson)),
 }
-# Fully sequential, for an ε-good arm and Bernoulli rewards, with a threshold that is proved.
-PROVED = ("paper's oracle", "KL-LUCB", "KL-LUCB, own counts", "T&S", "T&S, proportional", CLOSEST)
+# Fully sequential, for an ε-good arm and Bernoulli rewards, with thresholds published or proved here.
+PUBLISHED = ("paper's oracle", "KL-LUCB", "T&S", "EB-TC")
+MIXTURES = ("LUCB, mixture", "T&S, mixture", "EB-TC, mixture", "EB-TC ½, mixture", CLOSEST)
+PROVED = ("Top-Two, KT", "Top-Two, Beta(5, 1)", *MIXTURES)

@@ -1,27 +1,90 @@
 """The races of `sequential_rivals`, compiled: one pull depends on those before it.
 
-Every operation is in the order in which it is written (no fast mathematics), and what decides a pull is the
-result of converged iterations or of exact arithmetic, so that no decision hangs on a processor's last bits.
-All that is compiled is in this one file: the compiler's cache notices changes of a function's own file alone.
+Every race is the same loop: a leader, a challenger, whether the race ends, and who is pulled. Every operation
+is in the order in which it is written (no fast mathematics), and what decides a pull is the result of
+converged iterations or of exact arithmetic, so that no decision hangs on a processor's last bits. All that is
+compiled is in this one file: the compiler's cache notices changes of a function's own file alone.
 """
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numba
 import numpy as np
 
-from ebr.arrays import FloatArray, IntArray
+from ebr.arrays import FloatArray
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-LOOK = 32  # pulls of Track-and-Stop from one look at the rewards to the next
 RENEWAL = 25  # w* is recomputed when t has grown by a twenty-fifth
-WARRANTY = 50  # ceilings of upper bounds are good until t has grown by a fiftieth
-DIGITS = 1024.0  # w* is rounded to ten binary digits: what tracking compares is then exact
+WARRANTY = 50  # KL-LUCB's clock is rounded up: it stands until t has grown by a fiftieth
+DIGITS = 1024.0  # w* and shares are rounded to ten binary digits: what tracking compares is then exact
 HALVINGS = 17  # of a bracket of 2 nats for the level of w*, to one part in 65,536
 NEAR = 1e-4  # nats: a step of Newton's method as short as this ends far nearer the root,
 CLOSE = 1e-6  # not as far from it as this
+EDGE = 1e-9  # how near 0 and 1 − ε the place of a bound may be
+LUCB, TOP_TWO, TRACKING = 0, 1, 2  # how arms are chosen
+MIXTURE, DEVIATION, CLOCK = 0, 1, 2  # what an arm is charged
+
+
+class Rule(NamedTuple):
+    """How arms are chosen.
+
+    Attributes
+    ----------
+    sampling
+        LUCB pulls leader and challenger, the arm with the largest upper bound; TOP_TWO one of leader and
+        challenger; TRACKING follows w*.
+    deficit
+        TOP_TWO's challenger has the smallest Z(a, b) − c(b), else the smallest Z(a, b).
+    half
+        TOP_TWO pulls the leader every second time, else with the share of Z(a, b) that its rewards make.
+    forced
+        TRACKING explores by force, else pulls the arm with the smallest N_a / w_a.
+    """
+
+    sampling: int
+    deficit: bool = False
+    half: bool = False
+    forced: bool = False
+
+
+class Stopping(NamedTuple):
+    """When a race ends with its leader a: if Z(a, b) > level + c(a) + c(b) for all b ≠ a.
+
+    LUCB's ends if U_u − L_a ≤ ε, with bounds where N_a kl(μ̂_a, ·) = level + c(a).
+
+    Attributes
+    ----------
+    level
+        What the confidence costs.
+    kind, first, second, norm
+        MIXTURE: c is the regret of the Beta(first, second) mixture; norm is log B(first, second).
+        DEVIATION: 3 log(1 + log N). CLOCK: first · log t.
+    """
+
+    level: float
+    kind: int
+    first: float = 0.5
+    second: float = 0.5
+    norm: float = 0.0
+
+
+class Arms(NamedTuple):
+    """What is known of each arm: N, its successes, mean, log max_p P_p(X), c and U.
+
+    Beside it the last x of Z(leader, arm), what `settle` has of it, and a bound.
+    """
+
+    counts: FloatArray
+    sums: FloatArray
+    means: FloatArray
+    likelihoods: FloatArray
+    charges: FloatArray
+    uppers: FloatArray
+    places: FloatArray
+    tangents: FloatArray
+    bounds: FloatArray
 
 
 def compiled(function: Function) -> Function:
@@ -61,106 +124,39 @@ def upper_bound(p: float, level: float) -> float:
 
 
 @compiled
-def exploration(count: float, rate: tuple[float, float], clock: int) -> float:
-    """β / N_a = (log(k₁ n / δ) + α log(clock)) / N_a; at clock 0 the arm's own count is the clock."""
-    return (rate[0] + rate[1] * math.log(clock if clock > 0 else count)) / count
+def log_likelihood(success: float, count: float) -> float:
+    """The logarithm of max_p P_p(X) of an arm's rewards."""
+    failure = count - success
+    value = 0.0
+    if success > 0:
+        value += success * math.log(success / count)
+    if failure > 0:
+        value += failure * math.log(failure / count)
+    return value
 
 
 @compiled
-def index(success: float, count: float, rate: tuple[float, float], clock: int) -> float:
-    """U_a."""
-    return upper_bound(success / count, exploration(count, rate, clock))
+def charge(success: float, count: float, stopping: Stopping, clock: int) -> float:
+    """What an arm is charged, c: see `Stopping`. A mixture's regret is log max_p P_p − log ∫ P_p dBeta(p)."""
+    if stopping.kind == CLOCK:
+        return stopping.first * math.log(clock)
+    if stopping.kind == DEVIATION:
+        return 3 * math.log(1 + math.log(count))
+    mixed = math.lgamma(success + stopping.first) + math.lgamma(count - success + stopping.second)
+    mixed -= math.lgamma(count + stopping.first + stopping.second) + stopping.norm
+    return log_likelihood(success, count) - mixed
 
 
 @compiled
-def below(q: float, success: float, count: float, rate: tuple[float, float], clock: int) -> bool:
-    """Whether q ≤ L_a: found without L_a."""
-    p = success / count
-    return q <= 0 or (q < p and divergence(p, q) >= exploration(count, rate, clock))
-
-
-@compiled
-def leading(means: FloatArray) -> int:
-    """The first arm with the largest mean."""
-    best = 0
-    for arm in range(len(means)):
-        if means[arm] > means[best]:
-            best = arm
-    return best
-
-
-@compiled
-def challenging(
-    ceilings: FloatArray,
-    sums: FloatArray,
-    counts: FloatArray,
-    leader: int,
-    rate: tuple[float, float],
-    clock: int,
-) -> tuple[int, float]:
-    """The arm u ≠ ℓ with the largest U (the first of them), and U_u; only high ceilings get a look."""
-    start = 1 if leader == 0 else 0
-    for arm in range(len(sums)):
-        if arm != leader and ceilings[arm] > ceilings[start]:
-            start = arm
-    rival, highest = start, index(sums[start], counts[start], rate, clock)
-    for arm in range(len(sums)):
-        if arm != leader and arm != start and ceilings[arm] >= highest:
-            bound = index(sums[arm], counts[arm], rate, clock)
-            if bound > highest or (bound == highest and arm < rival):
-                rival, highest = arm, bound
-    return rival, highest
-
-
-@compiled
-def lucb_race(
-    means: FloatArray,
-    epsilon: float,
-    rate: tuple[float, float],
-    own_counts: bool,
-    generator: np.random.Generator,
-) -> tuple[int, int, int]:
-    """One race of KL-LUCB: its pulls, rounds and arm.
-
-    U rises with t while an arm is not pulled: `ceilings` are its values at a later round, the horizon.
-    """
-    n = len(means)
-    counts, sums, estimates, ceilings = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    for arm in range(n):
-        counts[arm], sums[arm] = 1.0, generator.random() < means[arm]
-        estimates[arm] = sums[arm]
-    rounds, horizon = 1, 0
-    while True:
-        if rounds > horizon:
-            horizon = rounds + rounds // WARRANTY
-            for arm in range(n):
-                ceilings[arm] = index(sums[arm], counts[arm], rate, 0 if own_counts else horizon) + 1e-12
-        clock = 0 if own_counts else rounds
-        leader = leading(estimates)
-        rival, highest = challenging(ceilings, sums, counts, leader, rate, clock)
-        if below(highest - epsilon, sums[leader], counts[leader], rate, clock):
-            return n + 2 * (rounds - 1), rounds, leader
-        for arm in (leader, rival):
-            counts[arm] += 1
-            sums[arm] += generator.random() < means[arm]
-            estimates[arm] = sums[arm] / counts[arm]
-        ceilings[leader] = 1.0
-        ceilings[rival] = index(sums[rival], counts[rival], rate, 0 if own_counts else horizon) + 1e-12
-        rounds += 1
-
-
-@compiled
-def evidence(p: float, pulls: float, q: float, rival_pulls: float, epsilon: float) -> float:
-    """inf_x N_a kl(p, x) + N_b kl(q, x + ε): how badly the rewards of a and b fit a b that is better by ε.
+def nearest(p: float, pulls: float, q: float, rival_pulls: float, epsilon: float) -> float:
+    """The x at which N_a kl(p, x) + N_b kl(q, x + ε) is least, for q < p + ε.
 
     The derivative's numerator N_a (x − p) y (1 − y) + N_b (y − q) x (1 − x), y = x + ε, has one root between
     max(q − ε, 0) and min(p, 1 − ε); Newton's method, and halving where that leaves the bracket.
     """
-    if q >= p + epsilon:
-        return 0.0
     low, high = max(q - epsilon, 0.0), min(p, 1 - epsilon)
     if low >= high:
-        return pulls * divergence(p, high) + rival_pulls * divergence(q, high + epsilon)
+        return high
     x = (pulls * high + rival_pulls * low) / (pulls + rival_pulls)
     for _ in range(100):
         y = x + epsilon
@@ -178,56 +174,82 @@ def evidence(p: float, pulls: float, q: float, rival_pulls: float, epsilon: floa
         if abs(following - x) <= 1e-15:  # also by a step that rounding takes across the end of the bracket
             break
         x = following
-    return pulls * divergence(p, x) + rival_pulls * divergence(q, x + epsilon)
+    return x
 
 
 @compiled
-def charge(success: float, count: float, mixture: bool) -> float:
-    """An arm's part of the threshold: the regret of the Krichevsky–Trofimov mixture, or 3 log(1 + log N)."""
-    if not mixture:
-        return 3 * math.log(1 + math.log(count))
-    failure = count - success
-    likelihood = 0.0
-    if success > 0:
-        likelihood += success * math.log(success / count)
-    if failure > 0:
-        likelihood += failure * math.log(failure / count)
-    mixed = (
-        math.lgamma(success + 0.5) + math.lgamma(failure + 0.5) - math.lgamma(count + 1) - math.log(math.pi)
-    )
-    return likelihood - mixed
+def evidence(arms: Arms, leader: int, rival: int, epsilon: float) -> float:
+    """Z(a, b) = inf_x N_a kl(p, x) + N_b kl(q, x + ε): how badly a and b fit a b that is better by ε."""
+    p, q = arms.means[leader], arms.means[rival]
+    if q >= p + epsilon:
+        return 0.0
+    x = nearest(p, arms.counts[leader], q, arms.counts[rival], epsilon)
+    arms.places[rival] = min(max(x, EDGE), 1 - epsilon - EDGE)
+    settle(arms, rival, epsilon)
+    return arms.counts[leader] * divergence(p, x) + arms.counts[rival] * divergence(q, x + epsilon)
 
 
 @compiled
-def answer(
-    sums: FloatArray, counts: FloatArray, epsilon: float, level: float, mixture: bool, toughest: IntArray
-) -> int:
-    """The first arm whose Z(a, b) exceeds the threshold for all b, or −1.
+def settle(arms: Arms, rival: int, epsilon: float) -> None:
+    """What `bounded` needs of a rival: of h and h′ at its place x what is the leader's, and its own part."""
+    x, count, success = arms.places[rival], arms.counts[rival], arms.sums[rival]
+    y = x + epsilon
+    arms.tangents[0, rival], arms.tangents[1, rival] = math.log(x), math.log(1 - x)
+    arms.tangents[2, rival] = 1 / (x * (1 - x))
+    arms.tangents[3, rival] = success * math.log(y) + (count - success) * math.log(1 - y)
+    arms.tangents[4, rival] = (success - count * y) / (y * (1 - y))
 
-    `toughest` has, for each a, the b that stood in its way last: it is asked first.
+
+@compiled
+def bounded(arms: Arms, leader: int, deficit: bool) -> None:
+    """Set bounds to at least −Z(a, b), or c(b) − Z(a, b), for all b: from any x, without a logarithm.
+
+    Z is log max P(X_a) + log max P(X_b) less the maximum of h(x) = log P_x(X_a) + log P_{x+ε}(X_b). As
+    −h″ ≥ N_a + N_b everywhere, that is at most h(x) + h′(x)² / 2(N_a + N_b).
     """
-    n = len(sums)
-    largest = 0.0
-    for arm in range(n):
-        largest = max(largest, sums[arm] / counts[arm])
-    for arm in range(n):
-        if sums[arm] / counts[arm] <= largest - epsilon:
-            continue  # Z(a, leader) = 0
-        stands, offset = True, 0
-        while stands and offset < n:
-            rival = (toughest[arm] + offset) % n
-            if rival != arm:
-                shown = evidence(
-                    sums[arm] / counts[arm], counts[arm], sums[rival] / counts[rival], counts[rival], epsilon
-                )
-                paid = charge(sums[arm], counts[arm], mixture) + charge(sums[rival], counts[rival], mixture)
-                stands = shown > level + paid
-                if not stands:
-                    toughest[arm] = rival
-            offset += 1
-        if stands:
-            return arm
-    return -1
+    count, success, own = arms.counts[leader], arms.sums[leader], arms.likelihoods[leader]
+    tangents, share = arms.tangents, 1.0 if deficit else 0.0
+    for arm in range(len(arms.counts)):
+        value = success * tangents[0, arm] + (count - success) * tangents[1, arm] + tangents[3, arm]
+        slope = (success - count * arms.places[arm]) * tangents[2, arm] + tangents[4, arm]
+        most = value + slope * slope / (2 * (count + arms.counts[arm]))
+        arms.bounds[arm] = most - own - arms.likelihoods[arm] + share * arms.charges[arm]
+
+
+@compiled
+def largest(values: FloatArray, without: int) -> int:
+    """The first of the largest values, one of them left out."""
+    best = 1 if without == 0 else 0
+    for arm in range(len(values)):
+        if arm != without and values[arm] > values[best]:
+            best = arm
+    return best
+
+
+@compiled
+def challenging(arms: Arms, leader: int, epsilon: float, deficit: bool) -> tuple[int, float]:
+    """The first b ≠ a with the smallest Z(a, b), or Z(a, b) − c(b), and that; only low bounds get a look."""
+    bounded(arms, leader, deficit)
+    start = largest(arms.bounds, leader)
+    rival, least = start, evidence(arms, leader, start, epsilon) - (arms.charges[start] if deficit else 0.0)
+    for arm in range(len(arms.counts)):
+        if arm != leader and arm != start and -arms.bounds[arm] <= least + 1e-9:
+            score = evidence(arms, leader, arm, epsilon) - (arms.charges[arm] if deficit else 0.0)
+            if score < least or (score == least and arm < rival):
+                rival, least = arm, score
+    return rival, least
+
+
+@compiled
+def ended(
+    arms: Arms, leader: int, rival: int, shown: float, epsilon: float, stopping: Stopping
+) -> tuple[bool, int]:
+    """Whether the race ends with this leader, and who stands in its way; `shown` is Z(a, rival)."""
+    needed = stopping.level + arms.charges[leader]
+    if shown - arms.charges[rival] <= needed:
+        return False, rival
+    rival, least = challenging(arms, leader, epsilon, True)
+    return least > needed, rival
 
 
 @compiled
@@ -332,7 +354,7 @@ def proportions(
     logarithm, which Newton's method finds sooner; only next to it a sum decides. `start` and `places`, log y
     and the x_b of a problem like this one, shorten the search alone; log y is returned, places are moved.
     """
-    leader = leading(means)
+    leader = largest(means, -1)
     most = math.inf  # the least of the largest levels, short of where a weight is useless
     for arm in range(len(means)):
         if arm != leader:
@@ -361,72 +383,104 @@ def proportions(
 
 
 @compiled
-def forced_next(weights: FloatArray, counts: FloatArray, pulls: int) -> int:
-    """The next arm of D-tracking as it is printed (the first of them).
+def separated(arms: Arms, leader: int, rival: int, epsilon: float, stopping: Stopping) -> bool:
+    """Whether U_u − L_a ≤ ε: found without L_a."""
+    q, p = arms.uppers[rival] - epsilon, arms.means[leader]
+    shown = arms.counts[leader] * divergence(p, q) if 0 < q < p else 0.0
+    return q <= 0 or shown >= stopping.level + arms.charges[leader]
 
-    The largest t w_a − N_a, or the least pulled arm if √t − n/2 is above its count.
+
+@compiled
+def tracked(weights: FloatArray, counts: FloatArray, pulls: int, forced: bool) -> int:
+    """The next arm (the first of them): the smallest N_a / w_a.
+
+    If `forced` that of D-tracking as it is printed: the largest t w_a − N_a, or the least pulled arm if
+    √t − n/2 is above its count.
     """
     least, behind = 0, 0
     for arm in range(len(counts)):
         if counts[arm] < counts[least]:
             least = arm
-        if pulls * weights[arm] - counts[arm] > pulls * weights[behind] - counts[behind]:
+        if forced:
+            further = pulls * weights[arm] - counts[arm] > pulls * weights[behind] - counts[behind]
+        else:
+            further = counts[arm] * weights[behind] < counts[behind] * weights[arm]
+        if further:
             behind = arm
-    return least if counts[least] < math.sqrt(pulls) - len(counts) / 2 else behind
+    return least if forced and counts[least] < math.sqrt(pulls) - len(counts) / 2 else behind
 
 
 @compiled
-def sink(heap: IntArray, place: int, weights: FloatArray, counts: FloatArray) -> None:
-    """Let the arm at this place of a heap sink: above, N_a / w_a is smaller, or as small and a the first."""
-    while 2 * place + 1 < len(heap):
-        above, below = place, place
-        for child in range(2 * place + 1, min(2 * place + 3, len(heap))):
-            arm, other = heap[child], heap[below]
-            less = counts[arm] * weights[other] - counts[other] * weights[arm]
-            if less < 0 or (less == 0 and arm < other):
-                below = child
-        if below == above:
-            break
-        heap[above], heap[below] = heap[below], heap[above]
-        place = below
+def leaders_share(arms: Arms, leader: int, shown: float, rival: int) -> float:
+    """β: the leader's part N_a kl(μ̂_a, x) of Z(a, b), `shown`, to ten binary digits."""
+    own = arms.counts[leader] * divergence(arms.means[leader], arms.places[rival])
+    return float(np.rint(min(own / shown, 1.0) * DIGITS) / DIGITS)
 
 
 @compiled
-def tracking_race(
-    means: FloatArray,
-    epsilon: float,
-    stopping: tuple[float, bool],
-    forced: bool,
-    generator: np.random.Generator,
+def renew(arms: Arms, arm: int, epsilon: float, rule: Rule, stopping: Stopping, clock: int) -> None:
+    """What follows from the rewards of an arm, and for KL-LUCB from the clock."""
+    success, count = arms.sums[arm], arms.counts[arm]
+    arms.means[arm] = success / count
+    arms.charges[arm] = charge(success, count, stopping, clock)
+    if rule.sampling == LUCB:
+        arms.uppers[arm] = upper_bound(success / count, (stopping.level + arms.charges[arm]) / count)
+    else:
+        arms.likelihoods[arm] = log_likelihood(success, count)
+        settle(arms, arm, epsilon)
+
+
+@compiled
+def race(
+    means: FloatArray, epsilon: float, rule: Rule, stopping: Stopping, generator: np.random.Generator
 ) -> tuple[int, int, int]:
-    """One race of Track-and-Stop: its pulls, looks at the rewards, and arm.
-
-    The next arm is the one with the smallest N_a / w_a (the first of them), which a heap has on top, or if
-    `forced` that of D-tracking.
-    """
+    """One race: its pulls, rounds and arm. `owed` are the pulls of b that the pair (a, b) is behind with."""
     n = len(means)
-    counts, sums, estimates, places, weights = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    heap, toughest = np.empty(n, np.int64), np.empty(n, np.int64)
+    own = np.zeros((8, n))
+    arms = Arms(own[0], own[1], own[2], own[3], own[4], own[5], own[6], np.empty((5, n)), own[7])
+    owed, weights, places = np.zeros((n, n)), np.empty(n), np.full(n, -1.0)
     for arm in range(n):
-        counts[arm], sums[arm], places[arm] = 1.0, generator.random() < means[arm], -1.0
-        heap[arm], toughest[arm] = arm, 0
-    pulls, looks, renewal, level = n, 1, 0, math.inf
+        arms.counts[arm], arms.sums[arm] = 1.0, generator.random() < means[arm]
+        arms.places[arm] = (1 - epsilon) / 2
+        renew(arms, arm, epsilon, rule, stopping, 1)
+    pulls, rounds, horizon, renewal, level, rival = n, 1, 1, 0, math.inf, 0
     while True:
-        chosen = answer(sums, counts, epsilon, stopping[0], stopping[1], toughest)
-        if chosen >= 0:
-            return pulls, looks, chosen
-        if pulls >= renewal:
+        if stopping.kind == CLOCK and rounds > horizon:
+            horizon = rounds + rounds // WARRANTY
             for arm in range(n):
-                estimates[arm] = (sums[arm] + 0.5) / (counts[arm] + 1)
-            level = proportions(estimates, epsilon, level, places, weights)
-            renewal = pulls + pulls // RENEWAL
-            for place in range(n // 2, -1, -1):
-                sink(heap, place, weights, counts)
-        for _ in range(LOOK):
-            arm = forced_next(weights, counts, pulls) if forced else heap[0]
-            counts[arm] += 1
-            sums[arm] += generator.random() < means[arm]
+                renew(arms, arm, epsilon, rule, stopping, horizon)
+        leader, toughest, shown = largest(arms.means, -1), 0, 0.0
+        if rule.sampling == LUCB:
+            rival = largest(arms.uppers, leader)
+            over = separated(arms, leader, rival, epsilon, stopping)
+        else:
+            if rule.sampling == TOP_TWO:
+                rival, shown = challenging(arms, leader, epsilon, rule.deficit)
+                shown += arms.charges[rival] if rule.deficit else 0.0
+            else:
+                rival = rival if rival != leader else 1 - min(leader, 1)
+                shown = evidence(arms, leader, rival, epsilon)
+            over, toughest = ended(arms, leader, rival, shown, epsilon, stopping)
+        if over:
+            return pulls, rounds, leader
+        if rule.sampling == TRACKING:
+            rival = toughest
+            if pulls >= renewal:
+                for arm in range(n):
+                    arms.bounds[arm] = (arms.sums[arm] + 0.5) / (arms.counts[arm] + 1)
+                level = proportions(arms.bounds, epsilon, level, places, weights)
+                renewal = pulls + pulls // RENEWAL
+            first = tracked(weights, arms.counts, pulls, rule.forced)
+        elif rule.sampling == TOP_TWO:
+            owed[leader, rival] += 0.5 if rule.half else 1 - leaders_share(arms, leader, shown, rival)
+            first = rival if owed[leader, rival] >= 0 else leader
+            owed[leader, rival] -= first == rival
+        else:
+            first = leader
+        for turn in range(2 if rule.sampling == LUCB else 1):
+            arm = first if turn == 0 else rival
+            arms.counts[arm] += 1
+            arms.sums[arm] += generator.random() < means[arm]
+            renew(arms, arm, epsilon, rule, stopping, horizon)
             pulls += 1
-            if not forced:
-                sink(heap, 0, weights, counts)
-        looks += 1
+        rounds += 1

@@ -9,19 +9,16 @@ from compendium.modern_rivals import comparison
 from compendium.modern_rivals import sequential_races as races
 from compendium.modern_rivals import sequential_rivals as rivals
 from compendium.shared.characteristic_time import characteristic
-from scipy.optimize import brentq, minimize_scalar
-from scipy.special import xlogy
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.special import rel_entr, xlogy
 from scipy.stats import beta
 
 from ebr.theory.problems import Bernoulli, Gaussian, setup_1
 
-EVERY = [
-    rivals.kl_lucb,
-    partial(rivals.kl_lucb, own_counts=True),
-    rivals.track_and_stop,
-    partial(rivals.track_and_stop, forced=False),
-    partial(rivals.track_and_stop, forced=False, mixture=True),
-]
+PRIORS = [(0.5, 0.5), (1.0, 1.0), (5.0, 1.0)]
+PUBLISHED = [("LUCB", None), ("T&S", None), ("T&S, forced", None), ("EB-TC", None)]
+EVERY = PUBLISHED + [(name, prior) for name in rivals.RULES for prior in (PRIORS[0], PRIORS[2])]
 SMALL = [(0.8, 0.6, 0.55, 0.2), (0.5, 0.5, 0.3), (0.97, 0.99), (0.02, 0.01, 0.1)]
 
 
@@ -43,7 +40,7 @@ def fixed(means):
 
 
 def kl(p, q):
-    return xlogy(p, p / q) + xlogy(1 - p, (1 - p) / (1 - q))
+    return rel_entr(p, q) + rel_entr(1 - p, max(1 - q, 0))
 
 
 def upper(p, level):
@@ -64,48 +61,34 @@ def pull(means, arm, successes, counts, generator, pulled):
     pulled.append(arm)
 
 
-def plain_lucb(means, epsilon, delta, own_counts, generator):
-    """KL-LUCB from its description: every bound anew in every round."""
-    n, pulled = len(means), []
-    successes, counts = [0] * n, [0] * n
-    for arm in range(n):
-        pull(means, arm, successes, counts, generator, pulled)
-    exponent, rounds = 1.1, 1
-    norm = sum(s**-exponent for s in range(1, 10_000)) + 9_999.5 ** (1 - exponent) / (exponent - 1)
-    while True:
-        estimates = [s / c for s, c in zip(successes, counts, strict=True)]
-        times = counts if own_counts else [rounds] * n
-        rates = [math.log(norm * n * t**exponent / delta) for t in times]
-        highs = [upper(p, r / c) for p, r, c in zip(estimates, rates, counts, strict=True)]
-        lows = [1 - upper(1 - p, r / c) for p, r, c in zip(estimates, rates, counts, strict=True)]
-        leader = first_largest(estimates)
-        rival = first_largest([high if arm != leader else -1 for arm, high in enumerate(highs)])
-        if highs[rival] - lows[leader] <= epsilon:
-            return pulled, (len(pulled), rounds, leader)
-        for arm in (leader, rival):
-            pull(means, arm, successes, counts, generator, pulled)
-        rounds += 1
-
-
 def plain_evidence(a, b, epsilon):
+    """inf_x N_a kl(p, x) + N_b kl(q, x + ε), and the first term at that x, where the derivative is zero."""
     (s, n), (u, m) = a, b
-    if u / m >= s / n + epsilon:
-        return 0.0
-    found = minimize_scalar(
-        lambda x: n * kl(s / n, x) + m * kl(u / m, x + epsilon),
-        bounds=(0, 1 - epsilon),
-        method="bounded",
-        options={"xatol": 1e-12},
+    p, q = s / n, u / m
+    if q >= p + epsilon:
+        return 0.0, 0.0
+    low, high = max(q - epsilon, 0), min(p, 1 - epsilon)
+
+    def slope(x):
+        return n * (x - p) * (x + epsilon) * (1 - x - epsilon) + m * (x + epsilon - q) * x * (1 - x)
+
+    x = (
+        brentq(slope, low + 1e-15, high - 1e-15, xtol=1e-15)
+        if slope(low + 1e-15) < 0 < slope(high - 1e-15)
+        else high
     )
-    return found.fun
+    return n * kl(p, x) + m * kl(q, x + epsilon), n * kl(p, x)
 
 
-def plain_charge(successes, count, mixture):
-    """The mixture's predictions one by one: the next reward is 1 with probability (S + ½)/(N + 1)."""
-    if not mixture:
+def plain_charge(successes, count, stopping, clock=1):
+    """The mixture's predictions one by one: the next reward is 1 with probability (S + u)/(N + u + v)."""
+    if stopping.kind == races.CLOCK:
+        return stopping.first * math.log(clock)
+    if stopping.kind == races.DEVIATION:
         return 3 * math.log(1 + math.log(count))
-    predicted = [(i + 0.5) / (i + 1) for i in range(successes)]
-    predicted += [(i + 0.5) / (successes + i + 1) for i in range(count - successes)]
+    first, second = stopping.first, stopping.second
+    predicted = [(i + first) / (i + first + second) for i in range(successes)]
+    predicted += [(i + second) / (successes + i + first + second) for i in range(count - successes)]
     p = successes / count
     return xlogy(successes, p) + xlogy(count - successes, 1 - p) - sum(map(math.log, predicted))
 
@@ -118,62 +101,106 @@ def proportions(means, epsilon, start=math.inf, places=None):
     return weights
 
 
-def plain_tracking(means, epsilon, stopping, forced, generator):
-    """Track-and-Stop from its description; only w* is the compiled one, which has its own test."""
-    n, pulled, looks, renewal = len(means), [], 1, 0
+def plain_tracked(weights, counts, forced):
+    t = sum(counts)
+    if forced and min(counts) < math.sqrt(t) - len(counts) / 2:
+        return counts.index(min(counts))
+    if forced:
+        return first_largest([t * w - c for w, c in zip(weights, counts, strict=True)])
+    return first_largest([-c / w for w, c in zip(weights, counts, strict=True)])
+
+
+def plain_race(means, epsilon, name, stopping, generator):
+    """A race from its description: everything anew before every pull; w* alone has a test of its own."""
+    n, pulled, rounds, horizon, renewal, turns = len(means), [], 1, 1, 0, {}
     successes, counts = [0] * n, [0] * n
     for arm in range(n):
         pull(means, arm, successes, counts, generator, pulled)
     while True:
-        charges = [plain_charge(s, c, stopping.mixture) for s, c in zip(successes, counts, strict=True)]
+        horizon = rounds + rounds // 50 if rounds > horizon else horizon
         arms = list(zip(successes, counts, strict=True))
-        for a in range(n):
-            if all(
-                plain_evidence(arms[a], arms[b], epsilon) > stopping.level + charges[a] + charges[b]
-                for b in range(n)
-                if b != a
-            ):
-                return pulled, (len(pulled), looks, a)
-        if len(pulled) >= renewal:
-            weights = proportions((np.array(successes) + 0.5) / (np.array(counts) + 1), epsilon)
-            renewal = len(pulled) + len(pulled) // 25
-        for _ in range(32):
-            t = len(pulled)
-            if forced and min(counts) < math.sqrt(t) - n / 2:
-                arm = counts.index(min(counts))
-            elif forced:
-                arm = first_largest([t * w - c for w, c in zip(weights, counts, strict=True)])
-            else:
-                arm = first_largest([-c / w for w, c in zip(weights, counts, strict=True)])
+        charges = [plain_charge(s, c, stopping, horizon) for s, c in arms]
+        levels = [(stopping.level + charge) / count for charge, count in zip(charges, counts, strict=True)]
+        leader = first_largest([s / c for s, c in arms])
+        others = [arm for arm in range(n) if arm != leader]
+        shown = {b: plain_evidence(arms[leader], arms[b], epsilon)[0] for b in others}
+        if name == "LUCB":
+            highs = {b: upper(successes[b] / counts[b], levels[b]) for b in others}
+            low = 1 - upper(1 - successes[leader] / counts[leader], levels[leader])
+            rival = others[first_largest([highs[b] for b in others])]
+            over = highs[rival] - low <= epsilon
+        else:
+            over = all(shown[b] > stopping.level + charges[leader] + charges[b] for b in others)
+        if over:
+            return pulled, (len(pulled), rounds, leader)
+        if name == "LUCB":
+            chosen = [leader, rival]
+        elif name.startswith("T&S"):
+            if len(pulled) >= renewal:
+                weights = proportions((np.array(successes) + 0.5) / (np.array(counts) + 1), epsilon)
+                renewal = len(pulled) + len(pulled) // 25
+            chosen = [plain_tracked(weights, counts, "forced" in name)]
+        else:
+            deficit = [charges[b] * (name == "Top-Two") - shown[b] for b in others]
+            rival = others[first_largest(deficit)]
+            z, own = plain_evidence(arms[leader], arms[rival], epsilon)
+            wanted, had = turns.get((leader, rival), (0.0, 0))
+            wanted += 0.5 if "half" in name else 1 - round(own / z * 1024) / 1024
+            chosen = [rival if had <= wanted else leader]  # N_C ≤ (1 − β̄) T, as printed
+            turns[leader, rival] = (wanted, had + (chosen[0] == rival))
+        for arm in chosen:
             pull(means, arm, successes, counts, generator, pulled)
-        looks += 1
+        rounds += 1
 
 
-@pytest.mark.parametrize("own_counts", [False, True])
+def stopping_of(name, prior, n_arms, delta):
+    if prior is not None:
+        return rivals.mixture_stopping(n_arms + (name == "LUCB"), delta, prior)
+    return (rivals.clock_stopping if name == "LUCB" else rivals.deviation_stopping)(n_arms, delta)
+
+
+@pytest.mark.parametrize(("name", "prior"), EVERY)
 @pytest.mark.parametrize("means", SMALL)
-def test_kl_lucb_makes_the_pulls_of_a_plain_loop(means, own_counts):
-    rate = rivals.exploration_rate(len(means), 0.1)
-    for seed in range(2):
-        pulled, expected = plain_lucb(means, 0.2, 0.1, own_counts, np.random.default_rng(seed))
-        watched = Watched(means)
-        found = races.lucb_race.py_func(watched, 0.2, rate, own_counts, np.random.default_rng(seed))
-        assert watched.pulled == pulled
-        assert tuple(found) == expected
-        assert races.lucb_race(fixed(means), 0.2, rate, own_counts, np.random.default_rng(seed)) == expected
-
-
-@pytest.mark.parametrize("forced", [False, True])
-@pytest.mark.parametrize("mixture", [False, True])
-@pytest.mark.parametrize("means", SMALL)
-def test_track_and_stop_makes_the_pulls_of_a_plain_loop(means, mixture, forced):
-    stopping = (rivals.mixture_stopping if mixture else rivals.deviation_stopping)(len(means), 0.1)
-    pulled, expected = plain_tracking(means, 0.2, stopping, forced, np.random.default_rng(5))
+def test_every_rule_makes_the_pulls_of_a_plain_loop(means, name, prior):
+    stopping, rule = stopping_of(name, prior, len(means), 0.1), rivals.RULES[name]
+    pulled, expected = plain_race(means, 0.2, name, stopping, np.random.default_rng(5))
     watched = Watched(means)
-    found = races.tracking_race.py_func(watched, 0.2, tuple(stopping), forced, np.random.default_rng(5))
+    found = races.race.py_func(watched, 0.2, rule, stopping, np.random.default_rng(5))
     assert watched.pulled == pulled
     assert tuple(found) == expected
-    again = races.tracking_race(fixed(means), 0.2, tuple(stopping), forced, np.random.default_rng(5))
-    assert again == expected
+    assert races.race(fixed(means), 0.2, rule, stopping, np.random.default_rng(5)) == expected
+
+
+def two_arms(a, b, epsilon, place=0.3):
+    """What a race knows of two arms with these successes and counts."""
+    arms = races.Arms(*np.zeros((7, 2)), np.empty((5, 2)), np.zeros(2))
+    for arm, (success, count) in enumerate((a, b)):
+        arms.counts[arm], arms.sums[arm], arms.means[arm] = count, success, success / count
+        arms.likelihoods[arm] = races.log_likelihood(success, count)
+        arms.places[arm] = place
+        races.settle(arms, arm, epsilon)
+    return arms
+
+
+def test_evidence_is_above_its_bound_from_any_place_and_at_it_from_its_own():
+    generator = np.random.default_rng(8)
+    for _ in range(300):
+        (n, m), epsilon = generator.integers(1, 300, 2), generator.uniform(0.01, 0.3)
+        a, b = (
+            (float(generator.integers(0, n + 1)), float(n)),
+            (float(generator.integers(0, m + 1)), float(m)),
+        )
+        arms = two_arms(a, b, epsilon, generator.uniform(0, 1 - epsilon))
+        if b[0] / b[1] >= a[0] / a[1] + epsilon:
+            continue
+        races.bounded(arms, 0, False)
+        before = -arms.bounds[1]
+        z = races.evidence(arms, 0, 1, epsilon)
+        assert z == pytest.approx(plain_evidence(a, b, epsilon)[0], abs=1e-9)
+        assert before <= z + 1e-9
+        races.bounded(arms, 0, False)
+        if 1e-6 < arms.places[1] < 1 - epsilon - 1e-6:
+            assert -arms.bounds[1] == pytest.approx(z, abs=1e-6)
 
 
 @pytest.mark.parametrize("p", [0.0, 1e-3, 0.3, 0.9, 0.999, 1.0])
@@ -201,12 +228,32 @@ def test_the_threshold_of_exponential_families_is_a_minimum_over_z(x):
     assert rivals.exponential_threshold(x) == pytest.approx(comparison._threshold(x), rel=1e-9)
 
 
-def test_a_mixtures_regret_is_at_most_half_a_logarithm_and_log_2():
+@pytest.mark.parametrize("prior", PRIORS)
+def test_a_mixtures_regret_is_what_an_integral_says(prior):
+    stopping = rivals.mixture_stopping(2, 0.1, prior)
     for count in (1, 2, 5, 50, 1000):
         for successes in {0, 1, count // 3, count // 2, count}:
-            regret = races.charge(float(successes), float(count), True)
-            assert regret == pytest.approx(plain_charge(successes, count, True), rel=1e-9, abs=1e-9)
-            assert 0 < regret <= 0.5 * math.log(count) + math.log(2) + 1e-9
+            regret = races.charge(float(successes), float(count), stopping, 1)
+            assert regret == pytest.approx(plain_charge(successes, count, stopping), rel=1e-9, abs=1e-9)
+            if count <= 50:
+                top = successes / count
+                mixed = quad(
+                    lambda p, s=successes, f=count - successes, m=top: (
+                        math.exp(xlogy(s, p) + xlogy(f, 1 - p) - xlogy(s, m) - xlogy(f, 1 - m))
+                        * beta.pdf(p, *prior)
+                    ),
+                    0,
+                    1,
+                )[0]
+                assert math.exp(-regret) == pytest.approx(mixed, rel=1e-6)
+            if prior == PRIORS[0]:
+                assert 0 < regret <= 0.5 * math.log(count) + math.log(2) + 1e-9
+
+
+@pytest.mark.parametrize("prior", [*PRIORS, (0.3, 7.0)])
+def test_a_mixture_is_a_law_so_that_its_likelihood_ratio_has_mean_one(prior):
+    stopping = rivals.mixture_stopping(2, 0.1, prior)
+    assert comparison.mixture_mean(stopping, 60) == pytest.approx(1, abs=1e-9)
 
 
 def chance_of_a_wrong_stop(best, epsilon, horizon, stopping):
@@ -218,9 +265,9 @@ def chance_of_a_wrong_stop(best, epsilon, horizon, stopping):
         for i, p in enumerate((1 - chances[0], chances[0])):
             for j, q in enumerate((1 - chances[1], chances[1])):
                 grown[i : i + count, j : j + count] += p * q * law
-        charges = [races.charge(float(s), float(count), stopping.mixture) for s in range(count + 1)]
+        charges = [races.charge(float(s), float(count), stopping, 1) for s in range(count + 1)]
         for s, u in np.ndindex(grown.shape):
-            shown = races.evidence(s / count, float(count), u / count, float(count), epsilon)
+            shown = races.evidence(two_arms((s, count), (u, count), epsilon), 0, 1, epsilon)
             if shown > stopping.level + charges[s] + charges[u]:
                 wrong += grown[s, u]
                 grown[s, u] = 0.0
@@ -230,8 +277,11 @@ def chance_of_a_wrong_stop(best, epsilon, horizon, stopping):
 
 @pytest.mark.parametrize("best", [0.2, 0.99])
 def test_a_pair_of_arms_errs_with_at_most_delta_exactly(best):
-    for stopping in (rivals.mixture_stopping(2, 0.5), rivals.deviation_stopping(2, 0.5)):
-        assert chance_of_a_wrong_stop(best, 0.1, 60, stopping) <= 0.5
+    proved = [rivals.mixture_stopping(2, 0.5, prior) for prior in PRIORS]
+    for stopping in (*proved, rivals.deviation_stopping(2, 0.5)):
+        assert chance_of_a_wrong_stop(best, 0.1, 40, stopping) <= 0.5
+    # A planted error: the likelihood ratio without the regret.
+    assert chance_of_a_wrong_stop(best, 0.1, 70, proved[0]._replace(first=0.0, kind=races.CLOCK)) > 0.5
 
 
 def at_least(failures, runs):
@@ -239,15 +289,16 @@ def at_least(failures, runs):
     return float(beta.ppf(1e-6, failures, runs - failures + 1)) if failures else 0.0
 
 
-@pytest.mark.parametrize("rival", EVERY)
-def test_failures_are_at_most_delta_where_all_others_are_just_bad(rival):
+@pytest.mark.parametrize(("name", "prior"), EVERY)
+def test_failures_are_at_most_delta_where_all_others_are_just_bad(name, prior):
     problem, epsilon, delta, runs = Bernoulli([0.6, 0.4, 0.4, 0.4]), 0.2, 0.4, 500
-    wrong = ~problem.is_good(rival(problem, epsilon, delta, runs, 3)["arm"], epsilon)
+    wrong = ~problem.is_good(rivals.sequential(problem, epsilon, delta, runs, 3, name, prior)["arm"], epsilon)
     assert at_least(int(wrong.sum()), runs) <= delta
 
 
-@pytest.mark.parametrize("rival", EVERY)
-def test_results_are_a_function_of_seed_and_problem(rival):
+@pytest.mark.parametrize(("name", "prior"), EVERY)
+def test_results_are_a_function_of_seed_and_problem(name, prior):
+    rival = partial(rivals.sequential, rule=name, prior=prior)
     problem = Bernoulli([0.7, 0.5, 0.3])
     table = rival(problem, 0.2, 0.1, 5, 1)
     assert list(table.columns) == ["pulls", "rounds", "arm"]
