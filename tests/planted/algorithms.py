@@ -99,6 +99,13 @@ class TooWide(ebr.ElasticBatchRacing):
         return 10 * super().deviation(pulls, n_arms)
 
 
+class DropsNobody(ebr.ElasticBatchRacing):
+    """Intervals so wide that nothing is ever dropped: every problem costs the same."""
+
+    def deviation(self, pulls, n_arms):
+        return 1000 * super().deviation(pulls, n_arms)
+
+
 class ShortSchedule(ebr.ElasticBatchRacing):
     def pulls_by_round(self, n_arms):
         return np.ceil(super().pulls_by_round(n_arms) / 50).astype(int)

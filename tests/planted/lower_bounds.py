@@ -1,5 +1,6 @@
 """Notebook 04."""
 
+import math
 from functools import partial
 
 from compendium.lower_bounds import (
@@ -8,7 +9,9 @@ from compendium.lower_bounds import (
     expected_pulls,
     least_probability,
     near_optimal,
+    sample_needs,
 )
+from compendium.shared import lineup
 
 import ebr
 from ebr.theory import bounds, divergence
@@ -26,6 +29,13 @@ def last_bin_as_printed(gamma, epsilon, deadline, *rest):
 def room_for_all(gamma, epsilon, deadline, *rest):
     """Theorem 3 as if every arm could rise above 1."""
     return bounds.partition_lower_bound(gamma, epsilon, deadline, *rest, printed=max(gamma) < deadline)
+
+
+def easy_arms_half(gamma, epsilon, deadline, *rest):
+    """Theorem 3 with σ² in place of 2σ² for all bins but the last: true, but not what is proved."""
+    return (0.5 if max(gamma) < deadline else 1) * bounds.partition_lower_bound(
+        gamma, epsilon, deadline, *rest
+    )
 
 
 def a_quarter_more(*place):
@@ -49,6 +59,17 @@ def three_times_hpcm(delta):
     return 3 * bounds.hpcm(delta)
 
 
+def larger_hpcm(delta):
+    """0.72 for ⅔: true, but not what the lemma says and its proof gives."""
+    return 0.72 * math.log(1 / (2 * delta))
+
+
+def each_its_own(problem, epsilon, deadline):
+    """Definition 1 as if the best arm's gap were 0, and every γ had problems: drawn by the gap's digits."""
+    lots = int(problem.gaps[0] * 1e6)
+    return 1 + lots % deadline, 1 + lots // deadline % deadline
+
+
 def changed_measure(**errors):
     tables = {}
     for name, algorithm in (("EBR", ebr.ElasticBatchRacing(3, 0.4, 0.1)), ("passive", ebr.Passive(0.4, 0.1))):
@@ -68,6 +89,7 @@ PLANTED = {
         partial(theorem_3, proved=last_bin_as_printed),
         partial(theorem_3, proved=room_for_all),
         partial(theorem_3, proved=a_quarter_more),
+        partial(theorem_3, proved=easy_arms_half),
         partial(theorem_3, design=eager_design),  # not PAC
     ),
     "C13": (
@@ -75,6 +97,7 @@ PLANTED = {
         lambda: least_probability.theorem_3_two_arms(shift=1.0),  # of one arm, as in the paper's proof
         lambda: least_probability.theorem_3_two_arms(constant=4 / 3),
         lambda: least_probability.theorem_3_two_arms(calibrate=too_eager),
+        lambda: least_probability.theorem_3_two_arms(partition=each_its_own),
     ),
     "C14": (
         expected_pulls.entropies,
@@ -85,6 +108,7 @@ PLANTED = {
     "C15": (
         least_probability.other_arms,
         lambda: least_probability.other_arms(count=three_times_hpcm),
+        lambda: least_probability.other_arms(count=larger_hpcm),
         lambda: least_probability.other_arms(deltas=(1 / 3, 0.1)),  # δ ≤ 1/6 not asked for
         lambda: least_probability.other_arms(calibrate=too_eager),
     ),
@@ -105,6 +129,7 @@ PLANTED = {
         least_probability.larger_probability,
         # The event's probability taken twice: then nothing is left to tell the two problems apart.
         lambda: least_probability.larger_probability(constant=lambda p, d: bounds.hpcm_at(min(2 * p, 1), d)),
+        lambda: least_probability.larger_probability(constant=lambda p, d: 1.5 * bounds.hpcm_at(p, d)),
         lambda: least_probability.larger_probability(says_first=1.0),  # one error for two problems
         lambda: least_probability.larger_probability(excess=1.5),  # no longer PAC
         lambda: least_probability.larger_probability(excess=0.0),  # never idle
@@ -112,6 +137,7 @@ PLANTED = {
     "C41": (
         least_probability.best_arm,
         lambda: least_probability.best_arm(count=three_times_hpcm),
+        lambda: least_probability.best_arm(count=larger_hpcm),
         lambda: least_probability.best_arm(deltas=(1 / 3, 0.1)),
         lambda: least_probability.best_arm(calibrate=too_eager),
     ),
@@ -122,5 +148,49 @@ PLANTED = {
         lambda: least_probability.second_inequality(constant=1 / 2),  # more than the first inequality gives
         lambda: least_probability.second_inequality(constant=2),
         lambda: least_probability.second_inequality(calibrate=too_eager),
+        lambda: least_probability.second_inequality(partition=each_its_own),
+    ),
+    "C56": (
+        least_probability.any_number_of_arms,
+        lambda: least_probability.any_number_of_arms(count=three_times_hpcm),
+        lambda: least_probability.any_number_of_arms(share=1 / 6),  # all that is expected, not half of it
+        lambda: least_probability.any_number_of_arms(chance=1 / 6),
+    ),
+    "C57": (
+        sample_needs.worst_case,
+        lambda: sample_needs.worst_case(a_quarter_more),
+        lambda: sample_needs.worst_case(
+            lambda gamma, *place: len(gamma) ** -0.5 * bounds.partition_lower_bound(gamma, *place)
+        ),
+    ),
+    "C58": (
+        sample_needs.prior_costs,
+        lambda: sample_needs.prior_costs(
+            lineup.ALGORITHMS | {"AE": lambda t, e, d: ebr.AggressiveElimination(t, e**0.5, d)}
+        ),
+        lambda: sample_needs.prior_costs(
+            lineup.ALGORITHMS | {"kδER": lambda t, e, d: ebr.DeltaElimination(t, e**1.1, d)}
+        ),
+    ),
+    "C59": (
+        sample_needs.needs_the_gap,
+        lambda: sample_needs.needs_the_gap(lambda t, e, d: ebr.AggressiveElimination(t, e / 10, d)),
+        lambda: sample_needs.needs_the_gap(lambda t, e, d: ebr.AggressiveElimination(t, min(10 * e, 0.9), d)),
+    ),
+    "C60": (
+        sample_needs.warranted_once,
+        lambda: sample_needs.warranted_once(lambda p, e, t, d: bounds.problem_upper_bound(p, e, 1, d)),
+        lambda: sample_needs.warranted_once(lambda p, e, t, d: bounds.problem_upper_bound(p, e, 2 * t, d)),
+    ),
+    "C61": (
+        sample_needs.two_means,
+        lambda: sample_needs.two_means(enough=lambda d: 2 * math.log(1 / d)),
+        lambda: sample_needs.two_means(needed=lambda d: 4 * float(divergence.bernoulli_kl(1 - d, d))),
+    ),
+    "C62": (
+        sample_needs.one_mean,
+        lambda: sample_needs.one_mean(enough=lambda d: 2 * math.log(1 / d)),
+        lambda: sample_needs.one_mean(needed=lambda d: 4 * float(divergence.bernoulli_kl(1 - d, d))),
+        lambda: sample_needs.one_mean(reach=lambda gap, epsilon: gap + 2 * epsilon),
     ),
 }

@@ -66,6 +66,9 @@ PLANTED = {
         lambda: theorem_5.exact_lemma(schedules(best=geometric)),
         lambda: theorem_5.exact_lemma(schedules(search=short)),
         lambda: theorem_5.exact_lemma(schedules(), share=7 / 8),
+        # φ^{2T} and φ^{2T−2} for φ^{2T−1}.
+        lambda: theorem_5.exact_lemma(schedules(), least=lambda t, golden: golden ** (2 * t)),
+        lambda: theorem_5.exact_lemma(schedules(), least=lambda t, golden: golden ** (2 * t - 2)),
     ),
     "X2": (
         theorem_5.repaired_constants,

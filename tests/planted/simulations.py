@@ -4,6 +4,7 @@ from functools import cache, partial
 
 import numpy as np
 import pandas as pd
+from compendium.lower_bounds import near_optimal
 from compendium.shared import lineup
 from compendium.simulations import section_5
 
@@ -30,9 +31,21 @@ def planted(check, *errors):
     return (lambda: check(figure_2()), *(partial(lambda error: check(figure_2(*error)), e) for e in errors))
 
 
-def too_careful(deadline, epsilon, delta):
-    """The passive design with σ = 1, though the rewards lie in [0, 1]."""
-    return ebr.Passive(epsilon, delta, sigma=1.0)
+def fewer_with_rounds(deadline, epsilon, delta):
+    """AE that believes in a gap T times as wide."""
+    return ebr.AggressiveElimination(deadline, min(deadline * epsilon, 0.9), delta)
+
+
+def eager(delta, deadline):
+    """Thresholds a fifth too low from T = 2 on: not PAC."""
+    test = near_optimal.design(delta, deadline)
+    return test._replace(thresholds=tuple(0.8 * a for a in test.thresholds))
+
+
+def idle_rounds_cost(delta, deadline):
+    """The fixed design with T times its pulls, as if rounds that are not needed had to be paid."""
+    test = near_optimal.design(delta, 1)
+    return test._replace(pulls=tuple(deadline * pulls for pulls in test.pulls))
 
 
 def hopeful(deadline, epsilon, delta):
@@ -51,10 +64,17 @@ def opening(**makers):
 
 PLANTED = {
     "C22": planted(section_5.no_failure, ("EBR", algorithms.TooFewPulls), ("EBR", algorithms.OnePull)),
-    "C23": planted(section_5.beats_baselines, ("EBR", algorithms.ShortSchedule)),
+    "C23": planted(
+        section_5.beats_baselines, ("EBR", algorithms.ShortSchedule), ("EBR", algorithms.DropsNobody)
+    ),
     "C24": planted(section_5.more_rounds, ("EBR", algorithms.RoundsForNothing)),
-    "C25": planted(section_5.along_epsilon, ("EBR", algorithms.ShortSchedule)),
-    "C26": planted(section_5.aggressive_elimination, ("AE", algorithms.KeepsAll)),
+    "C25": planted(
+        section_5.along_epsilon, ("EBR", algorithms.ShortSchedule), ("EBR", algorithms.DropsNobody)
+    ),
+    "C26": (
+        *planted(section_5.aggressive_elimination, ("AE", algorithms.KeepsAll), ("AE", fewer_with_rounds)),
+        lambda: section_5.aggressive_elimination(figure_2(), make=ebr.DeltaElimination),  # drops arms at once
+    ),
     "C27": planted(section_5.delta_elimination, ("kδER", algorithms.NaturalLogs), ("kδER", released)),
     "C28": (
         lambda: section_5.first_round(opening()),
@@ -62,5 +82,9 @@ PLANTED = {
         lambda: section_5.first_round(opening(kδER=lambda t, e, d: ebr.DeltaElimination(t, e**1.1, d))),
     ),
     "C31": planted(section_5.orders_of_magnitude, ("AE", hopeful), ("EBR", algorithms.TooFewPulls)),
-    "C32": planted(section_5.between_the_ends, ("passive", too_careful)),
+    "C32": (
+        lambda: section_5.between_the_ends(figure_2()),
+        lambda: section_5.between_the_ends(figure_2(), design=eager),
+        lambda: section_5.between_the_ends(figure_2(), design=idle_rounds_cost),
+    ),
 }

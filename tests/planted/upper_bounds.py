@@ -9,7 +9,16 @@ from compendium.upper_bounds import complexity, cost_theorems, lemmas, partial_o
 
 import ebr
 from ebr.theory import bounds
-from planted.algorithms import Backwards, LooseRule, Meddling, SignFlipped, TooFewPulls, TooManyPulls, TooWide
+from planted.algorithms import (
+    Backwards,
+    DropsNobody,
+    LooseRule,
+    Meddling,
+    SignFlipped,
+    TooFewPulls,
+    TooManyPulls,
+    TooWide,
+)
 
 SHAPES = [(2, 3), (3, 3)]
 
@@ -68,13 +77,6 @@ class WideSequential(ebr.SequentialRacing):
         return 5 * super().deviation(pulls, n_arms)
 
 
-class Unadaptive(ebr.ElasticBatchRacing):
-    """Intervals so wide that nothing is ever dropped: every problem costs the same."""
-
-    def deviation(self, pulls, n_arms):
-        return 1000 * super().deviation(pulls, n_arms)
-
-
 def mirrored_bound(problem, epsilon, deadline, delta):
     """Theorem 1's bound with T + 1 − γ_i for γ_i."""
     index = deadline - problem.partition(epsilon, deadline)
@@ -106,6 +108,15 @@ def no_price(change):
     )
 
 
+def less(bound):
+    """300 for 320."""
+    return lambda *place: bound(*place, constant=300)
+
+
+def doubled(*place):
+    return 2 * complexity.characteristic_lower_bound(*place)
+
+
 PLANTED = {
     "C01": (guarantee, lambda: guarantee(raced=TooFewPulls), lambda: guarantee(narrow=LooseRule)),
     "C04": (lambda: lemmas.survival(cases()), lambda: lemmas.survival(cases(make=LooseRule))),
@@ -130,13 +141,13 @@ PLANTED = {
     ),
     "C08": (
         lambda: cost_theorems.theorem_1_second_form(races(), witnesses()),
-        lambda: cost_theorems.theorem_1_second_form(races(), witnesses(), constant=300),
+        lambda: cost_theorems.theorem_1_second_form(races(), witnesses(), less(bounds.hardest_upper_bound)),
         lambda: cost_theorems.theorem_1_second_form(races(TooWide), witnesses()),
         lambda: cost_theorems.theorem_1_second_form(races(), witnesses(corrected=True)),
     ),
     "C09": (
         lambda: cost_theorems.theorem_2(races(), witnesses()),
-        lambda: cost_theorems.theorem_2(races(), witnesses(), constant=300),
+        lambda: cost_theorems.theorem_2(races(), witnesses(), less(bounds.problem_upper_bound)),
         lambda: cost_theorems.theorem_2(races(TooWide), witnesses()),
         lambda: cost_theorems.theorem_2(races(), witnesses(corrected=True)),
     ),
@@ -181,7 +192,7 @@ PLANTED = {
         easier,
         lambda: easier(make=Backwards),
         lambda: easier(make=TooManyPulls),
-        lambda: easier(make=Unadaptive),
+        lambda: easier(make=DropsNobody),
         lambda: easier(bound=mirrored_bound),
     ),
     "C50": (
@@ -197,6 +208,7 @@ PLANTED = {
             lambda tuned: tuned._replace(second=tuned.second / 2)
         ),  # too few pulls to fall back on
         lambda: no_price(lambda tuned: tuned._replace(first=tuned.second)),  # not tuned to ν
+        lambda: complexity.no_price_on_one_problem([1e-6], lower=doubled),
     ),
     "C52": (
         complexity.matches_theorem_2,

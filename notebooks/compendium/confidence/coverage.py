@@ -176,6 +176,30 @@ def sequential_width(
     return Finding("C36", holds, evidence, "proved", wider)
 
 
+def sequential_guarantee(sequential: Callable[..., FloatArray] = sequential_deviation) -> Finding:
+    """Check C54: with Jun et al.'s deviation D sequential racing is (ε, δ)-PAC.
+
+    All means stay within D/√2 at all counts with probability 1 − δ: from 2^k to 2^{k+1} pulls the maximal
+    inequality has 2 exp(−(τD)²/2 / 2^{k+2}σ²) at τ = 2^k. What the race can lose on that event before it ends
+    is less than what its certificate has to spare.
+    """
+    counts, sigma, narrow = 2.0 ** np.arange(1000), 0.5, math.sqrt(0.5)
+    misses = []
+    for n_arms, delta in product((2, 3, 10, 100, 10_000), (0.999, 0.5, 0.1, 0.01, 1e-6)):
+        reach = narrow * counts * sequential(counts, n_arms, delta, sigma)
+        chances = 2 * np.exp(-((reach / counts) ** 2) * counts / (4 * sigma**2))
+        rest = 1000 * chances[-1]  # Σ_{k > K} k^−2 < 1/K
+        misses.append(n_arms * float(chances.sum() + rest) / delta)
+    # Of ε: n − 1 losses of η − 2(1 − r)D with D > ε/2; and 2(1 − r)D at the end, where D > ε/2√2.
+    spared = (1 - narrow) * narrow
+    lost = max((n - 1) * max(1 / n - (1 - narrow), 0.0) for n in range(3, 1001))
+    evidence = (
+        Evidence("P(a mean leaves ± D/√2) over δ, at most", max(misses), "25 n and δ", allowed="≤ 1"),
+        Evidence("lost before the end over what the end spares", lost / spared, "n ≥ 3", allowed="< 1"),
+    )
+    return Finding("C54", max(misses) <= 1 and lost < spared, evidence, "proved")
+
+
 def draw(tables: Mapping[str, pd.DataFrame], titles: tuple[str, str]) -> Figure:
     """The lemma for a random A, the intervals' misses, and narrower bounds over D.
 

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.linalg import toeplitz
-from scipy.stats import binom, chi2, norm
+from scipy.stats import binom, chi2, kstest, kstwo, norm
 
 from compendium.failure_probability import enumeration
 from compendium.failure_probability.importance import failure
@@ -178,20 +178,25 @@ def compared(runs: int, seed: int, only: Iterator[Case] | None = None) -> pd.Dat
 def estimates_right(table: pd.DataFrame) -> tuple[bool, tuple[Evidence, ...]]:
     """Whether the estimates of `compared` are off as their standard errors say, and the evidence for it.
 
-    Were the distances standard normal, their squares' sum would have a χ² law and none would be beyond a
-    limit; three tests, of which one or more speak against right errors with FALSE_ALARM at most.
+    Were the distances standard normal, their squares' sum would have a χ² law, none would be beyond a limit,
+    and their distribution function would be nowhere far from the normal one (Kolmogorov and Smirnov): four
+    tests, of which one or more speak against right errors with FALSE_ALARM at most.
     """
-    level, cases = FALSE_ALARM / 3, len(table)
-    limit = float(norm.isf(level / (2 * cases)))
-    squares, farthest = float((table["off"] ** 2).sum()), float(table["off"].abs().max())
+    level, cases = FALSE_ALARM / 4, len(table)
+    limit, farthest_law = float(norm.isf(level / (2 * cases))), float(kstwo.isf(level, cases))
+    squares, farthest = float((table["off"] ** 2).mean()), float(table["off"].abs().max())
+    law = float(kstest(table["off"], "norm").statistic)
     low, high = (float(chi2.ppf(share, cases)) / cases for share in (level, 1 - level))
     runs, where = int(table["races"].sum()), f"{cases} races of few arms, known exactly"
     squared = "mean square of the estimates' errors, in standard errors"
     evidence = (
-        Evidence(squared, squares / cases, where, runs=runs, allowed=f"{low:.2f} to {high:.2f}"),
+        Evidence(squared, squares, where, runs=runs, allowed=f"{low:.2f} to {high:.2f}"),
         Evidence("the largest of these errors", farthest, where, runs=runs, allowed=f"≤ {limit:.2f}"),
+        Evidence(
+            "their law, from the normal, at most", law, where, runs=runs, allowed=f"≤ {farthest_law:.2f}"
+        ),
     )
-    return low <= squares / cases <= high and farthest <= limit, evidence
+    return low <= squares <= high and farthest <= limit and law <= farthest_law, evidence
 
 
 def curves(delta: float, epsilons: FloatArray, deadlines: tuple[int, ...] = (1, 2, 3, 4)) -> pd.DataFrame:

@@ -73,21 +73,59 @@ def schedules(
     return pd.DataFrame(rows, columns=["rounds", "base", "printed", "exact", "attained", "found"])
 
 
-def exact_lemma(table: pd.DataFrame, share: float = 3 / 4) -> Finding:
+def edge(least: Root) -> tuple[float, float, int]:
+    """Where X1 begins, N/R = φ^{2T−1} or `least(T, φ)`, for T from 2 to 12.
+
+    There the root is φ, as φ(1 + φ)^{T−1} = φ^{2T−1}: how far the two are apart, relatively. A little below
+    the schedule that the root makes over-pulls by more than the root: by how much, at least. And how many of
+    these T `minimax_overpull` begins at another place.
+    """
+    golden, off, excess, elsewhere = (1 + math.sqrt(5)) / 2, 0.0, math.inf, 0
+    for rounds in range(2, 13):
+        start, rho = least(rounds, golden), 0.999 * golden
+        off = max(off, abs(golden * (1 + golden) ** (rounds - 1) / start - 1))
+        totals = rho * (1 + rho) ** np.arange(rounds)
+        sizes = np.diff(totals, prepend=0.0).tolist()
+        excess = min(excess, overpull(sizes, 1.0, float(totals[-1])) / rho - 1)
+        elsewhere += _begins(rounds, start * (1 - 1e-6)) or not _begins(rounds, start * (1 + 1e-6))
+    return off, excess, elsewhere
+
+
+def _begins(rounds: int, ratio: float) -> bool:
+    """Whether `minimax_overpull` has an answer."""
+    try:
+        return minimax_overpull(rounds, ratio) > 0
+    except ValueError:
+        return False
+
+
+def exact_lemma(
+    table: pd.DataFrame, share: float = 3 / 4, least: Root = lambda rounds, golden: golden ** (2 * rounds - 1)
+) -> Finding:
     """Check X1: the lemma's infimum is the root ρ, reached by the minimax schedule and beaten by no other."""
     attained = float((table["attained"] / table["exact"] - 1).abs().max())
     found = table["found"] / table["exact"] - 1
     inside = table[table["base"] >= 4]
-    least = float((inside["exact"] / inside["base"]).min())
+    lowest = float((inside["exact"] / inside["base"]).min())
+    root = table["exact"] * (1 + table["exact"]) ** (table["rounds"] - 1) / table["base"] ** table["rounds"]
+    equation = float((root - 1).abs().max())
+    off, excess, elsewhere = edge(least)
     where = f"{len(table)} settings, T to {table['rounds'].max()}"
     # What comes after these digits is the search's and the processor's.
     evidence = (
         Evidence("the schedule's over-pull over ρ, off 1 by", round(attained, 9), where, allowed="< 10⁻⁹"),
         Evidence("what a search finds over ρ, less 1, at least", round(found.min(), 5), where, allowed="≥ 0"),
         Evidence("the same, at most", round(found.max(), 5), where, allowed="< 0.001"),
-        Evidence("ρ over (N/R)^(1/T), at least", least, "where that is 4 or more", allowed="≥ 3/4"),
+        Evidence("ρ over (N/R)^(1/T), at least", lowest, "where that is 4 or more", allowed="≥ 3/4"),
+        Evidence("ρ(1+ρ)^(T−1) over N/R, off 1 by", round(equation, 9), where, allowed="< 10⁻⁹"),
+        Evidence(
+            "φ^(2T−1) from where the root is φ, relatively", round(off, 9), "T from 2 to 12", allowed="0"
+        ),
+        Evidence("over-pull over ρ, less 1, just below that", excess, "ρ = 0.999 φ", allowed="> 0"),
+        Evidence("T where `minimax_overpull` begins elsewhere", elsewhere, "of 11", allowed="0"),
     )
-    holds = attained < 1e-9 and found.min() > -1e-9 and found.max() < 1e-3 and least >= share
+    holds = attained < 1e-9 and found.min() > -1e-9 and found.max() < 1e-3 and lowest >= share
+    holds = holds and max(equation, off) < 1e-9 and excess > 0 and elsewhere == 0
     return Finding("X1", bool(holds), evidence, "proved")
 
 
@@ -109,6 +147,7 @@ def scheduling_lemma(
     """
     inside = table[table["base"] > 4]
     bound = inside["base"] / divisor
+    off = float((8 * inside["printed"] / inside["base"] - 1).abs().max())
     over, found = inside["exact"] / bound, inside["found"] / bound
     sums = [growth(beta, t) / (4 * beta) ** t for t in range(1, 21) for beta in (1.0, 1.25, 2.0, 10.0, 1e4)]
     empty, in_print = int((bound <= 1).sum()), f"< {BATCHES[0] + 2 * BATCHES[1]:g} in print"
@@ -116,11 +155,12 @@ def scheduling_lemma(
         Evidence("exact value over the bound, at least", round(over.min(), 5), allowed="≥ 1"),
         Evidence("the same, at most", round(over.max(), 5)),
         Evidence("what a search finds over the bound, at least", round(found.min(), 5), allowed="≥ 1"),
+        Evidence("`printed_bound` over ⅛ (N/R)^(1/T), off 1 by", round(off, 9), allowed="< 10⁻⁹"),
         Evidence("settings where the bound is at most 1, and empty", empty, f"of {len(inside)}"),
         Evidence("part 2, Q⁽³⁾ of a schedule that obeys part 1", BATCHES[2], "β = 2", allowed=in_print),
         Evidence("part 2 mended: ΣQ over N, at most", max(sums), "T ≤ 20, β from 1 to 10⁴", allowed="< 1"),
     )
-    holds = bool((over >= 1).all() and (found >= 1).all() and max(sums) < 1)
+    holds = bool((over >= 1).all() and (found >= 1).all() and max(sums) < 1 and off < 1e-9)
     return Finding("C19", holds, evidence, "proved")
 
 

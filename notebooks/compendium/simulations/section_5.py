@@ -4,25 +4,33 @@ Every check reads a table of `ebr.sweep` on the points of `lineup.points`, whole
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import pandas as pd
 
+from compendium.lower_bounds import near_optimal
 from compendium.shared.findings import Evidence, Finding, counted, measured
 from compendium.shared.lineup import ALGORITHMS, WITHOUT_DEADLINE, Maker, ratio
+from ebr.algorithms.elimination import AggressiveElimination
 from ebr.simulation.simulate import trace
+from ebr.theory import bounds
 from ebr.theory.problems import setup_1
 
 RIVALS = tuple(name for name in ALGORITHMS if name not in ("EBR", "sequential"))
 ORDER_OF_MAGNITUDE = 10.0
 SEVERAL_ORDERS = 2  # at the least
 NEARLY_THE_SAME = 1.05  # kδER's dearest deadline over its cheapest, at the most
+# The paper's grids are unknown (A7): C23 and C25 are looked at on the whole of ours, and on this part.
+FEWEST_ROUNDS, LARGEST_EPSILON = 3, 0.2  # for C23
+SMALL_EPSILON = 0.01  # for C25
+LAST_FEW = 3  # of T rounds, for C26
+LOOKS = (1, 2, 3, 4, 8)  # T of the tests for C32
 
 
 def findings(table: pd.DataFrame) -> list[Finding]:
-    """Check C22 to C27, C31 and C32; those whose sweep is not in the table are left out."""
-    checks = [no_failure, beats_baselines, between_the_ends]
+    """Check C22 to C27 and C31; those whose sweep is not in the table are left out."""
+    checks = [no_failure, beats_baselines]
     if "T" in set(table["sweep"]):
         checks += [more_rounds, aggressive_elimination, delta_elimination]
     if "ε" in set(table["sweep"]):
@@ -31,9 +39,9 @@ def findings(table: pd.DataFrame) -> list[Finding]:
 
 
 def met(table: pd.DataFrame) -> pd.DataFrame:
-    """Whether each claim is met on these points, as printed: a column a claim."""
-    words = {finding.claim: "met" if finding.holds else "not met" for finding in findings(table)}
-    return pd.DataFrame(words, index=["here"])
+    """Whether each claim is met on these points: a column a claim; in part is as the ledger corrects it."""
+    words = {"holds": "met", "holds corrected": "in part", "fails as stated": "not met"}
+    return pd.DataFrame({found.claim: words[found.verdict] for found in findings(table)}, index=["here"])
 
 
 def no_failure(table: pd.DataFrame) -> Finding:
@@ -49,18 +57,23 @@ def no_failure(table: pd.DataFrame) -> Finding:
 def beats_baselines(table: pd.DataFrame) -> Finding:
     """Check C23: EBR needs fewer pulls than every baseline but the sequential oracle at every point.
 
-    Evidence: how many points each rival wins or ties, and the three that it wins by most.
+    As printed on the whole of our grid; corrected, for T ≥ 3 and ε ≤ 0.2. Evidence: how many points each
+    rival wins or ties, the three that it wins by most, and how many of the rest.
     """
-    holds, evidence = True, []
+    points = lost = inside = 0
+    evidence = []
     for name in RIVALS:
         curve = ratio(table, name, "EBR")
-        lost = curve[curve["ratio"] <= 1]
-        holds = holds and lost.empty
+        won = curve[curve["ratio"] <= 1]
+        rest = won[(won["deadline"] >= FEWEST_ROUNDS) & (won["epsilon"] <= LARGEST_EPSILON)]
+        points, lost, inside = len(curve), lost + len(won), inside + len(rest)
         what = f"points where {name} needs no more pulls than EBR"
-        evidence.append(Evidence(what, len(lost), f"of {len(curve)}", allowed="0"))
-        least = lost.nsmallest(3, "ratio")
+        evidence.append(Evidence(what, len(won), f"of {points}", allowed="0"))
+        least = won.nsmallest(3, "ratio")
         evidence += [_row(f"{name}'s pulls over EBR's", place, table, "> 1") for _, place in least.iterrows()]
-    return Finding("C23", holds, tuple(evidence), "simulated")
+    where = f"T ≥ {FEWEST_ROUNDS} and ε ≤ {LARGEST_EPSILON:g}"
+    evidence.append(Evidence("the same of the rest, all rivals", inside, where, allowed="0, corrected"))
+    return Finding("C23", lost == 0, tuple(evidence), "simulated", inside == 0)
 
 
 def more_rounds(table: pd.DataFrame) -> Finding:
@@ -79,31 +92,50 @@ def more_rounds(table: pd.DataFrame) -> Finding:
 
 
 def along_epsilon(table: pd.DataFrame) -> Finding:
-    """Check C25: along ε, EBR stays within 10 times sequential, and 10 times below passive and kδER."""
+    """Check C25: along ε, EBR stays within 10 times sequential, and 10 times below passive and kδER.
+
+    As printed at every ε of our grid; corrected, for ε ≤ 0.01.
+    """
     by_epsilon = table[table["sweep"] == "ε"]
-    over = ratio(by_epsilon, "EBR", "sequential").sort_values("ratio")
-    holds = over["ratio"].max() <= ORDER_OF_MAGNITUDE
-    evidence = [_row("EBR's pulls over sequential's, at most", over.iloc[-1], table, "≤ 10")]
-    for name in ("passive", "kδER"):
-        saving = ratio(by_epsilon, name, "EBR").sort_values("ratio")
-        holds = holds and saving["ratio"].min() >= ORDER_OF_MAGNITUDE
-        for _, curve in saving.groupby("setup"):
-            evidence.append(_row(f"{name}'s pulls over EBR's, at least", curve.iloc[0], table, "≥ 10"))
-    return Finding("C25", bool(holds), tuple(evidence), "simulated")
+    small = by_epsilon[by_epsilon["epsilon"] <= SMALL_EPSILON]
+    outcomes, evidence = [], []
+    for places, corrected in ((by_epsilon, ""), (small, ", corrected")):
+        over = ratio(places, "EBR", "sequential").nlargest(1, "ratio")
+        least = [ratio(places, name, "EBR").sort_values("ratio") for name in ("passive", "kδER")]
+        outcomes.append(
+            bool((over["ratio"] <= ORDER_OF_MAGNITUDE).all())
+            and all((saving["ratio"] >= ORDER_OF_MAGNITUDE).all() for saving in least)
+        )
+        what = "EBR's pulls over sequential's, at most"
+        evidence += [_row(what, place, table, f"≤ 10{corrected}") for _, place in over.iterrows()]
+        for name, saving in zip(("passive", "kδER"), least, strict=True):
+            what, allowed = f"{name}'s pulls over EBR's, at least", f"≥ 10{corrected}"
+            worst = saving.groupby("setup").head(1).sort_values("setup")
+            evidence += [_row(what, place, table, allowed) for _, place in worst.iterrows()]
+    holds, repaired = outcomes
+    return Finding("C25", holds, tuple(evidence), "simulated", repaired and not small.empty)
 
 
-def aggressive_elimination(table: pd.DataFrame) -> Finding:
-    """Check C26: more rounds cost AE more pulls. Its pull counts are not random."""
-    falls, evidence = 0, []
+def aggressive_elimination(table: pd.DataFrame, make: Maker = AggressiveElimination) -> Finding:
+    """Check C26: AE keeps all arms until its last few rounds, and more rounds cost it more pulls.
+
+    Its pull counts are not random. Corrected, more rounds cost more from T = 2 on.
+    """
+    race = trace(make(15, 0.01, 0.01), setup_1())
+    full = int((race.groupby("round").size() == race["arm"].nunique()).sum())
+    kept = "rounds in which AE pulls every arm"
+    evidence = [Evidence(kept, full, "T = 15, ε = 0.01, n = 100", allowed=f"≥ {15 - LAST_FEW}")]
+    rising = {1: full >= 15 - LAST_FEW, 2: full >= 15 - LAST_FEW}  # from this T on
     for setup, curve in table[(table["sweep"] == "T") & (table["algorithm"] == "AE")].groupby("setup"):
-        curve = curve.sort_values("deadline")
-        rise = curve["pulls"].pct_change()
-        falls += int((rise <= 0).sum())
-        least = int(rise.argmin())
-        before, after = curve["deadline"].iloc[least - 1], curve["deadline"].iloc[least]
-        what, where = "relative rise of AE's pulls with T, at least", f"{setup}, from T = {before} to {after}"
-        evidence.append(Evidence(what, rise.iloc[least], where, allowed="> 0"))
-    return Finding("C26", falls == 0, tuple(evidence), "computed")
+        for first, allowed in ((1, "> 0"), (2, "> 0, corrected")):
+            part = curve[curve["deadline"] >= first].sort_values("deadline")
+            rise = part["pulls"].pct_change()
+            rising[first] = rising[first] and not (rise <= 0).any()
+            least = int(rise.argmin())
+            ends = f"{setup}, from T = {part['deadline'].iloc[least - 1]} to {part['deadline'].iloc[least]}"
+            what = "relative rise of AE's pulls with T, at least"
+            evidence.append(Evidence(what, rise.iloc[least], ends, allowed=allowed))
+    return Finding("C26", rising[1], tuple(evidence), "computed", rising[2])
 
 
 def delta_elimination(table: pd.DataFrame) -> Finding:
@@ -135,19 +167,33 @@ def orders_of_magnitude(table: pd.DataFrame) -> Finding:
     return Finding("C31", holds, tuple(evidence), "simulated", repaired)
 
 
-def between_the_ends(table: pd.DataFrame) -> Finding:
-    """Check C32: EBR's pulls lie between those of the sequential oracle (T = ∞) and of passive (T = 1)."""
-    over_least = ratio(table, "EBR", "sequential").sort_values("ratio")
-    over_most = ratio(table, "EBR", "passive").sort_values("ratio")
-    below, above = (over_least["ratio"] < 1).sum(), (over_most["ratio"] > 1).sum()
-    points = f"of {len(over_least)}"
-    evidence = (
-        Evidence("points where EBR needs less than sequential", below, points, allowed="0"),
-        _row("EBR's pulls over sequential's, at least", over_least.iloc[0], table, "≥ 1"),
-        Evidence("points where EBR needs more than passive", above, points, allowed="0"),
-        _row("EBR's pulls over passive's, at most", over_most.iloc[-1], table, "≤ 1"),
-    )
-    return Finding("C32", bool(below + above == 0), evidence, "simulated")
+def between_the_ends(
+    table: pd.DataFrame, design: Callable[[float, int], near_optimal.LookTest] = near_optimal.design
+) -> Finding:
+    """Check C32: the number of samples that are required with T rounds lies between those of T = 1 and ∞.
+
+    It is an infimum over algorithms, and one with T rounds is one with T + 1 whose last round is idle. Two
+    arms, exactly: the worst E[Ñ] of the best tests found with T looks falls with T, from the only design of
+    one round down to a bound without a deadline. EBR is one algorithm, not the best one: its own curve, by
+    the table, is a remark.
+    """
+    place, unit = ([1, 1], near_optimal.EPSILON, 1), (near_optimal.SIGMA / near_optimal.EPSILON) ** 2
+    right, evidence = True, []
+    for delta in (0.1, 0.01):
+        tests = {rounds: design(delta, rounds) for rounds in LOOKS}
+        costs = [test.cost(0) / unit for test in tests.values()]
+        least = bounds.partition_lower_bound(*place, delta, near_optimal.SIGMA) / unit
+        pac = all(test.looks.wrong(1.0) <= delta for test in tests.values())
+        right = right and pac and bool((np.diff(costs) <= 0).all()) and costs[-1] >= least
+        what = "worst E[Ñ] of the best test found, in σ²/ε²"
+        for rounds, cost in zip(LOOKS, costs, strict=True):
+            evidence.append(Evidence(what, cost, f"T = {rounds}, δ = {delta:g}", allowed="≥ the next"))
+        evidence.append(Evidence("a lower bound without a deadline, in σ²/ε²", least, f"δ = {delta:g}"))
+    less, more = ratio(table, "EBR", "sequential")["ratio"] < 1, ratio(table, "EBR", "passive")["ratio"] > 1
+    of = f"a remark; of {len(more)}"
+    evidence.append(Evidence("points where EBR itself needs less than sequential", int(less.sum()), of))
+    evidence.append(Evidence("points where EBR itself needs more than passive", int(more.sum()), of))
+    return Finding("C32", right, tuple(evidence), "proved")
 
 
 def first_rounds(

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable
-from functools import partial
 from itertools import chain, product, repeat
 from typing import Any
 
@@ -24,6 +23,7 @@ from ebr.theory import bounds
 from ebr.theory.bounds import iterated_log
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
+Bound = Callable[[Problem, float, int, float], float]
 RUNS = 100  # of every race that breaks a printed bound
 RACES = 50  # on each problem whose requests are looked at
 
@@ -91,20 +91,22 @@ def theorem_1(races: pd.DataFrame, witnesses: pd.DataFrame, on_narrow: list[Case
     return Finding("C07", repaired and not broken, evidence, "proved", repaired)
 
 
-def theorem_1_second_form(races: pd.DataFrame, witnesses: pd.DataFrame, constant: float = 320) -> Finding:
+def theorem_1_second_form(
+    races: pd.DataFrame, witnesses: pd.DataFrame, bound: Bound = bounds.hardest_upper_bound
+) -> Finding:
     """Check C08: … ≤ 320σ² log(nT/δ) sup_{P_γ} H; corrected, + n for the ceilings."""
-    bound = partial(bounds.hardest_upper_bound, constant=constant)
     return _above_theorem_1("C08", races, witnesses, bound, "1b")
 
 
-def theorem_2(races: pd.DataFrame, witnesses: pd.DataFrame, constant: float = 320) -> Finding:
+def theorem_2(
+    races: pd.DataFrame, witnesses: pd.DataFrame, bound: Bound = bounds.problem_upper_bound
+) -> Finding:
     """Check C09, Theorem 2: Ñ_T ≤ 640σ² ε^{−2/T} log(nT/δ) H(ν); corrected, 320 and + n for the ceilings."""
-    bound = partial(bounds.problem_upper_bound, constant=constant)
     return _above_theorem_1("C09", races, witnesses, bound, "2")
 
 
 def _above_theorem_1(
-    claim: str, races: pd.DataFrame, witnesses: pd.DataFrame, bound: Callable[..., float], form: str
+    claim: str, races: pd.DataFrame, witnesses: pd.DataFrame, bound: Bound, form: str
 ) -> Finding:
     """Check a bound that follows from Theorem 1's first, on races and against Σ⌈·⌉ at the bins' ends."""
     over, name = f"over_{form}", f"theorem_{form}"

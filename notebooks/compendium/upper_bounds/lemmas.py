@@ -21,6 +21,7 @@ from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
 RUNS = 200  # of the races that empty S_t
 ARMS = (2, 3, 4, 5, 6, 7, 8, 10, 30, 100, 1000)  # n and T on which the repaired guarantee is looked at
+MOST_LOST = 0.76  # of ε on E′, where the ceilings do not matter: the ledger's C01
 
 
 def emptied_races(returned_from: str = "after it", schedule: str = "printed") -> list[Evidence]:
@@ -78,12 +79,21 @@ def guarantee(
         Evidence("P(the wrong arm), σ² in the schedule", corrected, where, allowed="≤ δ = 0.1"),
         Evidence(what, wrong, f"of {tables(on_e):,} on E", allowed="0"),
         Evidence(what, narrow_wrong, f"of {tables(on_narrow):,} on E′", allowed="0"),
-        Evidence("Δ of the arm over ε, at most", worst, "the bound on E′, n and T to 1,000", allowed="< 1"),
+        Evidence(
+            "Δ of the arm over ε, at most",
+            worst,
+            "the bound on E′, n and T to 1,000",
+            allowed=f"< {MOST_LOST}",
+        ),
         Evidence("problems with more than T rounds", late, f"of {len(on_e)} on E", allowed="0"),
         counted("P(the arm is not ε-optimal)", failures, runs, f"random races, {len(races)} problems", "≤ δ"),
     )
     repaired = (
-        narrow_wrong == 0 and max(worst, corrected / 0.1) < 1 and not refutes(races, "wrong") and not late
+        narrow_wrong == 0
+        and worst < MOST_LOST
+        and corrected <= 0.1
+        and not refutes(races, "wrong")
+        and not late
     )
     as_printed = unscaled <= 0.1 and not any(row.value for row in emptied[::2]) and wrong == 0
     return Finding("C01", repaired and as_printed, evidence, "proved", repaired)

@@ -114,8 +114,15 @@ def test_idle_with_twice_delta_is_the_most_for_two_arms():
     assert least_probability.most_idle(0.1, n_arms=5) == pytest.approx(0.125)
 
 
+def test_events_of_a_sixth_each_happen_together_with_the_probability_of_the_extreme_law():
+    # 24 events, two of them at least: one always, all with (4 − 1)/(24 − 1). Of very many, with 1/11.
+    assert least_probability.together(24, 1 / 12) == pytest.approx(3 / 23)
+    assert least_probability.together(10_000, 1 / 12) == pytest.approx(1 / 11, rel=1e-3)
+
+
 def test_the_proofs_of_theorem_3_for_two_arms_give_a_third_and_four_thirds():
-    paper, shifted, last, *_ = least_probability.theorem_3_two_arms().evidence
+    empty, paper, shifted, last, *_ = least_probability.theorem_3_two_arms().evidence
+    assert empty.value == 4**2 - 4  # γ_1 = γ_2, or there is no problem
     assert (paper.value, shifted.value) == pytest.approx((1 / 3, 4 / 3))
     assert last.value > 1
 

@@ -18,11 +18,12 @@ FOUND = ledger.found()
 
 
 def test_claims_of_the_paper_then_ours_and_errata_are_entered_in_order():
+    papers = sum(claim.id.startswith("C") for claim in CLAIMS)
     assert [claim.id for claim in CLAIMS] == [
-        *(f"C{n:02}" for n in range(1, 54)),
-        *(f"X{n}" for n in range(1, 14)),
+        *(f"C{n:02}" for n in range(1, papers + 1)),
+        *(f"X{n}" for n in range(1, len(CLAIMS) - papers + 1)),
     ]
-    assert [erratum.id for erratum in ERRATA] == [f"E{n}" for n in range(1, 25)]
+    assert [erratum.id for erratum in ERRATA] == [f"E{n}" for n in range(1, len(ERRATA) + 1)]
 
 
 def test_claims_and_findings_agree():
@@ -157,8 +158,9 @@ def test_the_papers_claims_and_ours_are_counted_apart():
     assert ledger.summary(few) == (
         "3 claims of the paper: 2 hold, 1 fails as stated; 2 of ours: 1 holds corrected, 1 open"
     )
-    assert ledger.summary(CLAIMS).startswith("53 claims of the paper: ")
-    assert "; 13 of ours: " in ledger.summary(CLAIMS)
+    papers = sum(claim.id.startswith("C") for claim in CLAIMS)
+    assert ledger.summary(CLAIMS).startswith(f"{papers} claims of the paper: ")
+    assert f"; {len(CLAIMS) - papers} of ours: " in ledger.summary(CLAIMS)
 
 
 CLAIM = "id: C01, place: p, statement: s"
