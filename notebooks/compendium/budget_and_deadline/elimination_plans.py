@@ -149,13 +149,16 @@ def price_table(
 
 
 def closed_forms(closed: Bound = budget_bounds.closed_form_bound) -> pd.DataFrame:
-    """The closed form beside the bound on the hardest gaps: n_arms, deadline, budget, closed, bound."""
+    """The closed form beside the bound on the hardest gaps: n_arms, deadline, budget, closed, bound.
+
+    A pull less than the next multiple of n is where whole counts cost most: all of Σ m_t, but for one.
+    """
     sizes, rows = product((2, 5, 30, 100), (1, 2, 4, 7), (5, 50, 500), (4.0, 100.0)), []
     for n_arms, deadline, size, hardness in sizes:
-        plan = budgets.balanced_plan(size * n_arms, n_arms, deadline)
+        budget = (size + 1) * n_arms - 1
+        plan = budgets.balanced_plan(budget, n_arms, deadline)
         bound = budget_bounds.error_bound(budget_bounds.hardest_gaps(n_arms, hardness), plan)
-        told = closed(size * n_arms, n_arms, deadline, hardness)
-        rows.append((n_arms, deadline, size * n_arms, told, bound))
+        rows.append((n_arms, deadline, budget, closed(budget, n_arms, deadline, hardness), bound))
     return pd.DataFrame(rows, columns=["n_arms", "deadline", "budget", "closed", "bound"])
 
 
