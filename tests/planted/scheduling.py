@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 from compendium.scheduling import theorem_5
 
-from ebr.theory.schedules import printed_bound
+from ebr.theory.schedules import minimax_overpull, printed_bound
 
 
 @cache
@@ -66,6 +66,7 @@ PLANTED = {
         lambda: theorem_5.exact_lemma(schedules(best=geometric)),
         lambda: theorem_5.exact_lemma(schedules(search=short)),
         lambda: theorem_5.exact_lemma(schedules(), share=7 / 8),
+        lambda: theorem_5.exact_lemma(schedules(), root=lambda t, ratio: minimax_overpull(t, 1.01 * ratio)),
     ),
     "X2": (
         theorem_5.repaired_constants,

@@ -73,12 +73,16 @@ def schedules(
     return pd.DataFrame(rows, columns=["rounds", "base", "printed", "exact", "attained", "found"])
 
 
-def exact_lemma(table: pd.DataFrame, share: float = 3 / 4) -> Finding:
-    """Check X1: the lemma's infimum is the root ρ, reached by the minimax schedule and beaten by no other."""
+def exact_lemma(table: pd.DataFrame, share: float = 3 / 4, root: Root = minimax_overpull) -> Finding:
+    """Check X1: the lemma's infimum is the root ρ, reached by the minimax schedule and beaten by no other.
+
+    At the end of the range, N/R = φ^{2T−1}, the root is φ, since 1 + φ = φ².
+    """
     attained = float((table["attained"] / table["exact"] - 1).abs().max())
     found = table["found"] / table["exact"] - 1
     inside = table[table["base"] >= 4]
     least = float((inside["exact"] / inside["base"]).min())
+    golden = max(abs(root(t, GOLDEN ** (2 * t - 1) * (1 + 1e-13)) / GOLDEN - 1) for t in range(2, 9))
     where = f"{len(table)} settings, T to {table['rounds'].max()}"
     # What comes after these digits is the search's and the processor's.
     evidence = (
@@ -86,8 +90,10 @@ def exact_lemma(table: pd.DataFrame, share: float = 3 / 4) -> Finding:
         Evidence("what a search finds over ρ, less 1, at least", round(found.min(), 5), where, allowed="≥ 0"),
         Evidence("the same, at most", round(found.max(), 5), where, allowed="< 0.001"),
         Evidence("ρ over (N/R)^(1/T), at least", least, "where that is 4 or more", allowed="≥ 3/4"),
+        Evidence("ρ over φ, off 1 by", round(golden, 9), "N/R = φ^(2T−1), T = 2 … 8", allowed="< 10⁻⁹"),
     )
     holds = attained < 1e-9 and found.min() > -1e-9 and found.max() < 1e-3 and least >= share
+    holds = holds and golden < 1e-9
     return Finding("X1", bool(holds), evidence, "proved")
 
 

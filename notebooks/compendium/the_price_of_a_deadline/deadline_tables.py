@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 
 from compendium.failure_probability.exact_failures import looks
 from compendium.shared import figures
-from compendium.shared.characteristic_time import characteristic_lower_bound
+from compendium.shared.characteristic_time import characteristic
 from compendium.shared.lineup import LOOKS
 from compendium.the_price_of_a_deadline import deadline_price
 from compendium.the_price_of_a_deadline.deadline_price import (
@@ -145,13 +145,15 @@ def unlimited_table(
 ) -> pd.DataFrame:
     """The bound under no deadline beside T*(ν) d(1−δ, δ)/H(ν), the best that a change of measure gives.
 
+    d(1−δ, δ) = (1 − 2δ) log((1−δ)/δ).
+
     ν has one arm ε above the others. For two arms they are equal; for n the bound has n − 1 where T* has
     (1 + √(n−1))². Columns: arms, price, floor.
     """
-    rows = []
+    rows, divergence = [], (1 - 2 * delta) * math.log((1 - delta) / delta)
     for n in arms:
         problem = Gaussian(np.append(0.5 + epsilon, np.full(n - 1, 0.5)), 1.0)
-        floor = characteristic_lower_bound(problem, epsilon, delta) / problem.complexity(epsilon)
+        floor = characteristic(problem, epsilon).time * divergence / problem.complexity(epsilon)
         rows.append((n, price(n, delta), floor))
     return pd.DataFrame(rows, columns=["arms", "price", "floor"])
 

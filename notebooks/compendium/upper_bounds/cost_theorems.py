@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable
-from functools import partial
 from itertools import chain, product, repeat
 from typing import Any
 
@@ -91,15 +90,17 @@ def theorem_1(races: pd.DataFrame, witnesses: pd.DataFrame, on_narrow: list[Case
     return Finding("C07", repaired and not broken, evidence, "proved", repaired)
 
 
-def theorem_1_second_form(races: pd.DataFrame, witnesses: pd.DataFrame, constant: float = 320) -> Finding:
+def theorem_1_second_form(
+    races: pd.DataFrame, witnesses: pd.DataFrame, bound: Callable[..., float] = bounds.hardest_upper_bound
+) -> Finding:
     """Check C08: … ≤ 320σ² log(nT/δ) sup_{P_γ} H; corrected, + n for the ceilings."""
-    bound = partial(bounds.hardest_upper_bound, constant=constant)
     return _above_theorem_1("C08", races, witnesses, bound, "1b")
 
 
-def theorem_2(races: pd.DataFrame, witnesses: pd.DataFrame, constant: float = 320) -> Finding:
+def theorem_2(
+    races: pd.DataFrame, witnesses: pd.DataFrame, bound: Callable[..., float] = bounds.problem_upper_bound
+) -> Finding:
     """Check C09, Theorem 2: Ñ_T ≤ 640σ² ε^{−2/T} log(nT/δ) H(ν); corrected, 320 and + n for the ceilings."""
-    bound = partial(bounds.problem_upper_bound, constant=constant)
     return _above_theorem_1("C09", races, witnesses, bound, "2")
 
 
@@ -183,11 +184,11 @@ def remark(rounds_needed: float = 2.0) -> Finding:
     return Finding("C10", largest <= math.e * (1 + 1e-12), (evidence,), "proved")
 
 
-def tightest(constant: float = 640) -> Finding:
+def tightest(bound: Callable[..., float] = bounds.problem_upper_bound) -> Finding:
     """Check C34: Theorem 1's bound is tighter than Theorem 2's."""
     first, second = [], []
     for place in problems_at_the_ends():
-        printed = bounds.problem_upper_bound(*place, printed=True, constant=constant)
+        printed = bound(*place, printed=True)
         first.append(bounds.partition_upper_bound(*place, printed=True) / printed)
         second.append(bounds.hardest_upper_bound(*place, printed=True) / printed)
     where = f"{len(first):,} problems at the bins' ends"
