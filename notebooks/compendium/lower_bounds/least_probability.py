@@ -23,6 +23,7 @@ from ebr.theory.divergence import relative_entropy
 EPSILON, SIGMA = 0.001, 0.5  # so small an ε that whole pulls are as good as any
 BEYOND = 60.0  # I of the second look less that of the first: what it gets wrong is below 10⁻¹³
 DELTAS = (1 / 6, 0.1, 0.01)
+NEAR = 1e-3  # relative: whole pulls, and one's own among ten thousand of the other arm
 EVERY = "P({} reaches it) for every algorithm, at least"
 Calibrate = Callable[[LookTest, float], LookTest]
 
@@ -67,25 +68,30 @@ def theorem_3_two_arms(
     ]
     holds = factor >= constant and bool(min(last.min(), 6 * below.min(), 6 * equal.min()) >= 1)
     # Below the last bin N/2 = constant · σ² log(1/2δ)/(Δ + ε)², in it Δ = 0 on the problem that counts.
-    counts = [
-        (constant * math.log(1 / (2 * delta)) * (SIGMA / EPSILON / (gap + 1)) ** 2, delta, gap)
-        for delta, gap in ((0.15, 0), (0.15, 1), (0.15, 3), (0.01, 0))
-    ]
+    counts = []
+    for delta, gap in ((0.15, 0), (0.15, 1), (0.15, 3), (0.01, 0)):
+        count = constant * math.log(1 / (2 * delta)) * (SIGMA / EPSILON / (gap + 1)) ** 2
+        share = float(least_reach(math.sqrt(constant * math.log(1 / (2 * delta)) / 2), delta))
+        counts.append((count, delta, gap, share if gap else 2 * share + 2 * delta - 1))
     rows, right = _reached("Ñ_T", counts, calibrate)
     return Finding("C13", holds and right, (*evidence, *rows), "proved")
 
 
 def _reached(
-    what: str, counts: Iterable[tuple[float, float, float]], calibrate: Calibrate, partner: float = 1.0
+    what: str, counts: Iterable[tuple[float, float, float, float]], calibrate: Calibrate, partner: float = 1.0
 ) -> tuple[list[Evidence], bool]:
-    """P(a count is reached) of `stingy` tests, for δ and a gap; whether all are PAC and the claim true."""
+    """P(a count is reached) of `stingy` tests, for δ and a gap; whether all are PAC and the claim true.
+
+    The last of each count's numbers is what every algorithm reaches it with: at Δ ≤ ε the test has no more.
+    """
     rows, right = [], True
-    for count, delta, gap in counts:
+    for count, delta, gap, least in counts:
         test = stingy(count, delta, partner, calibrate)
         reached, wrong = float(test.looks.reached(gap)[1]), test.looks.wrong(1.0)
         where = f"δ = {delta:.3g}, Δ = {gap:g}ε; errs with {wrong:.4g} at Δ = ε"
         rows.append(Evidence(f"P({what} reaches it), two looks", reached, where, allowed="≥ 1/6"))
         right = right and reached >= 1 / 6 and wrong <= delta
+        right = right and least <= reached and (gap > 1 or reached <= least * (1 + NEAR))
     return rows, right
 
 
@@ -122,6 +128,8 @@ def _lemma(
 ) -> Finding:
     """The arm in question is pulled fewer times than c σ²/(Δ + ε)², its rival ten thousand times as often.
 
+    c = ⅔ log(1/2δ) is 2 at δ = e⁻³/2.
+
     The last row is P(both arms are pulled) on means 1 and 0 of a PAC algorithm that first looks at one arm
     alone. If that one is confirmed, with δ/2, above 1 − ε (or below ε), it (or the other) is ε-optimal
     whatever the other's mean. It is pulled so often that the standard error of its mean is a sixteenth of ε.
@@ -129,7 +137,10 @@ def _lemma(
     fine = np.geomspace(1e-12, max(deltas), 2000)
     least = least_reach(np.sqrt([count(delta) for delta in fine]), fine)
     at = f"at δ = {fine[least.argmin()]:.3g}"
-    counts = [(count(d) * (SIGMA / EPSILON / (gap + 1)) ** 2, d, gap) for d, gap in product(deltas, (1, 3))]
+    counts = [
+        (count(d) * (SIGMA / EPSILON / (gap + 1)) ** 2, d, gap, float(least_reach(math.sqrt(count(d)), d)))
+        for d, gap in product(deltas, (1, 3))
+    ]
     rows, right = _reached(what, counts, calibrate, 1e4)
     chance, (event, where) = float(norm.sf(16 - norm.isf(0.1 / 2))), unpulled
     evidence = (
@@ -137,6 +148,7 @@ def _lemma(
         *rows,
         Evidence(event, chance, f"means 1 and 0, δ = 0.1; {where}"),
     )
+    right = right and math.isclose(count(math.exp(-3) / 2), 2)
     return Finding(claim, right and bool(least.min() >= 1 / 6), evidence, "proved")
 
 
@@ -154,10 +166,11 @@ def second_inequality(constant: float = 1 / 6, calibrate: Calibrate = calibrated
         Evidence(EVERY.format("Ñ_T"), float(least.min()), "δ ≤ 0.15", allowed="≥ 1/6"),
     ]
     holds = bool(min(chain.min(), 4 / 3 / constant, 6 * least.min()) >= 1)
-    counts = [
-        (constant * math.log(1 / (2 * delta)) * (SIGMA / EPSILON / gap) ** 2 / 2, delta, gap)
-        for delta, gap in ((0.15, 1), (0.15, 3), (0.01, 1))
-    ]
+    counts = []
+    for delta, gap in ((0.15, 1), (0.15, 3), (0.01, 1)):
+        need = constant * math.log(1 / (2 * delta))
+        share = float(least_reach(math.sqrt(need) * (1 + 1 / gap) / 2, delta))
+        counts.append((need * (SIGMA / EPSILON / gap) ** 2 / 2, delta, gap, share))
     rows, right = _reached("Ñ_T", counts, calibrate)
     return Finding("C49", holds and right, (*evidence, *rows), "proved")
 

@@ -171,7 +171,9 @@ def repaired_constants(
         Evidence("in expectation, at least", chance * least, where, allowed="≥ 1/72"),
     )
     reached = min(12 * least, 8 * later, float(over.min()), 72 * chance * least)
-    return Finding("X2", reached >= 1 - 1e-9, evidence, "proved")  # at T = 1 they are reached exactly
+    # At T = 1 all but the second are reached exactly.
+    tight = max(12 * least, float(over.min()), 72 * chance * least)
+    return Finding("X2", bool(reached >= 1 - 1e-9 and tight <= 1 + 1e-9), evidence, "proved")
 
 
 def corollary(root: Root = minimax_overpull, chance: float = 1 / 8) -> Finding:
