@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,6 +56,11 @@ def planted() -> dict[str, Check]:
     modules = pkgutil.iter_modules([str(ROOT / "tests/planted")])
     tables = [vars(import_module(f"planted.{module.name}")).get("PLANTED", {}) for module in modules]
     return {claim: checks[0] for table in tables for claim, checks in table.items()}
+
+
+def rooms() -> dict[str, str]:
+    """The room of each claim's check, by claims.yaml."""
+    return {one.id: one.check.split(".")[0] for one in import_module("compendium.shared.ledger").claims()}
 
 
 def outcome(check: Check, patience: float, mutant: Mutant | None = None, trace: bool = False) -> Any:
@@ -115,6 +120,22 @@ def find(name: str) -> FunctionType:
     for wrapper, inside in ((property, "fget"), (cached_property, "func"), (classmethod, "__func__")):
         found = getattr(found, inside) if isinstance(found, wrapper) else found
     return inspect.unwrap(found)
+
+
+def unit_tests(function: str) -> Check:
+    """The quick tests of a function's module or room, as a check that ends with pytest's status."""
+    _, room, module, *_ = function.split(".")
+    folder = ROOT / "tests" / ("" if room == "theory" else "compendium") / room
+    files = [str(path) for path in sorted(folder.glob(f"test_{module if room == 'theory' else '*'}.py"))]
+
+    def check() -> Any:
+        os.chdir(ROOT)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        pytest = import_module("pytest")
+        quiet = ["-x", "-p", "no:nbval", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow"]
+        return SimpleNamespace(verdict=int(pytest.main([*quiet, *files])), evidence=())
+
+    return check
 
 
 def formulas(called: set[Place], room: str) -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -213,9 +234,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     asked = parser.parse_args()
     checks, table = planted(), csv.writer(sys.stdout)
-    rooms = {one.id: one.check.split(".")[0] for one in import_module("compendium.shared.ledger").claims()}
     for claim in asked.claims or sorted(checks):
-        for row in survivors(claim, checks[claim], rooms[claim], asked.most, asked.seconds):
+        for row in survivors(claim, checks[claim], rooms()[claim], asked.most, asked.seconds):
             table.writerow(row)
             sys.stdout.flush()
 

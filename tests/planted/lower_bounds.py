@@ -90,6 +90,7 @@ PLANTED = {
     "C13": (
         least_probability.theorem_3_two_arms,
         lambda: least_probability.theorem_3_two_arms(shift=1.0),  # of one arm, as in the paper's proof
+        lambda: least_probability.theorem_3_two_arms(shift=1 / 4),  # more than there is
         lambda: least_probability.theorem_3_two_arms(constant=4 / 3),
         lambda: least_probability.theorem_3_two_arms(calibrate=too_eager),
         lambda: with_reach(least_probability.theorem_3_two_arms),
@@ -128,6 +129,7 @@ PLANTED = {
         least_probability.larger_probability,
         # The event's probability taken twice: then nothing is left to tell the two problems apart.
         lambda: least_probability.larger_probability(constant=lambda p, d: bounds.hpcm_at(min(2 * p, 1), d)),
+        lambda: least_probability.larger_probability(constant=lambda p, d: 2 * bounds.hpcm_at(p, d)),
         lambda: least_probability.larger_probability(says_first=1.0),  # one error for two problems
         lambda: least_probability.larger_probability(excess=1.5),  # no longer PAC
         lambda: least_probability.larger_probability(excess=0.0),  # never idle

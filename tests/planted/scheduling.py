@@ -54,10 +54,15 @@ PLANTED = {
             schedules(), growth=lambda beta, t: 4 * beta * (1 + 4 * beta) ** (t - 1)
         ),
     ),
-    "C20": (theorem_5.theorem_5, lambda: theorem_5.theorem_5(root=unsquared)),
+    "C20": (
+        theorem_5.theorem_5,
+        lambda: theorem_5.theorem_5(root=unsquared),
+        lambda: theorem_5.theorem_5(root=lambda t, ratio: 2 * minimax_overpull(t, ratio)),
+    ),
     "C21": (
         theorem_5.corollary,
         lambda: theorem_5.corollary(chance=1 / 9),
+        lambda: theorem_5.corollary(chance=1 / 4),
         lambda: theorem_5.corollary(root=printed_bound),
     ),
     "X1": (

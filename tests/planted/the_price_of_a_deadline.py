@@ -49,6 +49,11 @@ def many(closed=closed_form):
 
 
 @cache
+def scans(make=two_arms, least=least_average):
+    return deadline_tables.scan_table(0.01, 0.01, make, least)
+
+
+@cache
 def costs():
     bound = price(many_arms(5, 0.02, 0.1), 2).ratio
     return raised_probability.costs(algorithms(2, 0.02), bound, 5, (0.02, 0.2, 1.0), 200, 1)
@@ -61,12 +66,14 @@ def check(
     prices=two_arms,
     closed=closed_form,
     sequential=sequential_price,
+    slopes=least_average,
 ):
     near = raised_probability.limit([10, 10_000], [1.0, 4.0], least, stop)
     bounds = (
         pairs(prices),
         many(closed),
         deadline_tables.unlimited_table([2, 5, 1000], 0.01, 0.01, sequential),
+        scans(prices, slopes),
     )
     return any_algorithm.any_algorithm(steps(make), events(least), near, costs(), *bounds)
 
@@ -132,6 +139,22 @@ def impatient(epsilon, delta):
     return right._replace(pulls=right.pulls / 4)
 
 
+def steep(epsilon, delta):
+    """Neyman and Pearson's slope with e^{−x/8} for e^{−x/2}: its tangents lie above the curve."""
+
+    def curve(chance, seen):
+        value, slope = least_power(chance, seen)
+        return value, slope * np.exp(3 * seen / 8)
+
+    return two_arms(epsilon, delta)._replace(curve=curve)
+
+
+def flat(chance, seen, arms):
+    """Donsker and Varadhan's slope without its second term."""
+    value, _ = least_average(chance, seen, arms)
+    return value, value / chance
+
+
 def more_rounds(arms, epsilon, delta, deadline):
     """Formula (5) with 1.2 T for T."""
     return closed_form(arms, epsilon, delta, deadline)[0] / 1.2, None
@@ -156,6 +179,8 @@ PLANTED = {
         lambda: check(least=each_arm_alone),
         lambda: check(least=never_rarer),
         lambda: check(stop=no_recommendation),
+        lambda: check(prices=steep),
+        lambda: check(slopes=flat),
         lambda: check(closed=more_rounds),
         lambda: check(closed=other_root),
         lambda: check(sequential=lambda arms, delta: 5 * sequential_price(arms, delta)),

@@ -54,10 +54,16 @@ def theorem_3_two_arms(
     deltas = np.geomspace(1e-12, 0.15, 2000)
     logs = np.log(1 / (2 * deltas))
     # In the last bin: against constant · σ² log(1/2δ) · 2ε^{−2}. At equal arms P ≥ 1 − 2Φ(Φ⁻¹(δ) + ε√N/2σ).
-    last = 2 / shift**2 * relative_entropy(5 / 12, deltas) / (2 * constant * logs)
+    entropy = relative_entropy(5 / 12, deltas)
+    last = 2 / shift**2 * entropy / (2 * constant * logs)
     factor = 1 / (3 * shift**2)
     roots = np.sqrt(constant * logs / 2)
     below, equal = least_reach(roots, deltas), 2 * least_reach(roots, deltas) + 2 * deltas - 1
+    # What the two proofs say is no more than Neyman and Pearson's 1/6 allows.
+    proofs = np.minimum(
+        least_reach(np.sqrt(factor * logs / 2), deltas),
+        2 * least_reach(np.sqrt(entropy / (2 * shift**2)), deltas) + 2 * deltas - 1,
+    )
     unit, printed = "in σ² log(1/2δ) H", f"≥ {constant:.3g}"
     evidence = [
         Evidence("what the paper's proof gives", 1 / 3, unit, allowed=printed),
@@ -66,7 +72,8 @@ def theorem_3_two_arms(
         Evidence(EVERY.format("Ñ_T"), float(below.min()), "γ_i < T", allowed="≥ 1/6"),
         Evidence(EVERY.format("Ñ_T"), float(equal.min()), "γ_i = T", allowed="≥ 1/6"),
     ]
-    holds = factor >= constant and bool(min(last.min(), 6 * below.min(), 6 * equal.min()) >= 1)
+    least = min(last.min(), 6 * below.min(), 6 * equal.min(), 6 * proofs.min())
+    holds = factor >= constant and bool(least >= 1)
     # Below the last bin N/2 = constant · σ² log(1/2δ)/(Δ + ε)², in it Δ = 0 on the problem that counts.
     counts = []
     for delta, gap in ((0.15, 0), (0.15, 1), (0.15, 3), (0.01, 0)):
@@ -188,7 +195,9 @@ def larger_probability(
         half = constant(0.5, delta) / math.log(1 / delta)
         what, at = "constant at probability ½, over log(1/δ)", f"δ = {delta:g}"
         evidence.append(Evidence(what, half, at, allowed="> 0"))
-    positive = min(row.value for row in evidence) > 0
+    # Neyman and Pearson: no larger constant than has ½; and the limit for δ → 0 is 1.
+    positive = min(row.value for row in evidence) > 0.1 and evidence[-1].value > 0.7
+    positive &= all(least_reach(math.sqrt(constant(0.5, d)), d) >= 0.5 for d in (0.15, 0.01, 1e-4))
     reached, exact = 1.0, True
     for delta in (0.15, 0.01):
         long = float(norm.sf(7))  # what the long test gets wrong

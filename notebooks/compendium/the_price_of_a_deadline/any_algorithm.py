@@ -109,10 +109,11 @@ def any_algorithm(
     pairs: pd.DataFrame,
     many: pd.DataFrame,
     unlimited: pd.DataFrame,
+    scans: pd.DataFrame,
 ) -> Finding:
     """Check X7: the steps for two arms, exactly; those for n arms, on races and at the limit; the bounds.
 
-    Tables of `steps`, `raised_probability.events`, `.limit` and `.costs`, and `deadline_tables`' three.
+    Tables of `steps`, `raised_probability.events`, `.limit` and `.costs`, and `deadline_tables`' four.
     """
     margin = float(proof["margin"].min())
     limit = float(norm.isf(FALSE_ALARM / (len(races) + len(costs))))
@@ -129,6 +130,8 @@ def any_algorithm(
     floors = unlimited["price"] / unlimited["floor"]
     widest = float(floors[unlimited["arms"].isin([2, unlimited["arms"].max()])].min())
     below = float((pairs[["sharp", "ebr"]].min(axis=1) / pairs[["price", "sequential"]].max(axis=1)).min())
+    scanned = float((scans["price"] / scans["scanned"] - 1).abs().max())
+    few = f"{len(unlimited)} n"
     where, cheapest = f"{len(proof)} steps, two arms", str(paid.idxmin())
     evidence = (
         Evidence("relative margin of a step, at least", margin, where, allowed="≥ 0"),
@@ -150,11 +153,14 @@ def any_algorithm(
         Evidence(
             "the formula over its own search, less 1", formula, f"{len(many)} cases", allowed=f"≤ {ALIKE}"
         ),
-        Evidence("no deadline: bound over T* d(1−δ, δ)/H, most", float(floors.max()), "", allowed="≤ 1"),
-        Evidence("the same for two and for the most arms, least", widest, "", allowed=f"≥ {NEAR}"),
+        Evidence("bound by tangents over a scan of p_1, less 1", scanned, "T = 2", allowed=f"≤ {ALIKE}"),
+        Evidence("no deadline: bound over T* d(1−δ, δ)/H, most", float(floors.max()), few, allowed="≤ 1"),
+        Evidence("the same for two and for the most arms, least", widest, few, allowed=f"≥ {NEAR}"),
     )
     exact = margin >= 0 and most <= 1 + EXACT and least >= NEAR and stated and ordered >= 1 and below >= 1
-    exact &= formula <= ALIKE and floors.max() <= 1 + EXACT and widest >= NEAR
+    alike = float((floors[unlimited["arms"] == 2] - 1).abs().max())  # equal for two arms
+    exact &= formula <= ALIKE and floors.max() <= 1 + EXACT and widest >= NEAR and alike <= EXACT
+    exact &= scanned <= ALIKE
     holds = exact and bool((distance >= -limit).all()) and float(paid.min()) >= 1
     return Finding("X7", holds, evidence, "proved")
 

@@ -33,6 +33,7 @@ from ebr.arrays import FloatArray
 from ebr.theory.problems import Gaussian
 
 Make = Callable[[float, float], Family]
+Least = Callable[[FloatArray, FloatArray, int], tuple[FloatArray, FloatArray]]
 Closed = Callable[[int, float, float, int], tuple[float, FloatArray]]
 PAPER = 1 / 800  # Corollary 1 (i), times σ²/ε, for T = 2
 GAPS = 40
@@ -138,6 +139,26 @@ def searched(arms: int, epsilon: float, delta: float, deadline: int) -> float:
     bounds = (0.0, math.log(last))
     found: Any = minimize_scalar(unpaid, bounds=bounds, method="bounded", options={"xatol": 1e-9})
     return -float(found.fun)
+
+
+def scan_table(
+    epsilon: float, delta: float, make: Make = two_arms, least: Least = least_average
+) -> pd.DataFrame:
+    """For two rounds what no p_1 = P_0(A_1) avoids, by tangents and by a search for p_1 without slopes.
+
+    Columns: arms, price, scanned.
+    """
+    many, rows = deadline_price.many_arms(5, epsilon, delta), []
+    gaps = np.geomspace(epsilon, 1, deadline_price.GAPS)
+    for family in (make(epsilon, delta), many._replace(curve=lambda p, x: least(p, x, 5))):
+        found = price(family, 2)
+
+        def paid(share: float, family: Family = family, levels: FloatArray = found.thresholds) -> float:
+            return float(deadline_price.ratios(family, levels, np.array([share]), gaps)[0].max())
+
+        least_paid: Any = minimize_scalar(paid, bounds=(0, 1), method="bounded", options={"xatol": 1e-9})
+        rows.append((family.arms, found.ratio, float(least_paid.fun)))
+    return pd.DataFrame(rows, columns=["arms", "price", "scanned"])
 
 
 def unlimited_table(

@@ -92,7 +92,7 @@ def printed(deadline: int, delta: float) -> dict[str, float]:
 def prices(table: pd.DataFrame, epsilon: float, delta: float) -> pd.DataFrame:
     """What is drawn against T at one ε and δ: worst ratios and bounds in σ²ε^{−2/T}, one row each."""
     place = table[(table["epsilon"] == epsilon) & (table["delta"] == delta)]
-    names = {"ebr": "EBR", "sharp": "sharp EBR", "fixed": "best fixed schedule", "upper": "best policy"}
+    names = {"ebr": "EBR", "sharp": "sharp EBR", "fixed": "best fixed schedule", "upper": "best policy found"}
     rows = []
     for row in place.to_dict("records"):
         deadline, unit = int(row["deadline"]), epsilon ** (-2 / row["deadline"])
@@ -168,7 +168,7 @@ def draw(curves: pd.DataFrame, table: pd.DataFrame, epsilon: float, delta: float
             looks = {"color": colour, "label": f"T = {deadline}" if level == delta else None, "ms": 3}
             right.plot(curve["epsilon"], curve["upper"] / unit, ("o--", "o-")[number], **looks)
     right.set(xscale="log", xlabel="tolerance ε", ylabel="least price, in σ²ε$^{-2/T}$", ylim=(0, None))
-    right.set_title("the best policy; dashed: δ = 0.001")
+    right.set_title("the best policy found; dashed: δ = 0.001")
     right.legend(loc="upper left", ncols=2)
     return figure
 
@@ -179,7 +179,7 @@ def _rules(axis: Axes, curves: pd.DataFrame) -> None:
         "EBR": LOOKS["EBR"].line(),
         "sharp EBR": LOOKS["sharp, Gaussian"].line(),
         "best fixed schedule": {"color": "C1", "ls": "--", "marker": "s"},
-        "best policy": {"color": "black", "ls": "-", "marker": "X"},
+        "best policy found": {"color": "black", "ls": "-", "marker": "X"},
         "X7's bound": {"color": "C2", "ls": "-.", "marker": "^"},
         "Corollary (ii), fixed schedules": {"color": "0.6", "ls": "--", "marker": "<"},
         "Corollary (i)": {"color": "C3", "ls": "", "marker": "D"},
