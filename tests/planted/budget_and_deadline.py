@@ -107,6 +107,11 @@ def nothing_rounded(budget, n_arms, deadline, hardness):
     return budget_bounds.closed_form_bound(budget + spent, n_arms, deadline, hardness)
 
 
+def wide(budget, n_arms, deadline, hardness):
+    """The closed form with σ = 1 for σ = ½: true, and far from the bound."""
+    return budget_bounds.closed_form_bound(budget, n_arms, deadline, hardness, 1.0)
+
+
 class Backwards(BudgetedElimination):
     """Keeps the worst."""
 
@@ -155,6 +160,7 @@ PLANTED = {
         lambda: guarantee(price=lambda: elimination_plans.price_table(least=plan_prices.floor_price)),
         lambda: guarantee(closed=lambda: elimination_plans.closed_forms(closed=of_all_rounds)),
         lambda: guarantee(closed=lambda: elimination_plans.closed_forms(closed=nothing_rounded)),
+        lambda: guarantee(closed=lambda: elimination_plans.closed_forms(closed=wide)),
         partial(with_rules, Backwards),
         partial(with_rules, Overspent),
         partial(with_rules, Late),
