@@ -101,6 +101,17 @@ def of_all_rounds(budget, n_arms, deadline, hardness):
     return n_arms * deadline * math.exp(-budget / (hardness * least))
 
 
+def nothing_rounded(budget, n_arms, deadline, hardness):
+    """The closed form with B for B − Σ m_t: as if counts were no whole numbers."""
+    spent = n_arms + sum(budgets.balanced_sizes(n_arms, deadline)[:-1])
+    return budget_bounds.closed_form_bound(budget + spent, n_arms, deadline, hardness)
+
+
+def wide(budget, n_arms, deadline, hardness):
+    """The closed form with σ = 1 for σ = ½: true, and far from the bound."""
+    return budget_bounds.closed_form_bound(budget, n_arms, deadline, hardness, 1.0)
+
+
 class Backwards(BudgetedElimination):
     """Keeps the worst."""
 
@@ -148,6 +159,8 @@ PLANTED = {
         lambda: guarantee(floors=lambda: elimination_plans.floor_table(floor=lost_alone)),
         lambda: guarantee(price=lambda: elimination_plans.price_table(least=plan_prices.floor_price)),
         lambda: guarantee(closed=lambda: elimination_plans.closed_forms(closed=of_all_rounds)),
+        lambda: guarantee(closed=lambda: elimination_plans.closed_forms(closed=nothing_rounded)),
+        lambda: guarantee(closed=lambda: elimination_plans.closed_forms(closed=wide)),
         partial(with_rules, Backwards),
         partial(with_rules, Overspent),
         partial(with_rules, Late),

@@ -2,7 +2,9 @@
 
 import math
 from functools import partial
+from unittest import mock
 
+import numpy as np
 from compendium.lower_bounds import (
     change_of_measure,
     counter_example,
@@ -54,6 +56,21 @@ def eager_design(*place):
     return test._replace(thresholds=tuple(0.8 * a for a in test.thresholds))
 
 
+def nine_tenths(root, delta):
+    """Neyman and Pearson's bound, a tenth too low: true, and not the best."""
+    return 0.9 * bounds.least_reach(root, delta)
+
+
+def with_reach(check, reach=nine_tenths):
+    with mock.patch.object(least_probability, "least_reach", reach):
+        return check()
+
+
+def with_entropy(x, y):
+    """d(x, y) with a term too much where x is large: the three inequalities hold all the same."""
+    return divergence.relative_entropy(x, y) + np.maximum(np.asarray(x) - 0.4, 0)
+
+
 def three_times_hpcm(delta):
     """d(2/3, δ) taken for log(1/2δ), not for a third of it."""
     return 3 * bounds.hpcm(delta)
@@ -95,15 +112,20 @@ PLANTED = {
     "C13": (
         least_probability.theorem_3_two_arms,
         lambda: least_probability.theorem_3_two_arms(shift=1.0),  # of one arm, as in the paper's proof
+        lambda: least_probability.theorem_3_two_arms(shift=1 / 4),  # more than there is
         lambda: least_probability.theorem_3_two_arms(constant=4 / 3),
         lambda: least_probability.theorem_3_two_arms(calibrate=too_eager),
         lambda: least_probability.theorem_3_two_arms(partition=each_its_own),
+        lambda: with_reach(least_probability.theorem_3_two_arms),
     ),
     "C14": (
         expected_pulls.entropies,
         lambda: expected_pulls.entropies(base=2.3),
         lambda: expected_pulls.entropies(weight=0.7),
         lambda: expected_pulls.entropies(least=1 / 23),
+        lambda: mock.patch.object(expected_pulls, "relative_entropy", with_entropy)(
+            expected_pulls.entropies
+        )(),
     ),
     "C15": (
         least_probability.other_arms,
@@ -111,6 +133,8 @@ PLANTED = {
         lambda: least_probability.other_arms(count=larger_hpcm),
         lambda: least_probability.other_arms(deltas=(1 / 3, 0.1)),  # δ ≤ 1/6 not asked for
         lambda: least_probability.other_arms(calibrate=too_eager),
+        lambda: least_probability.other_arms(count=lambda delta: 1.08 * bounds.hpcm(delta)),  # 0.72 log(1/2δ)
+        lambda: with_reach(least_probability.other_arms),
     ),
     "C16": (
         changed_measure,
@@ -140,15 +164,21 @@ PLANTED = {
         lambda: least_probability.best_arm(count=larger_hpcm),
         lambda: least_probability.best_arm(deltas=(1 / 3, 0.1)),
         lambda: least_probability.best_arm(calibrate=too_eager),
+        lambda: with_reach(least_probability.best_arm),
     ),
     "C44": (expected_pulls.iterated_logarithms, lambda: expected_pulls.iterated_logarithms(power=1)),
-    "C48": (expected_pulls.one_round, lambda: expected_pulls.one_round(constant=1.6)),
+    "C48": (
+        expected_pulls.one_round,
+        lambda: expected_pulls.one_round(constant=1.6),
+        lambda: expected_pulls.one_round(constant=0.9),
+    ),
     "C49": (
         least_probability.second_inequality,
         lambda: least_probability.second_inequality(constant=1 / 2),  # more than the first inequality gives
         lambda: least_probability.second_inequality(constant=2),
         lambda: least_probability.second_inequality(calibrate=too_eager),
         lambda: least_probability.second_inequality(partition=each_its_own),
+        lambda: with_reach(least_probability.second_inequality),
     ),
     "C56": (
         least_probability.any_number_of_arms,

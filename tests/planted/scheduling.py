@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 from compendium.scheduling import theorem_5
 
-from ebr.theory.schedules import printed_bound
+from ebr.theory.schedules import minimax_overpull, printed_bound
 
 
 @cache
@@ -54,10 +54,15 @@ PLANTED = {
             schedules(), growth=lambda beta, t: 4 * beta * (1 + 4 * beta) ** (t - 1)
         ),
     ),
-    "C20": (theorem_5.theorem_5, lambda: theorem_5.theorem_5(root=unsquared)),
+    "C20": (
+        theorem_5.theorem_5,
+        lambda: theorem_5.theorem_5(root=unsquared),
+        lambda: theorem_5.theorem_5(root=lambda t, ratio: 2 * minimax_overpull(t, ratio)),
+    ),
     "C21": (
         theorem_5.corollary,
         lambda: theorem_5.corollary(chance=1 / 9),
+        lambda: theorem_5.corollary(chance=1 / 4),
         lambda: theorem_5.corollary(root=printed_bound),
     ),
     "X1": (
@@ -77,5 +82,6 @@ PLANTED = {
         lambda: theorem_5.repaired_constants(closed=lambda rounds: 1 / 4),
         lambda: theorem_5.repaired_constants(closed=lambda rounds: 3 ** (-1 / rounds) / 3.5),
         lambda: theorem_5.repaired_constants(chance=1 / 7),
+        lambda: theorem_5.repaired_constants(chance=1 / 5),  # more than is proved
     ),
 }

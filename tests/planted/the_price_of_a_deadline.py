@@ -5,11 +5,13 @@ from functools import cache
 import numpy as np
 from compendium.the_price_of_a_deadline import any_algorithm, deadline_tables, raised_probability
 from compendium.the_price_of_a_deadline.deadline_price import (
+    closed_form,
     least_average,
     least_power,
     many_arms,
     many_arms_stop,
     price,
+    sequential_price,
     two_arms,
 )
 
@@ -42,8 +44,13 @@ def events(least=least_average):
 
 
 @cache
-def many():
-    return deadline_tables.many_arms_table([2, 10], 1e-4, 0.01, [2])
+def many(closed=closed_form):
+    return deadline_tables.many_arms_table([2, 10], 1e-4, 0.01, [2], closed)
+
+
+@cache
+def scans(make=two_arms, least=least_average):
+    return deadline_tables.scan_table(0.01, 0.01, make, least)
 
 
 @cache
@@ -52,9 +59,23 @@ def costs():
     return raised_probability.costs(algorithms(2, 0.02), bound, 5, (0.02, 0.2, 1.0), 200, 1)
 
 
-def check(make=two_arms, least=least_average, stop=many_arms_stop, prices=two_arms):
+def check(
+    make=two_arms,
+    least=least_average,
+    stop=many_arms_stop,
+    prices=two_arms,
+    closed=closed_form,
+    sequential=sequential_price,
+    slopes=least_average,
+):
     near = raised_probability.limit([10, 10_000], [1.0, 4.0], least, stop)
-    return any_algorithm.any_algorithm(steps(make), events(least), near, costs(), pairs(prices), many())
+    bounds = (
+        pairs(prices),
+        many(closed),
+        deadline_tables.unlimited_table([2, 5, 1000], 0.01, 0.01, sequential),
+        scans(prices, slopes),
+    )
+    return any_algorithm.any_algorithm(steps(make), events(least), near, costs(), *bounds)
 
 
 def forgetful(epsilon, delta):
@@ -118,6 +139,32 @@ def impatient(epsilon, delta):
     return right._replace(pulls=right.pulls / 4)
 
 
+def steep(epsilon, delta):
+    """Neyman and Pearson's slope with e^{−x/8} for e^{−x/2}: its tangents lie above the curve."""
+
+    def curve(chance, seen):
+        value, slope = least_power(chance, seen)
+        return value, slope * np.exp(3 * seen / 8)
+
+    return two_arms(epsilon, delta)._replace(curve=curve)
+
+
+def flat(chance, seen, arms):
+    """Donsker and Varadhan's slope without its second term."""
+    value, _ = least_average(chance, seen, arms)
+    return value, value / chance
+
+
+def more_rounds(arms, epsilon, delta, deadline):
+    """Formula (5) with 1.2 T for T."""
+    return closed_form(arms, epsilon, delta, deadline)[0] / 1.2, None
+
+
+def other_root(arms, epsilon, delta, deadline):
+    """Formula (5) with the root of T + 1 rounds."""
+    return closed_form(arms, epsilon, delta, deadline + 1)[0] * (deadline + 1) / deadline, None
+
+
 PLANTED = {
     "X7": (
         check,
@@ -132,5 +179,12 @@ PLANTED = {
         lambda: check(least=each_arm_alone),
         lambda: check(least=never_rarer),
         lambda: check(stop=no_recommendation),
+        lambda: check(prices=steep),
+        lambda: check(slopes=flat),
+        lambda: check(closed=more_rounds),
+        lambda: check(closed=other_root),
+        lambda: check(sequential=lambda arms, delta: 5 * sequential_price(arms, delta)),
+        lambda: check(sequential=lambda arms, delta: sequential_price(arms, delta) / 2),
+        lambda: check(sequential=lambda arms, delta: sequential_price(min(arms, 3), delta)),
     )
 }

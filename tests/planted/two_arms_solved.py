@@ -1,10 +1,10 @@
 """Notebook 13, X8."""
 
-from functools import cache
+from functools import cache, partial
+from unittest import mock
 
 import numpy as np
-from compendium.the_price_of_a_deadline import least_price
-from compendium.the_price_of_a_deadline.two_arms import Bound, bayes_bound
+from compendium.the_price_of_a_deadline import least_price, two_arms_prior
 from compendium.the_price_of_a_deadline.two_arms_solutions import solution
 from compendium.two_rounds.adaptive import floor
 from compendium.two_rounds.adaptive_program import best_adaptive, best_prior
@@ -12,15 +12,25 @@ from compendium.two_rounds.adaptive_program import best_adaptive, best_prior
 EPSILON, DELTA = 0.1, 0.01
 
 
-def bound(found, rounds=0, price=1.0, refund=1.0, chances=None):
-    """The prior's Bayes value with an error: other rounds, price or refund of errors, or chances."""
+def bound(found, *grid, rounds=0, price=1.0, refund=1.0, chances=None):
+    """The prior's bound with an error: other rounds, price or refund of errors, or chances."""
     if found.deadline == 1:
         return found.bound()
     prior = found.prior._replace(price=price * found.prior.price)
     if chances is not None:
         prior = prior._replace(chances=chances(prior))
-    wrong = bayes_bound(found.deadline + rounds, found.epsilon, found.delta, prior)
-    return Bound(wrong.value + (price - refund) * found.prior.price * found.delta, wrong.margin)
+    wrong = found._replace(deadline=found.deadline + rounds, prior=prior).bound(*grid)
+    return wrong + (price - refund) * found.prior.price * found.delta
+
+
+def charged(times):
+    """The bound with pulls charged at the τ of the grid, or beyond it: what lies between is not counted."""
+
+    def at_the_look(found, *grid):
+        with mock.patch.object(two_arms_prior, "charged", lambda places: times * places.information):
+            return found.bound(*grid)
+
+    return at_the_look
 
 
 def priced(found, factor):
@@ -53,30 +63,35 @@ def oracle():
 
 @cache
 def right(deadline):
-    found = solution(deadline, EPSILON, DELTA)
-    return least_price.evaluated(found), found.bound()
+    return least_price.evaluated(solution(deadline, EPSILON, DELTA))
 
 
-def solved(evaluate=lambda found: right(found.deadline)[0], bound=lambda found: right(found.deadline)[1]):
+@cache
+def right_bound(deadline, *grid):
+    return solution(deadline, EPSILON, DELTA).bound(*grid)
+
+
+def computed(
+    evaluate=lambda found: right(found.deadline),
+    bound=lambda found, *grid: right_bound(found.deadline, *grid),
+):
     table = least_price.certified((1, 2, 3), (EPSILON,), (DELTA,), evaluate, bound)
-    return least_price.solved(table, oracle(), EPSILON, DELTA)
+    return least_price.computed(table, oracle(), EPSILON, DELTA)
 
 
 PLANTED = {
     "X8": (
-        solved,
-        lambda: solved(evaluate=lambda found: priced(found, 0.7)),  # no longer PAC
-        lambda: solved(evaluate=lambda found: priced(found, 1.5)),  # PAC, and dear
-        lambda: solved(evaluate=forgetful),
-        lambda: solved(
-            bound=lambda found: bound(found, rounds=1 if found.deadline == 3 else 0)
-        ),  # a round more
-        lambda: solved(
-            bound=lambda found: bound(found, rounds=-1 if found.deadline == 3 else 0)
-        ),  # a round less
-        lambda: solved(bound=lambda found: bound(found, refund=0.0)),  # λδ is not paid back
-        lambda: solved(bound=lambda found: bound(found, price=2.0, refund=1.0)),  # an error at +ε and at −ε
-        lambda: solved(bound=lambda found: bound(found, chances=every_gap_alike)),
-        lambda: solved(bound=lambda found: bound(found, chances=widest_alone)),
+        computed,
+        lambda: computed(evaluate=lambda found: priced(found, 0.7)),  # no longer PAC
+        lambda: computed(evaluate=lambda found: priced(found, 1.5)),  # PAC, and dear
+        lambda: computed(evaluate=forgetful),
+        lambda: computed(bound=charged(1.0)),
+        lambda: computed(bound=charged(1.04)),
+        lambda: computed(bound=partial(bound, rounds=1)),
+        lambda: computed(bound=lambda found, *grid: bound(found, *grid, rounds=-(found.deadline == 3))),
+        lambda: computed(bound=partial(bound, refund=0.0)),  # λδ is not paid back
+        lambda: computed(bound=partial(bound, price=2.0)),  # an error at +ε and at −ε
+        lambda: computed(bound=partial(bound, chances=every_gap_alike)),
+        lambda: computed(bound=partial(bound, chances=widest_alone)),
     )
 }

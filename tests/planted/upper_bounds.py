@@ -1,7 +1,7 @@
 """Notebook 03."""
 
 import math
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from compendium.shared import adversary, problem_sets
@@ -101,6 +101,11 @@ def mean_arm(problem, epsilon):
     return problem.complexity(epsilon) / problem.n_arms
 
 
+def with_constant(bound, constant):
+    """One of the paper's bounds with another constant, printed or not."""
+    return partial(bound, constant=constant)
+
+
 def no_price(change):
     """C51 with an algorithm that is not what it should be."""
     return complexity.no_price_on_one_problem(
@@ -165,8 +170,8 @@ PLANTED = {
     ),
     "C34": (
         cost_theorems.tightest,
-        lambda: cost_theorems.tightest(constant=1300),
-        lambda: cost_theorems.tightest(constant=600),
+        lambda: cost_theorems.tightest(with_constant(bounds.problem_upper_bound, 1300)),
+        lambda: cost_theorems.tightest(with_constant(bounds.problem_upper_bound, 600)),
     ),
     "C35": (
         restricted_class,
@@ -212,7 +217,7 @@ PLANTED = {
     ),
     "C52": (
         complexity.matches_theorem_2,
-        lambda: complexity.matches_theorem_2(constant=1300),
+        lambda: complexity.matches_theorem_2(second=with_constant(bounds.problem_upper_bound, 1300)),
         lambda: complexity.matches_theorem_2(fourth=lambda e, t, d: 1 / (100 * e**2)),
         lambda: complexity.matches_theorem_2(
             fifth=lambda e, t, d: math.log(1 / (2 * d)) / 192 * e ** (-1 / t)

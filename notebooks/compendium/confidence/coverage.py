@@ -171,7 +171,8 @@ def sequential_width(
         Evidence("T from which on the paper's is the wider", crossing, "τ = 1"),
         Evidence("the paper's width, T = 10³⁰⁰ over T = 1", growth, "τ = 1", allowed="> 7"),
     )
-    at_first = bool(ratio[0] > 1 and growth > 7)
+    last = sequential(counts, n_arms, delta)[0] / deviation(1, n_arms, round(crossing), delta)
+    at_first = bool(ratio[0] > 1 and growth > 7 and abs(last - 1) < 1e-3)
     holds, wider = at_first and bool(ratio[-1] < 1), at_first and bool((ratio > 1).all())
     return Finding("C36", holds, evidence, "proved", wider)
 

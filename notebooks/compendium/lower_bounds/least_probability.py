@@ -24,6 +24,7 @@ from ebr.theory.problems import Gaussian, Problem
 EPSILON, SIGMA = 0.001, 0.5  # so small an ε that whole pulls are as good as any
 BEYOND = 60.0  # I of the second look less that of the first: what it gets wrong is below 10⁻¹³
 DELTAS = (1 / 6, 0.1, 0.01)
+NEAR = 1e-3  # relative: whole pulls, and one's own among ten thousand of the other arm
 EVERY = "P({} reaches it) for every algorithm, at least"
 Calibrate = Callable[[LookTest, float], LookTest]
 Partition = Callable[[Problem, float, int], IntArray]
@@ -67,10 +68,16 @@ def theorem_3_two_arms(
     deltas = np.geomspace(1e-12, 0.15, 2000)
     logs = np.log(1 / (2 * deltas))
     # In the last bin: against constant · σ² log(1/2δ) · 2ε^{−2}. At equal arms P ≥ 1 − 2Φ(Φ⁻¹(δ) + ε√N/2σ).
-    last = 2 / shift**2 * relative_entropy(5 / 12, deltas) / (2 * constant * logs)
+    entropy = relative_entropy(5 / 12, deltas)
+    last = 2 / shift**2 * entropy / (2 * constant * logs)
     factor = 1 / (3 * shift**2)
     roots = np.sqrt(constant * logs / 2)
     below, equal = least_reach(roots, deltas), 2 * least_reach(roots, deltas) + 2 * deltas - 1
+    # What the two proofs say is no more than Neyman and Pearson's 1/6 allows.
+    proofs = np.minimum(
+        least_reach(np.sqrt(factor * logs / 2), deltas),
+        2 * least_reach(np.sqrt(entropy / (2 * shift**2)), deltas) + 2 * deltas - 1,
+    )
     unit, printed = "in σ² log(1/2δ) H", f"≥ {constant:.3g}"
     evidence = [
         empty_indices(partition),
@@ -80,33 +87,34 @@ def theorem_3_two_arms(
         Evidence(EVERY.format("Ñ_T"), float(below.min()), "γ_i < T", allowed="≥ 1/6"),
         Evidence(EVERY.format("Ñ_T"), float(equal.min()), "γ_i = T", allowed="≥ 1/6"),
     ]
-    holds = factor >= constant and bool(min(last.min(), 6 * below.min(), 6 * equal.min()) >= 1)
+    least = min(last.min(), 6 * below.min(), 6 * equal.min(), 6 * proofs.min())
+    holds = factor >= constant and bool(least >= 1)
     # Below the last bin N/2 = constant · σ² log(1/2δ)/(Δ + ε)², in it Δ = 0 on the problem that counts.
-    counts = [
-        (constant * math.log(1 / (2 * delta)) * (SIGMA / EPSILON / (gap + 1)) ** 2, delta, gap)
-        for delta, gap in ((0.15, 0), (0.15, 1), (0.15, 3), (0.01, 0))
-    ]
+    counts = []
+    for delta, gap in ((0.15, 0), (0.15, 1), (0.15, 3), (0.01, 0)):
+        count = constant * math.log(1 / (2 * delta)) * (SIGMA / EPSILON / (gap + 1)) ** 2
+        share = float(least_reach(math.sqrt(constant * math.log(1 / (2 * delta)) / 2), delta))
+        counts.append((count, delta, gap, share if gap else 2 * share + 2 * delta - 1))
     rows, right = _reached("Ñ_T", counts, calibrate)
     repaired = holds and right
     return Finding("C13", repaired and not evidence[0].value, (*evidence, *rows), "proved", repaired)
 
 
 def _reached(
-    what: str, counts: Iterable[tuple[float, float, float]], calibrate: Calibrate, partner: float = 1.0
+    what: str, counts: Iterable[tuple[float, float, float, float]], calibrate: Calibrate, partner: float = 1.0
 ) -> tuple[list[Evidence], bool]:
     """P(a count is reached) of `stingy` tests, for δ and a gap; whether all are PAC and the claim true.
 
-    And whether `least_reach`, below which no PAC algorithm is, is below them: at Δ = ε it is where they are.
+    The last of each count's numbers is what every algorithm reaches it with: at Δ ≤ ε the test has no more.
     """
     rows, right = [], True
-    for count, delta, gap in counts:
+    for count, delta, gap, least in counts:
         test = stingy(count, delta, partner, calibrate)
         reached, wrong = float(test.looks.reached(gap)[1]), test.looks.wrong(1.0)
         where = f"δ = {delta:.3g}, Δ = {gap:g}ε; errs with {wrong:.4g} at Δ = ε"
         rows.append(Evidence(f"P({what} reaches it), two looks", reached, where, allowed="≥ 1/6"))
-        root = (gap + 1) * EPSILON / SIGMA * math.sqrt(count * partner / (1 + partner))
-        floor = float(least_reach(root, delta)) if gap else 0.0
-        right = right and reached >= max(1 / 6, floor - 1e-4) and wrong <= delta
+        right = right and reached >= 1 / 6 and wrong <= delta
+        right = right and least <= reached and (gap > 1 or reached <= least * (1 + NEAR))
     return rows, right
 
 
@@ -143,6 +151,8 @@ def _lemma(
 ) -> Finding:
     """The arm in question is pulled fewer times than c σ²/(Δ + ε)², its rival ten thousand times as often.
 
+    c = ⅔ log(1/2δ) is 2 at δ = e⁻³/2.
+
     The last row is P(both arms are pulled) on means 1 and 0 of a PAC algorithm that first looks at one arm
     alone. If that one is confirmed, with δ/2, above 1 − ε (or below ε), it (or the other) is ε-optimal
     whatever the other's mean. It is pulled so often that the standard error of its mean is a sixteenth of ε.
@@ -152,7 +162,10 @@ def _lemma(
     least = least_reach(np.sqrt(asked), fine)
     at = f"at δ = {fine[least.argmin()]:.3g}"
     off = float(np.abs(asked / np.log(1 / (2 * fine)) - 2 / 3).max())
-    counts = [(count(d) * (SIGMA / EPSILON / (gap + 1)) ** 2, d, gap) for d, gap in product(deltas, (1, 3))]
+    counts = [
+        (count(d) * (SIGMA / EPSILON / (gap + 1)) ** 2, d, gap, float(least_reach(math.sqrt(count(d)), d)))
+        for d, gap in product(deltas, (1, 3))
+    ]
     rows, right = _reached(what, counts, calibrate, 1e4)
     chance, (event, where) = float(norm.sf(16 - norm.isf(0.1 / 2))), unpulled
     evidence = (
@@ -219,10 +232,11 @@ def second_inequality(
         Evidence(EVERY.format("Ñ_T"), float(least.min()), "δ ≤ 0.15", allowed="≥ 1/6"),
     ]
     holds = bool(min(chain.min(), 4 / 3 / constant, 6 * least.min()) >= 1)
-    counts = [
-        (constant * math.log(1 / (2 * delta)) * (SIGMA / EPSILON / gap) ** 2 / 2, delta, gap)
-        for delta, gap in ((0.15, 1), (0.15, 3), (0.01, 1))
-    ]
+    counts = []
+    for delta, gap in ((0.15, 1), (0.15, 3), (0.01, 1)):
+        need = constant * math.log(1 / (2 * delta))
+        share = float(least_reach(math.sqrt(need) * (1 + 1 / gap) / 2, delta))
+        counts.append((need * (SIGMA / EPSILON / gap) ** 2 / 2, delta, gap, share))
     rows, right = _reached("Ñ_T", counts, calibrate)
     repaired = holds and right
     return Finding("C49", repaired and not evidence[0].value, (*evidence, *rows), "proved", repaired)

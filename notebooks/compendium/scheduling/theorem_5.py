@@ -184,7 +184,8 @@ def theorem_5(root: Root = minimax_overpull) -> Finding:
         Evidence("constant proved, at least", proved.min(), f"{len(proved)} T ≤ 30 and ε", allowed="≥ 1/192"),
         Evidence("printed R", lowest, "δ = 1/6, σ = 1, ε = 0.01", allowed="≥ 1 in print; any will do"),
     )
-    return Finding("C20", bool(proved.min() >= 1 / 192), evidence, "proved")
+    holds = proved.min() >= 1 / 192 and math.isclose(12 * proved.min(), 1)  # at T = 1
+    return Finding("C20", bool(holds), evidence, "proved")
 
 
 def repaired_constants(
@@ -205,7 +206,9 @@ def repaired_constants(
         Evidence("in expectation, at least", chance * least, where, allowed="≥ 1/72"),
     )
     reached = min(12 * least, 8 * later, float(over.min()), 72 * chance * least)
-    return Finding("X2", reached >= 1 - 1e-9, evidence, "proved")  # at T = 1 they are reached exactly
+    # At T = 1 all but the second are reached exactly.
+    tight = max(12 * least, float(over.min()), 72 * chance * least)
+    return Finding("X2", bool(reached >= 1 - 1e-9 and tight <= 1 + 1e-9), evidence, "proved")
 
 
 def corollary(root: Root = minimax_overpull, chance: float = 1 / 8) -> Finding:
@@ -216,7 +219,9 @@ def corollary(root: Root = minimax_overpull, chance: float = 1 / 8) -> Finding:
         Evidence("(ii) from Theorem 5 as printed", 1 / 6 / 192, "1/6 · 1/192", allowed="≥ 1/144"),
         Evidence("(ii) from Theorem 5 repaired, at least", second, allowed="≥ 1/144"),
     )
-    return Finding("C21", first >= 1 / 800 and second >= 1 / 144, evidence, "proved")
+    # What is printed of (i) is what is proved, and (ii) is twice as much at T = 1.
+    holds = math.isclose(800 * first, 1) and math.isclose(72 * second, 1)
+    return Finding("C21", holds, evidence, "proved")
 
 
 def standings(rounds: Iterable[int], epsilon: float) -> pd.DataFrame:

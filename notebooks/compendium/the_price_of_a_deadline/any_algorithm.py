@@ -24,6 +24,7 @@ JUST = 1 + 1e-9  # above a count
 NEVER = 3.0  # nine standard deviations at a tenth of the time: so low W is not found
 EXACT = 1e-7  # what rounding may miss
 SMALL = 1e-6  # what a step needs less of is not looked at: quadrature has it only roughly
+ALIKE = 1e-3  # relative, of what a grid finds
 NEAR = 0.9  # how near the bounds for n arms are to what is attained, at the most arms looked at
 # What the ledger says of two arms at δ = 0.01, in σ² ε^{−2/T}: for each ε, from T = 1 on.
 STATED = {1e-2: (5.4, 1.05, 0.36), 1e-4: (5.3, 0.96, 0.29, 0.155)}
@@ -107,10 +108,12 @@ def any_algorithm(
     costs: pd.DataFrame,
     pairs: pd.DataFrame,
     many: pd.DataFrame,
+    unlimited: pd.DataFrame,
+    scans: pd.DataFrame,
 ) -> Finding:
     """Check X7: the steps for two arms, exactly; those for n arms, on races and at the limit; the bounds.
 
-    Tables of `steps`, `raised_arms.events`, `.limit` and `.costs`, and `deadline_tables`' two.
+    Tables of `steps`, `raised_probability.events`, `.limit` and `.costs`, and `deadline_tables`' four.
     """
     margin = float(proof["margin"].min())
     limit = float(norm.isf(FALSE_ALARM / (len(races) + len(costs))))
@@ -123,7 +126,12 @@ def any_algorithm(
     paid = costs.groupby("algorithm")["excess"].max()
     stated, told = _stated(pairs)
     ordered = float((many["price"] / many["formula"]).min())
+    formula = float((many["formula"] / many["searched"] - 1).abs().max())
+    floors = unlimited["price"] / unlimited["floor"]
+    widest = float(floors[unlimited["arms"].isin([2, unlimited["arms"].max()])].min())
     below = float((pairs[["sharp", "ebr"]].min(axis=1) / pairs[["price", "sequential"]].max(axis=1)).min())
+    scanned = float((scans["price"] / scans["scanned"] - 1).abs().max())
+    few = f"{len(unlimited)} n"
     where, cheapest = f"{len(proof)} steps, two arms", str(paid.idxmin())
     evidence = (
         Evidence("relative margin of a step, at least", margin, where, allowed="≥ 0"),
@@ -142,8 +150,17 @@ def any_algorithm(
         Evidence("worst ratio of EBR, sharp EBR over the bound, least", below, "two arms", allowed="≥ 1"),
         *told,
         Evidence("bound for n arms over its formula, least", ordered, f"{len(many)} cases", allowed="≥ 1"),
+        Evidence(
+            "the formula over its own search, less 1", formula, f"{len(many)} cases", allowed=f"≤ {ALIKE}"
+        ),
+        Evidence("bound by tangents over a scan of p_1, less 1", scanned, "T = 2", allowed=f"≤ {ALIKE}"),
+        Evidence("no deadline: bound over T* d(1−δ, δ)/H, most", float(floors.max()), few, allowed="≤ 1"),
+        Evidence("the same for two and for the most arms, least", widest, few, allowed=f"≥ {NEAR}"),
     )
     exact = margin >= 0 and most <= 1 + EXACT and least >= NEAR and stated and ordered >= 1 and below >= 1
+    alike = float((floors[unlimited["arms"] == 2] - 1).abs().max())  # equal for two arms
+    exact &= formula <= ALIKE and floors.max() <= 1 + EXACT and widest >= NEAR and alike <= EXACT
+    exact &= scanned <= ALIKE
     holds = exact and bool((distance >= -limit).all()) and float(paid.min()) >= 1
     return Finding("X7", holds, evidence, "proved")
 

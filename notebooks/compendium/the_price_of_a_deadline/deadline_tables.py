@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -10,20 +10,31 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import ndtr, ndtri
 
 from compendium.failure_probability.exact_failures import looks
 from compendium.shared import figures
+from compendium.shared.characteristic_time import characteristic
 from compendium.shared.lineup import LOOKS
 from compendium.the_price_of_a_deadline import deadline_price
-from compendium.the_price_of_a_deadline.deadline_price import Family, price, sequential_price, two_arms
+from compendium.the_price_of_a_deadline.deadline_price import (
+    Family,
+    closed_form,
+    least_average,
+    price,
+    sequential_price,
+    two_arms,
+)
 from compendium.two_rounds.policies import complexity
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray
+from ebr.theory.problems import Gaussian
 
 Make = Callable[[float, float], Family]
+Least = Callable[[FloatArray, FloatArray, int], tuple[FloatArray, FloatArray]]
+Closed = Callable[[int, float, float, int], tuple[float, FloatArray]]
 PAPER = 1 / 800  # Corollary 1 (i), times σ²/ε, for T = 2
 GAPS = 40
 
@@ -93,15 +104,79 @@ def two_arms_table(
     return _settled(pd.DataFrame(rows), ["price", "single"])
 
 
-def many_arms_table(arms: Iterable[int], epsilon: float, delta: float, rounds: Iterable[int]) -> pd.DataFrame:
-    """Bounds for n arms, in σ². Columns: arms, deadline; price; formula (`closed_form`); sequential."""
+def many_arms_table(
+    arms: Iterable[int], epsilon: float, delta: float, rounds: Iterable[int], closed: Closed = closed_form
+) -> pd.DataFrame:
+    """Bounds for n arms, in σ².
+
+    Columns: arms, deadline; price; formula (`closed_form`); searched (the same by search); sequential.
+    """
     rows = []
     for deadline, n in product(rounds, arms):
         found = price(deadline_price.many_arms(n, epsilon, delta), deadline).ratio
-        formula, _ = deadline_price.closed_form(n, epsilon, delta, deadline)
-        rows.append((n, deadline, found, formula, sequential_price(n, delta)))
-    table = pd.DataFrame(rows, columns=["arms", "deadline", "price", "formula", "sequential"])
+        formula, _ = closed(n, epsilon, delta, deadline)
+        other = searched(n, epsilon, delta, deadline), sequential_price(n, delta)
+        rows.append((n, deadline, found, formula, *other))
+    table = pd.DataFrame(rows, columns=["arms", "deadline", "price", "formula", "searched", "sequential"])
     return _settled(table, ["price"])
+
+
+def searched(arms: int, epsilon: float, delta: float, deadline: int) -> float:
+    """The formula (5) by search: M_t = M_T ρ^{t−T} for the best ρ, P_0(A_t) = 1/2T, the best gap for each t.
+
+    One of the A_t is so likely, and it alone is paid for: M_t P_d(A_t) d²/n, by (3).
+    """
+    last = float(deadline_price.many_arms_stop(np.array(0.5), epsilon, delta, arms))
+    squares, chance = np.geomspace(epsilon, 1, 4000) ** 2 / arms, np.array(0.5 / deadline)
+
+    def unpaid(log_ratio: float) -> float:
+        levels = last * np.exp(log_ratio * np.arange(1 - deadline, 1))
+        paid = [levels[0] * chance / arms]
+        for before, now in pairwise(levels):
+            paid.append((now * least_average(chance, squares * before, arms)[0] * squares).max())
+        return -float(min(paid))
+
+    bounds = (0.0, math.log(last))
+    found: Any = minimize_scalar(unpaid, bounds=bounds, method="bounded", options={"xatol": 1e-9})
+    return -float(found.fun)
+
+
+def scan_table(
+    epsilon: float, delta: float, make: Make = two_arms, least: Least = least_average
+) -> pd.DataFrame:
+    """For two rounds what no p_1 = P_0(A_1) avoids, by tangents and by a search for p_1 without slopes.
+
+    Columns: arms, price, scanned.
+    """
+    many, rows = deadline_price.many_arms(5, epsilon, delta), []
+    gaps = np.geomspace(epsilon, 1, deadline_price.GAPS)
+    for family in (make(epsilon, delta), many._replace(curve=lambda p, x: least(p, x, 5))):
+        found = price(family, 2)
+
+        def paid(share: float, family: Family = family, levels: FloatArray = found.thresholds) -> float:
+            return float(deadline_price.ratios(family, levels, np.array([share]), gaps)[0].max())
+
+        least_paid: Any = minimize_scalar(paid, bounds=(0, 1), method="bounded", options={"xatol": 1e-9})
+        rows.append((family.arms, found.ratio, float(least_paid.fun)))
+    return pd.DataFrame(rows, columns=["arms", "price", "scanned"])
+
+
+def unlimited_table(
+    arms: Iterable[int], epsilon: float, delta: float, price: Callable[[int, float], float] = sequential_price
+) -> pd.DataFrame:
+    """The bound under no deadline beside T*(ν) d(1−δ, δ)/H(ν), the best that a change of measure gives.
+
+    d(1−δ, δ) = (1 − 2δ) log((1−δ)/δ).
+
+    ν has one arm ε above the others. For two arms they are equal; for n the bound has n − 1 where T* has
+    (1 + √(n−1))². Columns: arms, price, floor.
+    """
+    rows, divergence = [], (1 - 2 * delta) * math.log((1 - delta) / delta)
+    for n in arms:
+        problem = Gaussian(np.append(0.5 + epsilon, np.full(n - 1, 0.5)), 1.0)
+        floor = characteristic(problem, epsilon).time * divergence / problem.complexity(epsilon)
+        rows.append((n, price(n, delta), floor))
+    return pd.DataFrame(rows, columns=["arms", "price", "floor"])
 
 
 def _settled(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

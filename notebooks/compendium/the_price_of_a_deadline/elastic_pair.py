@@ -18,9 +18,9 @@ class ElasticPair(Defaults):
 
     Both arms are pulled equally often. After n pulls of each, D is the difference of the sums, τ = nε²/2σ²
     and z = |D|/√(2nσ²); the law of the next τ given the round, τ and z is that of `two_arms`, whose
-    worst E[Ñ_T]/H over all gaps is within 1 % of the least of all policies at the (T, ε, δ) that are
-    solved, whole numbers of pulls aside. At other ε ≥ 0.001 and δ ≥ 0.001 the policy for the next smaller
-    ones that are solved is played: (ε, δ)-PAC all the same.
+    worst E[Ñ_T]/H over all gaps is computed to be within 3 % of the least of all policies at the
+    (T, ε, δ) of `two_arms_solutions`, whole numbers of pulls aside. At other ε ≥ 0.001 and δ ≥ 0.001 the
+    policy for the next smaller ones of these is played: (ε, δ)-PAC all the same.
 
     Parameters
     ----------

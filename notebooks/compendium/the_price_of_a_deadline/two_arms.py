@@ -1,4 +1,4 @@
-"""Two arms, T rounds whose sizes depend on what was seen: policies evaluated, priors that bound them all.
+"""Two arms, T rounds whose sizes depend on what was seen: policies, and what they pay and err with.
 
 With means ½ ± Δ/2 every pull of either arm is, up to a sign, one draw of N(Δ/2, σ²). After N pulls in all,
 τ = N ε²/4σ² is the *information*, and the signed sum, in units of 2σ²/ε, is X ~ N(rτ, τ) with r = Δ/ε. Then
@@ -16,21 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from compendium.the_price_of_a_deadline.two_arms_grid import (
-    CELLS,
-    REACH,
-    STEP,
-    Grid,
-    gap_grid,
-    likelihood,
-    make_grid,
-    weight,
-)
+from compendium.the_price_of_a_deadline.two_arms_grid import REACH, Grid, gap_grid, likelihood, weight
 from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import FloatArray
 
-BELOW = 0.02  # the lowest of a bound's grid
-FIRST, EARLY = 60.0, 12.0  # times ε^{2−2/T}: the candidates for a first look, in a bound and in a policy
+EARLY = 12.0  # times ε^{2−2/T}: the candidates for a policy's first look
 LEANING = 0.3  # the weight of each way to go on, where to stop has 1, as the temperature rises
 NEGLIGIBLE = 1e-9  # a chance of a first look
 TOLD = 20.0  # r√τ beyond which none goes on: for z below REACH the likelihood ratio is less than 1e-45
@@ -89,19 +79,7 @@ class Profile(NamedTuple):
         return decided
 
 
-class Bound(NamedTuple):
-    """A Bayes value on a grid, and how much more it was on the grid of every other τ and half the cells."""
-
-    value: float
-    margin: float
-
-    @property
-    def least(self) -> float:
-        """The value less the margin, which is three times what a second-order error leaves."""
-        return self.value - abs(self.margin)
-
-
-def _pace(grid: Grid, gaps: FloatArray, chances: FloatArray) -> FloatArray:
+def pace(grid: Grid, gaps: FloatArray, chances: FloatArray) -> FloatArray:
     """What a unit of τ costs by this prior, Σ 2πw · likelihood ratio, at each τ and z."""
     used = chances > 0
     return np.asarray(np.tensordot(2 * weight(gaps[used]) * chances[used], grid.tilts(gaps[used]), 1))
@@ -118,59 +96,24 @@ def _hopes(grid: Grid, later: FloatArray, stop: int) -> FloatArray:
 
 
 def _options(
-    grid: Grid, paces: FloatArray, price: float, later: FloatArray | None, stop: int, leave: bool
+    grid: Grid, paces: FloatArray, price: float, later: FloatArray | None, stop: int
 ) -> Iterator[FloatArray]:
-    """For each τ_j up to `stop` what each lag costs from there on, lags × z; to stop is the first row.
-
-    If not `leave`, z beyond REACH counts as free of error, as does the last τ, which stands for all beyond.
-    """
+    """For each τ_j up to `stop` what each lag costs from there on, lags × z; to stop is the first row."""
     size, risks = len(grid.information), grid.risks()
     reach = 0.0 if later is None else REACH
     hopes = None if later is None else _hopes(grid, later, stop)
     for j in range(stop):
         options = (grid.information[j:] - grid.information[j])[:, None] * paces[j]
-        beyond = options[-1].copy()
-        if later is None or leave:
-            options[1:] += price * grid.errors(j, reach)
+        options[1:] += price * grid.errors(j, reach)
         if hopes is not None:
             options[1:] += hopes[j, 1 : size - j]
         options[0] = price * risks[j]
-        if not leave:
-            options[-1] = beyond
         yield options
 
 
-def bayes_values(grid: Grid, deadline: int, prior: Prior, delta: float) -> FloatArray:
-    """The least Σ π E[Ñ_T]/H + λ (error − δ) of policies on the grid, for each first look; gaps in ε."""
-    paces, later = _pace(grid, prior.gaps, prior.chances), None
-    looks = grid.information[: grid.first_looks(FIRST)]
-    for number in range(deadline - 1, 0, -1):
-        stop = len(looks) if number == 1 else len(grid.information)
-        options = _options(grid, paces, prior.price, later, stop, leave=False)
-        later = np.array([costs.min(axis=0) for costs in options])
-    ahead = prior.price * ndtr(-np.sqrt(looks)) if later is None else later @ grid.start()
-    return np.asarray(_rate(prior) * looks + ahead - prior.price * delta)
-
-
-def _rate(prior: Prior) -> float:
+def rate(prior: Prior) -> float:
     """What a unit of τ costs before anything is seen: Σ 2πw."""
     return 2 * float(weight(prior.gaps) @ prior.chances)
-
-
-def bayes_bound(deadline: int, epsilon: float, delta: float, prior: Prior, step: float = STEP) -> Bound:
-    """A lower bound on the worst ratio of every T-round policy: the Bayes value of a prior, on two grids.
-
-    A first look below the grid tells less than its lowest τ and saves no more than that costs; one beyond the
-    candidates costs more by itself. The value is not less than either, or they are the bound.
-    """
-    values = []
-    for coarseness in (1, 2):
-        grid = make_grid(deadline, epsilon, delta, step**coarseness, CELLS // coarseness, 1, BELOW)
-        found, rate = bayes_values(grid, deadline, prior, delta), _rate(prior)
-        below = found[0] - rate * grid.information[0]
-        above = rate * grid.information[len(found) - 1] - prior.price * delta
-        values.append(min(float(found.min()), float(below), above))
-    return Bound(values[0], values[1] - values[0])
 
 
 def plan(grid: Grid, deadline: int, prior: Prior, epsilon: float, temperature: float) -> tuple[Plan, float]:
@@ -182,21 +125,21 @@ def plan(grid: Grid, deadline: int, prior: Prior, epsilon: float, temperature: f
     """
     gaps, size = gap_grid(epsilon), len(grid.information)
     common = np.append(np.full(len(gaps) - 1, 0.5 / len(gaps)), 0.5 + 0.5 / len(gaps))
-    scales = temperature * grid.information[:, None] * _pace(grid, gaps, common)
-    paces, later = _pace(grid, prior.gaps, prior.chances), None
+    scales = temperature * grid.information[:, None] * pace(grid, gaps, common)
+    paces, later = pace(grid, prior.gaps, prior.chances), None
     rounds: list[FloatArray] = []
     for number in range(deadline - 1, 0, -1):
         stop = grid.first_looks(EARLY) if number == 1 else size
         chances, values = np.zeros((stop, size, len(grid.nodes))), np.empty((stop, len(grid.nodes)))
-        for j, costs in enumerate(_options(grid, paces, prior.price, later, stop, leave=True)):
+        for j, costs in enumerate(_options(grid, paces, prior.price, later, stop)):
             chances[j, : len(costs)], values[j] = _soft_least(costs, scales[j])
         rounds.insert(0, chances)
         later = values
     assert later is not None, "one round needs no plan"
     looks = grid.information[: len(later)]
     ahead = later @ grid.start() + prior.price * ndtr(-REACH - np.sqrt(looks))
-    costs = _rate(prior) * looks + ahead
-    scale = temperature * _rate(Prior(gaps, common, 0.0)) * 2 * grid.unit
+    costs = rate(prior) * looks + ahead
+    scale = temperature * rate(Prior(gaps, common, 0.0)) * 2 * grid.unit
     first, value = _soft_least(costs[:, None], np.array([scale]), 1.0)
     first[first < NEGLIGIBLE] = 0
     return Plan(np.append(first / first.sum(), np.zeros(size - len(looks))), tuple(rounds)), float(value[0])

@@ -87,15 +87,17 @@ def likelihood(gaps: FloatArray, information: FloatArray | float, nodes: FloatAr
     return np.asarray((np.exp(quiet + lead) + np.exp(quiet - lead)) / 2)
 
 
-def wrong(here: float, nodes: FloatArray, there: FloatArray | float, reach: float = 0.0) -> FloatArray:
+def wrong(
+    here: FloatArray | float, nodes: FloatArray, there: FloatArray | float, reach: float = 0.0
+) -> FloatArray:
     """P(the worse arm leads at τ′, and z′ > reach) for whoever looks at τ and z, as a density against r = 0.
 
     ½e^{−τ/2} (e^{−x} Φ(−(b − x + h)/√h) + e^{x} Φ(−(b + x + h)/√h)), x = √τ z, h = τ′ − τ, b = reach √τ′.
     """
-    lead, more = math.sqrt(here) * nodes, there - here
+    lead, more = np.sqrt(here) * nodes, there - here
     bar, spread = reach * np.sqrt(there) + more, np.sqrt(more)
     both = np.exp(-lead) * ndtr((lead - bar) / spread) + np.exp(lead) * ndtr(-(lead + bar) / spread)
-    return np.asarray(0.5 * math.exp(-here / 2) * both)
+    return np.asarray(0.5 * np.exp(-here / 2) * both)
 
 
 def gap_grid(epsilon: float) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Two arms solved: for some T, ε and δ a prior, and a policy that comes within a percent of its Bayes value.
+"""Two arms: for some T, ε and δ a prior, and a policy that is within a few per cent of what it bounds.
 
 The priors and what makes the policies of them are in a file, as the search takes minutes; what they are worth
 is computed from them (`two_arms`), and `renew` makes the file anew.
@@ -19,8 +19,9 @@ from scipy.special import ndtri
 
 from compendium.shared.walks import Looks
 from compendium.the_price_of_a_deadline.fixed_looks import best_looks, from_bars
-from compendium.the_price_of_a_deadline.two_arms import Bound, Plan, Profile, bayes_bound, plan, profile
-from compendium.the_price_of_a_deadline.two_arms_grid import make_grid, weight
+from compendium.the_price_of_a_deadline.two_arms import Plan, Profile, plan, profile
+from compendium.the_price_of_a_deadline.two_arms_grid import CELLS, make_grid, weight
+from compendium.the_price_of_a_deadline.two_arms_prior import STEPS, bayes_bound
 from compendium.the_price_of_a_deadline.two_arms_search import TEMPERATURES, search
 from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import FloatArray, twelve_digits
@@ -45,11 +46,12 @@ class Solution(NamedTuple):
     price: float
     looks: Looks
 
-    def bound(self) -> Bound:
+    def bound(self, step: float | None = None, cells: int = CELLS) -> float:
         """The prior's Bayes value: no T-round policy has a smaller worst ratio E[Ñ_T]/H; σ = 1."""
         if self.deadline == 1:
-            return Bound(2 * float(weight(self.prior.gaps)[-1]) * float(ndtri(self.delta)) ** 2, 0.0)
-        return bayes_bound(self.deadline, self.epsilon, self.delta, self.prior)
+            return 2 * float(weight(self.prior.gaps)[-1]) * float(ndtri(self.delta)) ** 2
+        step = step or STEPS[self.deadline]
+        return bayes_bound(self.deadline, self.epsilon, self.delta, self.prior, step, cells)
 
     def plan(self) -> Plan:
         """The policy, on `make_grid(deadline, epsilon, delta)`."""
@@ -64,7 +66,7 @@ class Solution(NamedTuple):
 
 @lru_cache
 def solutions() -> dict[tuple[int, float, float], Solution]:
-    """All that are solved, by T, ε and δ."""
+    """All of the file, by T, ε and δ."""
     rows = json.loads(files("compendium.the_price_of_a_deadline").joinpath(FILE).read_text("utf-8"))
     return {(row["deadline"], row["epsilon"], row["delta"]): _solution(row) for row in rows}
 
@@ -82,16 +84,16 @@ def solution(deadline: int, epsilon: float, delta: float) -> Solution:
         prior = Prior(np.array([widest]), np.ones(1), price)
         return Solution(1, epsilon, delta, prior, price, Looks(np.array([quantile**2]), np.array([])))
     if (deadline, epsilon, delta) not in solutions():
-        solved = f"{DEADLINES}, {EPSILONS} and {DELTAS}"
+        known = f"{DEADLINES}, {EPSILONS} and {DELTAS}"
         got = f"{deadline}, {epsilon} and {delta}"
-        raise ValueError(f"deadline, epsilon and delta must be among {solved}, got {got}")
+        raise ValueError(f"deadline, epsilon and delta must be among {known}, got {got}")
     return solutions()[deadline, epsilon, delta]
 
 
 @checked()
 @lru_cache(8)
 def strategy(deadline: int, epsilon: float, delta: float) -> tuple[FloatArray, Plan]:
-    """The τ of the looks and the plan for any ε and δ that the solved reach: those of the next smaller.
+    """The τ of the looks and the plan for any ε and δ that the file's reach: those of the next smaller.
 
     In units of ε a policy knows ε only by the widest gap that it is made for. So one for a smaller ε is PAC
     for this one, too, and its worst ratio is over more gaps; and error ≤ δ′ is error ≤ δ if δ′ ≤ δ.
@@ -101,14 +103,14 @@ def strategy(deadline: int, epsilon: float, delta: float) -> tuple[FloatArray, P
     if deadline > max(DEADLINES):
         raise ValueError(f"deadline must be at most {max(DEADLINES)}, got {deadline}")
     nearest = _next_smaller("epsilon", epsilon, EPSILONS), _next_smaller("delta", delta, DELTAS)
-    solved = solution(deadline, *nearest)
-    return make_grid(deadline, solved.epsilon, solved.delta).information, solved.plan()
+    found = solution(deadline, *nearest)
+    return make_grid(deadline, found.epsilon, found.delta).information, found.plan()
 
 
-def _next_smaller(name: str, value: float, solved: tuple[float, ...]) -> float:
-    if value < min(solved):
-        raise ValueError(f"{name} must be at least {min(solved)} for more than one round, got {value}")
-    return max(one for one in solved if one <= value)
+def _next_smaller(name: str, value: float, known: tuple[float, ...]) -> float:
+    if value < min(known):
+        raise ValueError(f"{name} must be at least {min(known)} for more than one round, got {value}")
+    return max(one for one in known if one <= value)
 
 
 def settle(deadline: int, epsilon: float, delta: float, prior: Prior, looks: Looks) -> Solution:
@@ -136,17 +138,17 @@ def renew(path: Path, epsilons: Iterable[float] = EPSILONS) -> None:
     path.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
 
 
-def _row(solved: Solution) -> dict[str, Any]:
+def _row(found: Solution) -> dict[str, Any]:
     return {
-        "deadline": solved.deadline,
-        "epsilon": solved.epsilon,
-        "delta": solved.delta,
-        "gaps": solved.prior.gaps.tolist(),
-        "chances": solved.prior.chances.tolist(),
-        "bound's price": solved.prior.price,
-        "policy's price": solved.price,
-        "looks": [float(f"{number:.9g}") for number in solved.looks.times],
-        "bars": [float(f"{number:.9g}") for number in solved.looks.high / np.sqrt(solved.looks.times[:-1])],
+        "deadline": found.deadline,
+        "epsilon": found.epsilon,
+        "delta": found.delta,
+        "gaps": found.prior.gaps.tolist(),
+        "chances": found.prior.chances.tolist(),
+        "bound's price": found.prior.price,
+        "policy's price": found.price,
+        "looks": [float(f"{number:.9g}") for number in found.looks.times],
+        "bars": [float(f"{number:.9g}") for number in found.looks.high / np.sqrt(found.looks.times[:-1])],
     }
 
 

@@ -224,14 +224,14 @@ def theorem_5(epsilon: float, deadline: int, delta: float) -> float:
 def matches_theorem_2(
     fourth: Callable[[float, int, float], float] = theorem_4,
     fifth: Callable[[float, int, float], float] = theorem_5,
-    constant: float = 640,
+    second: Callable[..., float] = bounds.problem_upper_bound,
 ) -> Finding:
     """Check C52: Theorems 4 and 5 match Theorem 2 up to constants and logarithms where they apply, n = 2."""
     problem = Gaussian(np.array([0.75, 0.25]), 1.0)
 
     def over(lower: Callable[[float, int, float], float], *place: float) -> float:
         epsilon, deadline, delta = place[0], int(place[1]), place[2]
-        upper = bounds.problem_upper_bound(problem, epsilon, deadline, delta, printed=True, constant=constant)
+        upper = second(problem, epsilon, deadline, delta, printed=True)
         return upper / problem.complexity(epsilon) / lower(epsilon, deadline, delta)
 
     small = (1 / 33, 1e-3, 1e-6, 1e-12)

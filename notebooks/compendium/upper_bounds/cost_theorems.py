@@ -185,11 +185,11 @@ def remark(rounds_needed: float = 2.0) -> Finding:
     return Finding("C10", largest <= math.e * (1 + 1e-12), (evidence,), "proved")
 
 
-def tightest(constant: float = 640) -> Finding:
+def tightest(bound: Callable[..., float] = bounds.problem_upper_bound) -> Finding:
     """Check C34: Theorem 1's bound is tighter than Theorem 2's."""
     first, second = [], []
     for place in problems_at_the_ends():
-        printed = bounds.problem_upper_bound(*place, printed=True, constant=constant)
+        printed = bound(*place, printed=True)
         first.append(bounds.partition_upper_bound(*place, printed=True) / printed)
         second.append(bounds.hardest_upper_bound(*place, printed=True) / printed)
     where = f"{len(first):,} problems at the bins' ends"

@@ -47,3 +47,23 @@ def test_coverage_shows_the_worst_interval_and_e_of_every_problem():
     assert finding.evidence[2].value == single["frequency"].max()
     assert [row.value for row in finding.evidence[3:]] == measured["frequency"][[4, 9]].tolist()
     assert [row.allowed for row in finding.evidence[2:]] == ["≤ 0.125", "≤ 0.5", "≤ 0.5"]
+
+
+def test_exact_misses_are_the_worst_arms_and_the_share_allowed_is_that_of_nt_intervals():
+    problem = ebr.Bernoulli([0.5, 0.9, 0.6])
+    for deadline, delta in ((1, 0.5), (3, 0.1)):
+        (row,) = coverage.exact_misses({"": problem}, [deadline], [delta], 0.3).to_dict("records")
+        race = ebr.ElasticBatchRacing(deadline, 0.3, delta)
+        counts = [int(count) for count in race.pulls_by_round(3)]
+        chances = []
+        for mean in problem.means:  # outcome by outcome
+            width = {count: float(race.deviation(count, 3)) for count in counts}
+            outside = [
+                math.comb(count, ones) * mean**ones * (1 - mean) ** (count - ones)
+                for count in counts
+                for ones in range(count + 1)
+                if abs(ones / count - mean) > width[count] + 1e-12
+            ]
+            chances.append(sum(outside))
+        assert row["miss"] == pytest.approx(max(chances), rel=1e-6)
+        assert row["allowed"] == pytest.approx(delta / (3 * deadline))

@@ -108,3 +108,12 @@ def test_races_are_those_of_simulate():
     assert abs(right - expected) < limit * math.sqrt(2 * 0.25 / 4000)
     assert (np.diff(races.totals, axis=1) >= 0).all()
     assert np.bincount(races.raised).tolist() == [1000] * 4
+
+
+def test_the_cost_of_a_race_is_that_of_its_pulls():
+    sharp = ebr.SharpElasticBatchRacing(2, 0.2, 0.1, rewards="Gaussian")
+    (row,) = raised_probability.costs({"sharp": sharp}, 7.0, 4, (0.5,), 300, 1).to_dict("records")
+    pulls = raised_probability.played(sharp, 4, 0.5, 300, 1).totals[:, -1]
+    assert row["ratio"] == pytest.approx(pulls.mean() / (4 / 0.7**2) / 0.5**2)
+    assert row["error"] == pytest.approx(pulls.std(ddof=1) / math.sqrt(300) * row["ratio"] / pulls.mean())
+    assert row["excess"] == pytest.approx(row["ratio"] / 7)

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 from compendium.shared.problem_sets import Instance, problems_at_the_ends
 from compendium.upper_bounds import cost_theorems
@@ -17,6 +18,10 @@ def test_the_problems_at_the_ends_reach_both_sides_of_every_bin():
         for problem, epsilon, deadline, _ in problems_at_the_ends()
     }
     assert {(0.05, 7, k, k) for k in range(1, 8)} <= seen
+    gaps = [problem.gaps[1] for problem, *place in problems_at_the_ends() if place[:2] == [0.05, 7]]
+    for k in range(1, 8):  # just below and just above each end
+        apart = np.array(gaps) / 0.05 ** (k / 7) - 1
+        assert {-1, 1} <= set(np.sign(apart[np.abs(apart) < 2e-6]))
 
 
 def test_every_printed_bound_is_broken_in_every_run_of_some_race_and_no_corrected_one_is():
