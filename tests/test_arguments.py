@@ -120,7 +120,6 @@ CALLS = {
     "partition": (NORMAL.partition, usual("epsilon", deadline=3, k=2)),
     "hardest": (problems.hardest, GAMMA | usual("sigma", shrink=0.5)),
     "hardest_complexity": (problems.hardest_complexity, GAMMA),
-    "nonempty_partitions": (problems.nonempty_partitions, usual("n_arms deadline")),
     "deviation": (confidence.deviation, usual("n_arms deadline delta sigma", pulls=5)),
     "sequential_deviation": (confidence.sequential_deviation, usual("n_arms delta sigma", pulls=5)),
     "fixed_count_deviation": (confidence.fixed_count_deviation, usual("sigma", pulls=5, miss=0.1)),

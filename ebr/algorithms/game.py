@@ -117,10 +117,7 @@ class Algorithm(Protocol):
         """Why this race does not permit one of `FEATURES`, with such rewards; None if it does."""
 
     def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
-        """Why nothing is proved of this race; None if its guarantee holds.
-
-        The rewards are told to be this, are known to lie between two numbers or not, in blocks or not.
-        """
+        """Why nothing is proved of this race; None if its guarantee holds, of such rewards."""
 
     def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
         """The half-width of its interval around the mean of so many rewards; NaN if it has none."""

@@ -152,8 +152,8 @@ def _algorithm(options: argparse.Namespace, width: float) -> "Algorithm":
             raise ValueError(f"k must be 1 for --algorithm pausing, got {options.k}")
         return ebr.PausingElasticBatchRacing(**rules, rewards=options.rewards)
     if options.algorithm == "sharp":
-        joint = not (options.blocks and options.rewards == "Gaussian")  # the joint law needs independent arms
-        looks = "joint" if joint else "union"
+        # The joint law of Gaussian looks is that of independent arms.
+        looks = "union" if options.blocks and options.rewards == "Gaussian" else "joint"
         return ebr.SharpElasticBatchRacing(**rules, k=options.k, rewards=options.rewards, looks=looks)
     if options.rewards:
         raise ValueError("--rewards is for --algorithm sharp and pausing alone")

@@ -251,10 +251,9 @@ def guarantee(terms: Terms, within: float | None, losses: bool) -> str:
     if terms.void:
         return f"none: {terms.void}"
     surely, epsilon = f"with probability at least {1 - algorithm.delta:g}", f"{algorithm.epsilon * width:g}"
-    if losses and within is not None and math.isinf(within):
-        return f"none: {NOTHING_CAME}"
     if losses and within is not None:
-        return f"no arm is better than the recommended one by {_rounded_up(within)} {surely}"
+        better = f"no arm is better than the recommended one by {{}} {surely}"
+        return f"none: {NOTHING_CAME}" if math.isinf(within) else better.format(_rounded_up(within))
     if losses:
         return f"{_asked(terms, surely, epsilon)}; less is guaranteed if rewards are still missing at the end"
     return _asked(terms, surely, epsilon)

@@ -5,7 +5,7 @@ been pulled by then: n = m_1 > m_2 > … > m_{T+1} = 1 and c_1 < … < c_T, for 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -147,24 +147,6 @@ def rejects_plan(budget: int, n_arms: int) -> Plan:
     length = 0.5 + (1 / left).sum()
     counts = np.ceil((budget - n_arms) / (length * left)).astype(np.int64)
     return Plan(n_arms, tuple((left - 1).tolist()), tuple(counts.tolist()))
-
-
-@checked(budget=_budget)
-def affordable(most_pulls: Callable[[float], float], budget: int) -> float:
-    """The smallest ε (or δ) in (0, 1) that a budget buys, to nine digits.
-
-    `most_pulls` says what a value may cost, and falls in it without bound: n b_T for Sharp EBR with that ε.
-    """
-    high = 1 - 1e-9
-    if most_pulls(high) > budget:
-        raise ValueError(f"budget must be at least {most_pulls(high):.0f}, got {budget}")
-    low = high / 2
-    while most_pulls(low) <= budget:
-        low, high = low / 2, low
-    while high / low > 1 + 1e-9:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if most_pulls(middle) <= budget else (middle, high)
-    return high
 
 
 def _equal_rounds(budget: int, n_arms: int, kept: tuple[int, ...], fresh: bool) -> Plan:

@@ -1,10 +1,8 @@
 """Bandit problems: arms with means in [0, 1], and how hard they are (the paper's section 2)."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +11,6 @@ from numpy.typing import ArrayLike
 from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
 from ebr.validation import check_fields, checked, in_unit_interval, numbers, probability, shown, whole
 
-MOST_PARTITIONS = 10**6  # that are listed
 MOST_BINS = 10**9  # T of formulas, which make no schedule
 _bins = partial(whole, at_least=1, at_most=MOST_BINS)
 
@@ -116,19 +113,6 @@ def setup_1(n_arms: int = 100) -> Bernoulli:
 def setup_2(n_arms: int = 100) -> Bernoulli:
     """Section 5's Setup 2, all arms close: means from 0.9 down to 0.65."""
     return Bernoulli(np.linspace(0.9, 0.65, n_arms))
-
-
-@checked()
-def nonempty_partitions(n_arms: int, deadline: int) -> list[tuple[int, ...]]:
-    """Every γ ∈ [T]^n whose P_γ holds a problem: the largest index occurs at least twice.
-
-    The best arm takes the runner-up's gap, so the two share the smallest gap and the hardest bin (E5).
-    """
-    if n_arms * math.log(deadline) > math.log(MOST_PARTITIONS):
-        many = f"{MOST_PARTITIONS:,} partitions of {deadline} bins"
-        raise ValueError(f"n_arms must be small enough for at most {many}, the deadline's, got {n_arms}")
-    indices = range(1, deadline + 1)
-    return [gamma for gamma in product(indices, repeat=n_arms) if gamma.count(max(gamma)) > 1]
 
 
 @checked(deadline=_bins)

@@ -6,13 +6,12 @@ batches Q⁽¹⁾ ≤ … ≤ Q⁽ᵀ⁾. The lemma bounds inf over Q of sup ove
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 from scipy.optimize import brentq
 
 from ebr.arrays import FloatArray
-from ebr.validation import checked, numbers, positive, rounds, scale, whole
+from ebr.validation import checked, numbers, positive, rounds, scale
 
 GOLDEN = (1 + math.sqrt(5)) / 2
 MOST_ROUNDS = 24  # 2^24 subset sums are 128 MB
@@ -36,17 +35,6 @@ def overpull(batches: Sequence[float], lowest: float, highest: float) -> float:
     sums = _subset_sums(_checked(batches, lowest, highest), lowest)
     below = sums[:-1] < highest
     return float((sums[1:][below] / sums[:-1][below]).max())
-
-
-@checked(lowest=scale, highest=scale, points=partial(whole, at_least=2, at_most=10**7))
-def sawtooth(
-    batches: Sequence[float], lowest: float, highest: float, points: int = 1000
-) -> tuple[FloatArray, FloatArray]:
-    """What problems need, x ∈ [R, N), and how many times as much they get: `overpull` is the top of it."""
-    sums = _subset_sums(_checked(batches, lowest, highest), lowest)
-    x = np.union1d(np.geomspace(lowest, highest, points), sums)
-    x = x[x < min(highest, sums[-1])]
-    return x, sums[np.searchsorted(sums, x, side="right")] / x
 
 
 def _subset_sums(sizes: FloatArray, lowest: float) -> FloatArray:

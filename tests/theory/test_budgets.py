@@ -1,12 +1,9 @@
 """Plans for a budget: their sizes against the cheapest, and what they spend."""
 
-import math
-
 import numpy as np
 import pytest
 from compendium.budget_and_deadline import plan_prices
 
-import ebr
 from ebr.theory import budgets
 
 
@@ -40,17 +37,3 @@ def test_a_balanced_plan_spends_the_budget_and_no_more(n_arms, deadline):
         # c_t (m_{t+1} + 1) ≥ C ≥ (B − Σ m)/Λ, the theorem's step.
         level = min(c * (m + 1) for c, m in zip(plan.counts, plan.kept, strict=True))
         assert level >= (budget - least) / price * (1 - 1e-12)
-
-
-def test_a_budget_buys_the_tolerance_whose_race_cannot_cost_more():
-    def most(epsilon):
-        race = ebr.SharpElasticBatchRacing(4, epsilon, 0.05, rewards="sub-Gaussian")
-        return 20 * race.pulls_by_round(20)[-1]
-
-    epsilon = budgets.affordable(most, 100_000)
-    assert most(epsilon) <= 100_000 < most(epsilon * 0.999)
-    # T = 1: ⌊4σ² log((n−1)/δ)/ε²⌋ + 1 pulls an arm.
-    one = budgets.affordable(lambda epsilon: 2 * (math.floor(math.log(1 / 0.05) / epsilon**2) + 1), 2000)
-    assert one == pytest.approx(math.sqrt(math.log(20) / 1000), rel=1e-8)
-    with pytest.raises(ValueError, match=r"^budget must be at least 50, got 10$"):
-        budgets.affordable(lambda epsilon: 50 / epsilon, 10)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ebr.theory.schedules import minimax_overpull, minimax_schedule, overpull, printed_bound, sawtooth
+from ebr.theory.schedules import minimax_overpull, minimax_schedule, overpull, printed_bound
 
 GOLDEN = (1 + math.sqrt(5)) / 2
 NAN = math.nan
@@ -125,15 +125,6 @@ def test_rounds_and_ratios_outside_the_theorem_are_named():
         for function in (minimax_overpull, minimax_schedule):
             with pytest.raises(ValueError, match="ratio must be"):
                 function(rounds, ratio)
-
-
-def test_the_sawtooth_ends_below_n_and_its_top_is_the_overpull():
-    for batches, highest in (([2, 8], 2), ([2, 8], 10), ([2, 4, 13], 18)):
-        x, ratio = sawtooth(batches, 1, highest)
-        assert x.min() == 1
-        assert x.max() < highest
-        assert ratio.max() == pytest.approx(overpull(batches, 1, highest), rel=1e-14)
-    assert sawtooth([3.0], 1, 3, points=3)[1].tolist() == pytest.approx([3, math.sqrt(3)])
 
 
 def test_huge_ratios_have_a_root_too():

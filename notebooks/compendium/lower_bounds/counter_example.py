@@ -10,8 +10,8 @@ from scipy.special import log_ndtr
 
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding
+from compendium.shared.problem_sets import nonempty_partitions
 from ebr.theory import bounds
-from ebr.theory.problems import nonempty_partitions
 
 SIGMA = 0.5
 PLACES = ((1000, 200), (10**4, 2000), (10**5, 20000))  # n and −log₁₀ δ where ε = ½, T = 3, γ = (1, …, 1)

@@ -15,11 +15,11 @@ from compendium.lower_bounds.near_optimal import EPSILON, SIGMA
 from compendium.shared import figures
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding
+from compendium.shared.problem_sets import nonempty_partitions
 from ebr.arrays import FloatArray
 from ebr.theory import bounds
 from ebr.theory.bounds import iterated_log, told_apart
 from ebr.theory.divergence import relative_entropy
-from ebr.theory.problems import nonempty_partitions
 
 Errors = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 Design = Callable[..., near_optimal.LookTest]

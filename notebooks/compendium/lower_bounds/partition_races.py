@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 
 from compendium.shared import figures
 from compendium.shared.lineup import LOOKS, algorithms
+from compendium.shared.problem_sets import nonempty_partitions
 from ebr.algorithms.game import Algorithm
 from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
-from ebr.theory.problems import hardest, nonempty_partitions
+from ebr.theory.problems import hardest
 
 SIGMA = 0.5  # of the races: kδER and AE are made for it
 Family = Callable[[int, float, float, float], dict[str, Algorithm]]

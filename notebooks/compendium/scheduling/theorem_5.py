@@ -1,8 +1,8 @@
 """The scheduling lemma, Theorem 5 and the corollary: as printed, and with the exact value of the lemma."""
 
 import math
-from collections.abc import Callable, Iterable
-from itertools import product
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations, product
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ from compendium.shared.findings import Evidence, Finding
 from compendium.shared.lineup import LOOKS
 from ebr.arrays import FloatArray
 from ebr.theory.bounds import hpcm
-from ebr.theory.schedules import GOLDEN, minimax_overpull, minimax_schedule, overpull, printed_bound, sawtooth
+from ebr.theory.schedules import GOLDEN, minimax_overpull, minimax_schedule, overpull, printed_bound
 
 Root = Callable[[int, float], float]
 
@@ -241,9 +241,18 @@ def standings(rounds: Iterable[int], epsilon: float) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["rounds", "ebr", "least", "printed"])
 
 
+def sawtooth(batches: Sequence[float], highest: float, points: int = 1000) -> tuple[FloatArray, FloatArray]:
+    """What problems need, x ∈ [R, N), R = 1, and how many times that they get; `overpull` is its top."""
+    parts = (part for size in range(1, len(batches) + 1) for part in combinations(batches, size))
+    sums = np.sort([1.0, *map(sum, parts)])
+    x = np.union1d(np.geomspace(1.0, highest, points), sums)
+    x = x[x < min(highest, sums[-1])]
+    return x, sums[np.searchsorted(sums, x, side="right")] / x
+
+
 def teeth(rounds: int, ratio: float) -> pd.DataFrame:
     """The minimax schedule's over-pull against what a problem needs; columns: x (over R) and ratio."""
-    x, gets = sawtooth(minimax_schedule(rounds, ratio).tolist(), 1.0, ratio)
+    x, gets = sawtooth(minimax_schedule(rounds, ratio).tolist(), ratio)
     return pd.DataFrame({"x": x, "ratio": gets})
 
 

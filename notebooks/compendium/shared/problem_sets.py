@@ -8,9 +8,18 @@ from typing import NamedTuple
 import numpy as np
 
 from ebr.arrays import twelve_digits
-from ebr.theory.problems import Bernoulli, Gaussian, Problem, hardest, nonempty_partitions, setup_1, setup_2
+from ebr.theory.problems import Bernoulli, Gaussian, Problem, hardest, setup_1, setup_2
 
 EPSILON, DELTA = 0.05, 0.1  # of the hardest problems
+
+
+def nonempty_partitions(n_arms: int, deadline: int) -> list[tuple[int, ...]]:
+    """Every γ ∈ [T]^n whose P_γ holds a problem: the largest index occurs at least twice.
+
+    The best arm takes the runner-up's gap, so the two share the smallest gap and the hardest bin (E5).
+    """
+    indices = range(1, deadline + 1)
+    return [gamma for gamma in product(indices, repeat=n_arms) if gamma.count(max(gamma)) > 1]
 
 
 class Instance(NamedTuple):

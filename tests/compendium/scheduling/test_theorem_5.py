@@ -54,3 +54,12 @@ def test_part_2_of_the_lemmas_proof_does_not_follow_from_part_1():
     assert (first < 2, second < 2 * first, third < 2 * (first + second)) == (True,) * 3
     # What part 2 is to prove is so all the same: Q⁽³⁾ < β²(β + 1) R.
     assert first + 2 * second < third < 2**2 * (2 + 1)
+
+
+def test_the_sawtooth_ends_below_n_and_its_top_is_the_overpull():
+    for batches, highest in (([2, 8], 2), ([2, 8], 10), ([2, 4, 13], 18)):
+        x, ratio = theorem_5.sawtooth(batches, highest)
+        assert x.min() == 1
+        assert x.max() < highest
+        assert ratio.max() == pytest.approx(overpull(batches, 1, highest), rel=1e-14)
+    assert theorem_5.sawtooth([3.0], 3, points=3)[1].tolist() == pytest.approx([3, math.sqrt(3)])

@@ -1,13 +1,13 @@
 """Notebook 03: random problems of each P_γ, and pairs in which the harder problem costs less."""
 
 import numpy as np
-from compendium.shared.problem_sets import inside_partition
+from compendium.shared.problem_sets import inside_partition, nonempty_partitions
 from compendium.upper_bounds import partial_order
 from compendium.upper_bounds.partition import easiest_complexity
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebr.theory.problems import hardest_complexity, nonempty_partitions
+from ebr.theory.problems import hardest_complexity
 
 
 @settings(deadline=None)
