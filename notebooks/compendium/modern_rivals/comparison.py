@@ -225,8 +225,7 @@ def standing(table: pd.DataFrame, confidence: dict[str, float], deadline: int, d
         what = f"pulls of {row['rival']} over ours"
         found = measured(what, row["ratio"], row["error"], row["runs"], row["setup"], allowed)
         evidence.append(found)
-        reach = found.value - (found.low or 0)
-        holds &= (found.value - reach > 1) if allowed == "> 1" else allowed == "" or found.value + reach < 1
+        holds &= {"> 1": (found.low or 0) > 1, "< 1": (found.high or 1) < 1, "": True}[allowed]
     for name, share in confidence.items():
         evidence.append(Evidence("what the threshold spends, over δ", share / delta, name, allowed="≤ 1"))
         holds &= share <= delta * (1 + 1e-9)

@@ -186,7 +186,7 @@ def evidence(arms: Arms, leader: int, rival: int, epsilon: float) -> float:
     x = nearest(p, arms.counts[leader], q, arms.counts[rival], epsilon)
     arms.places[rival] = min(max(x, EDGE), 1 - epsilon - EDGE)
     settle(arms, rival, epsilon)
-    return arms.counts[leader] * divergence(p, x) + arms.counts[rival] * divergence(q, x + epsilon)
+    return float(arms.counts[leader] * divergence(p, x) + arms.counts[rival] * divergence(q, x + epsilon))
 
 
 @compiled
@@ -387,7 +387,7 @@ def separated(arms: Arms, leader: int, rival: int, epsilon: float, stopping: Sto
     """Whether U_u − L_a ≤ ε: found without L_a."""
     q, p = arms.uppers[rival] - epsilon, arms.means[leader]
     shown = arms.counts[leader] * divergence(p, q) if 0 < q < p else 0.0
-    return q <= 0 or shown >= stopping.level + arms.charges[leader]
+    return bool(q <= 0 or shown >= stopping.level + arms.charges[leader])
 
 
 @compiled

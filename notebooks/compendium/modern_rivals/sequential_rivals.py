@@ -42,7 +42,7 @@ from compendium.modern_rivals.sequential_races import (
     Stopping,
     race,
 )
-from ebr.theory.problems import Bernoulli
+from ebr.theory.problems import Bernoulli, Problem
 from ebr.validation import in_unit_interval, whole
 
 EXPONENT = 1.1  # α of KL-LUCB; near the best for 10⁴ to 10⁶ rounds
@@ -59,7 +59,7 @@ RULES = {
 
 
 def sequential(
-    problem: Bernoulli,
+    problem: Problem,
     epsilon: float,
     delta: float,
     runs: int,

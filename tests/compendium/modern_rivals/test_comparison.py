@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from compendium.modern_rivals import comparison, rival_entrants
+from compendium.modern_rivals import comparison, rival_entrants, sequential_rivals
 from compendium.modern_rivals.rival_entrants import ENTRANTS, KNOWN_GAP, OURS, Runs
 from compendium.shared.characteristic_time import characteristic_lower_bound
 
@@ -101,3 +101,25 @@ def test_a_ratio_has_the_standard_errors_of_both():
     found = comparison.compared(pd.DataFrame(rows, columns=columns), [("rival", "own")]).iloc[0]
     assert (found["ratio"], found["runs"]) == (3, 5)
     assert found["error"] == pytest.approx(3 * math.hypot(0.1, 0.05))
+
+
+def test_a_rival_is_raced_by_its_name():
+    problem = ebr.setup_1(5)
+    found = rival_entrants.raced(rival_entrants.CLOSEST, problem, 0.25, 0.3, 60, 3)
+    prior = rival_entrants.MIXED["Top-Two"]
+    again = sequential_rivals.sequential(problem, 0.25, 0.3, 60, 3, "Top-Two", prior)
+    assert found.drop(columns="error").equals(again)
+    assert found["error"].tolist() == [arm > 1 for arm in again["arm"]]  # means 0.9, 0.7, 0.5 …
+
+
+def test_a_rules_best_prior_has_the_fewest_pulls_of_both_setups():
+    table = comparison.pilot(["LUCB"], [(0.5, 0.5), (5, 1)], 4, 0.2, 0.1, 10, 3)
+    pulls = [
+        [
+            sequential_rivals.sequential(setup(4), 0.2, 0.1, 10, 3, "LUCB", prior)["pulls"].mean()
+            for setup in (ebr.setup_1, ebr.setup_2)
+        ]
+        for prior in ((0.5, 0.5), (5, 1))
+    ]
+    expected = np.sqrt(np.prod(pulls, axis=1))
+    assert table.loc["LUCB"].to_numpy() == pytest.approx(expected / expected.min())
