@@ -51,6 +51,11 @@ def upside_down(gamma, epsilon, deadline):
     return sum((epsilon ** (index / deadline) + epsilon) ** 2 for index in gamma)
 
 
+def half_a_bin(gamma, epsilon, deadline):
+    """sup H in the middle of each bin, not at its lower end."""
+    return sum((epsilon ** ((index - 0.5) / deadline) + epsilon) ** -2 for index in gamma)
+
+
 def without_jump(gamma, epsilon, deadline):
     """The least H if N_i* were max(Δ_i, ε)^{−2}, which does not jump at Δ_i = ε."""
     return sum(max(epsilon ** ((index - 1) / deadline), epsilon) ** -2 for index in gamma)
@@ -59,6 +64,13 @@ def without_jump(gamma, epsilon, deadline):
 def wide_bins(gamma, epsilon, deadline):
     """The least H if every bin were a tenth of the scale wide, however large T is."""
     return sum((epsilon ** (index / deadline - 0.1) + epsilon) ** -2 for index in gamma)
+
+
+class TightRule(ebr.ElasticBatchRacing):
+    """η/2 in place of η."""
+
+    def slack(self, n_arms):
+        return super().slack(n_arms) / 2
 
 
 class WideSequential(ebr.SequentialRacing):
@@ -113,7 +125,11 @@ def no_price(change):
 
 PLANTED = {
     "C01": (guarantee, lambda: guarantee(raced=TooFewPulls), lambda: guarantee(narrow=LooseRule)),
-    "C04": (lambda: lemmas.survival(cases()), lambda: lemmas.survival(cases(make=LooseRule))),
+    "C04": (
+        lambda: lemmas.survival(cases()),
+        lambda: lemmas.survival(cases(make=LooseRule)),
+        lambda: lemmas.survival(cases(make=TightRule)),
+    ),
     "C05": (
         lambda: lemmas.algorithm_survival(cases(), lemmas.emptied_races()),
         lambda: lemmas.algorithm_survival(cases(make=LooseRule), lemmas.emptied_races()),
@@ -152,6 +168,7 @@ PLANTED = {
         partition.definition_1,
         lambda: partition.definition_1(partition=one_bin_on),
         lambda: partition.definition_1(supremum=upside_down),
+        lambda: partition.definition_1(supremum=half_a_bin),
     ),
     "C29": (slack_term, lambda: slack_term(make=SignFlipped), lambda: slack_term(make=LooseRule)),
     "C33": (
