@@ -2,6 +2,7 @@
 
 import math
 from functools import cache, partial
+from unittest import mock
 
 import numpy as np
 from compendium.shared import adversary, problem_sets
@@ -111,6 +112,11 @@ def mean_arm(problem, epsilon):
     return problem.complexity(epsilon) / problem.n_arms
 
 
+def with_sigma(n_arms, epsilon, delta, sigma, right=bounds.passive_pulls):
+    """σ³ in place of σ²."""
+    return sigma * right(n_arms, epsilon, delta, sigma)
+
+
 def with_constant(bound, constant):
     """One of the paper's bounds with another constant, printed or not."""
     return partial(bound, constant=constant)
@@ -189,6 +195,7 @@ PLANTED = {
     "C37": (
         cost_theorems.passive_design,
         lambda: cost_theorems.passive_design(constant=0.5),
+        lambda: mock.patch.object(bounds, "passive_pulls", with_sigma)(cost_theorems.passive_design)(),
         lambda: cost_theorems.passive_design(constant=3),  # the exact tail is still below δ, the bound is not
     ),
     "C38": (
