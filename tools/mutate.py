@@ -1,12 +1,13 @@
 """Mutate the formulas that a claim's check uses, a constant or an operator at a time; list the unseen.
 
-    mutate.py [CLAIM …] [--most MUTANTS] [--seconds SECONDS]
+    mutate.py [CLAIM …] [--most MUTANTS] [--seconds SECONDS] [--tests]
 
 The checks are those of tests/planted, with their small tables. A check's formulas are the functions of its
 own room that it calls, and those of ebr/theory that they call. Each mutant has a process of its own.
 It is seen if the verdict is another, if anything raises, or if it takes far too long. The rest is written as
-a table: claim, function, the change, and whether any number of the evidence changed with it.
-tests/survivors.csv says why such mutants are right, or out of the check's sight.
+a table: claim, function, the change, and whether any number of the evidence changed with it; with --tests,
+whether the quick tests of its module or room see it. tests/survivors.csv says why such mutants are right, or
+who else sees them.
 """
 
 import argparse
@@ -205,7 +206,9 @@ def _changes(node: ast.AST) -> Iterator[Callable[[Any], None]]:
         yield lambda inner: setattr(inner, "attr", NAMES[inner.attr])
 
 
-def survivors(claim: str, check: Check, room: str, most: int, seconds: float) -> Iterator[tuple[str, ...]]:
+def survivors(
+    claim: str, check: Check, room: str, most: int, seconds: float, tests: bool = False
+) -> Iterator[tuple[str, ...]]:
     """A claim's mutants that its check does not see, of `most` for each formula, as long as time is left."""
     called = outcome(check, 600, trace=True)[2]
     start = time.monotonic()
@@ -222,7 +225,9 @@ def survivors(claim: str, check: Check, room: str, most: int, seconds: float) ->
         tried += 1
         found = outcome(check, PATIENCE * took + PATIENCE, mutant)
         if found is not None and found[0] == right[0]:
-            yield claim, *mutant[:3], "same" if found[1] == right[1] else "changed"
+            row = claim, *mutant[:3], "same" if found[1] == right[1] else "changed"
+            passed = outcome(unit_tests(mutant.function), 300, mutant) if tests else None
+            yield (*row, "unseen" if passed and passed[0] == 0 else "seen") if tests else row
     print(f"{claim}: {tried} of {len(chosen)} mutants, {took:.1f} s each", file=sys.stderr, flush=True)
 
 
@@ -232,10 +237,11 @@ def main() -> None:
     parser.add_argument("claims", nargs="*")
     parser.add_argument("--most", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--tests", action="store_true")
     asked = parser.parse_args()
     checks, table = planted(), csv.writer(sys.stdout)
     for claim in asked.claims or sorted(checks):
-        for row in survivors(claim, checks[claim], rooms()[claim], asked.most, asked.seconds):
+        for row in survivors(claim, checks[claim], rooms()[claim], asked.most, asked.seconds, asked.tests):
             table.writerow(row)
             sys.stdout.flush()
 

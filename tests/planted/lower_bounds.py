@@ -95,6 +95,14 @@ def changed_measure(**errors):
     return change_of_measure.change_of_measure(change_of_measure.joined(tables))
 
 
+def wide_errors():
+    """√n for 1/√n in every standard error: nothing is ever refuted."""
+    with mock.patch.object(
+        change_of_measure, "_mean", lambda v: (float(v.mean()), float(v.std() * len(v) ** 0.5))
+    ):
+        return changed_measure()
+
+
 def both_sides(tests, p, q):
     """P(φ = 1) + Q(φ = 0)."""
     return tests @ p + (1 - tests) @ q
@@ -140,6 +148,7 @@ PLANTED = {
         changed_measure,
         partial(changed_measure, sign=-1.0),
         partial(changed_measure, entropy=lambda p, q: 10 * divergence.bernoulli_kl(p, q)),
+        wide_errors,
     ),
     "C17": (expected_pulls.tsybakov, lambda: expected_pulls.tsybakov(errors=both_sides)),
     "C39": (

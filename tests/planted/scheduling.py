@@ -81,6 +81,7 @@ PLANTED = {
         lambda: theorem_5.repaired_constants(root=three_quarters),
         lambda: theorem_5.repaired_constants(closed=lambda rounds: 1 / 4),
         lambda: theorem_5.repaired_constants(closed=lambda rounds: 3 ** (-1 / rounds) / 3.5),
+        lambda: theorem_5.repaired_constants(closed=lambda rounds: 3 ** (-rounds) / 4),
         lambda: theorem_5.repaired_constants(chance=1 / 7),
         lambda: theorem_5.repaired_constants(chance=1 / 5),  # more than is proved
     ),

@@ -2,6 +2,7 @@
 
 import math
 from functools import cache, partial
+from unittest import mock
 
 import numpy as np
 from compendium.shared import adversary, problem_sets
@@ -60,6 +61,11 @@ def upside_down(gamma, epsilon, deadline):
     return sum((epsilon ** (index / deadline) + epsilon) ** 2 for index in gamma)
 
 
+def half_a_bin(gamma, epsilon, deadline):
+    """sup H in the middle of each bin, not at its lower end."""
+    return sum((epsilon ** ((index - 0.5) / deadline) + epsilon) ** -2 for index in gamma)
+
+
 def without_jump(gamma, epsilon, deadline):
     """The least H if N_i* were max(Δ_i, ε)^{−2}, which does not jump at Δ_i = ε."""
     return sum(max(epsilon ** ((index - 1) / deadline), epsilon) ** -2 for index in gamma)
@@ -68,6 +74,13 @@ def without_jump(gamma, epsilon, deadline):
 def wide_bins(gamma, epsilon, deadline):
     """The least H if every bin were a tenth of the scale wide, however large T is."""
     return sum((epsilon ** (index / deadline - 0.1) + epsilon) ** -2 for index in gamma)
+
+
+class TightRule(ebr.ElasticBatchRacing):
+    """η/2 in place of η."""
+
+    def slack(self, n_arms):
+        return super().slack(n_arms) / 2
 
 
 class WideSequential(ebr.SequentialRacing):
@@ -101,6 +114,11 @@ def mean_arm(problem, epsilon):
     return problem.complexity(epsilon) / problem.n_arms
 
 
+def with_sigma(n_arms, epsilon, delta, sigma, right=bounds.passive_pulls):
+    """σ³ in place of σ²."""
+    return sigma * right(n_arms, epsilon, delta, sigma)
+
+
 def with_constant(bound, constant):
     """One of the paper's bounds with another constant, printed or not."""
     return partial(bound, constant=constant)
@@ -124,7 +142,11 @@ def doubled(*place):
 
 PLANTED = {
     "C01": (guarantee, lambda: guarantee(raced=TooFewPulls), lambda: guarantee(narrow=LooseRule)),
-    "C04": (lambda: lemmas.survival(cases()), lambda: lemmas.survival(cases(make=LooseRule))),
+    "C04": (
+        lambda: lemmas.survival(cases()),
+        lambda: lemmas.survival(cases(make=LooseRule)),
+        lambda: lemmas.survival(cases(make=TightRule)),
+    ),
     "C05": (
         lambda: lemmas.algorithm_survival(cases(), lemmas.emptied_races()),
         lambda: lemmas.algorithm_survival(cases(make=LooseRule), lemmas.emptied_races()),
@@ -161,6 +183,7 @@ PLANTED = {
         partition.definition_1,
         lambda: partition.definition_1(partition=one_bin_on),
         lambda: partition.definition_1(supremum=upside_down),
+        lambda: partition.definition_1(supremum=half_a_bin),
     ),
     "C29": (slack_term, lambda: slack_term(make=SignFlipped), lambda: slack_term(make=LooseRule)),
     "C33": (
@@ -181,6 +204,7 @@ PLANTED = {
     "C37": (
         cost_theorems.passive_design,
         lambda: cost_theorems.passive_design(constant=0.5),
+        lambda: mock.patch.object(bounds, "passive_pulls", with_sigma)(cost_theorems.passive_design)(),
         lambda: cost_theorems.passive_design(constant=3),  # the exact tail is still below δ, the bound is not
     ),
     "C38": (

@@ -204,3 +204,19 @@ def test_bad_arguments_are_named(changed, says):
     good = {"method": "exact", "delta": 0.1, "n_arms": 2, "looks": 3}
     with pytest.raises(ValueError, match=says):
         Simultaneous(**good | changed)
+
+
+def test_hoeffdings_interval_narrows_with_the_root_of_the_count():
+    low, high = hoeffding_interval(np.array([1.0, 1.0]), np.array([8, 200]), 2 * math.exp(-4), sigma=3.0)
+    assert high - 1 == pytest.approx([3.0, 0.6])  # 3 √(8/b)
+    assert 1 - low == pytest.approx([3.0, 0.6])
+
+
+def test_intervals_are_those_of_their_method_from_the_first_reward_on():
+    means, pulls = np.array([0.4, 0.4]), np.array([1, 30])
+    low, high = Simultaneous("KL", 0.3, 2, 3).around(means, pulls)
+    assert np.array([low, high]) == pytest.approx(np.array(kl_interval(means, pulls, 0.05)))
+    assert high[1] < 0.8
+    low, high = Simultaneous("normal", 0.3, 2, 3, None, 2.0).around(means, pulls)  # no support, no ends
+    assert np.array([low, high]) == pytest.approx(np.array(normal_interval(means, pulls, 0.05, 2.0)))
+    assert low[0] < 0

@@ -161,18 +161,23 @@ def passive_design(constant: float = 80) -> Finding:
     """
     grid = list(product((2, 3, 10, 100, 10**4), (0.999, 0.5, 0.15, 0.01, 1e-6), (0.5, 0.1, 0.001)))
     worst = proved = 0.0
+    hoeffding = True
     for n_arms, delta, epsilon in grid:
         pulls = constant / 80 * bounds.passive_pulls(n_arms, epsilon, delta, sigma=0.5)
         # The best arm loses to one of n − 1 others at Δ = ε, Gaussian rewards: a union bound, exact at n = 2.
         failure = (n_arms - 1) * norm.sf(epsilon * math.sqrt(pulls / 2) / 0.5)
         worst = max(worst, float(failure / delta))
         proved = max(proved, (n_arms - 1) * (delta / n_arms) ** (constant / 4) / delta)
+        # Hoeffding's exponent ε²b/4σ² is 20 log(n/δ), whatever σ is.
+        more = constant / 80 * bounds.passive_pulls(n_arms, epsilon, delta, sigma=2.0)
+        exponents = epsilon**2 * pulls / (4 * 0.5**2), epsilon**2 * more / (4 * 2.0**2)
+        hoeffding &= all(math.isclose(one, constant / 4 * math.log(n_arms / delta)) for one in exponents)
     where = f"{len(grid)} settings"
     evidence = (
         Evidence("(n − 1)(δ/n)^20 over δ, at most", proved, f"the bound, {where}", allowed="≤ 1"),
         Evidence("failure probability over δ, at most", worst, f"Gaussian, Δ = ε, {where}", allowed="≤ 1"),
     )
-    return Finding("C37", worst <= 1 and proved <= 1, evidence, "proved")
+    return Finding("C37", worst <= 1 and proved <= 1 and hoeffding, evidence, "proved")
 
 
 def remark(rounds_needed: float = 2.0) -> Finding:

@@ -1,5 +1,6 @@
 """Definition 1: the P_γ partition the problems, in order of difficulty, ever more finely as T grows."""
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import product
 from operator import le, lt
@@ -66,7 +67,8 @@ def _bins(gap: float, epsilon: float, deadline: int) -> list[int]:
 def _order(supremum: Complexity, n_arms: int, deadline: int) -> tuple[int, int, int, int]:
     """Pairs γ ≤ γ′: with an empty P_γ′; both non-empty; of those, out of order; and those γ < γ′ that are.
 
-    The supremum over an empty P_γ′ is −∞, below every other.
+    The supremum over an empty P_γ′ is −∞, below every other. Neighbours, γ′ = γ + 1, have an end in common:
+    sup H is inf H′.
     """
     full = nonempty_partitions(n_arms, deadline)
     every = product(range(1, deadline + 1), repeat=n_arms)
@@ -77,7 +79,11 @@ def _order(supremum: Complexity, n_arms: int, deadline: int) -> tuple[int, int, 
     # The upper ends of bins are open: H(ν′) is above the infimum.
     least = {gamma: easiest_complexity(gamma, EPSILON, deadline) * (1 + 1e-12) for gamma in full}
     disordered = sum(largest[lower] > largest[upper] for lower, upper in below)
-    return empty, len(below), disordered, sum(largest[lower] > least[upper] for lower, upper in strictly)
+    apart = sum(largest[lower] > least[upper] for lower, upper in strictly)
+    for lower, upper in strictly:
+        if all(after == before + 1 for before, after in zip(lower, upper, strict=True)):
+            apart += not math.isclose(largest[lower], least[upper], rel_tol=1e-9)
+    return empty, len(below), disordered, apart
 
 
 def easiest_complexity(gamma: Sequence[int], epsilon: float, deadline: int) -> float:

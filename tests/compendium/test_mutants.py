@@ -1,0 +1,36 @@
+"""What checks do not see: the mutants of their formulas in tests/survivors.csv, each with a reason.
+
+tools/mutate.py lists them. Here some of the quickest checks are held against a few of their mutants again.
+"""
+
+import csv
+import importlib
+from pathlib import Path
+
+import pytest
+
+from tools import mutate
+
+pytestmark = pytest.mark.slow
+TABLE = Path(__file__).parents[1] / "survivors.csv"
+ROWS = list(csv.DictReader(TABLE.read_text("utf-8").splitlines()))
+QUICK = ("C13", "C14", "C37", "C48", "X2")
+
+
+def test_every_survivor_is_a_mutant_of_a_formula_and_has_a_reason():
+    checks = mutate.planted()
+    for name in {row["function"] for row in ROWS}:
+        path = Path(importlib.import_module(".".join(name.split(".")[:3])).__file__)
+        (node,) = (node for function, node in mutate.functions(path) if function == name)
+        known = {(mutant.before, mutant.after) for mutant in mutate.mutants(name, node)}
+        listed = {(row["before"], row["after"]) for row in ROWS if row["function"] == name}
+        assert listed <= known, f"{name} has no such mutants any more: {listed - known}"
+    assert all(row["why"] and row["claim"] in checks for row in ROWS)
+
+
+@pytest.mark.parametrize("claim", QUICK)
+def test_what_a_check_does_not_see_is_in_the_table(claim):
+    known = {(row["claim"], row["function"], row["before"], row["after"]) for row in ROWS}
+    found = mutate.survivors(claim, mutate.planted()[claim], mutate.rooms()[claim], most=1, seconds=60)
+    unseen = {row[:4] for row in found} - known
+    assert not unseen, f"tools/mutate.py {claim}: {unseen}"
