@@ -17,7 +17,7 @@ from ebr.arrays import BoolArray, FloatArray
 from ebr.theory.divergence import bisected
 
 BELOW, FIRST = 0.02, 60.0  # times ε^{2−2/T}: the lowest τ of the grid, and the last for a first look
-STEPS = {2: 1.002, 3: 1.004, 4: 1.009}  # from one τ to the next, by T: what takes seconds
+STEPS = {2: 1.002, 3: 1.008, 4: 1.012}  # from one τ to the next, by T: what takes seconds
 LEAST = 1e-300  # of a cost whose logarithm is taken
 
 
