@@ -184,7 +184,7 @@ def between_the_ends(
         costs = [test.cost(0) / unit for test in tests.values()]
         least = bounds.partition_lower_bound(*place, delta, near_optimal.SIGMA) / unit
         pac = all(test.looks.wrong(1.0) <= delta for test in tests.values())
-        right = right and pac and bool((np.diff(costs) <= 0).all()) and costs[-1] >= least
+        right = right and pac and bool((np.diff([*costs, least]) <= 0).all())
         what = "worst E[Ñ] of the best test found, in σ²/ε²"
         for rounds, cost in zip(LOOKS, costs, strict=True):
             evidence.append(Evidence(what, cost, f"T = {rounds}, δ = {delta:g}", allowed="≥ the next"))

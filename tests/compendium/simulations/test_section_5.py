@@ -9,6 +9,9 @@ import pytest
 from compendium.shared import lineup
 from compendium.simulations import section_5
 
+from ebr.simulation.simulate import trace
+from ebr.theory.problems import setup_1
+
 
 def failing(frame):
     return {finding.claim for finding in section_5.findings(frame) if not finding.holds}
@@ -132,6 +135,14 @@ def test_a_ratio_carries_its_standard_error():
     assert row == pytest.approx([2.0, 0.1])
 
 
+def test_orders_of_magnitude_carry_the_standard_error_of_their_logarithm(fulfilled):
+    # 1 ± 0.03 pulls at T = 1, (1 ± 0.04)/300 at T = 50: the quotient's relative error is 0.05.
+    frame = plant(fulfilled, "error", 0.03, algorithm="EBR", deadline=1)
+    frame = plant(frame, "error", 0.04 / 300, algorithm="EBR", deadline=50)
+    for row in section_5.more_rounds(frame).evidence:
+        assert row.high - row.value == pytest.approx(2.5758 * 0.05 * math.log10(math.e), rel=1e-4)
+
+
 def test_repeated_points_of_what_knows_no_deadline_count_once_as_trials(fulfilled):
     (row,) = section_5.no_failure(fulfilled).evidence
     # By setup: 3 algorithms × 3 deadlines + 2 alone, and 5 algorithms × 2 tolerances.
@@ -149,6 +160,8 @@ def test_first_rounds_are_those_of_the_formulas_and_grow_as_claimed():
     }
     for row in opening.itertuples():
         assert row.pulls == math.ceil(by_hand[row.algorithm](row.epsilon))
+        run = trace(lineup.ALGORITHMS[row.algorithm](15, row.epsilon, 0.01), setup_1())
+        assert row.share == pytest.approx(100 * row.pulls / run.groupby("arm")["pulls"].max().sum())
     # What grows otherwise than ε^{−2} is told apart.
     planted = opening.assign(pulls=opening["pulls"] * opening["epsilon"] ** 0.1)
     assert [section_5.first_round(table).holds for table in (opening, planted)] == [True, False]

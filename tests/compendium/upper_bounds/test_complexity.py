@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 from compendium.upper_bounds import complexity
 
 import ebr
@@ -19,6 +20,18 @@ def test_enough_sweeps_are_found_by_a_plain_loop_and_are_of_the_order_of_n_star(
         assert found == count
         log_term = math.log(math.log2(2 * count) / math.sqrt(delta / 18))
         assert count <= 1 + 1024 * 0.25 * log_term * scale
+
+
+def test_every_sequential_race_is_counted_and_the_dearest_shown():
+    places = complexity.raced([0.2])[:2]
+    *_, above, dearest = complexity.sequential_complexity(places, runs=3, seed=1).evidence
+    shares = [
+        ebr.simulate(ebr.SequentialRacing(0.2, 0.01), problem, 3, 1).pulls.max()
+        / sum(complexity.enough_sweeps(problem, 0.2, 0.01))
+        for _, problem, *_ in places
+    ]
+    assert (above.value, above.runs, dearest.runs) == (0, 6, 6)
+    assert dearest.value == pytest.approx(sorted(shares)[-1])
 
 
 def test_the_tuned_algorithm_errs_and_costs_what_is_computed():
