@@ -161,7 +161,7 @@ def any_algorithm(
     # Equal for two arms; n − 1 for (1 + √(n−1))² where n > 2.
     others = unlimited["arms"] - 1
     by_hand = np.where(others == 1, 1.0, others / (1 + np.sqrt(others)) ** 2)
-    alike = float((floors / by_hand - 1).abs().max())
+    alike = float(np.abs(floors / by_hand - 1).max())
     exact &= formula <= ALIKE and floors.max() <= 1 + EXACT and widest >= NEAR and alike <= EXACT
     exact &= scanned <= ALIKE
     holds = exact and bool((distance >= -limit).all()) and float(paid.min()) >= 1
