@@ -185,6 +185,7 @@ PLANTED = {
         least_probability.second_inequality,
         lambda: least_probability.second_inequality(constant=1 / 2),  # more than the first inequality gives
         lambda: least_probability.second_inequality(constant=2),
+        lambda: least_probability.second_inequality(constant=1 / 12),  # true, but not what is printed
         lambda: least_probability.second_inequality(calibrate=too_eager),
         lambda: least_probability.second_inequality(partition=each_its_own),
         lambda: with_reach(least_probability.second_inequality),

@@ -158,7 +158,10 @@ def any_algorithm(
         Evidence("the same for two and for the most arms, least", widest, few, allowed=f"≥ {NEAR}"),
     )
     exact = margin >= 0 and most <= 1 + EXACT and least >= NEAR and stated and ordered >= 1 and below >= 1
-    alike = float((floors[unlimited["arms"] == 2] - 1).abs().max())  # equal for two arms
+    # Equal for two arms; n − 1 for (1 + √(n−1))² where n > 2.
+    others = unlimited["arms"] - 1
+    by_hand = np.where(others == 1, 1.0, others / (1 + np.sqrt(others)) ** 2)
+    alike = float(np.abs(floors / by_hand - 1).max())
     exact &= formula <= ALIKE and floors.max() <= 1 + EXACT and widest >= NEAR and alike <= EXACT
     exact &= scanned <= ALIKE
     holds = exact and bool((distance >= -limit).all()) and float(paid.min()) >= 1

@@ -2,15 +2,23 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
-from compendium.lower_bounds.change_of_measure import change_of_measure, close_pair, identities, joined
+from compendium.lower_bounds.change_of_measure import (
+    _information_bound,
+    change_of_measure,
+    close_pair,
+    identities,
+    joined,
+)
 from compendium.shared.likelihood import gaussian_kl, log_likelihood_ratio
 from oracles import Diary
 from scipy.stats import norm
 
 import ebr
 from ebr.algorithms.passive import Passive
+from ebr.theory.divergence import bernoulli_kl
 
 EBR, PASSIVE = ebr.ElasticBatchRacing(2, 0.4, 0.2), Passive(0.4, 0.2)
 
@@ -35,6 +43,16 @@ def test_both_sides_of_the_identities_by_hand():
     tolerance = 5.5 * table["error"].clip(lower=0.4 / math.sqrt(20_000))  # six random numbers: 2.3e-7 in all
     assert (abs(table["left"] - left) < tolerance).all()
     assert (abs(table["right"] - right) < tolerance).all()
+
+
+def test_the_error_of_the_divergence_is_that_of_both_probabilities():
+    here, there = np.arange(1000) < 300, np.arange(1000) < 450
+    *_, error, _ = _information_bound(np.full(1000, 0.1), here, there, bernoulli_kl)
+    p, q, h = 0.3, 0.45, 1e-6
+    slope_p = (bernoulli_kl(p + h, q) - bernoulli_kl(p - h, q)) / (2 * h)
+    slope_q = (bernoulli_kl(p, q + h) - bernoulli_kl(p, q - h)) / (2 * h)
+    variance = slope_p**2 * p * (1 - p) / 999 + slope_q**2 * q * (1 - q) / 999
+    assert error == pytest.approx(math.sqrt(variance), rel=1e-6)
 
 
 def test_what_cannot_be_compared_is_an_error_and_never_counts_as_fulfilled():

@@ -7,6 +7,7 @@ import pytest
 from compendium.lower_bounds import counter_example, expected_pulls, least_probability, near_optimal
 from compendium.lower_bounds.partition_races import costs
 from oracles import Diary
+from scipy.integrate import quad
 from scipy.stats import norm
 
 from ebr.theory import bounds
@@ -79,18 +80,33 @@ def test_two_looks_refute_the_printed_bound_and_eight_come_within_a_fifth_of_the
     assert (table["cost"] > table["second"]).all()  # the second inequality needs no more than room
 
 
-def test_without_room_a_thousand_arms_cost_a_fifth_of_the_printed_bound():
-    policy = counter_example.confirmation(1000, 0.5, 0.5 ** (1 / 3), 200 * math.log(10))
-    assert policy.log_error < -200 * math.log(10)
-    gap, wrong = 0.5 ** (1 / 3), 999 * math.exp(-policy.first * 0.5 ** (2 / 3))
-    margin = gap - 0.5 - 0.5 * math.sqrt(2 * math.log(2e200) / policy.second)
+@pytest.mark.parametrize(("n_arms", "digits"), [(3, 5), (1000, 200)])
+def test_who_confirms_its_leader_costs_and_errs_as_by_hand(n_arms, digits):
+    gap, half = 0.5 ** (1 / 3), digits * math.log(10) + math.log(2)  # σ = ε = ½
+    policy = counter_example.confirmation(n_arms, 0.5, gap, digits * math.log(10))
+    assert policy.last == math.ceil((half + math.log(n_arms - 1)) / 0.5**2)
+    margin = gap - 0.5 - 0.5 * math.sqrt(2 * half / policy.second)
+    wrong = (n_arms - 1) * math.exp(-policy.first * gap**2)
     doubt = wrong + math.exp(-2 * policy.second * margin**2)
-    by_hand = 1000 * policy.first + policy.second + doubt * 1000 * policy.last
-    assert policy.cost == pytest.approx(by_hand, rel=1e-9)
-    assert policy.gaussian_cost < policy.cost < 27_432
-    printed = 0.5 * 1000 * (200 * math.log(10) - math.log(2.4)) / (gap + 0.5) ** 2
-    assert counter_example.without_room(1000, 200)["printed"] == pytest.approx(printed)
-    assert policy.cost < printed / 5
+    reach = 2 * gap * math.sqrt(policy.first)
+    leads = quad(lambda z: norm.pdf(z) * norm.cdf(z + reach) ** (n_arms - 1), -9, 9)[0]
+    unsure = 1 - leads + norm.sf(2 * margin * math.sqrt(policy.second))
+    for cost, more in ((policy.cost, doubt), (policy.gaussian_cost, unsure)):
+        by_hand = n_arms * policy.first + policy.second + more * n_arms * policy.last
+        assert cost == pytest.approx(by_hand, rel=1e-6)
+    late = math.log(n_arms - 1) + norm.logsf(math.sqrt(policy.last / 2))
+    assert policy.log_error == pytest.approx(np.logaddexp(norm.logsf(math.sqrt(2 * half)), late))
+    assert policy.log_error < -digits * math.log(10)
+
+
+def test_without_room_a_thousand_arms_cost_a_fifth_of_the_printed_bound():
+    gap, log_term = 0.5 ** (1 / 3), 200 * math.log(10) - math.log(2.4)
+    row = counter_example.without_room(1000, 200)
+    assert row["gaussian"] < row["cost"] < 27_432
+    assert row["printed"] == pytest.approx(0.5 * 1000 * log_term / (gap + 0.5) ** 2)
+    assert row["cost"] < row["printed"] / 5
+    assert row["second"] == pytest.approx(1000 * log_term / (8 * gap**2))  # σ²/2 = 1/8
+    assert row["matched"] == pytest.approx(20 * 1000 * log_term / gap**2 / row["cost"])  # 80σ² = 20
 
 
 def test_the_share_of_the_printed_logarithm_that_is_proved_in_the_last_bin():
@@ -107,6 +123,13 @@ def test_a_stingy_test_reaches_the_least_probability_of_any_pac_algorithm(partne
     assert test.looks.wrong(1.0) <= delta
     least = float(bounds.least_reach(math.sqrt(count), delta))
     assert least <= test.looks.reached(1.0)[1] == pytest.approx(least, abs=1e-4)
+
+
+@pytest.mark.parametrize("check", [least_probability.other_arms, least_probability.best_arm])
+def test_the_other_arm_is_pulled_where_a_mean_of_a_sixteenth_of_epsilon_is_not_confirmed(check):
+    # In ε: 1 above what is to be ruled out, measured to 1/16, ruled out with δ/2 = 0.05.
+    expected = norm.cdf(norm.isf(0.05) / 16, 1, 1 / 16)
+    assert check().evidence[-1].value == pytest.approx(expected, rel=1e-6, abs=0)
 
 
 def test_idle_with_twice_delta_is_the_most_for_two_arms():

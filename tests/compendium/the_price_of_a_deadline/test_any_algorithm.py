@@ -1,12 +1,18 @@
 """Staged tests against policies evaluated elsewhere and against plain draws; the limit by another formula."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from compendium.failure_probability.exact_failures import looks
 from compendium.shared.walks import Looks
-from compendium.the_price_of_a_deadline import any_algorithm, raised_probability, staged_tests
+from compendium.the_price_of_a_deadline import (
+    any_algorithm,
+    deadline_tables,
+    raised_probability,
+    staged_tests,
+)
 from compendium.the_price_of_a_deadline.deadline_tables import single_event_price, worst_cost
 from compendium.two_rounds.policies import Policy, pac_policy
 from scipy.stats import binomtest, invgauss, norm
@@ -86,6 +92,23 @@ def test_the_worst_cost_is_close_above_the_exact_one(algorithm):
     assert 0.999 * exact < worst_cost(algorithm) < 1.05 * exact
 
 
+def test_the_worst_cost_of_two_rounds_is_that_of_the_policy(monkeypatch):
+    policy = pac_policy(8.0, 0.5, 0.1, 0.05)  # so few pulls at first that middling gaps cost most
+    monkeypatch.setattr(deadline_tables, "looks", lambda *_: staged_tests.from_policy(policy))
+    gaps = np.linspace(0.1, 1, 2000)
+    costs = policy.cost(gaps) * (gaps + 0.1) ** 2 / 2
+    assert 0 < costs.argmax() < len(gaps) - 1
+    assert worst_cost(SimpleNamespace(epsilon=0.1)) == pytest.approx(costs.max(), rel=1e-4)
+
+
+def test_one_round_of_two_arms_costs_its_pulls_at_the_largest_gap():
+    (row,) = deadline_tables.two_arms_table(0.1, [0.05], [1]).to_dict("records")
+    sharp, ebr_pulls = 2 * (norm.isf(0.05) / 0.1) ** 2, 80 * math.log(2 / 0.05) / 0.1**2
+    assert row["sharp"] == pytest.approx(math.ceil(sharp) * 1.1**2, rel=1e-4)
+    assert row["ebr"] == pytest.approx(math.ceil(ebr_pulls) * 1.1**2, rel=1e-4)
+    assert row["sequential"] == pytest.approx(4 * 0.9 * math.log(19), rel=1e-4)  # 4 d(0.95, 0.05)
+
+
 @pytest.mark.parametrize(("arms", "x"), [(3, 1.0), (40, 2.0), (500, 0.5)])
 def test_the_limit_is_an_inverse_gaussian_law(arms, x):
     for row in raised_probability.limit([arms], [x]).itertuples():
@@ -108,6 +131,23 @@ def test_races_are_those_of_simulate():
     assert abs(right - expected) < limit * math.sqrt(2 * 0.25 / 4000)
     assert (np.diff(races.totals, axis=1) >= 0).all()
     assert np.bincount(races.raised).tolist() == [1000] * 4
+
+
+def test_a_race_goes_on_if_it_is_short_first_and_long_then():
+    totals = np.array([[4, 9], [6, 9], [4, 7]])
+    races = raised_probability.Races(totals, np.zeros(3, dtype=int), np.zeros(3, dtype=int))
+    assert raised_probability._goes_on(races, 5, 8).tolist() == [True, False, False]
+    # Two of ten: with one more that happens and one that does not, a quarter.
+    assert raised_probability._mean(np.arange(10) < 2) == pytest.approx((0.2, math.sqrt(3 / 160)))
+
+
+def test_the_gap_of_an_event_is_what_so_many_pulls_tell_of():
+    sharp = ebr.SharpElasticBatchRacing(3, 0.3, 0.1, rewards="Gaussian")
+    table = raised_probability.events({"sharp": sharp}, 4, 50, 1)
+    told = table[table["event"] == "goes on"]
+    each = sharp.pulls_by_round(4, "Gaussian")[0] + 1 / 4  # M_1/n, a pull above the first round
+    told_by = (told["gap"].to_numpy() / 0.5) ** 2 * each
+    assert told_by == pytest.approx(told["seen"].to_numpy(), rel=1e-9)
 
 
 def test_the_cost_of_a_race_is_that_of_its_pulls():
