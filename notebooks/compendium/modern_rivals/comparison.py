@@ -213,19 +213,19 @@ def _threshold(x: float) -> float:
 def standing(table: pd.DataFrame, confidence: dict[str, float], deadline: int, delta: float) -> Finding:
     """Check X12: pausing EBR needs fewer pulls than rivals with published thresholds, and loses to one other.
 
-    A rival over ours: the 99 % interval must lie above 1, for the closest rival below. The other rivals with
-    a threshold that is proved here are listed, nothing is claimed of them. Thresholds must spend no more than
-    δ (`spent`), ours must keep its deadline, and nobody may fail so often that it refutes 1 − δ.
+    A rival over ours: the 99 % interval must lie above 1, for the closest rival below. Nothing is claimed of
+    the other rivals with a threshold that is proved here. Thresholds must spend no more than δ (`spent`),
+    ours must keep its deadline, and nobody may fail so often that it refutes 1 − δ.
     """
     claimed = dict.fromkeys(PUBLISHED, "> 1") | {CLOSEST: "< 1"}
     rivals = [name for name in (*PUBLISHED, *PROVED) if name in set(table["algorithm"])]
     evidence, holds = [], True
-    for row in compared(table, [(rival, OURS) for rival in rivals]).to_dict("records"):
-        allowed = claimed.get(row["rival"], "")
+    for row in compared(table, [(rival, OURS) for rival in rivals if rival in claimed]).to_dict("records"):
+        allowed = claimed[row["rival"]]
         what = f"pulls of {row['rival']} over ours"
         found = measured(what, row["ratio"], row["error"], row["runs"], row["setup"], allowed)
         evidence.append(found)
-        holds &= {"> 1": (found.low or 0) > 1, "< 1": (found.high or 1) < 1, "": True}[allowed]
+        holds &= (found.low or 0) > 1 if allowed == "> 1" else (found.high or 1) < 1
     for name, share in confidence.items():
         evidence.append(Evidence("what the threshold spends, over δ", share / delta, name, allowed="≤ 1"))
         holds &= share <= delta * (1 + 1e-9)

@@ -122,7 +122,7 @@ def test_the_table_of_errata_has_each_with_its_claims():
 @pytest.mark.parametrize("claim", DECIDED, ids=lambda claim: claim.id)
 def test_evidence_is_a_short_table(claim):
     finding = FOUND[claim.notebook][claim.id]
-    assert 1 <= len(finding["evidence"]) <= 32
+    assert 1 <= len(finding["evidence"]) <= 24
     for row in finding["evidence"]:
         assert len(row["what"]) <= 70, row["what"]
         assert "low" not in row or "runs" in row, f"{row['what']}: an interval has a replicate count"
