@@ -1,6 +1,7 @@
 """What the tests of journals and races share."""
 
 import os
+import random
 
 import pytest
 
@@ -11,6 +12,12 @@ def unkept():
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("EBR_CACHE", raising=False)
         yield
+
+
+@pytest.fixture(autouse=True)
+def lots(request, monkeypatch):
+    """Seeds of new journals differ from race to race, and are the same whenever a test is run."""
+    monkeypatch.setattr("secrets.randbits", random.Random(request.node.nodeid).getrandbits)
 
 
 @pytest.fixture
