@@ -35,6 +35,14 @@ def spent(algorithm: SharpElasticBatchRacing, n_arms: int, mean: float = 0.5, sh
     return algorithm.k * (n_arms - algorithm.k) * total / algorithm.delta
 
 
+def least_spent(epsilon: float) -> float:
+    """What a race of one round spends of δ at least, for σ = ½: b ≤ 4σ²L/ε² + 1, so e^{−ε²/4σ²}.
+
+    For sub-Gaussian rewards a race of more rounds spends no less: all before the last spend their δ_t.
+    """
+    return math.exp(-(epsilon**2)) - ROUNDING
+
+
 def _lead(algorithm: SharpElasticBatchRacing, pulled: int, log_term: float, shift: float) -> float:
     """By how much a leader must be ahead for the race to drop an arm, or with s = ε to end."""
     if not shift:

@@ -285,14 +285,15 @@ def test_pulls_are_compared_as_ratios_with_their_errors():
     [
         (1.0, {}, {}, True),
         (1.01, {}, {}, False),
-        (0.9, {"wrong": [0, 1]}, {}, False),
-        (0.9, {"late": [1, 0]}, {}, False),
-        (0.9, {"over": [1, 0]}, {}, False),
-        (0.9, {}, {"wrong": 60}, False),
-        (0.9, {}, {"late": 60}, False),
-        (0.9, {}, {"over": 60}, False),
-        (0.9, {}, {"wrong": 20, "late": 20, "over": 20}, True),  # as often as δ allows
-        (0.9, {}, {"bound": 1001.0}, False),
+        (0.98, {}, {}, False),  # one round spends e^{−ε²} = 0.99 or more
+        (0.995, {"wrong": [0, 1]}, {}, False),
+        (0.995, {"late": [1, 0]}, {}, False),
+        (0.995, {"over": [1, 0]}, {}, False),
+        (0.995, {}, {"wrong": 60}, False),
+        (0.995, {}, {"late": 60}, False),
+        (0.995, {}, {"over": 60}, False),
+        (0.995, {}, {"wrong": 20, "late": 20, "over": 20}, True),  # as often as δ allows
+        (0.995, {}, {"bound": 1001.0}, False),
     ],
     ids=str,
 )
