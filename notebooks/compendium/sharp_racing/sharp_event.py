@@ -35,12 +35,12 @@ def spent(algorithm: SharpElasticBatchRacing, n_arms: int, mean: float = 0.5, sh
     return algorithm.k * (n_arms - algorithm.k) * total / algorithm.delta
 
 
-def least_spent(epsilon: float) -> float:
-    """What a race of one round spends of δ at least, for σ = ½: b ≤ 4σ²L/ε² + 1, so e^{−ε²/4σ²}.
+def fully_spent(share: float, epsilon: float) -> bool:
+    """Whether one round with σ = ½ can spend this share of δ: b ≤ 4σ²L/ε² + 1, so e^{−ε²/4σ²} to 1.
 
-    For sub-Gaussian rewards a race of more rounds spends no less: all before the last spend their δ_t.
+    So can a race of more rounds, for sub-Gaussian rewards: those before the last spend their δ_t.
     """
-    return math.exp(-(epsilon**2)) - ROUNDING
+    return math.exp(-(epsilon**2)) - ROUNDING <= share <= 1 + ROUNDING
 
 
 def _lead(algorithm: SharpElasticBatchRacing, pulled: int, log_term: float, shift: float) -> float:
