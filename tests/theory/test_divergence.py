@@ -12,6 +12,7 @@ from scipy.special import gammainccinv
 from ebr.theory.divergence import (
     FEW,
     bernoulli_kl,
+    bisected,
     erlang_quantile,
     pair_divergence,
     pair_threshold,
@@ -118,3 +119,8 @@ def test_two_exponential_variables_exceed_their_quantile_with_the_probability_th
     assert found == pytest.approx(gammainccinv(2, misses), rel=1e-13)
     assert (1 + found) * np.exp(-found) == pytest.approx(misses, rel=1e-12)  # by hand
     assert erlang_quantile([0.0, 0.1]).tolist() == [math.inf, float(erlang_quantile(0.1))]
+
+
+def test_bisection_ends_at_the_two_numbers_around_the_place():
+    low, high = bisected(np.array([1.0, 0.0]), np.array([2.0, 2.0]), lambda x: x * x > 2)
+    assert (low**2 <= 2).all() and (high**2 > 2).all() and (high - low).max() < 1e-9  # noqa: PT018

@@ -109,7 +109,7 @@ def guarantee(
     both = pd.concat([table, ratio], ignore_index=True)
     random, refuted = _races(both)
     proved = fully_spent(unit, 0.1) and all(fully_spent(share, 0.01) for share in plain)
-    holds = proved and _sound(both) and failure <= delta and not refuted
+    holds = proved and _sound(both) and (exact["failure"] <= delta).all() and not refuted
     return Finding("X9", bool(holds), (*evidence, *random), "proved")
 
 

@@ -65,7 +65,7 @@ def test_the_adversarys_tables_lie_inside_the_event_and_reach_its_limits(model):
                 assert more or not refuted.any()
                 tight += refuted.sum()
     assert tight > 100
-    assert (table.sums[:, [0, 3], 3] < table.sums[:, [2], 3]).all()
+    assert 0 < (table.sums[:, [2], 3] - table.sums[:, [0, 3], 3]).min() <= 1
 
 
 def speaks(model, tested, shift, miss):
@@ -77,8 +77,9 @@ def speaks(model, tested, shift, miss):
     return pairs.normal_refuted(tested, shift, log_term, 0.5)
 
 
-def test_means_are_near_their_expectation_if_asked_for():
-    stages, problem = grid("Bernoulli"), ebr.Bernoulli(MEANS)
+@pytest.mark.parametrize("problem", [ebr.Bernoulli(MEANS), ebr.Gaussian(MEANS, 0.5)])
+def test_means_are_near_their_expectation_if_asked_for(problem):
+    stages = grid(problem.rewards)
     costs = pausing_costs.Costs(stages, 4)
     expected = 0.5 * math.sqrt(2 * math.log(2 * 4 * 3 / 0.3) / stages.counts[2])
     assert costs.near[2] == pytest.approx(expected)
@@ -86,7 +87,7 @@ def test_means_are_near_their_expectation_if_asked_for():
     means = table.sums[table.inside][:, :, 1:] / stages.counts[1:]
     assert len(means) > 50
     assert (abs(means - np.array(MEANS)[:, None]) <= costs.near[1:] + 1e-9).all()
-    assert (table.sums == np.round(table.sums)).all()
+    assert problem.rewards == "Gaussian" or (table.sums == np.round(table.sums)).all()
 
 
 @pytest.mark.parametrize("model", ["sub-Gaussian", "bounded", "Bernoulli"])
@@ -118,6 +119,7 @@ def test_the_cost_theorems_gap_is_what_the_ends_of_c_leave_open_and_no_less_will
     L = -math.log(stages.miss[4, 2]) if model == "sub-Gaussian" else norm.isf(stages.miss[4, 2]) ** 2 / 2
     width = 0.5 * math.sqrt(2 * L * (1 / stages.counts[4] + 1 / stages.counts[2]))
     assert right(3, 2) == pytest.approx(6 * d[1] + width + d[4] + d[2])
+    assert [costs.leads(t) for t in (1, 4, 5)] == pytest.approx([0.1 + 6 * d[s] for s in (1, 2, 3)])
 
 
 def test_races_are_counted_and_the_careless_are_found_out():
