@@ -125,7 +125,7 @@ def aggressive_elimination(table: pd.DataFrame, make: Maker = AggressiveEliminat
     full = int((race.groupby("round").size() == race["arm"].nunique()).sum())
     kept = "rounds in which AE pulls every arm"
     evidence = [Evidence(kept, full, "T = 15, ε = 0.01, n = 100", allowed=f"≥ {15 - LAST_FEW}")]
-    rising = {1: full >= 15 - LAST_FEW, 2: full >= 15 - LAST_FEW}  # from this T on
+    rising = dict.fromkeys((1, 2), full >= 15 - LAST_FEW)  # from this T on
     for setup, curve in table[(table["sweep"] == "T") & (table["algorithm"] == "AE")].groupby("setup"):
         for first, allowed in ((1, "> 0"), (2, "> 0, corrected")):
             part = curve[curve["deadline"] >= first].sort_values("deadline")
