@@ -100,6 +100,11 @@ def one_answer(n_arms, delta, prior):
     return _MIXTURE(2, delta, prior)
 
 
+def half_of_delta(n_arms, delta, prior):
+    """The mixture's threshold for δ/2: a handicap."""
+    return _MIXTURE(n_arms, delta / 2, prior)
+
+
 def one_of_two(n_arms, delta):
     """C(x) for two arms at once, where 2 C(x/2) is proved."""
     level = sequential_rivals.exponential_threshold(math.log((n_arms - 1) / delta))
@@ -121,6 +126,7 @@ PLANTED = {
         lambda: with_error("clock_stopping", one_arm),
         lambda: with_error("clock_stopping", one_time),
         lambda: with_error("mixture_stopping", one_answer),
+        lambda: with_error("mixture_stopping", half_of_delta),
         lambda: with_error("deviation_stopping", one_of_two),
     )
 }

@@ -117,6 +117,8 @@ PLANTED = {
         lambda: theorem_4(first_round=1.1 * 2 * math.log(2)),
         lambda: theorem_4(second_round=1 / 49),
         lambda: theorem_4(second_round=1 / 80),
+        lambda: theorem_4(first_round=0.9 * 2 * math.log(2)),  # less than the proof may take
+        lambda: theorem_4(second_round=1 / 51),
         lambda: theorem_4(search=hasty),
     ),
     "C30": (

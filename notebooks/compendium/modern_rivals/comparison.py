@@ -214,8 +214,8 @@ def standing(table: pd.DataFrame, confidence: dict[str, float], deadline: int, d
     """Check X12: pausing EBR needs fewer pulls than rivals with published thresholds, and loses to one other.
 
     A rival over ours: the 99 % interval must lie above 1, for the closest rival below. Nothing is claimed of
-    the other rivals with a threshold that is proved here. Thresholds must spend no more than δ (`spent`),
-    ours must keep its deadline, and nobody may fail so often that it refutes 1 − δ.
+    the other rivals with a threshold that is proved here. Thresholds must spend δ (`spent`), no more and no
+    less, ours must keep its deadline, and nobody may fail so often that it refutes 1 − δ.
     """
     claimed = dict.fromkeys(PUBLISHED, "> 1") | {CLOSEST: "< 1"}
     rivals = [name for name in (*PUBLISHED, *PROVED) if name in set(table["algorithm"])]
@@ -228,7 +228,7 @@ def standing(table: pd.DataFrame, confidence: dict[str, float], deadline: int, d
         holds &= (found.low or 0) > 1 if allowed == "> 1" else (found.high or 1) < 1
     for name, share in confidence.items():
         evidence.append(Evidence("what the threshold spends, over δ", share / delta, name, allowed="≤ 1"))
-        holds &= share <= delta * (1 + 1e-9)
+        holds &= math.isclose(share, delta)  # who spends less is handicapped
     longest = int(table.loc[table["algorithm"] == OURS, "longest"].max())
     evidence.append(Evidence("rounds, at most", longest, OURS, allowed=f"≤ {deadline}"))
     shown = table[table["algorithm"].isin((OURS, *rivals))]

@@ -125,7 +125,7 @@ def aggressive_elimination(table: pd.DataFrame, make: Maker = AggressiveEliminat
     full = int((race.groupby("round").size() == race["arm"].nunique()).sum())
     kept = "rounds in which AE pulls every arm"
     evidence = [Evidence(kept, full, "T = 15, ε = 0.01, n = 100", allowed=f"≥ {15 - LAST_FEW}")]
-    rising = {1: full >= 15 - LAST_FEW, 2: full >= 15 - LAST_FEW}  # from this T on
+    rising = dict.fromkeys((1, 2), full >= 15 - LAST_FEW)  # from this T on
     for setup, curve in table[(table["sweep"] == "T") & (table["algorithm"] == "AE")].groupby("setup"):
         for first, allowed in ((1, "> 0"), (2, "> 0, corrected")):
             part = curve[curve["deadline"] >= first].sort_values("deadline")
@@ -184,7 +184,8 @@ def between_the_ends(
         costs = [test.cost(0) / unit for test in tests.values()]
         least = bounds.partition_lower_bound(*place, delta, near_optimal.SIGMA) / unit
         pac = all(test.looks.wrong(1.0) <= delta for test in tests.values())
-        right = right and pac and bool((np.diff([*costs, least]) <= 0).all())
+        known = -4 * math.log(4 * delta * (1 - delta))  # 8 d(½, δ): the bound is neither more nor less
+        right = right and pac and bool((np.diff([*costs, least]) <= 0).all()) and math.isclose(least, known)
         what = "worst E[Ñ] of the best test found, in σ²/ε²"
         for rounds, cost in zip(LOOKS, costs, strict=True):
             evidence.append(Evidence(what, cost, f"T = {rounds}, δ = {delta:g}", allowed="≥ the next"))

@@ -217,7 +217,10 @@ def theorem_4(steps: pd.DataFrame, table: pd.DataFrame) -> Finding:
         Evidence("worst ratio with probability 1/8, best of one n₂", least, "in σ²/ε", allowed="≥ 1/100"),
         Evidence("its exponent of ε", exponent(table, "best_chance"), allowed="about −1"),
     )
-    return Finding("C18", worst >= -1e-12 and least >= CONSTANT, evidence, "proved")
+    inequality = steps["step"].str.contains(r"d\(3/32|part 3")  # of all other steps both sides are equal
+    equal = float(steps.loc[~inequality, "margin"].max()) <= 1e-12
+    found = bool((table["best_chance"] <= table["sharp_chance"]).all())  # sharp EBR is one of them
+    return Finding("C18", worst >= -1e-12 and equal and found and least >= CONSTANT, evidence, "proved")
 
 
 def dilemma(table: pd.DataFrame, epsilon: float, policies: pd.DataFrame, delta: float) -> Finding:
@@ -245,7 +248,9 @@ def dilemma(table: pd.DataFrame, epsilon: float, policies: pd.DataFrame, delta: 
     )
     met = bool((gap >= 0).all() and (gap <= GAP).all()) and error <= 1
     steep = crossed and -1.1 < slope < -0.9 and min(worse, least) > 0.1
-    return Finding("C30", steep and met, evidence, "proved")
+    # One n₂ is a policy, and the best of those is no worse than sharp EBR, which is one.
+    ordered = bool((policies[["least", "best", "sharp"]].diff(axis=1).iloc[:, 1:] >= 0).all(axis=None))
+    return Finding("C30", steep and met and ordered, evidence, "proved")
 
 
 def one_round(gap: Callable[[float], float] = lambda pulls: 0.01 / math.sqrt(pulls)) -> Finding:

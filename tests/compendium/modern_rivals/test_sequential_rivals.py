@@ -2,6 +2,7 @@
 
 import math
 from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -223,7 +224,14 @@ def test_proportions_are_those_of_the_characteristic_time():
             assert proportions(means, epsilon, -3.0, elsewhere).tolist() == found.tolist()
 
 
-@pytest.mark.parametrize("x", [0.01, 0.3, 1.0, 4.6, 50.0])
+@pytest.mark.parametrize(("rule", "paid"), [("LUCB", 3), ("Top-Two", 2)])
+def test_lucb_pays_for_all_arms_and_top_two_for_wrong_answers_alone(rule, paid):
+    with patch.object(rivals, "mixture_stopping", side_effect=rivals.mixture_stopping) as made:
+        rivals.sequential(Bernoulli([0.9, 0.1, 0.1]), 0.3, 0.1, 1, 1, rule)
+    assert made.call_args.args[0] - 1 == paid  # of which it takes the logarithm, over δ
+
+
+@pytest.mark.parametrize("x", [0.01, 0.1, 0.3, 1.0, 4.6, 50.0])
 def test_the_threshold_of_exponential_families_is_a_minimum_over_z(x):
     assert rivals.exponential_threshold(x) == pytest.approx(comparison._threshold(x), rel=1e-9)
 

@@ -41,6 +41,7 @@ def test_a_table_that_fulfils_every_claim_passes(fulfilled):
         ({"C26"}, "pulls", 200.0, {"setup": "Setup 1", "algorithm": "AE", "deadline": 2}),
         ({"C27"}, "pulls", 50.0, {"setup": "Setup 1", "algorithm": "kδER", "deadline": 2}),
         ({"C31"}, "pulls", 90.0, {"setup": "Setup 2", "algorithm": "AE", "epsilon": 0.3}),
+        ({"C31"}, "pulls", 1.1, {"setup": "Setup 2", "algorithm": "AE", "epsilon": 0.3}),
     ],
 )
 def test_a_planted_error_fails_its_claim_and_no_other(fulfilled, claims, column, value, where):
@@ -95,13 +96,14 @@ def test_a_panel_bears_on_the_claims_of_its_sweep(fulfilled):
 @pytest.mark.parametrize(
     ("check", "algorithm", "end", "rest"),
     [
-        (section_5.beats_baselines, "AE", {"deadline": 2}, {"deadline": 50}),
-        (section_5.beats_baselines, "passive", {"epsilon": 0.3}, {"epsilon": 0.1}),
+        (section_5.beats_baselines, "AE", {"deadline": 2}, {"deadline": 3}),
+        (section_5.beats_baselines, "passive", {"epsilon": 0.3}, {"epsilon": 0.2}),
     ],
 )
 def test_what_fails_at_the_ends_of_our_grid_alone_holds_of_the_rest(fulfilled, check, algorithm, end, rest):
+    table = fulfilled.replace({"deadline": {50: 3}, "epsilon": {0.1: 0.2}})  # where the rest begins
     verdicts = [
-        check(plant(fulfilled, "pulls", 1e-6, algorithm=algorithm, **where)).verdict for where in (end, rest)
+        check(plant(table, "pulls", 1e-6, algorithm=algorithm, **where)).verdict for where in (end, rest)
     ]
     assert verdicts == ["holds corrected", "fails as stated"]
 

@@ -4,6 +4,7 @@ import math
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from compendium.shared import problem_sets
 from compendium.sharp_racing.sharp_adversary import inside
@@ -224,3 +225,13 @@ def test_phantom_arms_add_their_own_terms():
     mine, expected = best_k.phantoms((0.9, 0.8, 0.5), 3, 0.15)
     by_hand = 2 / 0.15**2 + 0.55**-2 + 2 * 0.35**-2
     assert (mine, expected) == pytest.approx((by_hand, by_hand))
+
+
+def test_a_ratio_has_the_error_of_a_quotient_of_independent_means():
+    # 200 ± 6 over 100 ± 4: (3 %)² + (4 %)² = (5 %)².
+    rows = [("k", "Setup 1", "EBR", 2, 200.0, 6.0, 50), ("k", "Setup 1", "sharp", 2, 100.0, 4.0, 50)]
+    rows.append(("T", "Setup 1", "EBR", 2, 900.0, 6.0, 50))  # of another sweep
+    names = ["sweep", "setup", "algorithm", "k", "pulls", "error", "runs"]
+    (found,) = best_k.ratios(pd.DataFrame(rows, columns=names), "sharp").to_dict("records")
+    assert (found["algorithm"], found["ratio"]) == ("EBR", 2.0)
+    assert found["error"] == pytest.approx(0.05 * 2)

@@ -50,10 +50,12 @@ def test_a_policy_costs_and_errs_as_when_it_is_played(gap):
     assert abs(cost.mean() - THREE.cost(gap)[0]) < 6 * cost.std() / math.sqrt(runs)
 
 
-def test_the_worst_ratio_bounds_a_loop_over_gaps_closely():
-    gaps = np.arange(2501) / 5000
-    seen = float((THREE.cost(gaps) / complexity(gaps, EPSILON)).max())
-    assert seen <= THREE.worst_ratio(EPSILON) < 1.002 * seen
+@pytest.mark.parametrize(("first", "most"), [(12.0, 40.0), (120.0, 2000.0)])
+def test_the_worst_ratio_bounds_a_loop_over_gaps_closely(first, most):
+    policy, gaps = THREE._replace(first=first, sizes=np.array([0.0, 10.0, most])), np.arange(2501) / 5000
+    ratios = policy.cost(gaps) / complexity(gaps, EPSILON)
+    assert (ratios.argmax() == 2500) == (first == 12)  # the worst gap is the widest, or one inside
+    assert ratios.max() <= policy.worst_ratio(EPSILON) < 1.002 * ratios.max()
 
 
 def test_errors_fall_as_the_gap_grows(best):

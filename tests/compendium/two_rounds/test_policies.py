@@ -78,6 +78,14 @@ def test_no_policy_near_the_best_is_better(best):
             assert worst_ratio(other, EPSILON) > 0.999 * ratio
 
 
+@pytest.mark.parametrize("deadline", [1, 2, 3, 7])
+def test_algorithm_1_stops_two_deviations_less_its_slack_apart(deadline):
+    race = ebr.ElasticBatchRacing(deadline, 0.1, 0.05, sigma=1.0)
+    pulls, apart = policies.elastic_reach(deadline, 0.1, 0.05)
+    assert np.ceil(pulls).tolist() == race.pulls_by_round(2).tolist()
+    assert apart.tolist() == pytest.approx((2 * race.deviation(pulls, 2) - race.slack(2)).tolist(), rel=1e-12)
+
+
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 0.1), (0.1, 0.02)])
 def test_algorithm_1_is_the_policy_up_to_ceilings(epsilon, delta):
     race, policy = ebr.ElasticBatchRacing(2, epsilon, delta, sigma=1.0), policies.ebr_policy(epsilon, delta)
