@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used,
     from ebr.algorithms.pausing import PausingElasticBatchRacing
     from ebr.algorithms.sequential import SequentialRacing
     from ebr.algorithms.sharp import SharpElasticBatchRacing
+    from ebr.algorithms.staked import StakedElasticBatchRacing
     from ebr.live.characteristics import operating_characteristics
     from ebr.live.journal import JournalError
     from ebr.live.plan import plan
@@ -42,6 +43,7 @@ __all__ = [
     "SequentialHalving",
     "SequentialRacing",
     "SharpElasticBatchRacing",
+    "StakedElasticBatchRacing",
     "SuccessiveRejects",
     "minimax_overpull",
     "minimax_schedule",
@@ -64,6 +66,7 @@ _HOMES = {
     "ebr.algorithms.pausing": "PausingElasticBatchRacing",
     "ebr.algorithms.sequential": "SequentialRacing",
     "ebr.algorithms.sharp": "SharpElasticBatchRacing",
+    "ebr.algorithms.staked": "StakedElasticBatchRacing",
     "ebr.live.characteristics": "operating_characteristics",
     "ebr.live.journal": "JournalError",
     "ebr.live.plan": "plan",

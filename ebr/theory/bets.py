@@ -1,0 +1,253 @@
+"""Bets on a round's rewards of two arms: what one arm's claim against another is worth after the round.
+
+The claimant has m rewards in the round, the rival m'. The claim: the rival is *not* better by s. A purse v in
+[0, 1] is staked on it before the round. After the round it is f in [0, 1], a function of the round's rewards
+with E f ≤ v wherever the claim is false, that is, wherever μ' ≥ μ + s. So purses on false claims do not grow
+in the mean; on true ones they do. They are kept as logarithms.
+
+*Scores.* A score z is a function of the rewards that is stochastically no larger than N(0, 1) where the claim
+is false. For drifts θ_j ≥ 0 with weights w_j, LR(z) = Σ w_j exp(θ_j z − θ_j²/2) has E LR ≤ 1, so min(1, v LR)
+is such a bet; but what exceeds 1 is wasted. The *capped bet* wastes nothing: f = min(1, LR(z)/LR(c)), with c
+such that E f = Φ̄(c) + Σ w_j Φ(c − θ_j)/LR(c) = v for z normal. As f increases in z, E f ≤ v for all smaller
+scores.
+
+*Rewards 0 and 1.* Given the successes of both arms together, the claimant's own are stochastically no more
+than hypergeometric wherever μ' ≥ μ, whatever the means are (Fisher's exact test). With a lot at ties, their
+normal score is no larger than N(0, 1). A shift is taken out by lots first: each failure of the claimant is
+made a success, and each success of the rival a failure, with probability λ = s/(1 + s). The means are then
+(1 − λ)μ + λ and (1 − λ)μ', and the second is at least the first if and only if μ' ≥ μ + s.
+
+*Rewards in [0, 1].* v ∏ (1 + (g/m)(Y − p)) ∏ (1 − (g/m')(Y' − p − s)), with any p and any g ≥ 0 that leave no
+factor negative. Its mean is v x^m y^{m'}, x = 1 + (g/m)(μ − p), y = 1 − (g/m')(μ' − p − s), and by the
+inequality of arithmetic and geometric means at most v (1 + g (μ − μ' + s)/(m + m'))^{m + m'} ≤ v. A factor's
+logarithm is concave in the reward: with sums A and C in place of the rewards, as if these were 0 and 1, the
+product is no larger.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Self
+
+import numpy as np
+
+from ebr.arrays import FloatArray, IntArray
+from ebr.theory.pairs import Pairs
+
+NODES, WEIGHTS = (-1.3, 0.0, 1.3), (0.27, 0.46, 0.27)  # of a normal law, in three points
+SPREAD = 1.0  # of the believed difference, in its standard errors
+MOST_DRIFT = 8.0  # more would only be lost if beliefs are wrong
+LEAST_DRIFT = 0.02  # a bet with less hardly moves, and its cap is out of reach
+STEPS = 6  # of Newton's method for c, which starts below it and ends within 1e-9
+SLACK = 1e-6  # of v, for what floating point may lose in a score or a cap
+LEAST_LOG = -600.0  # of a purse that is a number
+FARTHEST = 20.0  # a cap beyond it is never reached
+MOST_TABLED = 2**20  # log-factorials that are kept
+MOST_SUMMED = 2**21  # rewards of two arms for which the hypergeometric law is summed
+NEGLIGIBLE = 1e-13  # of a tail: where its sum ends
+UNSURE = 0.002  # nobody is believed to be nearer to 0 or 1
+ALMOST = 0.98  # of the largest stake that leaves no factor negative
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What is believed of arms before a round: means, variances of a reward, and of how many rewards."""
+
+    mean: FloatArray
+    variance: FloatArray
+    counts: IntArray
+
+    def __getitem__(self, chosen: tuple[IntArray, ...]) -> Self:
+        return type(self)(self.mean[chosen], self.variance[chosen], self.counts[chosen])
+
+
+def paid(
+    log_purse: FloatArray,
+    fresh: Pairs,
+    shift: float,
+    pair: tuple[Beliefs, Beliefs],
+    model: str,
+    sigma: float,
+    lots: FloatArray,
+) -> FloatArray:
+    """What purses are worth after a round, by logarithm.
+
+    Parameters
+    ----------
+    log_purse, fresh, shift
+        log v; the claimants' and rivals' rewards of the round, thinned if they are 0 and 1; s.
+    pair
+        What was believed before. A bet is a mixture of three, for differences around the believed one.
+    model, sigma
+        What the rewards are, one of `ebr.models.REWARDS`, and their σ.
+    lots
+        Uniform on [0, 1], for ties of rewards 0 and 1.
+    """
+    claimant, rival = pair
+    errors = [belief.variance / np.maximum(belief.counts, 1) for belief in pair]
+    spread = SPREAD * np.sqrt(errors[0] + errors[1])
+    many = fresh.leader_pulls + fresh.other_pulls > MOST_SUMMED
+    if model == "bounded" or (model == "Bernoulli" and many.any()):
+        part = errors[0] / (errors[0] + errors[1])
+        gains = [
+            unit_bet(fresh, shift, (claimant.mean + step * part, rival.mean - step * (1 - part)))
+            for step in (node * spread for node in NODES)
+        ]
+        return np.minimum(log_purse + _log_mixture(np.array(gains)), 0.0)
+    differences = claimant.mean - rival.mean + shift + np.multiply.outer(NODES, spread)
+    drifts = np.clip(differences / _deviation(fresh, pair, sigma, model), 0, MOST_DRIFT)
+    drifts = np.where(claimant.counts > 0, drifts, _quantile(log_purse))  # nothing is known: as a test would
+    score = fisher_score(fresh, lots) if model == "Bernoulli" else normal_score(fresh, shift, sigma)
+    if model == "sub-Gaussian":
+        return np.minimum(log_purse + log_ratio(score, drifts), 0.0)
+    return np.where(drifts.max(axis=0) > LEAST_DRIFT, capped_bet(log_purse, score, drifts), log_purse)
+
+
+def _deviation(fresh: Pairs, pair: tuple[Beliefs, Beliefs], sigma: float, model: str) -> FloatArray:
+    """The standard deviation of the difference of the round's means, where both arms are alike."""
+    one, two = fresh.leader_pulls, fresh.other_pulls
+    variance: FloatArray | float = sigma**2
+    if model == "Bernoulli":
+        pooled = (one * pair[0].mean + two * pair[1].mean) / (one + two)
+        variance = pooled * (1 - pooled)
+    return np.sqrt(variance * (1 / one + 1 / two))
+
+
+def _quantile(log_purse: FloatArray) -> FloatArray:
+    """The normal quantile of a level v, not below 0."""
+    from scipy.special import ndtri
+
+    return np.maximum(-ndtri(np.exp(np.maximum(log_purse, LEAST_LOG))), 0.0)
+
+
+def _log_mixture(gains: FloatArray) -> FloatArray:
+    """The logarithm of Σ w_j e^{g_j}; mixture's parts × pairs."""
+    most = gains.max(axis=0)
+    return np.asarray(most + np.log(np.asarray(WEIGHTS) @ np.exp(gains - most)))
+
+
+def log_ratio(score: FloatArray, drifts: FloatArray) -> FloatArray:
+    """The logarithm of LR(z) = Σ w_j exp(θ_j z − θ_j²/2); drifts are mixture's parts × pairs."""
+    return _log_mixture(drifts * score - drifts**2 / 2)
+
+
+def capped_bet(log_purse: FloatArray, score: FloatArray, drifts: FloatArray) -> FloatArray:
+    """The logarithm of f(z) = min(1, LR(z)/LR(c)), E f = v for z normal; of v LR(z) where c is out of reach.
+
+    g(c) = E f falls with c: g' = −(log LR)' Σ w_j Φ(c − θ_j)/LR(c). Newton's method on log g starts at the
+    normal quantile of v, which is not above c. What does not end with g ≤ v is not capped.
+    """
+    from scipy.special import ndtr, ndtri
+
+    drifts, weights = np.maximum(drifts, LEAST_DRIFT), np.asarray(WEIGHTS)
+    purse = np.exp(np.maximum(log_purse, LEAST_LOG)) * (1 - SLACK)
+    cap = np.maximum(-ndtri(purse), -1.0)
+    for _ in range(STEPS + 1):
+        at_cap = log_ratio(cap, drifts)
+        below = weights @ ndtr(cap - drifts) * np.exp(np.minimum(-at_cap, -LEAST_LOG))
+        mean = ndtr(-cap) + below
+        slope = weights @ (drifts * np.exp(drifts * cap - drifts**2 / 2 - at_cap))
+        tried = cap
+        cap = cap + np.log(mean / (purse * (1 - SLACK))) * mean / (slope * below)
+    gained = log_ratio(score, drifts)
+    capped = np.where(score >= tried, 0.0, np.minimum(gained - at_cap, -NEGLIGIBLE))
+    sound = (mean <= purse) & (tried < FARTHEST) & (log_purse > LEAST_LOG)
+    return np.where(sound, capped, np.minimum(log_purse + gained, 0.0))
+
+
+def normal_score(fresh: Pairs, shift: float, sigma: float) -> FloatArray:
+    """The score (Y̅ − Y̅' + s) / (σ √(1/m + 1/m')): of Gaussian rewards N(0, 1) where μ' = μ + s."""
+    claimant, rival = fresh.means
+    width = sigma * np.sqrt(1 / fresh.leader_pulls + 1 / fresh.other_pulls)
+    return np.asarray((claimant - rival + shift) / width)
+
+
+def thinned(
+    sums: FloatArray, pulls: IntArray, shift: float, lots: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Successes of arms as claimants, raised by lot, and as rivals, lowered by lot, with λ = s/(1 + s)."""
+    if shift == 0:
+        return sums, sums
+    ones = sums.astype(np.int64)
+    part = shift / (1 + shift)
+    return np.asarray(sums + lots.binomial(pulls - ones, part)), np.asarray(sums - lots.binomial(ones, part))
+
+
+def fisher_score(fresh: Pairs, lots: FloatArray) -> FloatArray:
+    """The normal score of Fisher's exact test, ties by lots that are uniform on [0, 1].
+
+    z = Φ̄⁻¹(P(X > A) + u P(X = A)), X hypergeometric: A, of m, given A + C, of m + m'.
+    """
+    from scipy.special import ndtri
+
+    a, b = fresh.leader, fresh.leader_pulls - fresh.leader
+    c, d = fresh.other, fresh.other_pulls - fresh.other
+    here = _log_factorial(a + b) + _log_factorial(c + d) + _log_factorial(a + c) + _log_factorial(b + d)
+    here = here - sum(map(_log_factorial, (a, b, c, d, a + b + c + d)))
+    ahead = a * fresh.other_pulls >= c * fresh.leader_pulls  # sum the smaller tail
+    beyond = _tail(np.where(ahead, [a, b, c, d], [c, d, a, b]))
+    tail = np.exp(here) * (beyond + np.where(ahead, lots, 1 - lots))
+    score = -ndtri(np.clip(tail, 1e-300, 1 - 1e-16))
+    return np.where(ahead, score, -score)
+
+
+@lru_cache(maxsize=1)
+def _factorials() -> FloatArray:
+    from scipy.special import gammaln
+
+    return np.asarray(gammaln(np.arange(1, MOST_TABLED + 1, dtype=np.float64)))
+
+
+def _log_factorial(x: FloatArray) -> FloatArray:
+    """Log-factorials of whole numbers, looked up where that is possible."""
+    if x.size and x.max() >= MOST_TABLED:
+        from scipy.special import gammaln
+
+        return np.asarray(gammaln(x + 1))
+    return np.asarray(_factorials()[x.astype(np.int64)])
+
+
+def _tail(table: FloatArray) -> FloatArray:
+    """Σ_{i ≥ 1} P(X = a + i)/P(X = a) of a hypergeometric X, for tables [a b; c d] that many at once.
+
+    Each probability is (c − i + 1)(b − i + 1) / ((a + i)(d + i)) times the one before. Those that have ended
+    leave every few steps.
+    """
+    total = np.zeros(table.shape[1])
+    places, rest = np.arange(len(total)), np.concatenate([table, np.ones((1, len(total))), total[None]])
+    while len(places):
+        a, b, c, d, term, found = rest
+        for _ in range(8):
+            a += 1
+            d += 1
+            term *= b * c / (a * d)
+            b -= 1
+            c -= 1
+            found += term
+        ended = term <= NEGLIGIBLE * found
+        total[places[ended]] = found[ended]
+        places, rest = places[~ended], rest[:, ~ended]
+    return total
+
+
+def unit_bet(fresh: Pairs, shift: float, beliefs: tuple[FloatArray, FloatArray]) -> FloatArray:
+    """The logarithm of the factors' product for rewards in [0, 1], with p and g that suit the believed means.
+
+    p is the claimant's mean in the pair (p, p + s) nearest to the believed one, (q, q'), and g is that of the
+    likelihood ratio of rewards 0 and 1, m (q − p)/(p (1 − p)); 0, no bet, where the claim is believed false.
+    """
+    m, other_m = fresh.leader_pulls, fresh.other_pulls
+    mean, other = (np.clip(belief, UNSURE, 1 - UNSURE) for belief in beliefs)
+    low = np.maximum(other - shift, 0) + 1e-6
+    high = np.maximum(np.minimum(mean, 1 - shift) - 1e-6, low)
+    p = np.clip((m * mean + other_m * (other - shift)) / (m + other_m), low, high)
+    for _ in range(3):
+        one, two = m / (p * (1 - p)), other_m / ((p + shift) * (1 - p - shift))
+        p = np.clip((one * mean + two * (other - shift)) / (one + two), low, high)
+    most = ALMOST * np.minimum(m / p, other_m / np.maximum(1 - p - shift, 1e-9))
+    stake = np.where(mean + shift > other, np.clip(m * (mean - p) / (p * (1 - p)), 0, most), 0.0)
+    up, down = stake / m, stake / other_m
+    gained = fresh.leader * np.log1p(up * (1 - p)) + (m - fresh.leader) * np.log1p(-up * p)
+    lost = fresh.other * np.log1p(-down * (1 - p - shift)) + (other_m - fresh.other) * np.log1p(
+        down * (p + shift)
+    )
+    return np.asarray(gained + lost)
