@@ -4,14 +4,13 @@ Constants of staked EBR were chosen on the first half. The second was fixed befo
 """
 
 from collections.abc import Iterable
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from compendium.shared.characteristic_time import characteristic_lower_bound
 from compendium.shared.problem_sets import Instance
 from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.algorithms.game import Algorithm
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
@@ -26,6 +25,7 @@ RACES = {
     "pausing EBR": PausingElasticBatchRacing,
     OURS: StakedElasticBatchRacing,
 }
+MANY_ARMS = 1000
 HALVES = ("chosen on", "kept for reporting")
 
 
@@ -78,3 +78,53 @@ REPORTED = (
     ("beta 1000", _beta(1000), 15, 0.05, 0.05),
     ("wide", np.linspace(0.95, 0.05, 12), 4, 0.3, 0.1),
 )
+
+
+def instances(half: str, gaussian: bool = False) -> list[Instance]:
+    """The problems of a half, with 0/1 rewards or with Gaussian ones, σ = ½."""
+    chosen = CHOSEN_ON if half == HALVES[0] else REPORTED
+    made = []
+    for name, means, deadline, epsilon, delta in chosen:
+        means = twelve_digits(means)
+        problem = Gaussian(means, 0.5) if gaussian else Bernoulli(means)
+        made.append(Instance(name, problem, epsilon, deadline, delta))
+    return made
+
+
+def points(half: str, at: Iterable[Instance], rewards: str | None = None) -> list[Point]:
+    """Every race on each of these problems; all but Algorithm 1 are told what the rewards are."""
+    made = []
+    for (kind, problem, epsilon, deadline, delta), (name, make) in product(at, RACES.items()):
+        told = {} if name == "Algorithm 1" else {"rewards": rewards}
+        labels = {"half": half, "problem": kind, "n": problem.n_arms, "T": deadline, "epsilon": epsilon}
+        labels |= {"delta": delta, "race": name}
+        made.append(Point(labels, make(deadline, epsilon, delta, **told), problem))
+    return made
+
+
+def played(made: Iterable[Point], runs: int, few: int, seed: int) -> pd.DataFrame:
+    """All races, `runs` times each; with a thousand arms few times. The longest come first."""
+    ordered = sorted(made, key=lambda point: -point.problem.n_arms)
+    many = [point.problem.n_arms >= MANY_ARMS for point in ordered]
+    parts = [
+        sweep(part, count, seed)
+        for count, wanted in ((few, True), (runs, False))
+        if (part := [point for point, large in zip(ordered, many, strict=True) if large == wanted])
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def relative(table: pd.DataFrame) -> pd.DataFrame:
+    """Each race's pulls over those of the best of the other three on the problem: columns ratio and spread.
+
+    spread is the ratio's standard error; who is best is decided by the means.
+    """
+    rows = []
+    for _, group in table.groupby(["half", "problem"], sort=False):
+        for row in group.to_dict("records"):
+            others = group[group["race"] != row["race"]]
+            best = others.loc[others["pulls"].idxmin()]
+            ratio = row["pulls"] / best["pulls"]
+            spread = ratio * np.hypot(row["error"] / row["pulls"], best["error"] / best["pulls"])
+            rows.append(row | {"ratio": ratio, "spread": spread, "against": best["race"]})
+    return pd.DataFrame(rows)
