@@ -19,6 +19,7 @@ from ebr.theory.selection import bechhofer_count
 from ebr.validation import count, positive, probability, rounds
 
 SEATS = 8  # arms that have claims at a time
+UNLIKELY = 0.1  # to be ahead of the leader: such arms get no money
 LAST = 0.2  # c_T: the part of δ for the sign at b_T
 FIRST = 1.25  # times log(n/δ): what the first round resolves
 
@@ -247,6 +248,7 @@ class _Table:
         lead = np.where(self.out, -np.inf, beliefs.mean).argmax(axis=1)
         behind = beliefs.mean[rows, lead][:, None] - beliefs.mean
         chance = np.where(self.out, 0.0, ndtr(-behind / np.sqrt(error + error[rows, lead][:, None])))
+        chance = np.where(chance < UNLIKELY, 0.0, chance)
         self._seat(chance)
         self.share = self.of_claimants(chance)
         self.share /= self.share.sum(axis=1, keepdims=True)
@@ -254,7 +256,8 @@ class _Table:
         self.left = self.left - given
         with np.errstate(divide="ignore"):  # who is out gets nothing
             money = np.log(self.race.delta * given[:, None] * self.share)
-        self.purses = np.minimum(np.logaddexp(self.purses, money[:, :, None]), 0.0)
+        more = np.minimum(np.logaddexp(self.purses, money[:, :, None]), -1e-12)  # rewards alone pay in full
+        self.purses = np.where(self.purses < 0, more, 0.0)
 
     def _seat(self, chance: FloatArray) -> None:
         """Give the seats to the arms with the largest chances. Who stays keeps seat and purses."""

@@ -35,7 +35,7 @@ an experiment, from its start to its end:
 exit status: 0 done, 2 refused, 3 done but the output could not be written, 130 interrupted"""
 REFUSED, UNSAID, INTERRUPTED = 2, 3, 130  # exit statuses
 Said = Callable[[], str]  # what a command says once it is done
-KINDS = ("sharp", "pausing")  # the algorithms that are told what is known of the rewards
+KINDS = ("sharp", "pausing", "staked")  # the algorithms that are told what is known of the rewards
 
 
 class Parser(argparse.ArgumentParser):
@@ -147,16 +147,18 @@ def _algorithm(options: argparse.Namespace, width: float) -> "Algorithm":
         "delta": options.delta,
         "sigma": (widest if options.sigma is None else options.sigma) / width,
     }
-    if options.algorithm == "pausing":
+    single = {"pausing": ebr.PausingElasticBatchRacing, "staked": ebr.StakedElasticBatchRacing}
+    if options.algorithm in single:
         if options.k != 1:
-            raise ValueError(f"k must be 1 for --algorithm pausing, got {options.k}")
-        return ebr.PausingElasticBatchRacing(**rules, rewards=options.rewards)
+            raise ValueError(f"k must be 1 for --algorithm {options.algorithm}, got {options.k}")
+        race: Algorithm = single[options.algorithm](**rules, rewards=options.rewards)
+        return race
     if options.algorithm == "sharp":
         # The joint law of Gaussian looks is that of independent arms.
         looks = "union" if options.blocks and options.rewards == "Gaussian" else "joint"
         return ebr.SharpElasticBatchRacing(**rules, k=options.k, rewards=options.rewards, looks=looks)
     if options.rewards:
-        raise ValueError("--rewards is for --algorithm sharp and pausing alone")
+        raise ValueError("--rewards is for --algorithm sharp, pausing and staked alone")
     return ebr.ElasticBatchRacing(**rules, k=options.k)
 
 
@@ -303,7 +305,7 @@ def _design(command: argparse.ArgumentParser) -> None:
     buys = "pulls of all arms at most: find the epsilon that they buy, or with --epsilon alone the delta"
     command.add_argument("--budget", type=int, metavar="B", help=buys)
     _rules(command)
-    command.add_argument("--algorithm", choices=KINDS, default="sharp", help="(sharp)")
+    command.add_argument("--algorithm", choices=KINDS[:2], default="sharp", help="(sharp)")
     command.add_argument(
         "--control", action="store_true", help="one arm is a control: end early if none is better"
     )

@@ -36,6 +36,7 @@ ALGORITHMS = {
     "PausingElasticBatchRacing": "pausing elastic batch racing",
     "SequentialRacing": "sequential racing",
     "SharpElasticBatchRacing": "sharp elastic batch racing",
+    "StakedElasticBatchRacing": "staked elastic batch racing",
 }
 MOST_LISTED = 8  # names in a message: whoever has thousands of arms is to find the error in it
 Support = tuple[float, float] | None  # the closed interval of the rewards, or any finite number

@@ -37,7 +37,7 @@ NODES, WEIGHTS = (-1.3, 0.0, 1.3), (0.27, 0.46, 0.27)  # of a normal law, in thr
 SPREAD = 1.0  # of the believed difference, in its standard errors
 MOST_DRIFT = 8.0  # more would only be lost if beliefs are wrong
 LEAST_DRIFT = 0.02  # a bet with less hardly moves, and its cap is out of reach
-STEPS = 6  # of Newton's method for c, which starts below it and ends within 1e-9
+STEPS = 4  # of Newton's method for c
 SLACK = 1e-6  # of v, for what floating point may lose in a score or a cap
 LEAST_LOG = -600.0  # of a purse that is a number
 FARTHEST = 20.0  # a cap beyond it is never reached
@@ -96,10 +96,15 @@ def paid(
     differences = claimant.mean - rival.mean + shift + np.multiply.outer(NODES, spread)
     drifts = np.clip(differences / _deviation(fresh, pair, sigma, model), 0, MOST_DRIFT)
     drifts = np.where(claimant.counts > 0, drifts, _quantile(log_purse))  # nothing is known: as a test would
-    score = fisher_score(fresh, lots) if model == "Bernoulli" else normal_score(fresh, shift, sigma)
+    after = log_purse.copy()
+    bold = np.flatnonzero(drifts[-1] > LEAST_DRIFT)  # of others the claims are believed to be false: no bet
+    purse, fresh, drifts = log_purse[bold], fresh[bold], drifts[:, bold]
+    score = fisher_score(fresh, lots[bold]) if model == "Bernoulli" else normal_score(fresh, shift, sigma)
     if model == "sub-Gaussian":
-        return np.minimum(log_purse + log_ratio(score, drifts), 0.0)
-    return np.where(drifts.max(axis=0) > LEAST_DRIFT, capped_bet(log_purse, score, drifts), log_purse)
+        after[bold] = np.minimum(purse + log_ratio(score, drifts), 0.0)
+    else:
+        after[bold] = capped_bet(purse, score, drifts)
+    return after
 
 
 def _deviation(fresh: Pairs, pair: tuple[Beliefs, Beliefs], sigma: float, model: str) -> FloatArray:
@@ -133,25 +138,38 @@ def log_ratio(score: FloatArray, drifts: FloatArray) -> FloatArray:
 def capped_bet(log_purse: FloatArray, score: FloatArray, drifts: FloatArray) -> FloatArray:
     """The logarithm of f(z) = min(1, LR(z)/LR(c)), E f = v for z normal; of v LR(z) where c is out of reach.
 
-    g(c) = E f falls with c: g' = −(log LR)' Σ w_j Φ(c − θ_j)/LR(c). Newton's method on log g starts at the
-    normal quantile of v, which is not above c. What does not end with g ≤ v is not capped.
+    Where v LR(z) ≥ 1, z is above c: E min(1, v LR) ≤ v. Only elsewhere c is sought.
+    """
+    drifts = np.maximum(drifts, LEAST_DRIFT)
+    gained = log_ratio(score, drifts)
+    after = np.minimum(log_purse + gained, 0.0)
+    rest = np.flatnonzero((after < 0) & (log_purse > LEAST_LOG))
+    cap, at_cap = _cap(np.exp(log_purse[rest]) * (1 - SLACK), drifts[:, rest])
+    capped = np.where(score[rest] >= cap, 0.0, np.minimum(gained[rest] - at_cap, -NEGLIGIBLE))
+    after[rest] = np.where(cap < FARTHEST, capped, after[rest])
+    return after
+
+
+def _cap(purse: FloatArray, drifts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The cap c and log LR(c), with g(c) = Φ̄(c) + Σ w_j Φ(c − θ_j)/LR(c) ≤ v; ∞ where none is found.
+
+    g falls: g' = −(log LR)' Σ w_j Φ(c − θ_j)/LR(c). Newton's method on log g, from the normal quantile of v,
+    which is not above c; the first step goes beyond it, the others come back.
     """
     from scipy.special import ndtr, ndtri
 
-    drifts, weights = np.maximum(drifts, LEAST_DRIFT), np.asarray(WEIGHTS)
-    purse = np.exp(np.maximum(log_purse, LEAST_LOG)) * (1 - SLACK)
+    weights, halves = np.asarray(WEIGHTS), drifts**2 / 2
     cap = np.maximum(-ndtri(purse), -1.0)
-    for _ in range(STEPS + 1):
-        at_cap = log_ratio(cap, drifts)
-        below = weights @ ndtr(cap - drifts) * np.exp(np.minimum(-at_cap, -LEAST_LOG))
+    for step in range(STEPS + 1):
+        parts = weights[:, None] * np.exp(np.minimum(drifts * cap - halves, -LEAST_LOG))
+        ratio = parts.sum(axis=0)
+        below = weights @ ndtr(cap - drifts) / ratio
         mean = ndtr(-cap) + below
-        slope = weights @ (drifts * np.exp(drifts * cap - drifts**2 / 2 - at_cap))
-        tried = cap
-        cap = cap + np.log(mean / (purse * (1 - SLACK))) * mean / (slope * below)
-    gained = log_ratio(score, drifts)
-    capped = np.where(score >= tried, 0.0, np.minimum(gained - at_cap, -NEGLIGIBLE))
-    sound = (mean <= purse) & (tried < FARTHEST) & (log_purse > LEAST_LOG)
-    return np.where(sound, capped, np.minimum(log_purse + gained, 0.0))
+        if step < STEPS:
+            slope = (drifts * parts).sum(axis=0) / ratio
+            cap = cap + np.log(mean / (purse * (1 - SLACK))) * mean / (slope * below)
+            cap = np.minimum(cap, FARTHEST)
+    return np.where(mean <= purse, cap, np.inf), np.log(ratio)
 
 
 def normal_score(fresh: Pairs, shift: float, sigma: float) -> FloatArray:

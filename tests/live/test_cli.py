@@ -174,7 +174,7 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
         ([*NEW, "--epsilon", "x"], "invalid float value: 'x'"),
         (["tell", "trial.jsonl", "--file", "/dev/zero"], "/dev/zero is no table: a line has more than"),
         (["tell", "trial.jsonl", "A=1/2", "--round", "2"], "round must be 1, got 2, which has not come yet"),
-        ([*START, "--rewards", "Gaussian"], "--rewards is for --algorithm sharp and pausing alone"),
+        ([*START, "--rewards", "Gaussian"], "--rewards is for --algorithm sharp, pausing and staked alone"),
         (["dance"], "invalid choice: 'dance'"),
         ([], "required: command"),
         ([*NEW, "--epsilon", "60", "--support", "0", "50"], "epsilon must lie in (0, 50), in the support, g"),

@@ -29,7 +29,11 @@ PLAIN = {
     "sequential": (ebr.SequentialRacing(*RULES[1:]), WITHIN),
     "one's own": (Coin(), "whatever is proved of this algorithm"),
 }
-KINDS = {"sharp": ebr.SharpElasticBatchRacing, "pausing": ebr.PausingElasticBatchRacing}
+KINDS = {
+    "sharp": ebr.SharpElasticBatchRacing,
+    "pausing": ebr.PausingElasticBatchRacing,
+    "staked": ebr.StakedElasticBatchRacing,
+}
 COMPARING = {
     (kind, assumed, *options.values()): (race(*RULES, rewards=assumed, **options), assumed)
     for kind, race in KINDS.items()
