@@ -67,6 +67,7 @@ LOOKS: dict[str, Look] = {
     "sharp, [0, 1]": Look("black", "X", "--"),
     "sharp, Gaussian": Look("0.5", "*", "-"),
     "pausing": Look("#882255", "d", "-."),
+    "staked": Look("#117733", "o", "-"),
 }
 
 

@@ -16,8 +16,12 @@ BY_RACE = ("replicate", "counts", "sums", "first_sums", "out", "claimant", "shar
 MOST = 2_000_000  # paths
 # T, ε, δ and w_0: few pulls, so that there are few paths.
 SIZES = (
-    (2, 0.6, 0.9, 0.9), (2, 0.5, 0.5, 0.9), (2, 0.4, 0.2, 0.9), (2, 0.3, 0.05, 0.9),
-    (3, 0.6, 0.9, 0.9), (3, 0.5, 0.5, 0.9), (3, 0.6, 0.2, 0.9),
+    (2, 0.6, 0.9, 0.9),
+    (2, 0.5, 0.5, 0.9),
+    (2, 0.45, 0.05, 0.9),
+    (3, 0.4, 0.9, 0.9),
+    (3, 0.35, 0.6, 0.9),
+    (3, 0.4, 0.3, 0.9),
 )
 SHARES = (0.0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0)  # of 1 − ε: where the worse arm's mean is
 
@@ -52,7 +56,7 @@ class Paths:
         sums = np.stack(np.divmod(rank, pulls[before, 1] + 1), axis=1)
         came_from = table.replicate[before]
         self.repeat = self.repeat[came_from]
-        self.weight = self.weight[came_from] * binom.pmf(sums, pulls[before], self.means).prod(axis=1)
+        self.weight = self.weight[came_from] * np.prod(binom.pmf(sums, pulls[before], self.means), axis=1)
         for name in BY_RACE:
             setattr(table, name, getattr(table, name)[before])
         table.purses = table.purses[:, before]

@@ -3,12 +3,19 @@
 Constants of staked EBR were chosen on the first half. The second was fixed before any race was run on it.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from itertools import product
+from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
+from compendium.shared import figures
+from compendium.shared.characteristic_time import characteristic_lower_bound
+from compendium.shared.lineup import LOOKS, legend_below
 from compendium.shared.problem_sets import Instance
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.pausing import PausingElasticBatchRacing
@@ -25,7 +32,9 @@ RACES = {
     "pausing EBR": PausingElasticBatchRacing,
     OURS: StakedElasticBatchRacing,
 }
-MANY_ARMS = 1000
+# The part of the runs that races on problems with many arms, or many rounds, get.
+FEWER = {"line 1000": 0.1, "beta 1000": 0.1, "one of 300": 0.1, "equal 100": 0.2, "geometric 60": 0.4}
+DRAWN = {OURS: LOOKS["staked"], "pausing EBR": LOOKS["pausing"], "sharp EBR": LOOKS["sharp, [0, 1]"]}
 HALVES = ("chosen on", "kept for reporting")
 
 
@@ -102,16 +111,17 @@ def points(half: str, at: Iterable[Instance], rewards: str | None = None) -> lis
     return made
 
 
-def played(made: Iterable[Point], runs: int, few: int, seed: int) -> pd.DataFrame:
-    """All races, `runs` times each; with a thousand arms few times. The longest come first."""
-    ordered = sorted(made, key=lambda point: -point.problem.n_arms)
-    many = [point.problem.n_arms >= MANY_ARMS for point in ordered]
-    parts = [
-        sweep(part, count, seed)
-        for count, wanted in ((few, True), (runs, False))
-        if (part := [point for point, large in zip(ordered, many, strict=True) if large == wanted])
-    ]
-    return pd.concat(parts, ignore_index=True)
+def played(made: Sequence[Point], runs: int, seed: int) -> pd.DataFrame:
+    """All races, so many times each; on problems that take long fewer times. These come first."""
+    groups: dict[float, list[Point]] = {}
+    for point in made:
+        groups.setdefault(FEWER.get(point.labels["problem"], 1.0), []).append(point)
+    parts = [sweep(groups[part], math.ceil(part * runs), seed) for part in sorted(groups)]
+    table = pd.concat(parts, ignore_index=True)
+    names = [name for chosen in (CHOSEN_ON, REPORTED) for name, *_ in chosen]
+    halves = list(dict.fromkeys(point.labels["half"] for point in made))
+    places = table["half"].map(halves.index) * len(names) + table["problem"].map(names.index)
+    return table.iloc[places.argsort(kind="stable")]
 
 
 def relative(table: pd.DataFrame) -> pd.DataFrame:
@@ -123,8 +133,75 @@ def relative(table: pd.DataFrame) -> pd.DataFrame:
     for _, group in table.groupby(["half", "problem"], sort=False):
         for row in group.to_dict("records"):
             others = group[group["race"] != row["race"]]
-            best = others.loc[others["pulls"].idxmin()]
+            best = others.sort_values("pulls").iloc[0]
             ratio = row["pulls"] / best["pulls"]
             spread = ratio * np.hypot(row["error"] / row["pulls"], best["error"] / best["pulls"])
             rows.append(row | {"ratio": ratio, "spread": spread, "against": best["race"]})
     return pd.DataFrame(rows)
+
+
+def floors(table: pd.DataFrame) -> pd.DataFrame:
+    """T*(ν) kl(δ, 1−δ) of both setups, and how many times more each race pulls."""
+    rows = {}
+    for at in instances(HALVES[0])[:2]:
+        pulls = table[table["problem"] == at.kind].set_index("race")["pulls"]
+        floor = characteristic_lower_bound(at.problem, at.epsilon, at.delta)
+        rows[at.kind] = {"floor": f"{floor:,.0f}"} | {name: f"{pulls[name] / floor:.1f}" for name in RACES}
+    return pd.DataFrame(rows).T
+
+
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of `relative` for people: a row a problem, pulls of ours, each race's ratio, and our rounds."""
+    ours = table[table["race"] == OURS].set_index(["half", "problem"])
+    said = ours[["n", "T", "epsilon", "delta"]].rename(columns={"epsilon": "ε", "delta": "δ"})
+    said["pulls"] = [f"{row.pulls:,.0f} ± {row.error:,.0f}" for row in ours.itertuples()]
+    said["rounds"] = ours["rounds"]
+    for name in reversed(RACES):
+        part = table[table["race"] == name].set_index(["half", "problem"]).loc[ours.index]
+        said[name] = [f"{row.ratio:.2f} ± {row.spread:.2f}" for row in part.itertuples()]
+    return said
+
+
+def summary(table: pd.DataFrame) -> pd.DataFrame:
+    """For each half and race: the geometric mean of its ratios, the worst, and on how many problems it leads.
+
+    It leads clearly where its ratio is below 1 by 2.58 standard errors, is behind where it is above so.
+    """
+    rows = []
+    for (half, race), part in table.groupby(["half", "race"], sort=False):
+        reach = 2.58 * part["spread"]
+        ahead, behind = part["ratio"] + reach < 1, part["ratio"] - reach > 1
+        worst = part.sort_values("ratio").iloc[-1]
+        mean = float(np.exp(np.log(part["ratio"]).mean()))
+        worst_words = f"{worst['ratio']:.2f}, {worst['problem']}"
+        rows.append((half, race, len(part), round(mean, 2), int(ahead.sum()), int(behind.sum()), worst_words))
+    names = ["half", "race", "problems", "mean ratio", "clearly ahead", "clearly behind", "worst"]
+    return pd.DataFrame(rows, columns=names).set_index(["half", "race"])
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Ratios of `relative` but for Algorithm 1: a panel a half, a line a problem; bars are 99 % intervals."""
+    figure, axes = plt.subplots(1, 2, figsize=(figures.PAGE, 4.0), sharex=True)
+    for axis, half in zip(axes, HALVES, strict=True):
+        part = table[table["half"] == half]
+        names = list(dict.fromkeys(part["problem"]))
+        for step, (race, look) in enumerate(DRAWN.items()):
+            of_race = part[part["race"] == race]
+            places = np.array([names.index(name) for name in of_race["problem"]]) + 0.2 * (step - 1)
+            style: dict[str, Any] = {
+                "color": look.color,
+                "marker": look.marker,
+                "ls": "",
+                "ms": 3.5,
+                "lw": 0.8,
+            }
+            axis.errorbar(of_race["ratio"], places, xerr=2.58 * of_race["spread"], label=race, **style)
+        axis.axvline(1, color="0.3", lw=0.8, zorder=0)
+        axis.set_yticks(range(len(names)), names)
+        axis.invert_yaxis()
+        axis.set(xscale="log", title=half, xlabel="pulls over those of the best other race")
+        axis.set_xticks([0.5, 0.7, 1, 1.4, 2, 3, 4], ["0.5", "0.7", "1", "1.4", "2", "3", "4"])
+        axis.minorticks_off()
+        axis.grid(axis="y", lw=0.3, color="0.85")
+    legend_below(figure, axes[0])
+    return figure

@@ -1,6 +1,7 @@
 """X15's supermartingale and the steps of its proof, watched in races of simulated rewards."""
 
 from collections.abc import Iterable
+from inspect import getgeneratorlocals
 from itertools import product
 from typing import Any
 
@@ -11,13 +12,14 @@ from compendium.shared.problem_sets import Instance
 from ebr.algorithms.game import Game, advance
 from ebr.algorithms.staked import LAST, StakedElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
-from ebr.models import IN_UNIT, REWARDS
+from ebr.models import IN_UNIT
 from ebr.simulation.simulate import blocks, draw
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
 BEYOND = 1 + 1e-6  # times ε: a gap that is ε, whatever rounding does
+ROUNDING = 1e-12
 # T, ε and δ: few pulls and much money, so that wrong claims are often paid.
-SIZES = ((2, 0.4, 0.9), (3, 0.3, 0.5), (4, 0.25, 0.3), (6, 0.2, 0.7))
+SIZES = ((2, 0.4, 0.9), (6, 0.2, 0.7), (15, 0.1, 0.5))
 
 
 def hostile(model: str) -> list[Instance]:
@@ -45,60 +47,78 @@ def _places() -> dict[str, list[float]]:
 
 def table_of(game: Game) -> Any:
     """The table of a race that goes on: `play` itself is watched, not a copy of it."""
-    return game.gi_frame.f_locals["table"]
+    return getgeneratorlocals(game)["table"]
 
 
 class Watch:
-    """What the proof speaks of, race by race.
+    """What the proof speaks of, race by race; 1 is the best arm.
 
     Attributes
     ----------
+    given
+        What has been put into the purses v^{s(k)}_{k,1}, k ≠ 1, so far.
     wealth
-        Σ_{k ≠ 1} v^{s(k)}_{k,1} and what is left of δ, after the last round played; 1 is the best arm.
+        M: these purses, and what of (1 − c_T) δ was not put into them, after the last round played.
     reached
-        Whether one of these purses has ever reached 1. The others are *inside* the event.
+        Whether one of these purses has ever reached 1. The other races are *inside* the event.
     strayed
-        Inside: whether the best arm was out, or the race ended with a bad arm that no final has chosen.
+        Whether more was given than there is or, inside, arm 1 was out or a bad arm won other than by a final.
     """
 
     def __init__(self, table: Any, problem: Problem) -> None:
-        self.table, self.problem, self.end = table, problem, table._end
+        self.table, self.problem, self.end, self.stake = table, problem, table._end, table.stake
         self.bad = ~problem.is_good(np.arange(problem.n_arms), table.race.epsilon)
         size = len(table.arms)
+        self.given: FloatArray = np.zeros(size)
         self.wealth: FloatArray = np.full(size, (1 - LAST) * table.race.delta)
         self.reached: BoolArray = np.zeros(size, dtype=bool)
         self.strayed: BoolArray = np.zeros(size, dtype=bool)
-        table._end = self.look  # every round calls it before a race leaves the table
+        self.opened = False
+        table._end, table.stake = self.look, self.see_stake
+
+    def see_stake(self, now: int) -> None:
+        """Let the race give money to claimants, and note what does not go to arm 1."""
+        before = self.table.left
+        self.stake(now)
+        others = np.where(self.table.claimant == self.problem.best, 0.0, self.table.share).sum(axis=1)
+        self.given[self.table.replicate] += self.table.race.delta * (before - self.table.left) * others
 
     def look(self, ended: BoolArray, arms: IntArray) -> None:
-        """Look at all races of the table, then let some end with these arms."""
-        table, best = self.table, self.problem.best
-        rows, claimant = table.replicate, table.claimant
+        """Look at all races of the table, then let some end with these arms. Every round comes here."""
+        table, best, rows = self.table, self.problem.best, self.table.replicate
+        if (
+            not self.opened
+        ):  # all arms were given the same before the first round, whoever has a seat after it
+            others = (self.problem.n_arms - 1) / self.problem.n_arms
+            self.given += table.race.delta * (1 - LAST - table.left) * others
+            self.opened = True
         by_epsilon, by_nothing = table.purses[..., best]
-        purses = np.exp(np.where(self.bad[claimant], by_epsilon, by_nothing))
-        purses = np.where(claimant == best, 0.0, purses)
-        self.wealth[rows] = purses.sum(axis=1) + table.race.delta * table.left
+        purses = np.exp(np.where(self.bad[table.claimant], by_epsilon, by_nothing))
+        purses = np.where(table.claimant == best, 0.0, purses)
+        self.wealth[rows] = purses.sum(axis=1) + (1 - LAST) * table.race.delta - self.given[rows]
         self.reached[rows] |= (purses >= 1).any(axis=1)
-        chosen = table.first_sums[np.arange(len(arms)), arms] >= table.first_sums[:, best]
-        by_sign = table.final[:, best] & chosen
-        strayed = table.out[:, best] | (ended & self.bad[arms] & ~by_sign)
-        self.strayed[rows] |= strayed & ~self.reached[rows]
+        ahead = table.first_sums[np.arange(len(arms)), arms] >= table.first_sums[:, best]
+        by_final = table.final[:, best] & ahead
+        strayed = table.out[:, best] | (ended & self.bad[arms] & ~by_final)
+        self.strayed[rows] |= (strayed & ~self.reached[rows]) | (table.left < -ROUNDING)
         self.end(ended, arms)
 
 
 def watched(problems: Iterable[Instance], model: str, runs: int, seed: int) -> pd.DataFrame:
     """Races on problems, told that rewards are of a model: a row a problem and round.
 
-    Columns: model, kind, round, runs, delta; wealth, the mean of min(M, 1) after the round, and its standard
-    error; allowed, (1 − c_T) δ; and in the last round's row reached and strayed, races of each.
+    Columns: model, problem (its number), kind, round, runs, delta; wealth, the mean of min(M, 1) after the
+    round, and its standard error; allowed, (1 − c_T) δ; and in the last round's row reached and strayed,
+    races of each.
     """
     rows = []
-    for kind, problem, epsilon, deadline, delta in problems:
+    for place, (kind, problem, epsilon, deadline, delta) in enumerate(problems):
         race = StakedElasticBatchRacing(deadline, epsilon, delta, rewards=model)
         parts = [_block(race, problem, *block) for block in blocks(race, problem, runs, seed)]
         wealth = np.minimum(np.concatenate([wealth for wealth, _ in parts], axis=1), 1)
         reached, strayed = (sum(int(getattr(watch, name).sum()) for _, watch in parts) for name in EVENTS)
-        setting = {"model": model, "kind": kind, "runs": runs, "delta": delta, "allowed": (1 - LAST) * delta}
+        setting = {"model": model, "problem": place, "kind": kind, "runs": runs, "delta": delta}
+        setting["allowed"] = (1 - LAST) * delta
         for number, each in enumerate(wealth, start=1):
             last = number == deadline
             row = {"round": number, "wealth": each.mean(), "error": each.std(ddof=1) / np.sqrt(runs)}
@@ -122,6 +142,3 @@ def _block(
         wealth.append(watch.wealth.copy())
     wealth += [watch.wealth] * (race.deadline - len(wealth))
     return np.array(wealth), watch
-
-
-MODELS = REWARDS

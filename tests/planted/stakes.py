@@ -1,0 +1,158 @@
+"""Notebook 17: staked EBR with errors in its money, its rewards, its rules, its bets and its final.
+
+Only the part of the check that an error breaks is done again, with the models that it breaks most. Errors
+raise the supermartingale's mean by 6 % and more, by so much that chance does it once in a million times.
+"""
+
+import math
+from dataclasses import replace
+from functools import cache, partial
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+from compendium.stakes import every_path, staked_guarantee, suite, supermartingale
+
+from ebr.algorithms import staked
+from ebr.models import REWARDS
+from ebr.simulation.simulate import simulate
+from ebr.theory import bets
+
+TABLE = staked._Table
+RUNS = 400
+MANY = 1500  # of Gaussian and sub-Gaussian races, of which there are fewer problems
+
+
+def watched(models=REWARDS, runs=RUNS):
+    every = [
+        supermartingale.watched(supermartingale.hostile(name), name, runs, 1).assign(model=name)
+        for name in models
+    ]
+    return pd.concat(every, ignore_index=True)
+
+
+def paths():
+    return pd.concat([every_path.failures("bounded", 1, 1), every_path.failures("Bernoulli", 4, 1)])
+
+
+def races():
+    """Three quick problems of the suite."""
+    rows = []
+    for point in suite.points(suite.HALVES[1], suite.instances(suite.HALVES[1])):
+        if point.labels["race"] == suite.OURS and point.labels["problem"] in ("equal 5", "pair", "wide"):
+            found = simulate(point.algorithm, point.problem, RUNS, 1)
+            wrong = int((~found.correct(point.algorithm.epsilon)).sum())
+            rows.append(point.labels | {"failures": wrong, "runs": RUNS, "rounds": int(found.rounds.max())})
+    return pd.DataFrame(rows)
+
+
+@cache
+def parts():
+    """The tables of the check without an error."""
+    return {"signs": staked_guarantee.finals(), "paths": paths(), "watched": watched(), "races": races()}
+
+
+def guarantee(**changed):
+    return staked_guarantee.guarantee(**parts() | changed)
+
+
+def with_error(place, name, error, models=("Gaussian",), runs=MANY):
+    """The check with a rule of the race, or a part of a bet, in error."""
+    parts()
+    with mock.patch.object(place, name, error):
+        return guarantee(watched=watched(models, runs))
+
+
+def money_given_twice(self, now, right=TABLE.stake):
+    """What is staked is not taken from what is left."""
+    left = self.left
+    right(self, now)
+    self.left = left
+
+
+def seats_share_the_first_money(self, fresh, right=TABLE._open):
+    """The first round's money for those alone who take seats, though these are chosen by its rewards."""
+    right(self, fresh)
+    self.purses += math.log(fresh.shape[1] / 2)
+
+
+def stale_rewards(self, fresh, right=TABLE._pay):
+    """All rewards so far settle every bet."""
+    asked = self.asked
+    self.asked = np.where(asked > 0, asked + self.counts, 0)
+    right(self, np.where(asked > 0, fresh + self.sums, 0.0))
+    self.asked = asked
+
+
+def told_before(self, fresh, right=TABLE._pay):
+    """Bets are made with the round's rewards in sight."""
+    counts, sums = self.counts, self.sums
+    self.counts, self.sums = counts + self.asked, sums + fresh
+    right(self, fresh)
+    self.counts, self.sums = counts, sums
+
+
+def out_by_one(self, fresh, right=TABLE._pay):
+    """An arm is out by a claim by ε alone: a good arm puts the best out, and a bad one the good arm."""
+    right(self, fresh)
+    self.out = self.out | (self.purses[0] >= 0).any(axis=1)
+
+
+def no_lot(fresh, lots, right=bets.fisher_score):
+    """Ties are the claimant's."""
+    return right(fresh, np.zeros_like(lots))
+
+
+def thinned_twice(sums, pulls, shift, lots, right=bets.thinned):
+    """λ = 2s/(1 + s) in place of s/(1 + s)."""
+    return right(sums, pulls, 2 * shift / (1 - shift), lots)
+
+
+def not_divided(log_purse, score, drifts, right=bets.log_ratio):
+    """LR without its −θ²/2, at a cap of 1."""
+    return np.minimum(log_purse + right(score, drifts) + drifts[1] ** 2 / 2, 0.0)
+
+
+def doubled_shift(fresh, shift, beliefs, right=bets.unit_bet):
+    """The factors are those of a claim by 2s."""
+    return right(fresh, 2 * shift, beliefs)
+
+
+def without_its_share():
+    """b_T as if all of δ were the final's."""
+    right = staked.StakedElasticBatchRacing.last_count
+    parts()
+    with mock.patch.object(
+        staked.StakedElasticBatchRacing,
+        "last_count",
+        lambda self, n, rewards=None: right(_greedy(self), n, rewards),
+    ):
+        return guarantee(signs=staked_guarantee.finals())
+
+
+def _greedy(race):
+    return replace(race, delta=min(race.delta / staked.LAST, 0.999)) if race.deadline > 1 else race
+
+
+def all_is_staked(self, *given, right=TABLE.__init__):
+    """All of δ is staked, and the final has its share beside it."""
+    right(self, *given)
+    self.left = np.full_like(self.left, 1.0)
+
+
+PLANTED = {
+    "X15": (
+        guarantee,
+        partial(with_error, TABLE, "stake", money_given_twice),
+        partial(with_error, TABLE, "_open", seats_share_the_first_money),
+        partial(with_error, TABLE, "_pay", stale_rewards, runs=5000),
+        partial(with_error, TABLE, "_pay", told_before),
+        partial(with_error, TABLE, "_pay", out_by_one, ["Bernoulli"], RUNS),
+        partial(with_error, bets, "fisher_score", no_lot, ["Bernoulli"], RUNS),
+        partial(with_error, staked, "thinned", thinned_twice, ["Bernoulli"], RUNS),
+        partial(with_error, bets, "capped_bet", not_divided),
+        partial(with_error, bets, "unit_bet", doubled_shift, ["bounded"], RUNS),
+        partial(with_error, TABLE, "__init__", all_is_staked),
+        without_its_share,
+    )
+}
