@@ -46,7 +46,7 @@ class StakedElasticBatchRacing(Differences):
     start
         w_0: the first round resolves gaps of w_1 = w_0 (ε/w_0)^{1/T}.
     rate
-        The part of what is left of δ that is staked on a round.
+        The part of what is left of δ that is staked on a round, where one arm stands out; else less.
     reach
         How many standard errors more than they need a round's claims are given.
     hope
@@ -61,7 +61,7 @@ class StakedElasticBatchRacing(Differences):
     sigma: float = 0.5
     rewards: str | None = None
     start: float = 0.5
-    rate: float = 0.35
+    rate: float = 0.6
     reach: float = 0.3
     hope: float = 1.0
     spare: int = 3
@@ -252,7 +252,8 @@ class _Table:
         self._seat(chance)
         self.share = self.of_claimants(chance)
         self.share /= self.share.sum(axis=1, keepdims=True)
-        given = self.left * (1 if now + 2 == self.race.deadline else self.race.rate)
+        clear = (self.share**2).sum(axis=1)  # how clearly one of them stands out: 1 if it is alone
+        given = self.left * (1 if now + 2 == self.race.deadline else self.race.rate * clear)
         self.left = self.left - given
         with np.errstate(divide="ignore"):  # who is out gets nothing
             money = np.log(self.race.delta * given[:, None] * self.share)
