@@ -84,6 +84,14 @@ CALLS = {
         played(ebr.PausingElasticBatchRacing),
         {"n_arms": 2} | RACE | {"rewards": "Bernoulli", "start": 0.5, "lead": 3.0},
     ),
+    "StakedElasticBatchRacing": (
+        played(ebr.StakedElasticBatchRacing),
+        GAME | RACE | usual("sigma", rewards=None, start=0.5, rate=0.35, reach=0.3, hope=1.0, spare=3),
+    ),
+    "staked coins": (
+        played(ebr.StakedElasticBatchRacing),
+        {"n_arms": 2} | RACE | {"rewards": "Bernoulli", "start": 0.5, "rate": 0.35},
+    ),
     "ElasticPair": (played(ElasticPair), GAME | RACE | usual("sigma")),
     "Passive": (played(ebr.Passive), GAME | usual("delta sigma", epsilon=0.3)),
     "SequentialRacing": (

@@ -12,7 +12,7 @@ from ebr.algorithms.differences import Differences
 from ebr.algorithms.game import Game, Known, Lots, check_known, entered
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
-from ebr.theory.bets import Beliefs, paid, thinned
+from ebr.theory.bets import MOST_TESTED, Beliefs, paid, thinned
 from ebr.theory.confidence import sequential_deviation
 from ebr.theory.pairs import Pairs, sign_count
 from ebr.theory.selection import bechhofer_count
@@ -46,7 +46,7 @@ class StakedElasticBatchRacing(Differences):
     start
         w_0: the first round resolves gaps of w_1 = w_0 (ε/w_0)^{1/T}.
     rate
-        The part of what is left of δ that is staked on a round.
+        The part of what is left of δ that is staked on a round, where one arm stands out; else less.
     reach
         How many standard errors more than they need a round's claims are given.
     hope
@@ -61,7 +61,7 @@ class StakedElasticBatchRacing(Differences):
     sigma: float = 0.5
     rewards: str | None = None
     start: float = 0.5
-    rate: float = 0.35
+    rate: float = 0.6
     reach: float = 0.3
     hope: float = 1.0
     spare: int = 3
@@ -227,7 +227,8 @@ class _Table:
         live &= self.of_claimants(pulled)[:, :, None] & pulled[:, None, :]
         np.put_along_axis(live, self.claimant[:, :, None], False, axis=2)
         row, seat, rival = np.nonzero(live)
-        coins = self.model == "Bernoulli"
+        coins = self.model == "Bernoulli" and int(self.asked.max()) <= MOST_TESTED
+        model = "bounded" if self.model == "Bernoulli" and not coins else self.model
         ties = self.lots.random(fresh.shape) if coins else fresh
         beliefs = self.beliefs
         for claims, shift in zip(self.purses, (self.race.epsilon, 0.0), strict=True):
@@ -237,7 +238,7 @@ class _Table:
             one, two = (where[0], self.claimant[where[:2]]), (where[0], where[2])
             pairs = Pairs(raised[one], self.asked[one], lowered[two], self.asked[two])
             pair = beliefs[one], beliefs[two]
-            claims[where] = paid(claims[where], pairs, shift, pair, self.model, self.race.sigma, ties[two])
+            claims[where] = paid(claims[where], pairs, shift, pair, model, self.race.sigma, ties[two])
 
     def stake(self, now: int) -> None:
         """Seat the arms that are likeliest to be the best; stake a part of what is left on their claims."""
@@ -252,7 +253,8 @@ class _Table:
         self._seat(chance)
         self.share = self.of_claimants(chance)
         self.share /= self.share.sum(axis=1, keepdims=True)
-        given = self.left * (1 if now + 2 == self.race.deadline else self.race.rate)
+        clear = (self.share**2).sum(axis=1)  # how clearly one of them stands out: 1 if it is alone
+        given = self.left * (1 if now + 2 == self.race.deadline else self.race.rate * clear)
         self.left = self.left - given
         with np.errstate(divide="ignore"):  # who is out gets nothing
             money = np.log(self.race.delta * given[:, None] * self.share)
@@ -305,10 +307,8 @@ class _Table:
         claimant, open_ = self.claimant[rows, seat], ~self.held()[rows, seat]
         have, race = self.counts.sum(axis=1).astype(np.float64), self.race
         late = max(0, self.spare - (race.deadline - 2 - now)) / self.spare
-        dear = np.sqrt(
-            2 * np.log1p((~self.out).sum(axis=1) * self.last / have)
-        )  # a final for want of a little
-        reach = np.maximum(race.reach, late * dear)[:, None]
+        final = (~self.out).sum(axis=1) * self.last
+        reach = np.maximum(race.reach, late * np.sqrt(2 * np.log1p(final / have)))[:, None]
         mean = beliefs.mean[rows, claimant][:, None]
         hope = 0.0 if late else race.hope
         gap = mean - beliefs.mean + hope * np.sqrt(beliefs.variance / beliefs.counts)
@@ -324,7 +324,7 @@ class _Table:
         part = allocation.paced(have, cost, max(race.deadline - 1 - self.spare - now, 1))
         self.asked = allocation.within(np.ceil(need * part[:, None]), self.counts, self.last, self.out)
         self.final = np.zeros_like(self.out)
-        stuck = ~self.asked.any(axis=1)
+        stuck = self.asked[rows, claimant] == 0
         if (stuck | (cost > self.last)).any():  # a final costs no less
             rest = np.where(self.finalists(), np.maximum(self.last - self.counts, 0), 0).sum(axis=1)
             self.enter_final(stuck | (rest < cost))

@@ -42,7 +42,7 @@ SLACK = 1e-6  # of v, for what floating point may lose in a score or a cap
 LEAST_LOG = -600.0  # of a purse that is a number
 FARTHEST = 20.0  # a cap beyond it is never reached
 MOST_TABLED = 2**20  # log-factorials that are kept
-MOST_SUMMED = 2**21  # rewards of two arms for which the hypergeometric law is summed
+MOST_TESTED = 2**20  # rewards of an arm for which the hypergeometric law is summed
 NEGLIGIBLE = 1e-13  # of a tail: where its sum ends
 UNSURE = 0.002  # nobody is believed to be nearer to 0 or 1
 ALMOST = 0.98  # of the largest stake that leaves no factor negative
@@ -85,8 +85,7 @@ def paid(
     claimant, rival = pair
     errors = [belief.variance / np.maximum(belief.counts, 1) for belief in pair]
     spread = SPREAD * np.sqrt(errors[0] + errors[1])
-    many = fresh.leader_pulls + fresh.other_pulls > MOST_SUMMED
-    if model == "bounded" or (model == "Bernoulli" and many.any()):
+    if model == "bounded":
         part = errors[0] / (errors[0] + errors[1])
         gains = [
             unit_bet(fresh, shift, (claimant.mean + step * part, rival.mean - step * (1 - part)))

@@ -38,6 +38,9 @@ FAMILY = {
         lambda T, *rest: ebr.PausingElasticBatchRacing(max(T, 2), *rest[:2]),
         COINS,
     ),
+    "staked": (ebr.StakedElasticBatchRacing, {}),  # with rewards 0 and 1 it draws lots
+    "staked, Gaussian": (partial(ebr.StakedElasticBatchRacing, rewards="Gaussian", start=1.0), {}),
+    "staked, bounded": (lambda *rest: ebr.StakedElasticBatchRacing(*rest[:3]), IN_UNIT),
 }
 ROUNDS = {
     "passive": lambda T: 1,
@@ -45,6 +48,7 @@ ROUNDS = {
     **dict.fromkeys(("ahead", "sweeping", "until alone")),
 }
 PAUSING = ("pausing", "pausing, Gaussian", "pausing, bounded", "pausing, Bernoulli")
+STAKED = ("staked", "staked, Gaussian", "staked, bounded")
 NOT_RACING = ("passive", "aggressive", "rounding down", "published", "released")
 any_game = given(
     deadline=st.integers(1, 6),
@@ -91,8 +95,8 @@ def test_every_game_keeps_the_rules(name, deadline, epsilon, delta, sigma, n_arm
     for replicate in range(replicates):  # the winner is pulled to the end, or as often as ever
         pulls = np.sum(asked, axis=0)[replicate]
         still = asked[last[replicate]][replicate, arm[replicate]] > 0
-        assert still or (name in PAUSING and pulls[arm[replicate]] == pulls.max())
-    if name not in (*NOT_RACING, *PAUSING):  # an arm once dropped stays dropped
+        assert still or name in STAKED or (name in PAUSING and pulls[arm[replicate]] == pulls.max())
+    if name not in (*NOT_RACING, *PAUSING, *STAKED):  # an arm once dropped stays dropped
         pulled = np.array(asked) > 0
         assert (pulled[1:] <= pulled[:-1]).all()
 
@@ -116,7 +120,7 @@ def test_neither_the_order_of_the_arms_nor_the_other_replicates_matter(
 
 
 FINDS_K = (ebr.ElasticBatchRacing, ebr.SharpElasticBatchRacing, ebr.DeltaElimination)
-RACES = (*FINDS_K, ebr.AggressiveElimination, ebr.PausingElasticBatchRacing)
+RACES = (*FINDS_K, ebr.AggressiveElimination, ebr.PausingElasticBatchRacing, ebr.StakedElasticBatchRacing)
 GOOD = {
     **{each: {"epsilon": 0.1, "delta": 0.1} for each in (ebr.Passive, ebr.SequentialRacing)},
     **{each: {"deadline": 3, "epsilon": 0.1, "delta": 0.1} for each in RACES},
@@ -140,6 +144,8 @@ BAD = [
     ({"split": "early"}, r"^split must be one of 'late', 'equal', got 'early'$"),
     ({"start": 0}, r"^start must be a finite number above 0, got 0$"),
     ({"lead": 0}, r"^lead must be a finite number above 0, got 0$"),
+    ({"rate": 1}, r"^rate must lie in \(0, 1\), got 1$"),
+    *(({name: -1}, rf"^{name} must be .* got -1$") for name in ("reach", "hope", "spare")),
     (
         {"rewards": "good"},
         r"^rewards must be one of 'Bernoulli', 'bounded', 'Gaussian', 'sub-Gaussian', got 'good'$",

@@ -1,0 +1,329 @@
+"""Staked EBR: exact failures of tiny races, what a table does with money and claims, and planted errors."""
+
+import inspect
+import math
+import textwrap
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import Rewards, play
+from scipy.stats import binom, norm
+
+import ebr
+from ebr.algorithms import staked
+from ebr.algorithms.staked import StakedElasticBatchRacing
+from ebr.models import REWARDS
+
+TABLE, PAID = staked._Table, staked.paid
+
+
+def plant(monkeypatch, name, *changes):
+    """Put an error into a method of the table."""
+    source, names = textwrap.dedent(inspect.getsource(getattr(TABLE, name))), dict(vars(staked))
+    for right, wrong in changes:
+        assert right in source
+        source = source.replace(right, wrong)
+    exec(source, names)
+    monkeypatch.setattr(TABLE, name, names[name])
+
+
+# Tiny races: every sequence of zeros and ones of two arms is a replicate. The better arm comes second.
+
+
+def failures(model, deadline, epsilon, delta, start=1.0, seeds=1):
+    """The probability that the worse arm is recommended, the other being better by ε: seeds × means."""
+    race = StakedElasticBatchRacing(deadline, epsilon, delta, rewards=model, start=start)
+    length = race.last_count(2)
+    sequences = np.array(list(product((0, 1), repeat=length)))
+    one, two = np.indices((len(sequences),) * 2).reshape(2, -1)
+    ones, table = sequences.sum(axis=1), np.stack([sequences[one], sequences[two]], axis=1)
+    worse = np.linspace(0, 1 - epsilon, 21)
+    chances = [
+        mean[:, None] ** ones * (1 - mean[:, None]) ** (length - ones) for mean in (worse, worse + epsilon)
+    ]
+    for seed in range(seeds):
+        paid = Rewards(table)
+        _, arm = play(race, paid, generator=np.random.default_rng(seed))
+        assert paid.used.max() <= length
+        yield np.einsum("ka,ab,kb->k", chances[0], (arm == 0).reshape(len(ones), -1) * 1.0, chances[1])
+
+
+EXACT = {
+    "Bernoulli": [(0.5, 0.3), (0.5, 0.6), (0.5, 0.9), (0.7, 0.3), (0.7, 0.9)],
+    "bounded": [(0.5, 0.9), (0.7, 0.3), (0.7, 0.6), (0.7, 0.9)],
+    "sub-Gaussian": [(0.5, 0.9), (0.7, 0.3), (0.7, 0.6), (0.7, 0.9)],
+}
+
+
+@pytest.mark.parametrize("model", EXACT)
+def test_few_pulls_fail_with_at_most_delta_exactly_and_a_visible_part_of_it_is_paid(model):
+    parts = []
+    for deadline, (epsilon, delta), start in product((1, 2, 3, 4), EXACT[model], (0.5, 1.0)):
+        found = np.array(
+            list(failures(model, deadline, epsilon, delta, start, seeds=4 if model == "Bernoulli" else 1))
+        )
+        parts.append(
+            found.mean(axis=0).max() / delta
+        )  # lots: one of each sequence and seed, noise below 0.05
+    assert max(parts) <= 1
+    assert max(parts) > (0.4 if model == "Bernoulli" else 0.03)
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "wrong"),
+    [
+        (StakedElasticBatchRacing, "last_count", lambda *_: 1),
+        (staked, "paid", lambda purse, *_: np.minimum(purse + 6, 0)),
+    ],
+)
+def test_with_a_gross_error_few_pulls_fail_more_often(monkeypatch, where, name, wrong):
+    monkeypatch.setattr(where, name, wrong)
+    assert max(next(failures("sub-Gaussian", 2, 0.7, 0.2))) > 0.2
+
+
+# What the theorem assumes of money, bets and decisions, watched in races of Gaussian rewards.
+
+
+class Watched(TABLE):
+    """A table that keeps what is given and won, and who decides.
+
+    Attributes
+    ----------
+    granted
+        What all claimants together have been given in a purse each, of each replicate.
+    grown
+        By how much Σ_k v^{s(k)}_{k,best} grew while bets were settled, of each replicate. The first is best.
+    first
+        The sums of the first b_T rewards.
+    """
+
+    tables: ClassVar = []
+
+    def __init__(self, *game):
+        super().__init__(*game)
+        self.granted, self.grown = np.zeros((2, len(self.arms)))
+        self.first = np.zeros((len(self.arms), self.counts.shape[1]))
+        self.tables.append(self)
+
+    def _open(self, fresh):
+        super()._open(fresh)
+        self.granted += np.exp(self.purses.max()) * fresh.shape[1]
+
+    def _seat(self, chance):
+        super()._seat(chance)
+        self.kept = np.exp(self.purses)
+
+    def stake(self, now):
+        super().stake(now)
+        self.granted[self.replicate] += (np.exp(self.purses) - self.kept).max(axis=(0, 3)).sum(axis=1)
+
+    def claims(self):
+        """Σ_k v^{s(k)}_{k,best}, where the others are all worse by ε."""
+        return np.where(self.claimant > 0, np.exp(self.purses[0, :, :, 0]), 0).sum(axis=1)
+
+    def _pay(self, fresh):
+        before = self.claims()
+        super()._pay(fresh)
+        self.grown[self.replicate] += self.claims() - before
+        held, counts = self.purses >= 0, self.counts + self.asked
+        assert not ((self.counts < self.last) & (counts > self.last)).any()
+        self.first[self.replicate] += np.where(counts <= self.last, fresh, 0)
+        self.seen = [self.replicate, self.claimant, held, self.out | held.all(axis=0).any(axis=1), self.final]
+
+    def settle(self, sums, now):
+        super().settle(sums, now)
+        for replicate, claimant, held, out, final in zip(
+            *self.seen[:2], np.moveaxis(self.seen[2], 1, 0), *self.seen[3:], strict=True
+        ):
+            row, arm = np.flatnonzero(self.replicate == replicate), self.arms[replicate]
+            if len(row):  # it goes on: only those are out against whom one claimant's claims both hold
+                assert self.out[row[0]].tolist() == out.tolist()
+                continue
+            claims = {int(k): held[0, seat] | out for seat, k in enumerate(claimant)}
+            won = [k for k, holds in claims.items() if not out[k] and np.delete(holds, k).all()]
+            best = np.where(final, self.first[replicate], -np.inf).argmax() if final.any() else out.argmin()
+            assert arm in won or (not won and arm == best)
+
+    def enter_final(self, which):
+        rows, out, claimant, held = self.replicate, self.out, self.claimant, self.purses[0] >= 0
+        super().enter_final(which)
+        for row, final in zip(self.replicate, self.final, strict=True):
+            if not final.any():
+                continue
+            old = np.flatnonzero(rows == row)[0]
+            holds = {int(k): held[old, seat] | out[old] for seat, k in enumerate(claimant[old])}
+            for k in np.flatnonzero(final):
+                assert not out[old, k]
+                assert (holds.get(k, out[old]) | final).all()
+
+
+def watch(monkeypatch, runs, deadline, n_arms=2, epsilon=0.3, delta=0.3, rows=True):
+    """Race with Gaussian rewards, the others worse than the first by ε: what is given, and the growth's z."""
+    with monkeypatch.context() as patch:
+        patch.setattr(staked, "_Table", Watched)
+        for method in () if rows else ("settle", "enter_final"):
+            patch.delattr(Watched, method)
+        race = StakedElasticBatchRacing(deadline, epsilon, delta, rewards="Gaussian", start=1.0)
+        problem = ebr.Gaussian([epsilon, *[0.0] * (n_arms - 1)], 0.5)
+        Watched.tables.clear()
+        ebr.simulate(race, problem, runs, seed=3)
+    granted = np.concatenate([table.granted for table in Watched.tables])
+    grown = np.concatenate([table.grown for table in Watched.tables])
+    last = norm.sf(epsilon * math.sqrt(race.last_count(n_arms) / 2) / 0.5)  # of two arms
+    return granted.max() / delta, last / delta, grown.mean() / (grown.std() / math.sqrt(runs))
+
+
+def check_decisions(n_arms):
+    """Let tables with random claims, of which some hold, decide and enter the final."""
+    generator, race = np.random.default_rng(n_arms), StakedElasticBatchRacing(9, 0.3, 0.3, rewards="Gaussian")
+    table = Watched(race, n_arms, 600, "Gaussian", generator)
+    table.claimant = generator.permuted(np.tile(np.arange(n_arms), (600, 1)), axis=1)[:, :8]
+    table.purses = np.where(generator.random(table.purses.shape) < generator.random((600, 1, 1)), 0.0, -1.0)
+    table.sums, table.asked = generator.random(table.sums.shape), np.zeros_like(table.asked)
+    table.settle(np.zeros(table.sums.shape), 2)
+    table.enter_final(np.ones(len(table.replicate), dtype=bool))
+
+
+def check_table(monkeypatch):
+    """Money and the final's share are δ at most, bets do not grow in 20,000 races, claims decide."""
+    for deadline, n_arms in ((2, 2), (3, 2), (6, 4), (12, 5)):
+        granted, last, _ = watch(monkeypatch, 1000, deadline, n_arms)
+        assert granted <= 0.8 + 1e-9
+        assert n_arms > 2 or granted + last <= 1
+    for n_arms in (2, 3, 5, 10):
+        check_decisions(n_arms)
+    for deadline, n_arms in ((3, 2), (6, 3)):
+        assert watch(monkeypatch, 20_000, deadline, n_arms, rows=False)[2] < 4  # chance: one in 30,000
+
+
+def test_money_bets_and_decisions_are_as_the_theorem_has_them(monkeypatch):
+    check_table(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("stake", [("self.left = self.left - given", "pass")]),  # money is given twice
+        ("_open", [("given / fresh.shape[1]", "given")]),
+        ("__init__", [("1 - LAST", "1.0")]),  # and a final all the same
+        ("_open", [("(1 - LAST)", "1.0")]),
+        ("settle", [("self._pay(fresh)", "STALE(self, fresh)")]),  # rewards are bet on again
+        ("_pay", [("(self.race.epsilon, 0.0)", "(1.5 * self.race.epsilon, 0.0)")]),
+        ("settle", [("(self.purses >= 0).all(axis=0)", "self.purses[1] >= 0")]),
+        ("settle", [("(self.purses >= 0).all(axis=0)", "self.purses[0] >= 0")]),
+        (
+            "settle",
+            [
+                (
+                    "self.first_sums = np.where(self.counts <= self.last, self.sums, self.first_sums)",
+                    "self.first_sums = self.sums",
+                )
+            ],
+        ),
+        ("settle", [("np.where(won, self.of_claimants(self.beliefs.mean), -np.inf).argmax", "won.argmin")]),
+        ("finalists", [("chosen |= more", "break")]),
+        ("finalists", [("smaller &= ~(chosen & (self.out | ~seated)).any(axis=1)", "pass")]),
+    ],
+)
+def test_a_planted_error_in_the_table_is_seen(monkeypatch, name, changes):
+    def stale(self, fresh):
+        asked = self.asked
+        self.asked = np.where(asked > 0, self.counts + asked, 0)
+        self._pay(self.sums + fresh)
+        self.asked = asked
+
+    monkeypatch.setattr(staked, "STALE", stale, raising=False)
+    plant(monkeypatch, name, *changes)
+    with pytest.raises(AssertionError):
+        check_table(monkeypatch)
+
+
+# Races of every kind.
+
+
+SIMULATED = [  # n means, ε, δ, T
+    ([0.5] * 6, 0.2, 0.5, 4),
+    ([0.6] + [0.5] * 29, 0.1, 0.3, 6),
+    ([0.5, 0.3], 0.2, 0.5, 2),
+    ([0.5, 0.3], 0.2, 0.1, 12),
+    ([0.99] + [0.89] * 9, 0.1, 0.2, 5),
+    ([0.11] + [0.01] * 9, 0.1, 0.2, 5),
+    ([1.0, 0.7, 0.7], 0.3, 0.5, 3),
+    ([0.3, 0.0, 0.0], 0.3, 0.5, 3),
+    ([0.6, 0.6, 0.6, 0.4, 0.4, 0.4, 0.4], 0.2, 0.4, 7),
+    ([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0], 0.1, 0.3, 8),
+    ([0.5, 0.401, *[0.4] * 10], 0.1, 0.5, 9),
+    ([0.62, 0.5], 0.12, 0.02, 20),
+]
+
+
+@pytest.mark.parametrize("model", REWARDS)
+def test_hostile_problems_fail_with_at_most_delta(model):
+    for number, (means, epsilon, delta, deadline) in enumerate(SIMULATED):
+        race = StakedElasticBatchRacing(deadline, epsilon, delta, rewards=model)
+        normal = model in ("Gaussian", "sub-Gaussian")
+        problem = ebr.Gaussian(means, 0.5) if normal else ebr.Bernoulli(means)
+        wrong = (~ebr.simulate(race, problem, 1000, seed=number).correct(epsilon * (1 - 1e-9))).sum()
+        assert binom.sf(wrong - 1, 1000, delta) > 1e-4, (means, wrong)  # of 48 problems: one in 200
+
+
+def unit_table(replicates, n_arms, seed):
+    generator = np.random.default_rng(seed)
+    means = generator.choice([0.0, 0.02, 0.3, 0.5, 0.7, 1.0], (replicates, n_arms, 1))
+    return (generator.random((replicates, n_arms, 97)) < means).astype(float)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(REWARDS),
+    st.integers(1, 9),
+    st.sampled_from([0.03, 0.1, 0.3, 0.9]),
+    st.sampled_from([1e-6, 0.05, 0.5, 0.95]),
+    st.integers(2, 12),
+    st.integers(0, 2**32),
+)
+def test_pulls_and_rounds_are_bounded_and_no_finite_purse_below_one_is_missed(
+    model, deadline, epsilon, delta, n_arms, seed
+):
+    race = StakedElasticBatchRacing(deadline, epsilon, delta, rewards=model, start=1.0)
+
+    def watched(purse, fresh, *rest):
+        after = PAID(purse, fresh, *rest)
+        assert np.isfinite(purse).all()
+        assert (purse < 0).all()
+        assert np.isfinite(after).all()
+        assert (after <= 0).all()
+        return after
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(staked, "paid", watched)
+        asked, arm = play(race, Rewards(unit_table(4, n_arms, seed)), generator=np.random.default_rng(seed))
+    assert len(asked) <= deadline
+    assert np.min(asked) >= 0
+    assert np.sum(asked, axis=(0, 2)).max() <= (n_arms + math.sqrt(n_arms)) * race.last_count(n_arms)
+    goes_on = np.array(asked).any(axis=2)
+    assert (goes_on[1:] <= goes_on[:-1]).all()  # no round without a pull but after the end
+    assert ((arm >= 0) & (arm < n_arms)).all()
+
+
+def test_lots_are_fresh_unless_a_generator_is_given():
+    race = StakedElasticBatchRacing(4, 0.2, 0.2, rewards="Bernoulli")
+
+    def outcome(**lots):
+        asked, arm = play(race, Rewards(unit_table(50, 4, 1)), **lots)
+        return [ask.tolist() for ask in asked], arm.tolist()
+
+    one, two, other = (outcome(generator=np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert one == two != other
+    assert outcome() != outcome()
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_arms_are_raced():
+    means = np.linspace(0, 0.9, 10**5)
+    result = ebr.simulate(StakedElasticBatchRacing(8, 0.1, 0.05), ebr.Bernoulli(means), 2, seed=1)
+    assert result.correct(0.1).all()

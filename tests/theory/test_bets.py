@@ -1,0 +1,307 @@
+"""No bet on a false claim grows in the mean: rewards are enumerated, lots and normal scores integrated."""
+
+import inspect
+import math
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import binom, hypergeom, norm
+
+from ebr.theory import bets
+from ebr.theory.bets import Beliefs
+from ebr.theory.pairs import Pairs
+
+SIZES = [(1, 1), (1, 8), (8, 2), (3, 5), (6, 6)]
+PURSES = [1e-6, 1e-3, 0.1, 0.5, 0.9]
+BELIEVED = [(0.9, 0.1, 50), (0.5, 0.5, 50), (0.2, 0.6, 50), (0.999, 0.99, 3), (0.5, 0.5, 0)]
+MEANS = np.array([0, 1e-3, 0.05, *np.linspace(0.1, 0.9, 9), 0.95, 0.999, 1])
+BEYOND = (0.0, 0.02, 0.3)  # by how much the rival is better than the claim denies; 0 is the boundary
+LEAST = 1e-14  # lots below count as if the purse were 1 there
+X, W = np.polynomial.legendre.leggauss(16)
+PANELS = np.linspace(0, 1, 5)
+NODES = np.concatenate([low + (high - low) * (X + 1) / 2 for low, high in pairwise(PANELS)])
+WEIGHTS = np.tile(W / 8, 4)
+
+
+def planted(function, right, wrong):
+    """The same function with an error in it."""
+    source, names = inspect.getsource(function), dict(vars(bets))
+    assert right in source
+    exec(source.replace(right, wrong), names)
+    return names[function.__name__]
+
+
+def paid(model, sizes, sums, shift, purse, believed, lots=0.5):
+    """What purses are worth after a round, in plain numbers; all arguments are broadcast."""
+    leader, other, purse, lots = np.broadcast_arrays(*sums, purse, lots)
+    full = [np.full(leader.size, float(value)) for value in believed]
+    pair = [Beliefs(mean, mean * (1 - mean), full[2].astype(int)) for mean in full[:2]]
+    m = [np.full(leader.size, size) for size in sizes]
+    pairs = Pairs(leader.ravel() * 1.0, m[0], other.ravel() * 1.0, m[1])
+    with np.errstate(all="ignore"):
+        found = bets.paid(np.log(purse.ravel()), pairs, shift, tuple(pair), model, 0.5, lots.ravel())
+    return np.exp(found).reshape(leader.shape)
+
+
+def over_lots(*bet):
+    """The mean over the lot u: f is 1 up to u*, then falls; nodes are even in log u, then in log(1 − u)."""
+    low, high = np.full(bet[2][0].shape, math.log(LEAST)), np.zeros(bet[2][0].shape)
+    for _ in range(40):
+        middle = (low + high) / 2
+        held = paid(*bet, lots=np.exp(middle)) >= 1
+        low, high = np.where(held, middle, low), np.where(held, high, middle)
+    half = np.maximum(low, math.log(0.5))
+    rest = np.log(np.maximum(-np.expm1(half), LEAST))
+    below = np.exp(low[..., None] + (half - low)[..., None] * NODES)
+    above = np.exp(rest[..., None] + (math.log(LEAST) - rest)[..., None] * NODES)
+    spread = (*bet[:2], tuple(each[..., None] for each in bet[2]), bet[3], bet[4][..., None], bet[5])
+    lower, upper = (
+        (paid(*spread, lots=lots) * part) @ WEIGHTS for lots, part in ((below, below), (1 - above, above))
+    )
+    return np.exp(low) + lower * (half - low) + upper * (rest - math.log(LEAST))
+
+
+class Lots:
+    """A generator whose binomial lots are given, and which keeps how likely they were."""
+
+    def __init__(self, drawn):
+        self.drawn, self.chance = list(drawn), []
+
+    def binomial(self, number, chance):
+        self.chance.append(binom.pmf(self.drawn[0], number, chance))
+        return self.drawn.pop(0)
+
+
+def thinning(m, shift):
+    """How likely so many successes (rows) become so many (columns): of a claimant, of a rival."""
+    if shift == 0:
+        return np.eye(m + 1), np.eye(m + 1)
+    ones, lot = np.indices((m + 1, m + 1)).reshape(2, -1)
+    lots, tables = Lots([lot, lot]), np.zeros((2, m + 1, 2 * m + 2))
+    for table, after, chance in zip(
+        tables, bets.thinned(ones * 1.0, np.full(ones.shape, m), shift, lots), lots.chance, strict=True
+    ):
+        np.add.at(table, (ones, after.astype(int)), chance)
+    return tables[:, :, : m + 1]
+
+
+def means_of(worth, laws, shift, means=MEANS):
+    """E f over all means where the claim is false: purses × (means, beyond); NaN where there are none."""
+    found = []
+    assert np.isfinite(worth).all()
+    for beyond in BEYOND:
+        p, q = means * (1 - shift), means * (1 - shift) + shift + beyond
+        chances = laws[0](p), laws[1](np.minimum(q, 1))
+        mean = np.einsum("pac,ka,kc->pk", worth, *chances)
+        found.append(np.where(q <= 1 + 1e-12, mean, np.nan))
+    return np.array(found)
+
+
+def coins(m, thinned):
+    return lambda p: binom.pmf(np.arange(m + 1), m, p[:, None]) @ thinned
+
+
+def halves(m):
+    """The law of the sum of m rewards 0, 1/2 and 1, as widely spread as a third of them halves allows."""
+
+    def law(p):
+        rows = []
+        for mean in p:
+            half, row = min(mean, 1 - mean) / 1.5, np.ones(1)
+            for _ in range(m):
+                row = np.convolve(row, [1 - mean - half / 2, half, mean - half / 2])
+            rows.append(row)
+        return np.array(rows)
+
+    return law
+
+
+def bernoulli_means(shifts, sizes, purses=PURSES):
+    """E f / v on the boundary and beyond, ties by lot, rewards thinned; with what was believed."""
+    purse = np.array(purses)[:, None, None]
+    for shift, (m, other_m), believed in product(shifts, sizes, BELIEVED):
+        a, c = np.indices((len(purses), m + 1, other_m + 1))[1:]
+        worth = over_lots("Bernoulli", (m, other_m), (a, c), shift, purse + 0 * a, believed)
+        laws = coins(m, thinning(m, shift)[0]), coins(other_m, thinning(other_m, shift)[1])
+        yield believed, means_of(worth, laws, shift) / purse[:, 0]
+
+
+def check_bernoulli(**chosen):
+    """At most v; and just v on the boundary, if the claim is believed at all: lots waste nothing."""
+    for believed, found in bernoulli_means(**chosen):
+        assert np.nanmax(found) <= 1 + 1e-6
+        if believed[2] == 0 or believed[0] - believed[1] > 0.5:
+            assert np.nanmin(found[0]) > 1 - 1e-3
+            assert not np.nanmin(found[2]) > 0.999
+
+
+ALL = {"shifts": (0, 0.05, 0.3, 0.7), "sizes": SIZES}
+FEW = {"shifts": (0, 0.3), "sizes": [(3, 5)]}
+
+
+@pytest.mark.parametrize("chosen", [FEW, pytest.param(ALL, marks=pytest.mark.slow)], ids=["few", "all"])
+def test_zeros_and_ones_bet_fairly_summed_over_all_of_them(chosen):
+    check_bernoulli(**chosen)
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("fisher_score", "np.where(ahead, lots, 1 - lots)", "np.where(ahead, 0, 1)"),  # P(X > A)
+        ("fisher_score", "np.where(ahead, lots, 1 - lots)", "np.where(ahead, 1, 0)"),  # P(X ≥ A)
+        ("fisher_score", "np.where(ahead, lots, 1 - lots)", "lots"),
+        ("thinned", "shift / (1 + shift)", "shift / 2"),
+        ("thinned", "shift / (1 + shift)", "shift"),
+        ("capped_bet", "* (1 - SLACK)", "* 1.05"),
+        ("_cap", "ndtr(-cap) + below", "below"),
+    ],
+)
+def test_a_planted_error_in_a_bet_on_zeros_and_ones_is_seen(monkeypatch, name, right, wrong):
+    monkeypatch.setattr(bets, name, planted(getattr(bets, name), right, wrong))
+    with pytest.raises(AssertionError):
+        check_bernoulli(**FEW)
+
+
+def check_score(tables, tolerance):
+    """Against scipy's hypergeometric law, and as A grows with A + C as it is."""
+    for a, m, c, other_m in tables:
+        law = hypergeom(m + other_m, a + c, m)
+        for lot in (0.0, 0.3, 1.0):
+            chance = law.sf(a) + lot * law.pmf(a)
+            pairs = Pairs(*(np.array([float(each)]) for each in (a, m, c, other_m)))
+            found = norm.sf(bets.fisher_score(pairs, np.array([lot])))
+            if 1e-290 < chance < 0.9:
+                assert found == pytest.approx(chance, rel=tolerance), (a, m, c, other_m)
+        low, high = max(0, a + c - other_m), min(m, a + c)
+        along = np.unique(np.linspace(low, high, 50).astype(int))
+        pulls = np.full(len(along), m), np.full(len(along), other_m)
+        pairs = Pairs(along * 1.0, pulls[0], (a + c - along) * 1.0, pulls[1])
+        assert (np.diff(bets.fisher_score(pairs, np.full(len(along), 0.4))) >= 0).all()
+
+
+def test_scores_are_those_of_fishers_exact_test():
+    generator = np.random.default_rng(1)
+    sizes = generator.integers(1, [[60, 60]] * 150)
+    check_score(((generator.integers(m + 1), m, generator.integers(k + 1), k) for m, k in sizes), 1e-9)
+    large = ((50_000, 10**5, 49_500, 10**5), (700, 10**5, 300, 5 * 10**4), (3, 10**5, 99_990, 10**5))
+    check_score(large, 1e-8)  # scipy's logarithms of factorials lose as much as ours
+
+
+def bounded_means(laws, shift, sizes, steps, believed, means=MEANS):
+    a, c = np.indices([steps * m + 1 for m in sizes]) / steps
+    worth = paid("bounded", sizes, (a[None], c[None]), shift, np.array(PURSES)[:, None, None], believed)
+    return means_of(worth, laws, shift, means) / np.array(PURSES)[:, None]
+
+
+def check_bounded():
+    """At most v, for rewards 0 and 1 and with halves among them; one bet's mean touches v on the boundary."""
+    for shift, sizes, believed in product((0, 0.05, 0.3, 0.7), SIZES, BELIEVED[:4]):
+        ones = tuple(coins(m, np.eye(m + 1)) for m in sizes)
+        found = bounded_means(ones, shift, sizes, 1, believed)
+        assert np.nanmax(found) <= 1 + 1e-9
+        mixed = bounded_means(tuple(map(halves, sizes)), shift, sizes, 2, believed)
+        assert np.nanmax(mixed) <= 1 + 1e-9
+        a, c = (each.ravel() * 1.0 for each in np.indices([m + 1 for m in sizes]))
+        full = [np.full(a.size, value) for value in (*sizes, *believed[:2])]
+        with np.errstate(all="ignore"):
+            gain = np.exp(bets.unit_bet(Pairs(a, full[0], c, full[1]), shift, (full[2], full[3])))
+        touched = means_of(gain.reshape(1, sizes[0] + 1, -1), ones, shift, np.linspace(0, 1, 2001))[0]
+        assert touched.max() == pytest.approx(1, abs=1e-4)
+
+
+def test_rewards_in_the_unit_interval_bet_fairly_summed_over_all_of_them():
+    check_bounded()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("ALMOST *", "1.6 *"),  # a factor may be negative
+        ("down * (p + shift)", "down * p"),
+        ("-down * (1 - p - shift)", "-down * (1 - p)"),
+        ("stake / other_m", "stake / m"),
+        ("-up * p", "-up * p / 2"),
+    ],
+)
+def test_a_planted_error_in_a_bet_on_bounded_rewards_is_seen(monkeypatch, right, wrong):
+    monkeypatch.setattr(bets, "unit_bet", planted(bets.unit_bet, right, wrong))
+    with pytest.raises(AssertionError):
+        check_bounded()
+
+
+SCORES = np.linspace(-12, 42, 54_001)
+
+
+def normal_means(model, shift, purse, believed, sizes=(4, 9)):
+    """E f / v for Gaussian rewards, by the trapezoidal rule, on the boundary and beyond it."""
+    width = 0.5 * math.sqrt(1 / sizes[0] + 1 / sizes[1])
+    worth = paid(model, sizes, (SCORES * width * sizes[0], sizes[1] * shift), shift, purse, believed)
+    return [float(np.trapezoid(worth * norm.pdf(SCORES + off), SCORES) / purse) for off in (0, 0.1, 2)]
+
+
+def check_normal(purses=(1e-300, 1e-30, 1e-6, 0.1, 0.9)):
+    for shift, purse, believed in product((0, 0.3), purses, BELIEVED[::2]):
+        capped = normal_means("Gaussian", shift, purse, believed)
+        assert max(capped) <= 1 + 1e-6
+        if purse >= 1e-6 and (believed[2] == 0 or believed[0] > believed[1]):  # the cap is within reach
+            assert capped[0] > 1 - 1e-4
+        assert max(normal_means("sub-Gaussian", shift, purse, believed)) <= 1 + 1e-6
+
+
+def test_normal_rewards_bet_fairly_and_a_capped_bet_wastes_nothing():
+    check_normal()
+
+
+@pytest.mark.parametrize("slack", [-0.05, 0.05])
+def test_a_cap_too_low_or_too_high_is_seen(monkeypatch, slack):
+    monkeypatch.setattr(bets, "SLACK", slack)
+    with pytest.raises(AssertionError):
+        check_normal([1e-3, 0.1])
+
+
+def test_sub_gaussian_bets_are_fair_for_zeros_and_ones():
+    for shift, sizes, believed in product((0, 0.3), SIZES, BELIEVED):
+        a, c = np.indices([m + 1 for m in sizes])[:, None]
+        purse = np.array(PURSES)[:, None, None]
+        worth = paid("sub-Gaussian", sizes, (a, c), shift, purse, believed)
+        laws = tuple(coins(m, np.eye(m + 1)) for m in sizes)
+        assert np.nanmax(means_of(worth, laws, shift) / purse[:, 0]) <= 1 + 1e-9
+
+
+def capped_at(purse, drifts):
+    """Where a capped bet reaches 1: by bisection of its own mean."""
+
+    def excess(cap):
+        ratio = sum(w * math.exp(t * cap - t * t / 2) for w, t in zip(bets.WEIGHTS, drifts, strict=True))
+        below = sum(w * norm.cdf(cap - t) for w, t in zip(bets.WEIGHTS, drifts, strict=True)) / ratio
+        return math.log((norm.sf(cap) + below) / purse)
+
+    return brentq(excess, -8, 19) if excess(19) < 0 else None
+
+
+def test_a_capped_bet_is_paid_in_full_where_it_may_be_and_nowhere_else():
+    generator, full = np.random.default_rng(2), []
+    for _ in range(400):
+        purse = 10 ** -generator.uniform(0.05, 15)
+        drifts = np.clip(generator.uniform(0.1, 6) + generator.uniform(0, 2) * np.array(bets.NODES), 0.02, 8)
+        cap = capped_at(purse, drifts)
+        if cap is not None:
+            scores = np.array([cap - 1e-3, cap + 1e-3])
+            low, high = bets.capped_bet(np.full(2, math.log(purse)), scores, np.tile(drifts[:, None], 2))
+            assert low < 0
+            full.append(high == 0)
+    assert len(full) > 200
+    assert np.mean(full) > 0.9  # Newton's method has not found the others: these are not capped
+
+
+@pytest.mark.parametrize("purse", [1e-300, 1e-280, 1e-100, 1e-12, 1e-3, 0.5])
+def test_neither_a_tiny_purse_nor_a_tiny_or_a_huge_drift_is_a_certificate(purse):
+    drifts = np.array(np.meshgrid(*[[0, 1e-9, 0.02, 8, 40]] * 3)).reshape(3, -1)
+    for score in (-30.0, -1.0, 0.0, norm.isf(purse) - 0.01):
+        size = drifts.shape[1]
+        with np.errstate(all="ignore"):  # no race has a drift of 40 for such purses
+            found = bets.capped_bet(np.full(size, math.log(purse)), np.full(size, score), drifts)
+        assert np.isfinite(found).all()
+        assert (found < 0).all()
