@@ -19,10 +19,9 @@ FOUND = ledger.found()
 
 def test_claims_of_the_paper_then_ours_and_errata_are_entered_in_order():
     papers = sum(claim.id.startswith("C") for claim in CLAIMS)
-    assert [claim.id for claim in CLAIMS] == [
-        *(f"C{n:02}" for n in range(1, papers + 1)),
-        *(f"X{n}" for n in range(1, len(CLAIMS) - papers + 1)),
-    ]
+    assert [claim.id for claim in CLAIMS[:papers]] == [f"C{n:02}" for n in range(1, papers + 1)]
+    ours = [int(claim.id.removeprefix("X")) for claim in CLAIMS[papers:]]
+    assert ours == sorted(set(ours))  # a number may be kept for a claim to come
     assert [erratum.id for erratum in ERRATA] == [f"E{n}" for n in range(1, len(ERRATA) + 1)]
 
 
