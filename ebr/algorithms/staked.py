@@ -325,6 +325,7 @@ class _Table:
         self.asked = allocation.within(np.ceil(need * part[:, None]), self.counts, self.last, self.out)
         self.final = np.zeros_like(self.out)
         stuck = self.asked[rows, claimant] == 0
-        if (stuck | (cost > self.last)).any():  # a final costs no less
+        least = self.last - np.where(self.out, 0, self.counts).max(axis=1)  # a final costs no less
+        if (stuck | (cost > least)).any():
             rest = np.where(self.finalists(), np.maximum(self.last - self.counts, 0), 0).sum(axis=1)
             self.enter_final(stuck | (rest < cost))

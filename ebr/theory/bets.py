@@ -240,7 +240,7 @@ def _tail(table: FloatArray) -> FloatArray:
             b -= 1
             c -= 1
             found += term
-        ended = term <= NEGLIGIBLE * found
+        ended = (term <= NEGLIGIBLE * found) | (np.minimum(b, c) <= 0)
         total[places[ended]] = found[ended]
         places, rest = places[~ended], rest[:, ~ended]
     return total

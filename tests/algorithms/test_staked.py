@@ -322,6 +322,21 @@ def test_lots_are_fresh_unless_a_generator_is_given():
     assert outcome() != outcome()
 
 
+def test_in_very_large_batches_zeros_and_ones_are_bet_on_as_bounded_rewards_and_not_thinned(monkeypatch):
+    models = []
+
+    def watched(*bet):
+        models.append(bet[4])
+        return PAID(*bet)
+
+    monkeypatch.setattr(staked, "paid", watched)
+    monkeypatch.setattr(staked, "thinned", None)
+    monkeypatch.setattr(staked, "MOST_TESTED", 0)
+    race = StakedElasticBatchRacing(4, 0.2, 0.2, rewards="Bernoulli")
+    play(race, Rewards(unit_table(50, 4, 1)), generator=np.random.default_rng(1))
+    assert set(models) == {"bounded"}
+
+
 @pytest.mark.slow
 def test_a_hundred_thousand_arms_are_raced():
     means = np.linspace(0, 0.9, 10**5)
