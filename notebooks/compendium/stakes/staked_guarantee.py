@@ -97,7 +97,9 @@ def guarantee(
     failures, runs, delta, rounds and T, of races played.
     """
     means, ours = pooled(watched), races[races["race"] == OURS]
-    ends = watched.groupby(["model", "problem"], as_index=False)[["runs", "reached", "strayed", "allowed"]].max()
+    ends = watched.groupby(["model", "problem"], as_index=False)[
+        ["runs", "reached", "strayed", "allowed"]
+    ].max()
     runs, strayed = int(ends["runs"].sum()), int(ends["strayed"].sum())
     wrong, raced = int(ours["failures"].sum()), int(ours["runs"].sum())
     where = f"{len(ours)} points of the suite"
@@ -114,5 +116,11 @@ def guarantee(
     fair = bool((tight["over"] > FAIR).all())
     reached = refutes(ends.rename(columns={"allowed": "delta"}), "reached")
     late = bool((ours["rounds"] > ours["T"]).any())
-    holds = spent and exact and fair and strayed == 0 and not (grown or reached or late or refutes(ours, "failures"))
+    holds = (
+        spent
+        and exact
+        and fair
+        and strayed == 0
+        and not (grown or reached or late or refutes(ours, "failures"))
+    )
     return Finding("X15", holds, evidence, "proved")
