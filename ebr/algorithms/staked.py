@@ -245,7 +245,7 @@ class _Table:
             claims[where] = paid(claims[where], pairs, shift, pair, model, self.race.sigma, ties[two])
 
     def stake(self, now: int) -> None:
-        """Seat those who may be better than the leader by ε/2; stake a part of what is left on their claims."""
+        """Seat who may be better than the leader by ε/2; stake a part of what is left on their claims."""
         from scipy.special import ndtr
 
         beliefs, rows = self.beliefs, np.arange(len(self.replicate))
