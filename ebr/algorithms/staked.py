@@ -20,7 +20,7 @@ from ebr.validation import count, positive, probability, rounds
 
 SEATS = 8  # arms that have claims at a time
 UNLIKELY = 0.1  # to be better than the leader by ε/2: such arms get no money
-FIRST = 1.5  # times log(n/δ): what the first round resolves
+FIRST = 1.7  # times log(√n/δ): what the first round resolves
 
 Entry = TypeVar("Entry", np.float64, np.bool_)
 
@@ -89,9 +89,9 @@ class StakedElasticBatchRacing(Differences):
         return max(count(4 * self.sigma**2 * math.log((n_arms - 1) / miss) / self.epsilon**2, n_arms), 1)
 
     def first_count(self, n_arms: int, rewards: Known = None) -> int:
-        """b_1 = ⌈4σ² · 1.5 log(n/δ) / w_1²⌉, at most b_T T^{−0.7}; b_T for T = 1."""
+        """b_1 = ⌈4σ² · 1.7 log(√n/δ) / w_1²⌉, at most b_T T^{−0.7}; b_T for T = 1."""
         last = self.last_count(n_arms, rewards)
-        pulls = 4 * self.sigma**2 * FIRST * math.log(n_arms / self.delta) / self.widths()[0] ** 2
+        pulls = 4 * self.sigma**2 * FIRST * math.log(math.sqrt(n_arms) / self.delta) / self.widths()[0] ** 2
         return last if self.deadline == 1 else math.ceil(min(pulls, last * self.deadline**-0.7))
 
     def play(
