@@ -9,10 +9,15 @@ import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT, REWARDS
-from ebr.validation import MOST_ROUNDS, one_of, several, shown, whole
+from ebr.validation import MOST_ROUNDS, in_unit_interval, one_of, several, shown, whole
 
 # What a race may be asked for, beside racing, and what that is called.
-FEATURES = {"missing": "missing rewards", "control": "a control", "blocks": "rewards in blocks"}
+FEATURES = {
+    "missing": "missing rewards",
+    "control": "a control",
+    "blocks": "rewards in blocks",
+    "stopping": "stopping early",
+}
 MOST_CELLS = 2**25  # replicates × arms that are played side by side: 256 MB a table
 # Parameters that algorithms did not have from the first.
 UNSAID = {"k": 1, "looks": "joint", "control": None, "margin": None}
@@ -37,8 +42,16 @@ class Ending(NamedTuple):
     within: FloatArray
 
 
+class Standing(NamedTuple):
+    """Where races stand: the pulls of the coming round, and how they would end if they were stopped now."""
+
+    pulls: IntArray
+    arms: IntArray
+    within: FloatArray
+
+
 # With rewards missing it is sent how many rewards came in and their sums, and returns how the races end.
-LossyGame = Generator[IntArray, tuple[IntArray, FloatArray], Ending]
+LossyGame = Generator[Standing, tuple[IntArray, FloatArray], Ending]
 
 
 @runtime_checkable
@@ -137,8 +150,10 @@ class Algorithm(Protocol):
             For lots of its own, if it draws any; None is a fresh one.
         """
 
-    def play_lossy(self, n_arms: int, replicates: int = 1, *, rewards: Known = None) -> "LossyGame":
-        """Start a game in which rewards may be missing, if there is no objection to that."""
+    def play_lossy(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> "LossyGame":
+        """Start a game that may be stopped, and in which rewards may be missing, if both are permitted."""
 
 
 class Defaults:
@@ -183,9 +198,11 @@ class Defaults:
         """None: means are compared without confidence intervals."""
         return np.full(np.shape(pulls), np.nan)
 
-    def play_lossy(self, n_arms: int, replicates: int = 1, *, rewards: Known = None) -> "LossyGame":
+    def play_lossy(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> "LossyGame":
         """Refuse: see `objection`."""
-        raise ValueError(self.objection("missing", rewards))
+        raise ValueError(self.objection("stopping", rewards))
 
 
 class Turn(NamedTuple):
@@ -234,6 +251,22 @@ def check_places(k: int, n_arms: int) -> None:
     """Raise ValueError unless k of n arms can be told from the others: 1 ≤ k < n."""
     if not whole("k", k, 1) < n_arms:
         raise ValueError(f"k must lie in 1 … {n_arms - 1}, below the number of arms, got {shown(k)}")
+
+
+def checked_control(
+    control: int | None, margin: float | None, epsilon: float, k: int
+) -> tuple[int | None, float | None]:
+    """Return the control's number and the margin, ε if left out; raise ValueError if they cannot be."""
+    if control is None:
+        if margin is not None:
+            raise ValueError(f"margin must be left out where there is no control, got {margin!r}")
+        return None, None
+    if k > 1:
+        raise ValueError(f"k must be 1 where there is a control, got {k}")
+    margin = epsilon if margin is None else in_unit_interval("margin", margin)
+    if margin < epsilon:
+        raise ValueError(f"margin must be at least epsilon, {epsilon}, got {margin}")
+    return whole("control", control, 0), margin
 
 
 def spelled(algorithm: Any) -> str:

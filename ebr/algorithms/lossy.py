@@ -22,28 +22,11 @@ from functools import partial
 
 import numpy as np
 
-from ebr.algorithms.game import Ending, LossyGame
+from ebr.algorithms.game import Ending, LossyGame, Standing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.pairs import Pairs, bounded_refuted, normal_refuted
-from ebr.validation import in_unit_interval, whole
 
 Test = Callable[[Pairs, float], BoolArray]
-
-
-def checked_control(
-    control: int | None, margin: float | None, epsilon: float, k: int
-) -> tuple[int | None, float | None]:
-    """Return the control's number and the margin, ε if left out; raise ValueError if they cannot be."""
-    if control is None:
-        if margin is not None:
-            raise ValueError(f"margin must be left out where there is no control, got {margin!r}")
-        return None, None
-    if k > 1:
-        raise ValueError(f"k must be 1 where there is a control, got {k}")
-    margin = epsilon if margin is None else in_unit_interval("margin", margin)
-    if margin < epsilon:
-        raise ValueError(f"margin must be at least epsilon, {epsilon}, got {margin}")
-    return whole("control", control, 0), margin
 
 
 @dataclass(frozen=True)
@@ -85,19 +68,19 @@ class PairTests:
 
 def lossy_play(tests: PairTests, n_arms: int, replicates: int) -> LossyGame:
     """Race with rewards that may be missing."""
-    standing = _Standing(n_arms, replicates)
+    standing, last = _Standing(n_arms, replicates), 0
     for t, target in enumerate(tests.pulls.tolist()):
         asked = standing.owed(target)
         if not asked.any():
             continue
-        counts, sums = yield asked
+        counts, sums = yield Standing(asked, *standing.now(tests, last))
         standing.counts += counts
         standing.sums += sums
         standing.decide(tests, t, np.asarray(asked.any(axis=1)))
+        last = t
         if not standing.running.any():
             break
-    standing.close(tests)
-    return Ending(standing.arms, standing.within)
+    return Ending(*standing.now(tests, -1))
 
 
 class _Standing:
@@ -127,14 +110,14 @@ class _Standing:
         best = np.where(certified, self._means(), -np.inf).argmax(axis=1)
         self._end(np.asarray(certified.any(axis=1)), best, epsilon)
 
-    def close(self, tests: PairTests) -> None:
-        """End what still runs with the arm of the least ε′, of those that have a reward, by L of round T.
+    def now(self, tests: PairTests, t: int) -> tuple[IntArray, FloatArray]:
+        """Arms and what is guaranteed of them; of what still runs the least ε′, by L of round t.
 
         ε′ = max_j μ̂_j − μ̂_i + σ √(2L (1/N_i + 1/N_j)).
         """
         heard, means = self.alive & (self.counts > 0), self._means()
         inverse = 1 / np.maximum(self.counts, 1)
-        width = tests.sigma * np.sqrt(2 * tests.log_terms[-1] * (inverse[:, :, None] + inverse[:, None, :]))
+        width = tests.sigma * np.sqrt(2 * tests.log_terms[t] * (inverse[:, :, None] + inverse[:, None, :]))
         rivals = self._rivals(heard)
         behind = np.zeros(rivals.shape)
         np.subtract(means[:, None, :], means[:, :, None], out=behind, where=rivals)
@@ -143,7 +126,8 @@ class _Standing:
         best = np.where(heard.any(axis=1), least.argmin(axis=1), -1)
         silent = (self.alive & ~heard).any(axis=1)
         within = np.maximum(least.min(axis=1), tests.epsilon)
-        self._end(self.running, best, np.where(silent, np.inf, within))
+        within = np.where(silent, np.inf, within)
+        return np.where(self.running, best, self.arms), np.where(self.running, within, self.within)
 
     def _means(self) -> FloatArray:
         """The survivors'; −∞ for others, and where there is no reward."""

@@ -7,8 +7,19 @@ import numpy as np
 
 from ebr.algorithms.arms import Survivors
 from ebr.algorithms.differences import Differences
-from ebr.algorithms.game import Game, Known, LossyGame, Lots, check_known, check_places, entered, spelled
-from ebr.algorithms.lossy import PairTests, checked_control, lossy_play
+from ebr.algorithms.game import (
+    FEATURES,
+    Game,
+    Known,
+    LossyGame,
+    Lots,
+    check_known,
+    check_places,
+    checked_control,
+    entered,
+    spelled,
+)
+from ebr.algorithms.lossy import PairTests, lossy_play
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.divergence import erlang_quantile, pair_divergence, pair_threshold
@@ -143,8 +154,8 @@ class SharpElasticBatchRacing(Differences):
 
     def objection(self, feature: str, rewards: Known = None) -> str | None:
         """Why a feature is not permitted: only what is proved is."""
-        if feature == "missing" and self.k > 1:
-            return f"rewards may be missing where k is 1, got k = {self.k}"
+        if feature in ("missing", "stopping") and self.k > 1:
+            return f"{FEATURES[feature]} is for k = 1, got k = {self.k}"
         if feature == "missing" and self._jointly(rewards):
             return "rewards may be missing from Gaussian ones if looks is 'union', got 'joint'"
         if feature == "blocks" and (model := self.rewards or rewards) in IN_UNIT:
@@ -216,9 +227,11 @@ class SharpElasticBatchRacing(Differences):
         survivors.end(survivors.running)
         return survivors.leader
 
-    def play_lossy(self, n_arms: int, replicates: int = 1, *, rewards: Known = None) -> LossyGame:
-        """Race with rewards that may be missing: `ebr.algorithms.lossy`."""
-        if objection := self.objection("missing", rewards):
+    def play_lossy(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> LossyGame:
+        """Race that may be stopped, and with rewards that may be missing: `ebr.algorithms.lossy`."""
+        if objection := self.objection("stopping", rewards):
             raise ValueError(objection)
         return lossy_play(*self._begun(n_arms, replicates, rewards))
 

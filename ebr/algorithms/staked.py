@@ -9,7 +9,18 @@ from numpy.typing import NDArray
 
 from ebr.algorithms import allocation
 from ebr.algorithms.differences import Differences
-from ebr.algorithms.game import Game, Known, Lots, check_known, entered
+from ebr.algorithms.game import (
+    Ending,
+    Game,
+    Known,
+    LossyGame,
+    Lots,
+    Standing,
+    check_known,
+    checked_control,
+    entered,
+    spelled,
+)
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.bets import MOST_TESTED, Beliefs, paid, thinned
@@ -20,6 +31,10 @@ from ebr.validation import count, positive, probability, rounds
 
 SEATS = 8  # arms that have claims at a time
 UNLIKELY = 0.1  # to be better than the leader by ε/2: such arms get no money
+SAID = 0.05  # of what is staked is for what could be said if a race were stopped
+COARSER = 1.25  # the ratio of the shifts at which that is said
+MOST_SHIFTS = 60  # of them, where rewards have no bounds
+CONTROL = 0.25  # at least as much money as half the leader's goes to a control
 FIRST = 1.7  # times log(√n/δ): what the first round resolves
 
 Entry = TypeVar("Entry", np.float64, np.bool_)
@@ -36,7 +51,8 @@ class StakedElasticBatchRacing(Differences):
     out once both claims of one claimant against it hold. Where the race is not decided before the last
     round, or where that is cheaper, all who may still win are pulled b_T times; the largest sum wins.
 
-    With 1 − δ the recommended arm is within ε of the best. Pulls are at most (n + √n) b_T.
+    With 1 − δ the recommended arm is within ε of the best. Pulls are at most (n + √n) b_T if no reward is
+    missing.
 
     Parameters
     ----------
@@ -52,6 +68,22 @@ class StakedElasticBatchRacing(Differences):
         By how many standard errors an arm is believed to be worse than it seems, until time is short.
     spare
         How many rounds before the last the race is meant to be over; fewer of a short race.
+    control, margin
+        As in `SharpElasticBatchRacing`. The control always has a seat while it is in.
+
+    Notes
+    -----
+    A claim by s counts only if those by all larger shifts hold. So of an arm's false claims against the best
+    arm one purse is enough to be watched, that of the largest false shift: further shifts cost nothing of δ.
+
+    *Margin.* With a margin g above ε there are claims by g, ε and 0. The control is recommended once its
+    claims by g hold against all who are in.
+
+    *Stopping.* A twentieth of what is staked is for claims by ε · 1.25, ε · 1.25², …, which do not touch the
+    race. If it is stopped after any round, it recommends the arm whose claims hold by the least shift.
+
+    *Missing rewards.* Let the losses be independent of all rewards. A round's bets are then settled by what
+    came. Where some are missing at the last, there is no final: the race ends as if it were stopped.
     """
 
     deadline: int
@@ -64,11 +96,22 @@ class StakedElasticBatchRacing(Differences):
     reach: float = 0.3
     hope: float = 1.0
     spare: int = 3
+    control: int | None = None
+    margin: float | None = None
     fixed_counts: ClassVar[bool] = False
     resumes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._check(rate=probability, reach=positive, hope=positive, spare=rounds)
+        control, margin = checked_control(self.control, self.margin, self.epsilon, self.k)
+        object.__setattr__(self, "control", control)
+        object.__setattr__(self, "margin", margin)
+
+    __repr__ = spelled
+
+    def objection(self, feature: str, rewards: Known = None) -> str | None:
+        """Blocks are not permitted: bets are on arms that are independent."""
+        return super().objection(feature, rewards) if feature == "blocks" else None
 
     def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
         """A half-width that holds at all counts at once, as counts here depend on rewards."""
@@ -98,19 +141,45 @@ class StakedElasticBatchRacing(Differences):
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
-        n_arms, replicates = entered(n_arms, replicates, rewards)
-        check_known(self.rewards, rewards)
-        table = _Table(self, n_arms, replicates, self.model(rewards), generator or np.random.default_rng())
+        table = self._table(n_arms, replicates, rewards, generator)
         for now in range(1, self.deadline + 1):
-            table.settle((yield table.pulls()), now)
-            if now + 1 < self.deadline:
-                table.stake(now)
-                table.plan(now)
-            else:
-                table.enter_final(np.ones(len(table.replicate), dtype=bool))
-            if not len(table.replicate):
+            sums = yield table.pulls()
+            table.settle(table.pulls(), sums, now)
+            if not table.go_on(now):
                 break
         return table.arms
+
+    def play_lossy(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> LossyGame:
+        """Race with rewards that may be missing; after every round it could be stopped."""
+        table = self._table(n_arms, replicates, rewards, generator, said=True)
+        for now in range(1, self.deadline + 1):
+            table.settle(*(yield Standing(table.pulls(), *table.standing())), now)
+            if not table.go_on(now):
+                break
+        return Ending(table.arms, table.within)
+
+    def _table(
+        self, n_arms: int, replicates: int, rewards: Known, generator: Lots, said: bool = False
+    ) -> "_Table":
+        n_arms, replicates = entered(n_arms, replicates, rewards)
+        check_known(self.rewards, rewards)
+        if self.control is not None and self.control >= n_arms:
+            raise ValueError(f"control must lie in 0 … {n_arms - 1}, the arms' numbers, got {self.control}")
+        lots = generator or np.random.default_rng()
+        return _Table(self, n_arms, replicates, self.model(rewards), lots, said)
+
+    def shifts(self) -> FloatArray:
+        """Of the claims, the largest first: a margin above ε, ε, and 0."""
+        margin = [self.margin] if self.margin is not None and self.margin > self.epsilon else []
+        return np.array([*margin, self.epsilon, 0.0])
+
+    def coarser_shifts(self, rewards: Known = None) -> FloatArray:
+        """Those of what is said if the race is stopped, the largest first; below 1 for rewards in [0, 1]."""
+        most = 1.0 if self.model(rewards) in IN_UNIT else math.inf
+        shifts = self.epsilon * COARSER ** np.arange(MOST_SHIFTS, 0, -1)
+        return np.asarray(shifts[shifts < most])
 
 
 class _Table:
@@ -118,8 +187,8 @@ class _Table:
 
     Attributes
     ----------
-    replicate, arms
-        Which replicates go on; what each of all replicates recommends.
+    replicate, arms, within
+        Which replicates go on; what each of all replicates recommends, and within how much of the best.
     counts, sums, first_sums
         An arm's rewards and their sum, and the sum of the first b_T of them.
     out
@@ -127,7 +196,9 @@ class _Table:
     claimant, share
         The arm in each seat, and its part of the round's money.
     purses
-        The logarithms of what the claims by ε, and those by 0, are worth.
+        The logarithms of what the claims are worth; by a margin, if there is one, by ε, and by 0.
+    said
+        The same of the coarser claims, from which is said what could be said if the race were stopped.
     left
         What is left of 1 − c_T.
     asked, final
@@ -141,11 +212,16 @@ class _Table:
         replicates: int,
         model: str,
         lots: np.random.Generator,
+        said: bool = False,
     ) -> None:
         self.race, self.model, self.lots = race, model, lots
+        self.shifts, self.place = race.shifts(), len(race.shifts()) - 2  # of the claims by ε
+        self.coarser = race.coarser_shifts(model) if said else np.zeros(0)
+        self.other_lots = lots.spawn(1)[0] if said else lots
         self.last = race.last_count(n_arms, model)
         self.spare = max(1, min(race.spare, (race.deadline - 1) // 3))
         self.arms: IntArray = np.full(replicates, -1)
+        self.within: FloatArray = np.full(replicates, race.epsilon)
         self.replicate: IntArray = np.arange(replicates)
         shape, seats = (replicates, n_arms), min(SEATS, n_arms)
         self.counts: IntArray = np.zeros(shape, dtype=np.int64)
@@ -154,8 +230,9 @@ class _Table:
         self.out: BoolArray = np.zeros(shape, dtype=bool)
         self.claimant: IntArray = np.zeros((replicates, seats), dtype=np.int64)
         self.share: FloatArray = np.zeros((replicates, seats))
-        self.purses: FloatArray = np.full((2, replicates, seats, n_arms), -np.inf)
-        self.left: FloatArray = np.full(replicates, 1 - race.last_part)
+        self.purses: FloatArray = np.full((len(self.shifts), replicates, seats, n_arms), -np.inf)
+        self.said: FloatArray = np.full((len(self.coarser), replicates, seats, n_arms), -np.inf)
+        self.left: FloatArray = np.full(replicates, (1 - SAID) * (1 - race.last_part))
         self.asked: IntArray = np.full(shape, race.first_count(n_arms, model))
         self.final: BoolArray = np.full(shape, race.deadline == 1)
 
@@ -178,69 +255,122 @@ class _Table:
         """The claimants' entries of a table of arms: replicates × seats."""
         return np.take_along_axis(table, self.claimant, axis=1)
 
-    def held(self) -> BoolArray:
-        """Against whom each claimant's claim by ε holds, or is not needed: replicates × seats × arms."""
-        held = (self.purses[0] >= 0) | self.out[:, None, :]
+    def held(self, place: int | None = None) -> BoolArray:
+        """Against whom each claimant's claims down to a place, or ε, hold, or need not: × seats × arms."""
+        upto = self.place if place is None else place
+        held = (self.purses[: upto + 1] >= 0).all(axis=0) | self.out[:, None, :]
         np.put_along_axis(held, self.claimant[:, :, None], True, axis=2)
         return np.asarray(held)
 
-    def settle(self, sums: FloatArray, now: int) -> None:
-        """Take in a round's sums: pay the claims, see who is out, and end the races that are decided."""
-        fresh = np.asarray(sums[self.replicate], dtype=np.float64)
+    def settle(self, came: IntArray, sums: FloatArray, now: int) -> None:
+        """Take in a round's rewards: pay the claims, see who is out, and end the races that are decided."""
+        came, fresh = came[self.replicate], np.asarray(sums[self.replicate], dtype=np.float64)
         if now == 1 and self.race.deadline > 1:
-            self._open(fresh)
-        self._pay(fresh)
-        self.counts = self.counts + self.asked
+            self._open(came, fresh)
+        self._pay(came, fresh)
+        self.counts = self.counts + came
         self.sums = self.sums + fresh
         self.first_sums = np.where(self.counts <= self.last, self.sums, self.first_sums)
-        both = np.asarray((self.purses >= 0).all(axis=0))
-        self.out = np.asarray(self.out | both.any(axis=1))
+        self.out = np.asarray(self.out | (self.purses >= 0).all(axis=0).any(axis=1))
+        self._end_futile()
         won = np.asarray(self.held().all(axis=2) & ~self.of_claimants(self.out))
         best = np.where(won, self.of_claimants(self.beliefs.mean), -np.inf).argmax(axis=1)
         self._end(np.asarray(won.any(axis=1)), self.claimant[np.arange(len(best)), best])
         alone = np.asarray((~self.out).sum(axis=1) < 2)  # nobody is in with δ at most
         self._end(alone, np.asarray(self.out.argmin(axis=1)))
-        self._end(
-            np.asarray(self.final.any(axis=1)), np.where(self.final, self.first_sums, -np.inf).argmax(axis=1)
-        )
+        complete = self.final.any(axis=1) & ~(self.final & (self.counts < self.last)).any(axis=1)
+        self._end(complete, np.where(self.final, self.first_sums, -np.inf).argmax(axis=1))
+        if now == self.race.deadline:
+            arms, within = (told[self.replicate] for told in self.standing())
+            self._end(np.ones(len(arms), dtype=bool), arms, within)
 
-    def _open(self, fresh: FloatArray) -> None:
+    def _end_futile(self) -> None:
+        """End races in which nobody who is in is better than the control by the margin."""
+        if self.race.control is None or self.race.margin is None:
+            return
+        seated = (self.claimant == self.race.control) & ~self.of_claimants(self.out)
+        futile = (self.held(0).all(axis=2) & seated).any(axis=1)
+        self._end(futile, np.full(len(futile), self.race.control), self.race.margin)
+
+    def standing(self) -> tuple[IntArray, FloatArray]:
+        """What could be said of all replicates now: an arm, and within how much of the best it is."""
+        known = np.logical_and.accumulate(self.said >= 0, axis=0)
+        steps = np.concatenate([[np.inf], self.coarser])
+        shift = np.where(self.held(), self.race.epsilon, steps[known.sum(axis=0)])
+        least = np.where(self.of_claimants(self.out), np.inf, shift.max(axis=2))
+        mean = np.where(self.counts > 0, self.beliefs.mean, -np.inf)
+        order = np.lexsort((-self.of_claimants(mean), least))[:, 0]
+        rows = np.arange(len(order))
+        leader = np.where(self.out, -np.inf, mean).argmax(axis=1)
+        leader = np.where(self.counts.any(axis=1), leader, -1)
+        arms, within = self.arms.copy(), self.within.copy()
+        within[self.replicate] = least[rows, order]
+        unsaid = np.isinf(within[self.replicate])
+        arms[self.replicate] = np.where(unsaid, leader, self.claimant[rows, order])
+        return arms, within
+
+    def go_on(self, now: int) -> bool:
+        """Decide on the next round; whether any race goes on."""
+        if now + 1 < self.race.deadline:
+            self.stake(now)
+            self.plan(now)
+        elif now < self.race.deadline:
+            self.enter_final(np.ones(len(self.replicate), dtype=bool))
+        return len(self.replicate) > 0
+
+    def _open(self, came: IntArray, fresh: FloatArray) -> None:
         """The first round's money: the same for all n arms. Only those with the largest sums take seats."""
         seats = self.claimant.shape[1]
-        self.claimant = np.argsort(-fresh, axis=1, kind="stable")[:, :seats]
-        given = (1 - self.race.last_part) * min(1.0, 2 / (self.race.deadline - 1))
+        order = fresh / np.maximum(came, 1)
+        if self.race.control is not None:
+            order[:, self.race.control] = np.inf
+        self.claimant = np.argsort(-order, axis=1, kind="stable")[:, :seats]
+        given = (1 - SAID) * (1 - self.race.last_part) * min(1.0, 2 / (self.race.deadline - 1))
         self.left = self.left - given
         self.purses[:] = math.log(self.race.delta * given / fresh.shape[1])
+        self.said[:] = math.log(SAID / (1 - SAID)) + self.purses[0]
 
-    def _end(self, ended: BoolArray, arms: IntArray) -> None:
-        """End some races with these arms, and go on with the others."""
+    def _end(self, ended: BoolArray, arms: IntArray, within: FloatArray | float | None = None) -> None:
+        """End some races with these arms, within ε if nothing else is said, and go on with the others."""
         if ended.any():
             self.arms[self.replicate[ended]] = arms[ended]
+            if within is not None:
+                self.within[self.replicate[ended]] = np.broadcast_to(within, ended.shape)[ended]
             for name in ("replicate", "counts", "sums", "first_sums", "out", "claimant", "share", "left"):
                 setattr(self, name, getattr(self, name)[~ended])
-            self.asked, self.final, self.purses = (
-                self.asked[~ended],
-                self.final[~ended],
-                self.purses[:, ~ended],
-            )
+            self.asked, self.final = self.asked[~ended], self.final[~ended]
+            self.purses, self.said = self.purses[:, ~ended], self.said[:, ~ended]
 
-    def _pay(self, fresh: FloatArray) -> None:
-        """Settle the bets on all claims that do not hold yet, where both arms were pulled."""
-        pulled = (self.asked > 0) & ~self.out
+    def _pay(self, came: IntArray, fresh: FloatArray) -> None:
+        """Settle the bets on all claims that do not hold yet, where rewards of both arms came."""
+        pulled = (came > 0) & ~self.out
         live = (self.purses > -np.inf).all(axis=0) & (self.purses < 0).any(axis=0)
         live &= self.of_claimants(pulled)[:, :, None] & pulled[:, None, :]
         np.put_along_axis(live, self.claimant[:, :, None], False, axis=2)
+        self._bet(self.purses, self.shifts, live, came, fresh, self.lots)
+        self._bet(self.said, self.coarser, live, came, fresh, self.other_lots)
+
+    def _bet(
+        self,
+        purses: FloatArray,
+        shifts: FloatArray,
+        live: BoolArray,
+        came: IntArray,
+        fresh: FloatArray,
+        lots: np.random.Generator,
+    ) -> None:
+        """Settle the bets on these claims; lots are drawn for ε before 0."""
         row, seat, rival = np.nonzero(live)
-        coins = self.model == "Bernoulli" and int(self.asked.max()) <= MOST_TESTED
+        coins = self.model == "Bernoulli" and int(came.max()) <= MOST_TESTED
         model = "bounded" if self.model == "Bernoulli" and not coins else self.model
-        ties = self.lots.random(fresh.shape) if coins else fresh
+        ties = lots.random(fresh.shape) if coins and len(shifts) else fresh
         beliefs = self.beliefs
-        for claims, shift in zip(self.purses, (self.race.epsilon, 0.0), strict=True):
-            raised, lowered = thinned(fresh, self.asked, shift, self.lots) if coins else (fresh, fresh)
+        for claims, shift in zip(purses, shifts.tolist(), strict=True):
+            raised, lowered = thinned(fresh, came, shift, lots) if coins else (fresh, fresh)
             due = claims[row, seat, rival] < 0
             where = row[due], seat[due], rival[due]
             one, two = (where[0], self.claimant[where[:2]]), (where[0], where[2])
-            pairs = Pairs(raised[one], self.asked[one], lowered[two], self.asked[two])
+            pairs = Pairs(raised[one], came[one], lowered[two], came[two])
             pair = beliefs[one], beliefs[two]
             claims[where] = paid(claims[where], pairs, shift, pair, model, self.race.sigma, ties[two])
 
@@ -250,11 +380,13 @@ class _Table:
 
         beliefs, rows = self.beliefs, np.arange(len(self.replicate))
         lead = np.where(self.out, -np.inf, beliefs.mean).argmax(axis=1)
-        error = beliefs.variance / beliefs.counts
+        error = beliefs.variance / np.maximum(beliefs.counts, 1)
         ahead = beliefs.mean - beliefs.mean[rows, lead][:, None] - self.race.epsilon / 2
         chance = ndtr(ahead / np.sqrt(error + error[rows, lead][:, None]))
         chance = np.where((chance < UNLIKELY) | self.out, 0.0, chance)
         chance[rows, lead] = 0.5
+        if (control := self.race.control) is not None:
+            chance[:, control] = np.where(self.out[:, control], 0, np.maximum(chance[:, control], CONTROL))
         self._seat(chance)
         self.share = self.of_claimants(chance)
         self.share /= self.share.sum(axis=1, keepdims=True)
@@ -263,8 +395,8 @@ class _Table:
         self.left = self.left - given
         with np.errstate(divide="ignore"):  # who is out gets nothing
             money = np.log(self.race.delta * given[:, None] * self.share)
-        more = np.minimum(np.logaddexp(self.purses, money[:, :, None]), -1e-12)  # rewards alone pay in full
-        self.purses = np.where(self.purses < 0, more, 0.0)
+        self.purses = _given(self.purses, money)
+        self.said = _given(self.said, money + math.log(SAID / (1 - SAID)))
 
     def _seat(self, chance: FloatArray) -> None:
         """Give the seats to the arms with the largest chances. Who stays keeps seat and purses."""
@@ -277,7 +409,7 @@ class _Table:
             rows = np.flatnonzero(many > number)
             free = seat[rows, number]
             self.claimant[rows, free] = best[rows, place[rows, number]]
-            self.purses[:, rows, free] = -np.inf
+            self.purses[:, rows, free] = self.said[:, rows, free] = -np.inf
 
     def finalists(self) -> BoolArray:
         """The smallest sets of arms with claims, that hold, of each of them against all others that are in.
@@ -307,24 +439,21 @@ class _Table:
 
     def plan(self, now: int) -> None:
         """Ask for what the likeliest claimant needs, at the race's pace; or enter the final if cheaper."""
-        beliefs, rows = self.beliefs, np.arange(len(self.replicate))
-        seat = self.share.argmax(axis=1)
-        claimant, open_ = self.claimant[rows, seat], ~self.held()[rows, seat]
-        have, race = self.counts.sum(axis=1).astype(np.float64), self.race
+        rows, race = np.arange(len(self.replicate)), self.race
+        have = np.maximum(self.counts.sum(axis=1), 1).astype(np.float64)
         late = max(0, self.spare - (race.deadline - 2 - now)) / self.spare
         final = (~self.out).sum(axis=1) * self.last
         reach = np.maximum(race.reach, late * np.sqrt(2 * np.log1p(final / have)))[:, None]
-        mean = beliefs.mean[rows, claimant][:, None]
         hope = 0.0 if late else race.hope
-        gap = mean - beliefs.mean + hope * np.sqrt(beliefs.variance / beliefs.counts)
-        width = allocation.resolved(gap, self.purses[0, rows, seat], reach, race.epsilon, race.delta)
-        variance = beliefs.variance
-        if self.model in IN_UNIT:  # a test takes both arms to be alike
-            between = (mean + beliefs.mean) / 2
-            variance = np.maximum(variance, between * (1 - between))
-        need = allocation.cheapest(
-            np.where(open_, width, np.inf), variance, beliefs.variance[rows, claimant], claimant
-        )
+        seat = self.share.argmax(axis=1)
+        claimant, need = self.claimant[rows, seat], self.needed(seat, self.place, reach, hope)
+        if race.control is not None:  # the race may end with the control, if that is cheaper
+            at = (self.claimant == race.control).argmax(axis=1)
+            other = self.needed(at, 0, reach, hope)
+            cheaper = (self.claimant[rows, at] == race.control) & ~self.out[:, race.control]
+            cheaper &= other.sum(axis=1) < need.sum(axis=1)
+            claimant = np.where(cheaper, race.control, claimant)
+            need = np.where(cheaper[:, None], other, need)
         cost = need.sum(axis=1)
         part = allocation.paced(have, cost, max(race.deadline - 1 - self.spare - now, 1))
         self.asked = allocation.within(np.ceil(need * part[:, None]), self.counts, self.last, self.out)
@@ -334,3 +463,24 @@ class _Table:
         if (stuck | (cost > least)).any():
             rest = np.where(self.finalists(), np.maximum(self.last - self.counts, 0), 0).sum(axis=1)
             self.enter_final(stuck | (rest < cost))
+
+    def needed(self, seat: IntArray, place: int, reach: FloatArray, hope: float) -> FloatArray:
+        """The pulls with which the claims of one seat each, by the shift at a place, may all be paid."""
+        beliefs, rows, race = self.beliefs, np.arange(len(seat)), self.race
+        claimant, open_ = self.claimant[rows, seat], ~self.held(place)[rows, seat]
+        mean = beliefs.mean[rows, claimant][:, None]
+        gap = mean - beliefs.mean + hope * np.sqrt(beliefs.variance / np.maximum(beliefs.counts, 1))
+        shift = float(self.shifts[place])
+        width = allocation.resolved(gap, self.purses[place, rows, seat], reach, shift, race.delta)
+        variance = beliefs.variance
+        if self.model in IN_UNIT:  # a test takes both arms to be alike
+            between = (mean + beliefs.mean) / 2
+            variance = np.maximum(variance, between * (1 - between))
+        own = beliefs.variance[rows, claimant]
+        return allocation.cheapest(np.where(open_, width, np.inf), variance, own, claimant)
+
+
+def _given(purses: FloatArray, money: FloatArray) -> FloatArray:
+    """Purses with money put into them, by logarithm. Rewards alone pay in full."""
+    more = np.minimum(np.logaddexp(purses, money[:, :, None]), -1e-12)
+    return np.where(purses < 0, more, 0.0)

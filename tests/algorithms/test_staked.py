@@ -109,8 +109,8 @@ class Watched(TABLE):
         self.first = np.zeros((len(self.arms), self.counts.shape[1]))
         self.tables.append(self)
 
-    def _open(self, fresh):
-        super()._open(fresh)
+    def _open(self, came, fresh):
+        super()._open(came, fresh)
         self.granted += np.exp(self.purses.max()) * fresh.shape[1]
 
     def _seat(self, chance):
@@ -125,17 +125,17 @@ class Watched(TABLE):
         """Σ_k v^{s(k)}_{k,best}, where the others are all worse by ε."""
         return np.where(self.claimant > 0, np.exp(self.purses[0, :, :, 0]), 0).sum(axis=1)
 
-    def _pay(self, fresh):
+    def _pay(self, came, fresh):
         before = self.claims()
-        super()._pay(fresh)
+        super()._pay(came, fresh)
         self.grown[self.replicate] += self.claims() - before
-        held, counts = self.purses >= 0, self.counts + self.asked
+        held, counts = self.purses >= 0, self.counts + came
         assert not ((self.counts < self.last) & (counts > self.last)).any()
         self.first[self.replicate] += np.where(counts <= self.last, fresh, 0)
         self.seen = [self.replicate, self.claimant, held, self.out | held.all(axis=0).any(axis=1), self.final]
 
-    def settle(self, sums, now):
-        super().settle(sums, now)
+    def settle(self, came, sums, now):
+        super().settle(came, sums, now)
         for replicate, claimant, held, out, final in zip(
             *self.seen[:2], np.moveaxis(self.seen[2], 1, 0), *self.seen[3:], strict=True
         ):
@@ -184,7 +184,7 @@ def check_decisions(n_arms):
     table.claimant = generator.permuted(np.tile(np.arange(n_arms), (600, 1)), axis=1)[:, :8]
     table.purses = np.where(generator.random(table.purses.shape) < generator.random((600, 1, 1)), 0.0, -1.0)
     table.sums, table.asked = generator.random(table.sums.shape), np.zeros_like(table.asked)
-    table.settle(np.zeros(table.sums.shape), 2)
+    table.settle(table.asked, np.zeros(table.sums.shape), 2)
     table.enter_final(np.ones(len(table.replicate), dtype=bool))
 
 
@@ -192,7 +192,7 @@ def check_table(monkeypatch):
     """Money and the final's share are δ at most, bets do not grow in 20,000 races, claims decide."""
     for deadline, n_arms in ((2, 2), (3, 2), (6, 4), (12, 5)):
         granted, last, _ = watch(monkeypatch, 1000, deadline, n_arms)
-        assert granted <= 0.8 + 1e-9
+        assert granted <= 0.95 * (1 - deadline**-0.5) + 1e-9
         assert n_arms > 2 or granted + last <= 1
     for n_arms in (2, 3, 5, 10):
         check_decisions(n_arms)
@@ -209,12 +209,12 @@ def test_money_bets_and_decisions_are_as_the_theorem_has_them(monkeypatch):
     [
         ("stake", [("self.left = self.left - given", "pass")]),  # money is given twice
         ("_open", [("given / fresh.shape[1]", "given")]),
-        ("__init__", [("1 - race.last_part", "1.0")]),  # and a final all the same
-        ("_open", [("(1 - self.race.last_part)", "1.0")]),
-        ("settle", [("self._pay(fresh)", "STALE(self, fresh)")]),  # rewards are bet on again
-        ("_pay", [("(self.race.epsilon, 0.0)", "(1.5 * self.race.epsilon, 0.0)")]),
-        ("settle", [("(self.purses >= 0).all(axis=0)", "self.purses[1] >= 0")]),
-        ("settle", [("(self.purses >= 0).all(axis=0)", "self.purses[0] >= 0")]),
+        ("__init__", [("(1 - SAID) * (1 - race.last_part)", "1.0")]),  # and a final all the same
+        ("_open", [("(1 - SAID) * (1 - self.race.last_part)", "1.0")]),
+        ("settle", [("self._pay(came, fresh)", "STALE(self, came, fresh)")]),  # rewards are bet on again
+        ("_pay", [("self.purses, self.shifts,", "self.purses, 1.5 * self.shifts,")]),
+        ("settle", [("(self.purses >= 0).all(axis=0)", "(self.purses[1] >= 0)")]),
+        ("settle", [("(self.purses >= 0).all(axis=0)", "(self.purses[0] >= 0)")]),
         (
             "settle",
             [
@@ -230,11 +230,8 @@ def test_money_bets_and_decisions_are_as_the_theorem_has_them(monkeypatch):
     ],
 )
 def test_a_planted_error_in_the_table_is_seen(monkeypatch, name, changes):
-    def stale(self, fresh):
-        asked = self.asked
-        self.asked = np.where(asked > 0, self.counts + asked, 0)
-        self._pay(self.sums + fresh)
-        self.asked = asked
+    def stale(self, came, fresh):
+        self._pay(np.where(came > 0, self.counts + came, 0), self.sums + fresh)
 
     monkeypatch.setattr(staked, "STALE", stale, raising=False)
     plant(monkeypatch, name, *changes)

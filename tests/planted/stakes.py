@@ -70,31 +70,28 @@ def money_given_twice(self, now, right=TABLE.stake):
     self.left = left
 
 
-def seats_share_the_first_money(self, fresh, right=TABLE._open):
+def seats_share_the_first_money(self, came, fresh, right=TABLE._open):
     """The first round's money for those alone who take seats, though these are chosen by its rewards."""
-    right(self, fresh)
+    right(self, came, fresh)
     self.purses += math.log(fresh.shape[1] / 2)
 
 
-def stale_rewards(self, fresh, right=TABLE._pay):
+def stale_rewards(self, came, fresh, right=TABLE._pay):
     """All rewards so far settle every bet."""
-    asked = self.asked
-    self.asked = np.where(asked > 0, asked + self.counts, 0)
-    right(self, np.where(asked > 0, fresh + self.sums, 0.0))
-    self.asked = asked
+    right(self, np.where(came > 0, came + self.counts, 0), np.where(came > 0, fresh + self.sums, 0.0))
 
 
-def told_before(self, fresh, right=TABLE._pay):
+def told_before(self, came, fresh, right=TABLE._pay):
     """Bets are made with the round's rewards in sight."""
     counts, sums = self.counts, self.sums
-    self.counts, self.sums = counts + self.asked, sums + fresh
-    right(self, fresh)
+    self.counts, self.sums = counts + came, sums + fresh
+    right(self, came, fresh)
     self.counts, self.sums = counts, sums
 
 
-def out_by_one(self, fresh, right=TABLE._pay):
+def out_by_one(self, came, fresh, right=TABLE._pay):
     """An arm is out by a claim by ε alone: a good arm puts the best out, and a bad one the good arm."""
-    right(self, fresh)
+    right(self, came, fresh)
     self.out = self.out | (self.purses[0] >= 0).any(axis=1)
 
 

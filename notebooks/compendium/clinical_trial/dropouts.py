@@ -42,7 +42,7 @@ def _trials(
     game = algorithm.play_lossy(truth.n_arms, number, rewards=truth.rewards)
     best = np.arange(truth.n_arms) == truth.best
     asked, seen = np.zeros(number, dtype=np.int64), np.zeros(number, dtype=np.int64)
-    pulls, t = next(game), 0
+    pulls, t = next(game).pulls, 0
     while True:
         shares = np.array([stays(t, algorithm.deadline, bool(own)) for own in best])
         responders = generator.binomial(pulls, truth.means)
@@ -50,7 +50,7 @@ def _trials(
         counts = kept + generator.binomial(pulls - responders, shares[:, 1])
         asked, seen, t = asked + pulls.sum(axis=1), seen + counts.sum(axis=1), t + 1
         try:
-            pulls = game.send((counts, kept.astype(np.float64)))
+            pulls = game.send((counts, kept.astype(np.float64))).pulls
         except StopIteration as end:
             return asked, seen, end.value.arms, end.value.within
 

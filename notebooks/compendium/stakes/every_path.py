@@ -59,16 +59,17 @@ class Paths:
         self.weight = self.weight[came_from] * np.prod(binom.pmf(sums, pulls[before], self.means), axis=1)
         for name in BY_RACE:
             setattr(table, name, getattr(table, name)[before])
-        table.purses = table.purses[:, before]
+        table.purses, table.said = table.purses[:, before], table.said[:, before]
         table.replicate, table.arms = np.arange(len(before)), np.full(len(before), -1)
+        table.within = np.full(len(before), np.inf)
         return sums.astype(np.float64)
 
-    def note(self, ended: BoolArray, arms: IntArray) -> None:
+    def note(self, ended: BoolArray, arms: IntArray, within: Any = None) -> None:
         """Add up the paths that end, and those that end with a bad arm; then let them end."""
         rows = self.table.replicate[ended]
         np.add.at(self.ended, self.repeat[rows], self.weight[rows])
         np.add.at(self.failed, self.repeat[rows], self.weight[rows] * self.bad[arms[ended]])
-        self.end(ended, arms)
+        self.end(ended, arms, within)
 
 
 def failures(model: str, repeats: int, seed: int, sizes: Any = SIZES) -> pd.DataFrame:

@@ -58,7 +58,7 @@ class Watch:
     given
         What has been put into the purses v^{s(k)}_{k,1}, k ≠ 1, so far.
     wealth
-        M: these purses, and what of (1 − c_T) δ was not put into them, after the last round played.
+        M: these purses, and what of 0.95 (1 − c_T) δ was not put into them, after the last round played.
     reached
         Whether one of these purses has ever reached 1. The other races are *inside* the event.
     strayed
@@ -77,9 +77,9 @@ class Watch:
         table._end, table.stake = self.look, self.see_stake
 
     def staked(self) -> float:
-        """(1 − c_T) δ."""
+        """0.95 (1 − c_T) δ: what the race stakes; the rest is for what is said if it is stopped."""
         race = self.table.race
-        return float((1 - race.deadline**-0.5) * race.delta)
+        return float(0.95 * (1 - race.deadline**-0.5) * race.delta)
 
     def see_stake(self, now: int) -> None:
         """Let the race give money to claimants, and note what does not go to arm 1."""
@@ -88,7 +88,7 @@ class Watch:
         others = np.where(self.table.claimant == self.problem.best, 0.0, self.table.share).sum(axis=1)
         self.given[self.table.replicate] += self.table.race.delta * (before - self.table.left) * others
 
-    def look(self, ended: BoolArray, arms: IntArray) -> None:
+    def look(self, ended: BoolArray, arms: IntArray, within: Any = None) -> None:
         """Look at all races of the table, then let some end with these arms. Every round comes here."""
         table, best, rows = self.table, self.problem.best, self.table.replicate
         if (
@@ -106,14 +106,14 @@ class Watch:
         by_final = table.final[:, best] & ahead
         strayed = table.out[:, best] | (ended & self.bad[arms] & ~by_final)
         self.strayed[rows] |= (strayed & ~self.reached[rows]) | (table.left < -ROUNDING)
-        self.end(ended, arms)
+        self.end(ended, arms, within)
 
 
 def watched(problems: Iterable[Instance], model: str, runs: int, seed: int) -> pd.DataFrame:
     """Races on problems, told that rewards are of a model: a row a problem and round.
 
     Columns: model, problem (its number), kind, round, runs, delta; wealth, the mean of min(M, 1) after the
-    round, and its standard error; allowed, (1 − c_T) δ; and in the last round's row reached and strayed,
+    round, and its standard error; allowed, 0.95 (1 − c_T) δ; and in the last round's row reached and strayed,
     races of each.
     """
     rows = []
@@ -123,7 +123,7 @@ def watched(problems: Iterable[Instance], model: str, runs: int, seed: int) -> p
         wealth = np.minimum(np.concatenate([wealth for wealth, _ in parts], axis=1), 1)
         reached, strayed = (sum(int(getattr(watch, name).sum()) for _, watch in parts) for name in EVENTS)
         setting = {"model": model, "problem": place, "kind": kind, "runs": runs, "delta": delta}
-        setting["allowed"] = (1 - deadline**-0.5) * delta
+        setting["allowed"] = 0.95 * (1 - deadline**-0.5) * delta
         for number, each in enumerate(wealth, start=1):
             last = number == deadline
             row = {"round": number, "wealth": each.mean(), "error": each.std(ddof=1) / np.sqrt(runs)}
