@@ -40,14 +40,14 @@ def folder() -> Path | None:
 def get(name: str) -> Result | None:
     """Read an entry; None if there is none, or not a whole one."""
     where = folder()
-    if where is None:
+    if where is None or not (where / name).is_file():  # a pipe would be waited for
         return None
     try:
         check, body = (where / name).read_bytes().split(b"\n", 1)
-    except (OSError, ValueError):
+        result = json.loads(body) if check == _check(name, body) else None
+    except (OSError, ValueError, RecursionError):
         return None
-    result: Result | None = json.loads(body) if check == _check(name, body) else None
-    return result
+    return result if isinstance(result, dict) else None
 
 
 def put(name: str, result: Result) -> None:

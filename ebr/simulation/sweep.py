@@ -27,7 +27,7 @@ from ebr.algorithms.game import Algorithm
 from ebr.simulation import store
 from ebr.simulation.simulate import check, identity, simulate
 from ebr.theory.problems import Problem
-from ebr.validation import whole
+from ebr.validation import shown, whole
 
 if TYPE_CHECKING:  # slow to import, and a worker makes no table
     import pandas as pd
@@ -60,6 +60,8 @@ def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> "pd.DataFr
     """
     import pandas as pd
 
+    if not isinstance(points, Iterable):
+        raise ValueError(f"points must be a list of Points, got {shown(points)}")
     points = list(points)
     whole("runs", runs, 1)
     _check(points, seed)
@@ -78,6 +80,8 @@ def _check(points: Sequence[Point], seed: int) -> None:
     for point in points:
         if not isinstance(point, Point):
             raise ValueError(f"points must be of class Point, got {point!r}")
+        if not isinstance(point.labels, dict):
+            raise ValueError(f"labels must be a dict, got {shown(point.labels)}")
         if taken := set(COLUMNS) & set(point.labels):
             raise ValueError(f"labels must not be named {', '.join(COLUMNS)}, got {', '.join(sorted(taken))}")
         check(point.algorithm, point.problem, seed)

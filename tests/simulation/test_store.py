@@ -118,6 +118,17 @@ def test_an_entry_that_is_torn_or_altered_anywhere_is_none(folder):
         assert store.get("name") is None
     path.with_name("other").write_bytes(whole)
     assert store.get("other") is None
+    for body in (b"[1]", b'"x"', b"{", b"\xff", b"[" * 100_000):  # forged, with the right checksum
+        path.write_bytes(store._check("name", body) + b"\n" + body)
+        assert store.get("name") is None
+
+
+def test_a_pipe_in_an_entrys_place_is_not_waited_for_and_makes_room(folder):
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "name")
+    assert store.get("name") is None
+    store.put("name", RESULT)
+    assert store.get("name") == RESULT
 
 
 SWEEPER = """

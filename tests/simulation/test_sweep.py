@@ -237,6 +237,8 @@ def test_an_error_in_a_worker_names_its_point(monkeypatch, told, broken, kind):
         ({"seed": -1}, r"seed .* got -1"),
         ({"points": [ebr.Point({}, POINTS[0].algorithm, "Setup 3")]}, r"problem must be .* got 'Setup 3'"),
         ({"points": []}, "points must be one Point at least, got none"),
+        ({"points": None}, "points must be a list of Points, got None"),
+        ({"points": [POINTS[0]._replace(labels=None)]}, "labels must be a dict, got None"),
         ({"points": iter(())}, "points must be one Point at least, got none"),
         ({"points": [POINTS[0], tuple(POINTS[1])]}, r"points must be of class Point, got \({'problem'"),
         *(
