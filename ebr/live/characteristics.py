@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm, check_places
 from ebr.arrays import BoolArray, FloatArray
+from ebr.live.journal import is_journal
 from ebr.live.plan import Plan
 from ebr.live.plots import draw_characteristics
 from ebr.models import IN_UNIT, REWARDS
@@ -105,7 +106,9 @@ class OperatingCharacteristics:
         ]
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the table."""
+        """Write the table; raise ValueError if a journal is there."""
+        if is_journal(path):
+            raise ValueError(f"{path} is the journal of a race: name another file for the table")
         self.table.to_csv(path, index=False)
 
     def plot(self) -> "Figure":
@@ -252,10 +255,14 @@ def named_truths(
     truths: Mapping[str, Means] | Sequence[Means], rewards: str, sigma: float, n_arms: int | None = None
 ) -> list[Truth]:
     """Check truths of one's own, by name or in a list: means, or problems; all of equally many arms."""
-    if not isinstance(truths, Mapping):
-        truths = {_spelled(each): each for each in truths}
+    if isinstance(truths, Mapping):
+        named = list(truths.items())
+    else:
+        named = [(_spelled(each), each) for each in truths]
+        if len(dict(named)) < len(named):  # some print alike
+            named = [(_spelled(each, exactly=True), each) for each in truths]
     made = []
-    for name, means in truths.items():
+    for name, means in named:
         try:
             problem = means if isinstance(means, Problem) else _problem(means, rewards, sigma)
         except (TypeError, ValueError) as error:
@@ -277,6 +284,7 @@ def _problem(means: Sequence[float] | FloatArray, rewards: str, sigma: float) ->
     return Bernoulli(values) if rewards in IN_UNIT else Gaussian(values, sigma)
 
 
-def _spelled(means: Means) -> str:
+def _spelled(means: Means, exactly: bool = False) -> str:
     values = means.means.tolist() if isinstance(means, Problem) else np.ravel(means).tolist()
-    return ", ".join(f"{value:g}" if isinstance(value, float | int) else repr(value) for value in values)
+    short = not exactly
+    return ", ".join(f"{it:g}" if short and isinstance(it, float | int) else repr(it) for it in values)
