@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm, check_places
 from ebr.arrays import BoolArray, FloatArray
@@ -19,7 +18,7 @@ from ebr.live.journal import is_journal
 from ebr.live.plan import Plan
 from ebr.live.plots import draw_characteristics
 from ebr.models import IN_UNIT, REWARDS
-from ebr.simulation.simulate import Simulation, simulate
+from ebr.simulation.simulate import Simulation, progress, simulate
 from ebr.theory.intervals import exact_interval
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.validation import one_of, whole
@@ -161,7 +160,7 @@ def operating_characteristics(
     else:
         grid = default_truths(algorithm, truths, known)
     whole("runs", runs, 1)
-    bar = tqdm(grid, unit="truth", leave=False, disable=None)  # on a terminal alone
+    bar = progress(grid, len(grid), "truth")
     table = pd.DataFrame([_row(algorithm, truth, runs, seed) for truth in bar])
     n_arms = grid[0].problem.n_arms
     width = design.width if isinstance(design, Plan) else 1.0

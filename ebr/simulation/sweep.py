@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import joblib
 import numpy as np
 from joblib.externals.loky import get_reusable_executor
-from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm
 from ebr.simulation import store
-from ebr.simulation.simulate import check, identity, simulate
+from ebr.simulation.simulate import check, identity, progress, simulate
 from ebr.theory.problems import Problem
 from ebr.validation import shown, whole
 
@@ -50,7 +49,7 @@ Experiment = tuple[bytes, Algorithm, Problem]  # the identity that seeds it, and
 
 
 def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> "pd.DataFrame":
-    """Simulate every point `runs` times, in parallel, with a progress bar on a terminal.
+    """Simulate every point `runs` times, in parallel, with a progress bar on a terminal or in Jupyter.
 
     Returns
     -------
@@ -121,7 +120,7 @@ def computed(
     if tasks:
         with workers():
             parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="all")
-            for place, result, key in tqdm(parallel(tasks), total=len(tasks), unit="point", disable=None):
+            for place, result, key in progress(parallel(tasks), len(tasks), "point"):
                 found[place] = result
                 # Where a worker's packages are not those of this process it is not this key's result.
                 if key and key == keys[place]:

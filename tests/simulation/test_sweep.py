@@ -198,13 +198,13 @@ def test_a_number_of_workers_that_is_none_is_an_error_that_names_it(monkeypatch,
         ebr.sweep(POINTS[:1], runs=1)
 
 
-@pytest.mark.parametrize("terminal", [False, True])
-def test_there_is_a_progress_bar_on_a_terminal_alone(monkeypatch, terminal):
-    screen = io.StringIO()
-    screen.isatty = lambda: terminal
+@pytest.mark.parametrize("kind", ["terminal", "notebook", "file"])
+def test_there_is_a_progress_bar_on_a_terminal_and_in_a_notebook_alone(monkeypatch, kind):
+    module = "ipykernel.iostream" if kind == "notebook" else "io"
+    screen = type("Stream", (io.StringIO,), {"__module__": module, "isatty": lambda _: kind == "terminal"})()
     monkeypatch.setattr("sys.stderr", screen)
     ebr.sweep(POINTS[-2:], runs=2)
-    assert ("2/2" in screen.getvalue()) if terminal else screen.getvalue() == ""
+    assert ("2/2" in screen.getvalue()) if kind != "file" else screen.getvalue() == ""
 
 
 class Breaks(ebr.SequentialRacing):
