@@ -72,6 +72,17 @@ def test_conda_takes_python_and_make_and_the_same_lock():
     assert python in SpecifierSet(PROJECT["requires-python"])
 
 
+def test_the_hosted_workflow_may_read_alone_runs_actions_by_their_commit_and_hands_no_text_to_a_shell():
+    text = (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {"contents": "read"}
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    actions = [step["uses"] for step in steps if "uses" in step]
+    assert len(actions) == text.count("uses: ") > 0
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in actions)
+    assert not any("${{" in step.get("run", "") for step in steps)
+
+
 def test_no_file_of_the_environment_names_an_index():
     for name in ("pyproject.toml", "requirements.txt", "environment.yml", "Makefile"):
         assert not re.search(r"index-url|find-links|https?://", (ROOT / name).read_text()), name
