@@ -219,10 +219,7 @@ class Journal:
 
 def is_journal(path: str | os.PathLike[str]) -> bool:
     """Whether a file that is there begins as journals do."""
-    if not Path(path).is_file():
-        return False
-    with open(path, "rb") as file:
-        return file.read(len(OPENING)) == OPENING
+    return Path(path).is_file() and Path(path).read_bytes().startswith(OPENING)
 
 
 def _opened(file: str | os.PathLike[str], flags: int) -> int:

@@ -143,8 +143,8 @@ def _task(
     if key and (kept := store.get(key)) is not None:
         return place, kept, None
     here, worker = store.sources(function, *call), _worker()
-    # The sources may change while a local worker runs: it has read them already.
-    if here != behind and (here or worker):
+    # Where sources have changed since a process began there is no digest; here that is no news of another.
+    if here != behind and (worker or (here and behind)):
         raise RuntimeError(_other_sources(worker or f"process {os.getpid()}"))
     try:
         return place, function(*call), store.key(here, function, *call) if key and here else None
@@ -209,7 +209,8 @@ def _cluster(address: str) -> Iterator[None]:
         with client, joblib.parallel_config(backend="dask", client=client, n_jobs=-1) as settings:
             ours = store.sources()
             for worker, sources in client.run(store.sources, on_error="return").items():
-                if ours is None or sources != ours:
+                gone = isinstance(sources, Exception)  # a worker, just now
+                if not gone and (ours is None or sources != ours):
                     raise RuntimeError(_other_sources(worker))
             joblib_counts = settings["backend"].effective_n_jobs
             # What is for one worker joblib does itself, in this process.
