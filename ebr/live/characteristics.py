@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm, check_places
 from ebr.arrays import BoolArray, FloatArray
+from ebr.live.journal import is_journal
 from ebr.live.plan import Plan
 from ebr.live.plots import draw_characteristics
 from ebr.models import IN_UNIT, REWARDS
-from ebr.simulation.simulate import Simulation, simulate
+from ebr.simulation.simulate import Simulation, progress, simulate
 from ebr.theory.intervals import exact_interval
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.validation import one_of, whole
@@ -105,7 +105,9 @@ class OperatingCharacteristics:
         ]
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the table."""
+        """Write the table; raise ValueError if a journal is there."""
+        if is_journal(path):
+            raise ValueError(f"{path} is the journal of a race: name another file for the table")
         self.table.to_csv(path, index=False)
 
     def plot(self) -> "Figure":
@@ -158,7 +160,7 @@ def operating_characteristics(
     else:
         grid = default_truths(algorithm, truths, known)
     whole("runs", runs, 1)
-    bar = tqdm(grid, unit="truth", leave=False, disable=None)  # on a terminal alone
+    bar = progress(grid, len(grid), "truth")
     table = pd.DataFrame([_row(algorithm, truth, runs, seed) for truth in bar])
     n_arms = grid[0].problem.n_arms
     width = design.width if isinstance(design, Plan) else 1.0
@@ -252,10 +254,14 @@ def named_truths(
     truths: Mapping[str, Means] | Sequence[Means], rewards: str, sigma: float, n_arms: int | None = None
 ) -> list[Truth]:
     """Check truths of one's own, by name or in a list: means, or problems; all of equally many arms."""
-    if not isinstance(truths, Mapping):
-        truths = {_spelled(each): each for each in truths}
+    if isinstance(truths, Mapping):
+        named = list(truths.items())
+    else:
+        named = [(_spelled(each), each) for each in truths]
+        if len(dict(named)) < len(named):  # some print alike
+            named = [(_spelled(each, exactly=True), each) for each in truths]
     made = []
-    for name, means in truths.items():
+    for name, means in named:
         try:
             problem = means if isinstance(means, Problem) else _problem(means, rewards, sigma)
         except (TypeError, ValueError) as error:
@@ -277,6 +283,7 @@ def _problem(means: Sequence[float] | FloatArray, rewards: str, sigma: float) ->
     return Bernoulli(values) if rewards in IN_UNIT else Gaussian(values, sigma)
 
 
-def _spelled(means: Means) -> str:
+def _spelled(means: Means, exactly: bool = False) -> str:
     values = means.means.tolist() if isinstance(means, Problem) else np.ravel(means).tolist()
-    return ", ".join(f"{value:g}" if isinstance(value, float | int) else repr(value) for value in values)
+    short = not exactly
+    return ", ".join(f"{it:g}" if short and isinstance(it, float | int) else repr(it) for it in values)

@@ -19,6 +19,7 @@ from ebr.algorithms.game import Algorithm, Game, Known, advance
 from ebr.live.journal import JournalError, Line
 from ebr.models import IN_UNIT, REWARDS
 from ebr.validation import one_of, positive, whole
+from ebr.validation import scale as squarable
 
 # 1 did not say what is known of the rewards, 2 knew neither Bernoulli ones nor rounding, 3 no scale, no
 # blocks, no control, and no rewards that are missing.
@@ -125,6 +126,8 @@ class Terms:
         place = None if control is None else names.index(control)
         algorithm = with_control(algorithm, place, margin, units.width)
         limits = _support_on(units, checked_support(support))
+        if algorithm.sigma < math.inf:
+            squarable("sigma, in the rewards' units,", algorithm.sigma * units.width)
         if rewards is None:  # a race that takes them for 0 and 1 refuses whatever else is told
             assumed = "Bernoulli" if algorithm.rewards == "Bernoulli" else None
             rewards = _known(limits, units, assumed, blocks is True)
@@ -253,7 +256,12 @@ def with_control(algorithm: Raced, control: int | None, margin: float | None, wi
         return algorithm
     if objection := algorithm.objection("control"):
         raise ValueError(objection)
-    inside = None if margin is None else positive("margin", margin) / width
+    if margin is None or control is None:
+        return changed(algorithm, control=control, margin=margin)
+    inside = positive("margin", margin) / width
+    if not algorithm.epsilon <= inside < 1:
+        ends = f"[{algorithm.epsilon * width:g}, {width:g}), from epsilon to all of the support"
+        raise ValueError(f"margin must lie in {ends}, got {margin!r}")
     return changed(algorithm, control=control, margin=inside)
 
 

@@ -113,7 +113,7 @@ def test_the_deadlines_go_three_rounds_further_and_each_is_a_plan_of_its_own():
         ({"support": (1, 0)}, "support must be a pair"),
         ({"support": None}, "support must be a pair"),
         ({"margin": 0.2}, "margin must be left out where there is no control"),
-        ({"control": True, "margin": 0.01}, "margin must be at least epsilon"),
+        ({"control": True, "margin": 0.01}, "margin must lie in [0.05, 1), from epsilon"),
         ({"control": True, "algorithm": "pausing"}, "algorithm must permit a control"),
         ({"control": True, "k": 2}, "k must be 1 where there is a control"),
         (SOUGHT, "epsilon must lie in (0, 1), or a budget be given, got None"),
