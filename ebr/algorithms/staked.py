@@ -84,6 +84,11 @@ class StakedElasticBatchRacing(Differences):
             return sign_count(self.epsilon, miss / (n_arms - 1))
         return max(count(4 * self.sigma**2 * math.log((n_arms - 1) / miss) / self.epsilon**2, n_arms), 1)
 
+    def most_pulls(self, n_arms: int, rewards: Known = None) -> int:
+        """(n + √n) b_T; with T = 1, n b_T."""
+        last = self.last_count(n_arms, rewards)
+        return n_arms * last + (int(math.sqrt(n_arms) * last) if self.deadline > 1 else 0)
+
     def first_count(self, n_arms: int, rewards: Known = None) -> int:
         """b_1 = ⌈4σ² · 1.25 log(n/δ) / w_1²⌉, at most b_T."""
         last = self.last_count(n_arms, rewards)

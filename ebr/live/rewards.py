@@ -22,8 +22,8 @@ from ebr.validation import one_of
 MISSING = ("at random",)  # why rewards may be missing: nothing else is known to do no harm
 LONGEST = 2**16  # characters of a line in a table: guards against devices, whose lines may have no end
 COMPLETE = (
-    "tell the round when it is complete, or say missing='at random' if what is missing has nothing to do with"
-    " the rewards"
+    "tell the round when it is complete, or say missing='at random' (--missing 'at random') if what is"
+    " missing has nothing to do with the rewards"
 )
 Pulls = dict[str, int]
 Sums = dict[str, tuple[int, float]]  # of each arm the number of its rewards and their sum
@@ -209,25 +209,35 @@ def _by_arm(rewards: Any, asked: Sequence[str]) -> Mapping[str, Any]:
     return dict(zip(asked, table.T, strict=True))
 
 
-def from_words(words: Iterable[str]) -> Sums:
-    """Read ARM=SUM/COUNT for each arm."""
-    sums: Sums = {}
+def from_words(words: Iterable[str]) -> dict[str, Any]:
+    """Read ARM=COUNT:SUM for each arm, or ARM=[REWARD, …]; ARM=SUM/COUNT, a fraction, is taken, too."""
+    told: dict[str, Any] = {}
     for word in words:
-        arm, _, fraction = word.rpartition("=")
-        total, _, count = fraction.partition("/")
-        if not arm or not total or not count:
-            raise ValueError(f"{word!r} must be of the form ARM=SUM/COUNT, for instance A=67/120")
-        _add(sums, arm, count, total, repr(word))
-    return sums
+        arm, _, value = word.rpartition("=")
+        count, colon, total = value.partition(":")
+        if not colon:
+            total, _, count = value.partition("/")
+        if arm and value[:1] + value[-1:] == "[]":
+            _check_new(told, arm, repr(word))
+            told[arm] = [_number(each, repr(word)) for each in value[1:-1].split(",") if each.strip()]
+        elif arm and total and count:
+            _add(told, arm, count, total, repr(word))
+        else:
+            raise ValueError(f"{word!r} must be of the form ARM=COUNT:SUM, for instance A=120:67")
+    return told
 
 
 def from_file(name: str) -> Singles | Sums:
-    """Read a table with columns arm and reward, a row a pull, or arm, count and sum, a row an arm."""
+    """Read a table with columns arm and reward, a row a pull, or arm, count and sum, a row an arm.
+
+    Other columns are passed over.
+    """
     singles: Singles = {}
     sums: Sums = {}
     with _table(name) as (columns, rows):
-        if sorted(columns) not in (["arm", "reward"], ["arm", "count", "sum"]):
-            twice = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
+        named = [column for column in columns if column in ("arm", "reward", "count", "sum")]
+        if sorted(named) not in (["arm", "reward"], ["arm", "count", "sum"]):
+            twice = [column for column in dict.fromkeys(named) if named.count(column) > 1]
             got = f", and {listed(map(repr, twice))} once only" if twice else ""
             must = f"{name} must have the columns arm,reward or arm,count,sum in its first line"
             raise ValueError(f"{must}{got}")
@@ -282,13 +292,17 @@ def _whole_rows(name: str, rows: "csv.DictReader[str]") -> Iterator[tuple[str, d
         yield where, row
 
 
-def _add(sums: Sums, arm: str, count: str, total: str, where: str) -> None:
+def _add(sums: dict[str, Any], arm: str, count: str, total: str, where: str) -> None:
     """Read the number of an arm's rewards and their sum; errors say `where` they stand."""
-    if arm in sums:
-        raise ValueError(f"{where}: there are rewards of {arm} before; add them up")
+    _check_new(sums, arm, where)
     if not count.strip().isdecimal():
         raise ValueError(f"{where}: the count must be a whole number, got {count!r}")
     sums[arm] = int(count), _number(total, where)
+
+
+def _check_new(told: Mapping[str, Any], arm: str, where: str) -> None:
+    if arm in told:
+        raise ValueError(f"{where}: there are rewards of {arm} before; add them up")
 
 
 def _number(text: str, where: str) -> float:

@@ -8,7 +8,7 @@ import reprlib
 import secrets
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from numbers import Real
 from typing import Any, Self, TypeVar, cast
 
@@ -18,7 +18,7 @@ import ebr
 from ebr.algorithms.game import Algorithm, Game, Known, advance
 from ebr.live.journal import JournalError, Line
 from ebr.models import IN_UNIT, REWARDS
-from ebr.validation import one_of, positive, whole
+from ebr.validation import one_of, positive, shown, whole
 
 # 1 did not say what is known of the rewards, 2 knew neither Bernoulli ones nor rounding, 3 no scale, no
 # blocks, no control, and no rewards that are missing.
@@ -40,6 +40,7 @@ ALGORITHMS = {
 }
 MOST_LISTED = 8  # names in a message: whoever has thousands of arms is to find the error in it
 Support = tuple[float, float] | None  # the closed interval of the rewards, or any finite number
+USUAL: Any = "usual"  # the support if none is said: [0, 1], or None where rewards are said to have no bounds
 Raced = TypeVar("Raced", bound=Algorithm)
 
 
@@ -59,8 +60,12 @@ class Scale:
         """The sum of so many rewards, as the algorithm is told it."""
         return (total - count * self.worst) / (self.best - self.worst)
 
+    def outside(self, mean: float) -> float:
+        """What the algorithm knows as this mean, in the rewards' units."""
+        return self.worst + mean * (self.best - self.worst)
 
-UNIT = Scale()
+
+UNIT, FLIPPED = Scale(), Scale(1.0, 0.0)  # of the same width: ε, σ and margin are as they are
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,19 +117,16 @@ class Terms:
         support: Support,
         rewards: str | None,
         rounding: bool,
-        scale: tuple[float, float] | None,
+        units: Scale,
         blocks: bool,
-        control: str | None,
-        margin: float | None,
+        control: str | None = None,
+        margin: float | None = None,
     ) -> Self:
         """Take a race's arguments; raise ValueError for what cannot be raced, warn of what voids it."""
         _parameters(algorithm)
-        names, units = _checked_arms(arms), checked_scale(scale)
-        if control is not None and control not in names:
-            raise ValueError(f"control must be one of the arms, {listed(names)}, got {control!r}")
-        place = None if control is None else names.index(control)
-        algorithm = with_control(algorithm, place, margin, units.width)
-        limits = _support_on(units, checked_support(support))
+        names = _checked_arms(arms)
+        algorithm = with_control(algorithm, _place(control, names), margin, units.width)
+        limits = _support_on(units, checked_support(support, rewards or algorithm.rewards))
         if rewards is None:  # a race that takes them for 0 and 1 refuses whatever else is told
             assumed = "Bernoulli" if algorithm.rewards == "Bernoulli" else None
             rewards = _known(limits, units, assumed, blocks is True)
@@ -132,8 +134,7 @@ class Terms:
         terms = cls(algorithm, tuple(names), limits, units, rewards, rounding, blocks, seed)
         if blocks and (why := terms.void):
             raise ValueError(f"blocks must not be True where nothing is proved of them: {why}")
-        for warning in terms._doubts():
-            warnings.warn(warning, stacklevel=3)
+        terms.warn()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the race itself will warn
             advance(terms.game())  # raises what the algorithm has against it
@@ -158,6 +159,21 @@ class Terms:
             return cls(algorithm, *_said(first, version))
         except (TypeError, ValueError) as error:
             raise another_version(path, error) from None
+
+    def renamed(self, arms: Sequence[str], control: str | None) -> Self:
+        """The same terms for these arms, as many; a control that was planned for is the last or this one."""
+        names = _checked_arms(arms)
+        if len(names) != len(self.arms):
+            raise ValueError(f"arms must be the {len(self.arms)} that were planned for, got {len(names)}")
+        if control is not None and self.algorithm.control is None:
+            raise ValueError(f"control must have been planned for, with control=True, got {control!r}")
+        algorithm, place = self.algorithm, _place(control, names)
+        if place is not None:
+            algorithm = changed(algorithm, control=place)
+        seed = secrets.randbits(64)
+        made = dataclasses.replace(self, algorithm=algorithm, arms=tuple(names), seed=seed)
+        made.warn()
+        return made
 
     @property
     def control(self) -> str | None:
@@ -211,6 +227,11 @@ class Terms:
                 " own, or continue that one with Race.open"
             )
 
+    def warn(self) -> None:
+        """Warn the caller's caller of what makes the guarantee void."""
+        for doubt in self._doubts():
+            warnings.warn(doubt, stacklevel=4)
+
     def _doubts(self) -> Iterator[str]:
         """Say what makes the guarantee void; differences within a block may need σ = 1/√2 of the width."""
         if self.support is None:
@@ -233,6 +254,96 @@ class Terms:
             yield f"the guarantee is void: {why}; rewards lie between {low:g} and {high:g}"
 
 
+@dataclasses.dataclass(frozen=True)
+class Brief:
+    """What is asked of a race, in the rewards' units: `ebr.plan` explains it; `plan` and `start` take it.
+
+    Without a support the scale is 2σ wide, so that a plan does not depend on the units.
+    """
+
+    deadline: int
+    epsilon: float
+    delta: float
+    sigma: float | None = None
+    rewards: Known = None
+    support: Support = USUAL
+    lower_is_better: bool = False
+    k: int = 1
+    blocks: bool = False
+    missing: bool = False
+    control: int | None = None
+    margin: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.rewards is not None:
+            one_of("rewards", self.rewards, REWARDS)
+        limits = checked_support(self.support, self.rewards)
+        vars(self).update(support=limits)
+        checked_scale(None, self.lower_is_better)
+        if self.sigma is not None:
+            positive("sigma", self.sigma)
+        width, of = self.scale.width, "the support" if limits else "twice sigma"
+        if not 0 < positive("epsilon", self.epsilon) < width:
+            raise ValueError(f"epsilon must lie in (0, {width:g}), {of}, got {shown(self.epsilon)}")
+        if self.rewards in IN_UNIT and self.sigma is not None and self.sigma < width / 2:
+            least = f"at least {width / 2:g} for {self.rewards} rewards"
+            raise ValueError(f"sigma must be {least}, got {self.sigma}")
+
+    @property
+    def scale(self) -> Scale:
+        """What is 0 and what is 1 to the algorithm."""
+        low, high = self.support or (0.0, 1.0 if self.sigma is None else 2 * self.sigma)
+        return Scale(high, low) if self.lower_is_better else Scale(low, high)
+
+    @property
+    def told(self) -> str:
+        """What the race is told of the rewards."""
+        return _known(
+            self.support, self.scale, "Bernoulli" if self.rewards == "Bernoulli" else None, self.blocks
+        )
+
+    def maker(self, kind: str, n_arms: int) -> Callable[..., Any]:
+        """How to make a race, with other rules if some are passed; ValueError for what it does not permit."""
+        width = self.scale.width
+        half = width / (math.sqrt(2) if self.blocks and self.support else 2)  # what differences may need
+        rules: dict[str, Any] = {"deadline": self.deadline, "epsilon": self.epsilon / width}
+        rules |= {"delta": self.delta, "sigma": (self.sigma or half) / width, "rewards": self.rewards}
+
+        def make(**changes: Any) -> Algorithm:
+            race = RACES[kind](n_arms, **rules | changes)
+            fields = vars(race)
+            if self.k > 1 and "k" not in fields:
+                raise ValueError(f"k must be 1 for algorithm {kind!r}, got {self.k}")
+            race = changed(race, k=self.k) if "k" in fields else race
+            if self.rewards == "Gaussian" and (self.blocks or self.missing) and "looks" in fields:
+                race = changed(race, looks="union")  # the joint law of looks is that of independent arms
+            for feature in ("missing", "blocks"):
+                if getattr(self, feature) and (objection := race.objection(feature, self.rewards)):
+                    raise ValueError(objection)
+            return with_control(race, self.control, self.margin, width)
+
+        return make
+
+    def agreed(self, race: Algorithm, arms: Sequence[str], rounding: bool = False, *control: Any) -> Terms:
+        """The terms of such a race; a control and a margin that the race has not got yet may follow."""
+        return Terms.agreed(race, arms, self.support, None, rounding, self.scale, self.blocks, *control)
+
+
+def _elastic(n_arms: int, rewards: Known, **rules: Any) -> Algorithm:
+    if rewards:
+        raise ValueError(f"rewards must be left out for algorithm 'ebr', got {rewards!r}")
+    return ebr.ElasticBatchRacing(**rules)
+
+
+# Every kind of race that can be asked for by name: how it is made for n arms, by rules between 0 and 1.
+RACES: dict[str, Callable[..., Algorithm]] = {
+    "sharp": lambda n_arms, **rules: ebr.SharpElasticBatchRacing(**rules),
+    "pausing": lambda n_arms, **rules: ebr.PausingElasticBatchRacing(**rules),
+    "staked": lambda n_arms, **rules: ebr.StakedElasticBatchRacing(**rules),
+    "ebr": _elastic,
+}
+
+
 def another_version(path: os.PathLike[str], error: Exception) -> JournalError:
     """The error that a first line says what cannot be raced here."""
     return JournalError(
@@ -253,8 +364,12 @@ def with_control(algorithm: Raced, control: int | None, margin: float | None, wi
         return algorithm
     if objection := algorithm.objection("control"):
         raise ValueError(objection)
-    inside = None if margin is None else positive("margin", margin) / width
-    return changed(algorithm, control=control, margin=inside)
+    if margin is not None and control is not None:
+        least = algorithm.epsilon * width
+        if not least * (1 - 1e-12) <= positive("margin", margin) < width:
+            must = f"margin must be at least epsilon, {least:g}, and below {width:g}"
+            raise ValueError(f"{must}, got {shown(margin)}")
+    return changed(algorithm, control=control, margin=None if margin is None else margin / width)
 
 
 def listed(names: Iterable[str]) -> str:
@@ -264,37 +379,30 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(known[:MOST_LISTED]) + more
 
 
-def checked_support(support: Any) -> Support:
+def checked_support(support: Any, rewards: Known = None) -> Support:
     """Return the interval of the rewards, or None; raise ValueError if it is neither."""
+    if isinstance(support, str) and support == USUAL:
+        return (0.0, 1.0) if rewards in (None, *IN_UNIT) else None
     if support is None:
         return None
-    if not _within(support, -math.inf, math.inf):
+    if not _is_interval(support):
         must = "support must be a pair of finite numbers (low, high), or None"
         raise ValueError(f"{must}, got {reprlib.repr(support)}")
     low, high = map(float, support)
     return low, high
 
 
-def checked_scale(scale: Any) -> Scale:
-    """Return the scale of a pair (worst, best), or that from 0 to 1; raise ValueError if it is neither."""
+def checked_scale(scale: Any, lower_is_better: Any = False) -> Scale:
+    """Return the scale of a pair (worst, best), or one of width 1; raise ValueError if it is neither."""
+    if not isinstance(lower_is_better, bool):
+        raise ValueError(f"lower_is_better must be True or False, got {shown(lower_is_better)}")
     if scale is None:
-        return UNIT
+        return FLIPPED if lower_is_better else UNIT
     pair = isinstance(scale, tuple | list)
-    if not pair or not any(_within(ends, -math.inf, math.inf) for ends in (scale, scale[::-1])):
+    if not pair or not any(map(_is_interval, (scale, scale[::-1]))):
         must = "scale must be a pair of two finite numbers (worst, best)"
         raise ValueError(f"{must}, got {reprlib.repr(scale)}")
     return Scale(*map(float, scale))
-
-
-def width_of(support: tuple[float, float], epsilon: float | None) -> float:
-    """Of the support; raise ValueError if it is none, or if ε is not in it."""
-    limits = checked_support(support)
-    if limits is None:
-        raise ValueError("support must be a pair of finite numbers (low, high), got None")
-    width = limits[1] - limits[0]
-    if width != 1 and epsilon is not None and not 0 < positive("epsilon", epsilon) < width:
-        raise ValueError(f"epsilon must lie in (0, {width:g}), in the support, got {epsilon!r}")
-    return width
 
 
 def _parameters(algorithm: Algorithm) -> dict[str, Any]:
@@ -331,8 +439,15 @@ def _checked_arms(arms: Sequence[str]) -> list[str]:
     return names
 
 
-def _within(support: Any, lowest: float, highest: float) -> bool:
-    """Whether this is an interval of finite ends within another."""
+def _place(control: str | None, names: list[str]) -> int | None:
+    """Which of the arms is the control."""
+    if control is not None and control not in names:
+        raise ValueError(f"control must be one of the arms, {listed(names)}, got {control!r}")
+    return None if control is None else names.index(control)
+
+
+def _is_interval(support: Any) -> bool:
+    """Whether this is a pair of finite numbers, the smaller first."""
     ends = support.tolist() if isinstance(support, np.ndarray) else support
     if not isinstance(ends, tuple | list) or len(ends) != 2:
         return False
@@ -340,18 +455,18 @@ def _within(support: Any, lowest: float, highest: float) -> bool:
         low, high = (float(end) if isinstance(end, Real) else math.nan for end in ends)
     except OverflowError:  # an integer beyond all floating-point numbers
         return False
-    return bool(-math.inf < low < high < math.inf and lowest <= low and high <= highest)
+    return bool(-math.inf < low < high < math.inf)
 
 
 def _in_unit(support: Support, units: Scale) -> bool:
     """Whether rewards lie in [0, 1] as the algorithm is told them."""
-    return support is not None and (units != UNIT or _within(support, 0, 1))
+    return support is not None and all(0 <= units.inside(end) <= 1 for end in support)
 
 
-def _support_on(scale: Scale, support: Support) -> Support:
-    """The rewards' interval where there is a scale: all of it, or None; raise ValueError for another."""
-    whole = min(scale.worst, scale.best), max(scale.worst, scale.best)
-    if scale == UNIT or support is None:
+def _support_on(units: Scale, support: Support) -> Support:
+    """The rewards' interval: where the scale has a width of its own all of it, or None; or ValueError."""
+    whole = min(units.worst, units.best), max(units.worst, units.best)
+    if units in (UNIT, FLIPPED) or support is None:
         return support
     if tuple(support) not in ((0.0, 1.0), whole):
         raise ValueError(f"support must be left out, or None, where there is a scale, got {support!r}")
@@ -362,8 +477,8 @@ def _known(support: Support, units: Scale, rewards: Known = None, blocks: bool =
     """What is known of the rewards: what is said, else what their support says of arms alone."""
     if rewards is None:
         return "bounded" if _in_unit(support, units) and not blocks else "sub-Gaussian"
-    if one_of("rewards", rewards, REWARDS) == "Bernoulli" and units != UNIT:
-        raise ValueError(f"scale must be left out for Bernoulli rewards, which are 0 and 1, got {units}")
+    if one_of("rewards", rewards, REWARDS) == "Bernoulli" and units not in (UNIT, FLIPPED):
+        raise ValueError(f"support must be (0, 1) for Bernoulli rewards, which are 0 and 1, got {support!r}")
     if rewards in IN_UNIT and not _in_unit(support, units):
         raise ValueError(f"support must lie in [0, 1] for {rewards} rewards, got {support!r}")
     return rewards
@@ -383,7 +498,7 @@ def _said(first: Line, version: int) -> tuple[Any, ...]:
     if not isinstance(first["parameters"], dict):
         raise ValueError("parameters must be by name")
     units, limits = checked_scale(first.get("scale")), checked_support(first["support"])
-    if units != UNIT and _support_on(units, limits) != limits:
+    if _support_on(units, limits) != limits:
         raise ValueError("support must be that of the scale, or none")
     # Of format 1 sequential racing was told what the support says, all others nothing.
     rewards = _known(limits, units) if first["algorithm"] == "SequentialRacing" else None
