@@ -344,7 +344,7 @@ def _candidate(
     """Make a race, with what a budget buys; raise ValueError if it does not permit what is asked."""
     make, rules = brief.maker(kind, n_arms), {}
     if budget is not None:
-        _check_budget(budget, n_arms, whole("deadline", brief.deadline, 1))
+        _check_budget(budget, n_arms, brief.deadline)
     if budget is not None and bought is not None:
         # Whatever the margin, which ε may exceed before it is found.
         bare = replace(brief, control=None, margin=None).maker(kind, n_arms)
@@ -510,10 +510,14 @@ def named_truths(
     scale: Scale = UNIT,
 ) -> list[Truth]:
     """Check truths, by name or in a list: means in the rewards' units, or problems; of equally many arms."""
-    if not isinstance(truths, Mapping):
-        truths = {_spelled(each): each for each in truths}
+    if isinstance(truths, Mapping):
+        named = list(truths.items())
+    else:
+        named = [(_spelled(each), each) for each in truths]
+        if len(dict(named)) < len(named):  # some print alike
+            named = [(_spelled(each, exactly=True), each) for each in truths]
     made = []
-    for name, means in truths.items():
+    for name, means in named:
         try:
             problem = means if isinstance(means, Problem) else problem_of(means, rewards, sigma, scale)
         except (TypeError, ValueError) as error:
@@ -546,9 +550,10 @@ def problem_of(
     return Gaussian(values if within else np.maximum(values - values.max() + 1, 0), sigma)
 
 
-def _spelled(means: Means) -> str:
+def _spelled(means: Means, exactly: bool = False) -> str:
     values = means.means.tolist() if isinstance(means, Problem) else np.ravel(means).tolist()
-    return ", ".join(f"{value:g}" if isinstance(value, float | int) else repr(value) for value in values)
+    short = not exactly
+    return ", ".join(f"{it:g}" if short and isinstance(it, float | int) else repr(it) for it in values)
 
 
 def _number(value: float) -> str:

@@ -18,7 +18,7 @@ import ebr
 from ebr.algorithms.game import Algorithm, Game, Known, advance
 from ebr.live.journal import JournalError, Line
 from ebr.models import IN_UNIT, REWARDS
-from ebr.validation import one_of, positive, shown, whole
+from ebr.validation import one_of, positive, rounds, shown, whole
 
 # 1 did not say what is known of the rewards, 2 knew neither Bernoulli ones nor rounding, 3 no scale, no
 # blocks, no control, and no rewards that are missing.
@@ -278,7 +278,7 @@ class Brief:
         if self.rewards is not None:
             one_of("rewards", self.rewards, REWARDS)
         limits = checked_support(self.support, self.rewards)
-        vars(self).update(support=limits)
+        vars(self).update(support=limits, deadline=rounds("deadline", self.deadline))
         checked_scale(None, self.lower_is_better)
         if self.sigma is not None:
             positive("sigma", self.sigma)
@@ -364,12 +364,13 @@ def with_control(algorithm: Raced, control: int | None, margin: float | None, wi
         return algorithm
     if objection := algorithm.objection("control"):
         raise ValueError(objection)
-    if margin is not None and control is not None:
-        least = algorithm.epsilon * width
-        if not least * (1 - 1e-12) <= positive("margin", margin) < width:
-            must = f"margin must be at least epsilon, {least:g}, and below {width:g}"
-            raise ValueError(f"{must}, got {shown(margin)}")
-    return changed(algorithm, control=control, margin=None if margin is None else margin / width)
+    if margin is None or control is None:
+        return changed(algorithm, control=control, margin=margin)
+    inside = positive("margin", margin) / width
+    if not algorithm.epsilon <= inside < 1:
+        ends = f"[{algorithm.epsilon * width:g}, {width:g}), from epsilon to all of the support"
+        raise ValueError(f"margin must lie in {ends}, got {margin!r}")
+    return changed(algorithm, control=control, margin=inside)
 
 
 def listed(names: Iterable[str]) -> str:

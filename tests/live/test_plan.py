@@ -2,6 +2,7 @@
 
 import math
 import re
+import shlex
 import warnings
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +20,7 @@ from ebr.algorithms.game import drive
 from ebr.models import IN_UNIT, REWARDS
 from ebr.simulation import simulate
 
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 EXAMPLE = (3, 6, 0.05)  # the README's
 CASES = [EXAMPLE, (2, 1, 0.3), (40, 3, 0.02, 0.2), (12, 5, 0.04, 0.05, 1.5)]
 PROBLEMS = ["hard", "spread", "easy", "alike"]
@@ -133,10 +135,10 @@ def test_the_deadlines_go_three_rounds_further_and_each_is_a_plan_of_its_own():
         ({"epsilon": 60, "support": (0, 50)}, "epsilon must lie in (0, 50), the support, got 60"),
         ({"support": (1, 0)}, "support must be a pair"),
         ({"margin": 0.2}, "margin must be left out where there is no control"),
-        ({"control": True, "margin": 0.01}, "margin must be at least epsilon, 0.05, and below 1, got 0.01"),
+        ({"control": True, "margin": 0.01}, "margin must lie in [0.05, 1), from epsilon"),
         (
             {"control": True, "margin": 1, "epsilon": 2, "support": (0, 50)},
-            "margin must be at least epsilon, 2, and below 50, got 1",
+            "margin must lie in [2, 50), from epsilon to all of the support, got 1",
         ),
         ({"control": True, "algorithm": "pausing"}, "algorithm must permit a control"),
         ({"control": True, "k": 2}, "k must be 1 where there is a control"),
@@ -322,10 +324,25 @@ def test_a_plan_says_what_its_numbers_are(example):
 
 
 def test_the_readme_shows_this_plan():
-    page = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    assert str(ebr.plan(*EXAMPLE)) in page
+    assert str(ebr.plan(*EXAMPLE)) in README
     first = ebr.StakedElasticBatchRacing(6, 0.05, 0.05, rewards="bounded").first_count(3)
-    assert f"race.ask()  # {dict.fromkeys('ABC', int(first))}" in page
+    assert f"race.ask()  # {dict.fromkeys('ABC', int(first))}" in README
+
+
+def test_the_readmes_commands_work_as_printed(run, folder):
+    own = README.split("## Use it on your own experiment")[1].split("\n## ")[0]
+    (python,) = re.findall(r"```python\n(.*?)```", own, re.DOTALL)
+    names = {}
+    exec(python, names)  # in a folder of its own
+    assert names["race"].round == 2
+    names["race"].close()
+    (folder / "trial.jsonl").unlink()
+    _, shell = re.findall(r"```sh\n(.*?)```", own, re.DOTALL)
+    for line in shell.splitlines():
+        _, module, package, *words = shlex.split(line, comments=True)
+        assert (module, package) == ("-m", "ebr")
+        assert run(*words)[0] == 0
+    assert ebr.Race.open("trial.jsonl", readonly=True).round == 2
 
 
 def test_a_total_beyond_all_integers_is_refused():

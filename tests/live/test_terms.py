@@ -55,10 +55,7 @@ SCALE = {"algorithm": SHARP(5, 0.05, 0.05), "scale": (0, 50)}
         ),
         ({"algorithm": SHARP(3, 0.3, 0.1, k=3)}, "k must lie in 1 … 2, below the number of arms, got 3"),
         (CONTROL | {"control": "D"}, "control must be one of the arms, A, B, C, got 'D'"),
-        (
-            CONTROL | {"control": "A", "margin": 0.01},
-            "margin must be at least epsilon, 0.05, and below 1, got 0.01",
-        ),
+        (CONTROL | {"control": "A", "margin": 0.01}, "margin must lie in [0.05, 1), from epsilon to"),
         (CONTROL | {"control": "A", "margin": -1}, "margin must be a finite number above 0, got -1"),
         (CONTROL | {"margin": 0.1}, "margin must be left out where there is no control"),
         ({"control": "good"}, "algorithm must permit a control"),
