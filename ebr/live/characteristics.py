@@ -15,11 +15,10 @@ from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm, check_places
 from ebr.arrays import FloatArray
-from ebr.live.plan import Means, Plan, Truth, is_right, named_truths, problem_of
+from ebr.live.plan import MOST_OF, Means, Plan, Truth, named_truths, problem_of, row_of
 from ebr.live.plots import draw_characteristics
 from ebr.live.terms import UNIT, Scale
 from ebr.models import IN_UNIT, REWARDS
-from ebr.simulation.simulate import simulate
 from ebr.theory.intervals import exact_interval
 from ebr.validation import one_of, whole
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:  # matplotlib is slow to import, and a table in a terminal nee
     from matplotlib.figure import Figure
 
 CONFIDENCE = 0.99  # of the interval for the probability of a right choice
-MOST_OF = 0.9  # of the races, that are over within so many pulls and rounds
 LEVELS = (0.1, 0.5, 0.9)  # of the best arm, where it matters: near 0 and 1 coins are easier to tell apart
 FAR = 0.5  # the largest gap that is looked at
 DOUBLINGS = 40  # of ε/2 at most, on the way there
@@ -131,7 +129,7 @@ def operating_characteristics(
     algorithm, planned = (design.algorithm, design.n_arms) if isinstance(design, Plan) else (design, None)
     if not isinstance(algorithm, Algorithm):
         raise ValueError(f"design must be a plan or an algorithm, got {design!r}")
-    scale = design.scale if isinstance(design, Plan) else UNIT
+    scale = design.terms.scale if isinstance(design, Plan) else UNIT
     # A σ below ½ says more of rewards than that they are bounded: that no coin need be among them.
     told = "bounded" if algorithm.sigma >= 0.5 else "sub-Gaussian"
     known = algorithm.model(told) if rewards is None else one_of("rewards", rewards, REWARDS)
@@ -145,29 +143,13 @@ def operating_characteristics(
         grid = default_truths(algorithm, truths, known, scale)
     whole("runs", runs, 1)
     bar = tqdm(grid, unit="truth", leave=False, disable=None)  # on a terminal alone
-    table = pd.DataFrame([_row(algorithm, truth, runs, seed) for truth in bar])
+    table = pd.DataFrame([row_of(algorithm, truth, runs, seed) for truth in bar])
+    table = table.drop(columns="failures")
+    lower, upper = exact_interval(table["right"].to_numpy(), np.full(len(table), runs), 1 - CONFIDENCE)
+    table.insert(3, "right_lower", lower)
+    table.insert(4, "right_upper", upper)
     n_arms = grid[0].problem.n_arms
     return OperatingCharacteristics(algorithm, n_arms, runs, table, algorithm.most_pulls(n_arms, known))
-
-
-def _row(algorithm: Algorithm, truth: Truth, runs: int, seed: int) -> dict[str, str | float]:
-    """A truth's row of the table."""
-    result = simulate(algorithm, truth.problem, runs, seed)
-    right = is_right(algorithm, result).mean()
-    lower, upper = exact_interval(np.array([right]), np.array([runs]), 1 - CONFIDENCE)
-    return {
-        "truth": truth.name,
-        "best": truth.best,
-        "right": float(right),
-        "right_lower": float(lower[0]),
-        "right_upper": float(upper[0]),
-        "pulls": float(result.pulls.mean()),
-        "error": float(result.pulls.std(ddof=1) / np.sqrt(runs)) if runs > 1 else np.nan,
-        "pulls_90": int(np.quantile(result.pulls, MOST_OF, method="inverted_cdf")),
-        "rounds": float(result.rounds.mean()),
-        "rounds_90": int(np.quantile(result.rounds, MOST_OF, method="inverted_cdf")),
-        "runs": runs,
-    }
 
 
 def _shown(table: pd.DataFrame) -> pd.DataFrame:

@@ -43,6 +43,7 @@ EVERY = 20  # deadlines up to which each is looked at; beyond, a few between thi
 LARGEST = 0.999  # ε or δ that a budget may buy
 DECADES = 9  # of ε or δ below 1 among which is sought what a budget buys
 MOST_BUDGET = 10**12  # all counts that a search comes to are exact
+MOST_OF = 0.9  # of the races, that are over within so many pulls and rounds
 LEVEL = 0.75  # of the best arm in the usual truths, as a part of the scale
 FAR = 0.5  # the gap of the easy one
 # The columns of the rounds' table as they are shown: where arms are dropped, and where they pause.
@@ -123,11 +124,6 @@ class Plan:
         """How many arms."""
         return len(self.terms.arms)
 
-    @property
-    def scale(self) -> Scale:
-        """What is 0 and what is 1 to the algorithm."""
-        return self.terms.scale
-
     def start(
         self, journal: str | os.PathLike[str], arms: Sequence[str], control: str | None = None
     ) -> "Race":
@@ -174,7 +170,7 @@ class Plan:
 
     def _notes(self) -> list[str]:
         """What is planned and recommended."""
-        a, width = self.algorithm, self.scale.width
+        a, width = self.algorithm, self.terms.scale.width
         found, best = ("an arm", "the best") if a.k == 1 else (f"{a.k} arms", "the k-th best")
         surely = f"1 - {a.delta:g}" if self.bought == "delta" else f"{1 - a.delta:g}"
         within = f"{width * a.epsilon:g} of {best} with probability {surely}"
@@ -187,7 +183,7 @@ class Plan:
             "Gaussian": f"normal with sigma = {width * a.sigma:g}",
             "sub-Gaussian": f"{width * a.sigma:g}-sub-Gaussian",
         }[a.model(self.terms.rewards)]
-        less = ", the smaller the better" if self.scale.worst > self.scale.best else ""
+        less = ", the smaller the better" if self.terms.scale.worst > self.terms.scale.best else ""
         notes.append(f"rewards are {rewards}{less}")
         if a.margin is not None:
             notes.append(f"ends early if no arm can be better than the control by {width * a.margin:g}")
@@ -196,14 +192,13 @@ class Plan:
     def _verdict(self) -> str:
         """What the budget buys, or whether it is enough."""
         most, given = int(self.costs["at_most"].iloc[0]), f"{self.budget:,} pulls"
+        levels = {"epsilon": self.terms.scale.width * self.algorithm.epsilon, "delta": self.algorithm.delta}
         if self.bought is not None:
-            levels = {"epsilon": self.scale.width * self.algorithm.epsilon, "delta": self.algorithm.delta}
-            value = levels.pop(self.bought)
-            ((held, fixed),) = levels.items()
-            return f"{given} buy {self.bought} = {value:g} at {held} = {fixed:g}: at most {most:,}"
-        if self.budget is not None and most <= self.budget:
-            return f"{given} are enough, if no reward is missing: at most {most:,}"
-        return f"{given} may not be enough: at most {most:,}"
+            value, (held,) = levels.pop(self.bought), levels
+            return f"{given} buy {self.bought} = {value:g} at {held} = {levels[held]:g}: at most {most:,}"
+        enough = self.budget is not None and most <= self.budget
+        are = "are enough, if no reward is missing" if enough else "may not be enough"
+        return f"{given} {are}: at most {most:,}"
 
     def _tables(self) -> dict[str, pd.DataFrame]:
         """The tables in words, by their titles."""
@@ -222,7 +217,7 @@ class Plan:
 
     def _explained(self) -> list[str]:
         """What the numbers are."""
-        width, hard = self.scale.width, min(2 * self.algorithm.epsilon, FAR)
+        width, hard = self.terms.scale.width, min(2 * self.algorithm.epsilon, FAR)
         usual = f"hard: the others are {hard * width:.3g} worse; easy: {FAR * width:.3g}; spread: in between."
         means = [
             f"Means ± standard errors of {self.runs} simulated experiments on each truth; their failures.",
@@ -305,12 +300,9 @@ def plan(
     if budget is None and epsilon is None:
         raise ValueError("epsilon must lie in (0, 1), or a budget be given, got None")
     bought = None if budget is None else "epsilon" if epsilon is None else "delta" if delta is None else None
-    known = sigma, rewards, support, lower_is_better
-    width = Brief(1, 1e-9, DELTA, *known).scale.width if epsilon is None else 1.0
-    level = LARGEST if bought == "delta" else DELTA if delta is None else delta
-    others: dict[str, Any] = {"k": k, "blocks": blocks, "missing": missing, "margin": margin}
-    others["control"] = n_arms - 1 if control else None
-    brief = Brief(deadline, LARGEST * width if epsilon is None else epsilon, level, *known, **others)
+    known, place = (sigma, rewards, support, lower_is_better), n_arms - 1 if control else None
+    level = DELTA if delta is None else delta
+    brief = Brief(deadline, epsilon, level, *known, k, blocks, missing, place, margin)
     kinds = COMPARED if n_arms <= MOST_COMPARED else COMPARED[:1]
     kinds = kinds if algorithm is None else (one_of("algorithm", algorithm, COMPARED),)
     found, refused = {}, []
@@ -367,10 +359,10 @@ def _simulated(found: dict[str, Candidate], runs: int) -> pd.DataFrame:
     for kind, truth in _bar(cells, "simulation"):
         race = found[kind].terms.algorithm
         known = race.model(found[kind].terms.rewards)
-        rows[kind, truth.name] = row_of(race.assuming(known), truth, runs)
-        rows[kind, truth.name]["at_most"] = _at_most(race, truth.problem, known)
-    frame = pd.DataFrame.from_dict(rows, orient="index", columns=["pulls", "error", "at_most", "failures"])
-    return frame.astype({"at_most": int, "failures": int}).rename_axis(["race", "truth"])
+        at_most = {"at_most": _at_most(race, truth.problem, known)}
+        rows[kind, truth.name] = row_of(race.assuming(known), truth, runs) | at_most
+    frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["race", "truth"])
+    return frame[["pulls", "error", "at_most", "failures"]]
 
 
 def relative_cost(races: pd.DataFrame) -> "pd.Series[float]":
@@ -458,11 +450,22 @@ def _affordable(make: Maker, bought: str, n_arms: int, budget: int, told: str) -
     return values[bisect_left(values, True, key=fits)]
 
 
-def row_of(race: Algorithm, truth: Truth, runs: int) -> dict[str, float]:
-    """Mean pulls of simulated experiments, their standard error, and the number of failures."""
-    result = simulate(race, truth.problem, runs)
-    error = result.pulls.std(ddof=1) / np.sqrt(runs)
-    return {"pulls": result.pulls.mean(), "error": error, "failures": int((~is_right(race, result)).sum())}
+def row_of(race: Algorithm, truth: Truth, runs: int, seed: int = 0) -> dict[str, Any]:
+    """What comes of simulated experiments on a truth."""
+    result = simulate(race, truth.problem, runs, seed)
+    pulls, right = result.pulls, is_right(race, result)
+    return {
+        "truth": truth.name,
+        "best": truth.best,
+        "right": float(right.mean()),
+        "pulls": float(pulls.mean()),
+        "error": float(pulls.std(ddof=1) / np.sqrt(runs)) if runs > 1 else np.nan,
+        "pulls_90": int(np.quantile(pulls, MOST_OF, method="inverted_cdf")),
+        "rounds": float(result.rounds.mean()),
+        "rounds_90": int(np.quantile(result.rounds, MOST_OF, method="inverted_cdf")),
+        "runs": runs,
+        "failures": int((~right).sum()),
+    }
 
 
 def is_right(algorithm: Algorithm, result: Simulation) -> BoolArray:

@@ -262,7 +262,7 @@ class Brief:
     """
 
     deadline: int
-    epsilon: float
+    epsilon: float | None  # that is sought, if there is none
     delta: float
     sigma: float | None = None
     rewards: Known = None
@@ -283,7 +283,7 @@ class Brief:
         if self.sigma is not None:
             positive("sigma", self.sigma)
         width, of = self.scale.width, "the support" if limits else "twice sigma"
-        if not 0 < positive("epsilon", self.epsilon) < width:
+        if self.epsilon is not None and not positive("epsilon", self.epsilon) < width:
             raise ValueError(f"epsilon must lie in (0, {width:g}), {of}, got {shown(self.epsilon)}")
         if self.rewards in IN_UNIT and self.sigma is not None and self.sigma < width / 2:
             least = f"at least {width / 2:g} for {self.rewards} rewards"
@@ -306,7 +306,7 @@ class Brief:
         """How to make a race, with other rules if some are passed; ValueError for what it does not permit."""
         width = self.scale.width
         half = width / (math.sqrt(2) if self.blocks and self.support else 2)  # what differences may need
-        rules: dict[str, Any] = {"deadline": self.deadline, "epsilon": self.epsilon / width}
+        rules: dict[str, Any] = {"deadline": self.deadline, "epsilon": (self.epsilon or width / 2) / width}
         rules |= {"delta": self.delta, "sigma": (self.sigma or half) / width, "rewards": self.rewards}
 
         def make(**changes: Any) -> Algorithm:

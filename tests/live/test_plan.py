@@ -356,10 +356,10 @@ def simulations(monkeypatch):
     """The simulations that a plan asks for, counted and not made."""
     asked = []
 
-    def simulate(algorithm, problem, runs):
+    def simulate(algorithm, problem, runs, seed):
         asked.append((algorithm.deadline, problem.n_arms, runs))
         right = np.ones(runs, dtype=bool)
-        return SimpleNamespace(pulls=np.arange(runs), correct=lambda epsilon: right)
+        return SimpleNamespace(pulls=np.arange(runs), rounds=right, correct=lambda epsilon: right)
 
     monkeypatch.setattr("ebr.live.plan.simulate", simulate)
     return asked
@@ -531,7 +531,7 @@ def test_a_plan_is_started_from_a_terminal(run, folder):
     assert said.endswith("Next: python -m ebr ask trial.jsonl\n")
     with ebr.Race.open("trial.jsonl") as race:
         assert race.algorithm == plan.algorithm
-        assert race.terms.scale == plan.scale
+        assert race.terms.scale == plan.terms.scale
     assert run("plan", "--arms", "3", *rules, "--start", "b.jsonl")[0] == 2
     assert (
         run("plan", "--arms", "A", "B", "C", "--control", "--deadline", 3, "--epsilon", 0.1, "--start", "c")[
