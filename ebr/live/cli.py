@@ -150,7 +150,10 @@ def tell(options: argparse.Namespace) -> Said:
     """Take in a round's rewards."""
     from ebr.live.rewards import blocks_from_file, from_file, from_words
 
-    readers = {"rewards": from_words, "file": from_file, "blocks": blocks_from_file}
+    def from_blocks(name: str) -> Any:
+        return blocks_from_file(name, ebr.Race.open(options.journal, readonly=True).arms)
+
+    readers = {"rewards": from_words, "file": from_file, "blocks": from_blocks}
     given = [name for name in readers if getattr(options, name)]
     if len(given) != 1:
         raise ValueError("give either ARM=COUNT:SUM for each arm or --file or --blocks")

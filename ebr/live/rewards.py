@@ -249,19 +249,20 @@ def from_file(name: str) -> Singles | Sums:
     return singles or sums
 
 
-def blocks_from_file(name: str) -> Singles:
-    """Read a table whose first line is block, then the arms; a row a block."""
+def blocks_from_file(name: str, arms: Sequence[str]) -> Singles:
+    """Read a table with the column block and one for each arm, a row a block; others are passed over."""
     with _table(name) as (columns, rows):
-        if len(columns) < 2 or columns[0] != "block" or len(set(columns)) < len(columns):
-            raise ValueError(f"{name} must have the columns block and then one for each arm, all different")
-        found: Singles = {arm: [] for arm in columns[1:]}
+        named = [column for column in columns if column in ("block", *arms)]
+        if "block" not in named or len(named) < 2 or len(set(named)) < len(named):
+            raise ValueError(f"{name} must have the columns block and one for each arm, all different")
+        found: Singles = {arm: [] for arm in named if arm != "block"}
         seen: set[str] = set()
         for where, row in rows:
             if row["block"] in seen:
                 raise ValueError(f"{where}: there is a block {row['block']} before")
             seen.add(row["block"])
-            for arm in columns[1:]:
-                found[arm].append(_number(row[arm], where))
+            for arm, rewards in found.items():
+                rewards.append(_number(row[arm], where))
     return found
 
 

@@ -298,9 +298,8 @@ class Brief:
     @property
     def told(self) -> str:
         """What the race is told of the rewards."""
-        return _known(
-            self.support, self.scale, "Bernoulli" if self.rewards == "Bernoulli" else None, self.blocks
-        )
+        said = "Bernoulli" if self.rewards == "Bernoulli" else None
+        return _known(self.support, self.scale, said, self.blocks)
 
     def maker(self, kind: str, n_arms: int) -> Callable[..., Any]:
         """How to make a race, with other rules if some are passed; ValueError for what it does not permit."""
@@ -315,7 +314,11 @@ class Brief:
             if self.k > 1 and "k" not in fields:
                 raise ValueError(f"k must be 1 for algorithm {kind!r}, got {self.k}")
             race = changed(race, k=self.k) if "k" in fields else race
-            if self.rewards == "Gaussian" and (self.blocks or self.missing) and "looks" in fields:
+            if (
+                self.rewards == "Gaussian"
+                and (self.blocks or self.missing)
+                and fields.get("looks") == "joint"
+            ):
                 race = changed(race, looks="union")  # the joint law of looks is that of independent arms
             for feature in ("missing", "blocks"):
                 if getattr(self, feature) and (objection := race.objection(feature, self.rewards)):

@@ -144,8 +144,8 @@ def test_rewards_come_from_a_table_too(run, folder, head, row):
         ("arm,count,count,sum,sum\n", "in its first line, and 'count', 'sum' once only"),
         ("x" * 70_000, "rewards.csv is no table: a line has more than 65535 characters"),
         (b"arm,reward\n\xff,1\n", "rewards.csv cannot be read as a table in UTF-8: 'utf-8' codec"),
-        ("blocks,A\n1,2", "must have the columns block and then one for each arm"),
-        ("block,A,A\n1,2,3", "must have the columns block and then one for each arm, all different"),
+        ("blocks,A\n1,2", "must have the columns block and one for each arm"),
+        ("block,A,A\n1,2,3", "must have the columns block and one for each arm, all different"),
         ("block,A,B\n1,2", "line 2: there must be 3 columns"),
         ("block,A,B\n1,2,x", "line 2: 'x' is not a number"),
         ("block,A,B\n1,2,3\n1,2,3", "line 3: there is a block 1 before"),
@@ -272,8 +272,8 @@ def test_blocks_are_told_as_a_table(run, folder):
     run("start", "b.jsonl", *THREE, "--epsilon", 0.2, "--blocks", "--sigma", 0.3, "--unbounded")
     run("ask", "b.jsonl")
     count = Race.open("b.jsonl", readonly=True).asked["A"]
-    rows = [f"day {k},{k},{k + 1},{k}" for k in range(count)]
-    (folder / "days.csv").write_text("\n".join(["block,A,B,C", *rows]))
+    rows = [f"rain,day {k},{k},{k + 1},,{k}" for k in range(count)]
+    (folder / "days.csv").write_text("\n".join(["weather,block,A,B,note,C", *rows]))
     status, said = run("tell", "b.jsonl", "--blocks", "days.csv")
     assert status == 0
     assert "It recommends B." in said
