@@ -207,7 +207,7 @@ class Plan:
             rows = self.races.loc[[str(race)]]
             cells = [f"{mean:,.0f} ± {error:,.0f}" for mean, error in rows[["pulls", "error"]].to_numpy()]
             cost = {"cost": f"{summary['cost']:.2f}"}
-            columns[str(race)] = cells + [*(summary.map(_number).to_dict() | cost).values()]
+            columns[str(race)] = [*cells, *(summary.map(_number).to_dict() | cost).values()]
         words = {"cost": "relative cost", "at_most": "at most"}
         compared = pd.DataFrame(columns).replace({"truth": words})
         tables = {"Pulls of all arms on average, by race and truth": compared}

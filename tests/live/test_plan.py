@@ -300,11 +300,10 @@ def test_a_printed_plan_fits_a_terminal_and_has_every_number_as_has_its_page(cas
         page = plan._repr_html_()
         assert page.count("<table") == page.count("</table>") == 1 + (plan.rounds is not None)
         words, cells = str(plan).split(), " ".join(re.findall(r"<t[dh]>([^<]*)</t[dh]>", page)).split()
-        tables = [
-            plan.races[["pulls", "error"]].round(),
-            plan.costs,
-            *([] if plan.rounds is None else [plan.rounds]),
-        ]
+        costs = plan.costs.drop(columns="cost")
+        assert {f"{cost:.2f}" for cost in plan.costs["cost"]} <= set(words) & set(cells)
+        rounds = [] if plan.rounds is None else [plan.rounds]
+        tables = [plan.races[["pulls", "error"]].round(), costs, *rounds]
         for table in tables:
             assert set(numbers(table)) <= set(words) & set(cells)
         assert "np." not in repr(plan)
@@ -426,11 +425,13 @@ def test_a_spread_is_all_that_need_be_known_and_units_do_not_matter():
     other = ebr.plan(3, 6, 0.005, sigma=0.015, rewards="sub-Gaussian", truths=(truths / 1000).tolist())
     assert "rewards are 15-sub-Gaussian" in str(mmhg)
     assert mmhg.algorithm.epsilon == pytest.approx(other.algorithm.epsilon)
-    assert mmhg.costs["at_most"].tolist() == other.costs["at_most"].tolist()
-    assert mmhg.races["pulls"].tolist() == pytest.approx(other.races["pulls"].tolist(), rel=0.15)
-    # Gaps are what matters, and so far below the best an arm is dropped at once.
+    kinds = list(KINDS)
+    assert mmhg.costs.loc[kinds, "at_most"].tolist() == other.costs.loc[kinds, "at_most"].tolist()
+    pulls = [plan.races.loc[kinds, "pulls"].tolist() for plan in (mmhg, other)]
+    assert pulls[0] == pytest.approx(pulls[1], rel=0.2)
+    # Gaps are what matters; those beyond 2σ are cut.
     inside = ebr.simulate(mmhg.algorithm, ebr.Gaussian([1.0, 2 / 3, 0.0], 0.5), 200)
-    assert mmhg.races["pulls"].iloc[0] == pytest.approx(inside.pulls.mean(), rel=0.15)
+    assert mmhg.races["pulls"].iloc[0] == pytest.approx(inside.pulls.mean(), rel=0.2)
 
 
 def test_a_plan_shows_what_a_control_saves_where_nobody_is_better():
