@@ -77,7 +77,7 @@ class StakedElasticBatchRacing(Differences):
     @property
     def last_part(self) -> float:
         """c_T = 1/√T: the part of δ for the sign at b_T, to which short races often come."""
-        return self.deadline**-0.5
+        return float(self.deadline**-0.5)
 
     def last_count(self, n_arms: int, rewards: Known = None) -> int:
         """b_T: with so many rewards each, the sign of a difference errs with c_T δ."""
