@@ -33,7 +33,7 @@ an experiment, from its start to its end:
 exit status: 0 done, 2 refused, 3 done but the output could not be written, 130 interrupted"""
 REFUSED, UNSAID, INTERRUPTED = 2, 3, 130  # exit statuses
 Said = Callable[[], str]  # what a command says once it is done
-KINDS = ("sharp", "pausing", "staked")  # the races that a plan chooses from
+KINDS = ("sharp", "pausing", "staked", "certified")  # the races that a plan chooses from
 
 
 class Parser(argparse.ArgumentParser):
@@ -119,12 +119,13 @@ def _look(options: argparse.Namespace, words: str) -> str:
 
 def start(options: argparse.Namespace) -> Said:
     """Begin a race, or find that the same one has begun already."""
-    from ebr.live.terms import Brief
+    from ebr.live.terms import Brief, place_of
 
-    names = "deadline epsilon delta sigma rewards lower_is_better k blocks"
-    brief = Brief(**_taken(options, names), support=_limits(options))
+    names = "deadline epsilon delta sigma rewards lower_is_better k blocks margin"
+    control = place_of(options.control, options.arms)
+    brief = Brief(**_taken(options, names), support=_limits(options), control=control)
     race = brief.maker(options.algorithm, len(options.arms))()
-    terms = brief.agreed(race, options.arms, options.rounding, options.control, options.margin)
+    terms = brief.agreed(race, options.arms, options.rounding)
     with ebr.Race.begin(terms, options.journal) as begun:
         return lambda: standing(begun, options.journal)
 
@@ -174,6 +175,20 @@ def report(options: argparse.Namespace) -> Said:
     with ebr.Race.open(options.journal, readonly=True) as race:
         made = race.report()
     return {"text": made.__str__, "markdown": made.markdown, "html": made.html}[options.format]
+
+
+def certify(options: argparse.Namespace) -> Said:
+    """Check a certified race of 0/1 rewards again, by plain loops (minutes); this changes nothing."""
+    with ebr.Race.open(options.journal, readonly=True) as race:
+        design, n_arms = race.terms.line()["parameters"], len(race.arms)
+    if "boundaries" not in design or design["rewards"] != "Bernoulli":
+        raise ValueError(f"{options.journal} must be of a certified race of 0/1 rewards, got {design!s:.60}")
+    from ebr.live.certify import largest_failure
+
+    bound, delta = largest_failure(design, n_arms), design["delta"]
+    if bound > delta:
+        raise ValueError(f"delta must be one that the looks and boundaries keep, got {delta}: not certified")
+    return lambda: f"Certified: with every rate of the arms a failure has probability {bound:.5f} at most."
 
 
 def characteristics(options: argparse.Namespace) -> Said:
@@ -329,6 +344,7 @@ OPTIONS: dict[Callable[[argparse.Namespace], Said], Callable[[argparse.ArgumentP
     plan: _plan_options,
     characteristics: _characteristics_options,
     report: _report_options,
+    certify: _journal_option,
 }
 
 

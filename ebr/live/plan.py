@@ -24,6 +24,7 @@ from ebr.models import IN_UNIT
 from ebr.simulation.simulate import Simulation, simulate
 from ebr.theory.bounds import sharp_upper_bound
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
+from ebr.theory.selection import bechhofer_count
 from ebr.validation import numbers, one_of, several, shown, whole
 
 if TYPE_CHECKING:  # slow to import, and a plan in a terminal needs neither
@@ -32,8 +33,9 @@ if TYPE_CHECKING:  # slow to import, and a plan in a terminal needs neither
 
     from ebr.live.race import Race
 
-COMPARED = ("sharp", "pausing", "staked")  # the races that a plan chooses from
+COMPARED = ("sharp", "pausing", "staked", "certified")  # the races that a plan chooses from
 MOST_COMPARED = 20_000  # arms; on more of them sharp EBR alone is simulated in seconds
+MOST_DESIGNED = 2_000  # rewards of an arm × rounds for which a certified race is designed in seconds
 DELTA = 0.05  # where it is neither given nor sought
 RUNS = 200  # simulated experiments behind a mean
 WORK = 150_000  # arms × rounds × experiments at most, lest a plan take minutes
@@ -79,7 +81,7 @@ class Plan:
     terms
         What the recommended race would be begun with; its arms have no names yet, and a control is the last.
     recommended
-        The recommended race: "sharp", "pausing" or "staked".
+        The recommended race: "sharp", "pausing", "staked" or "certified".
     races
         A row for each race and truth: the mean `pulls` of all arms in simulated experiments and its standard
         `error`; `at_most`, the most pulls that there can be if no reward is missing, proved (of sharp EBR on
@@ -261,8 +263,9 @@ def plan(
         "sub-Gaussian", with σ; such rewards have no support, None. ε, σ and margin are in the rewards'
         units. σ is half the support's width if left out, and 0.5 without a support.
     algorithm
-        "sharp", "pausing" or "staked", if it is to be this one; otherwise all three are compared (on more
-        than 20,000 arms sharp EBR alone is looked at).
+        "sharp", "pausing", "staked" or "certified", if it is to be this one; otherwise those that are made
+        and simulated in seconds are compared: on more than 20,000 arms "sharp" alone, and "certified" where
+        an arm needs few rewards.
     k
         How many arms to find, fewer than there are.
     budget
@@ -304,8 +307,9 @@ def plan(
     known, place = (sigma, rewards, support, lower_is_better), n_arms - 1 if control else None
     level = DELTA if delta is None else delta
     brief = Brief(deadline, epsilon, level, *known, k, blocks, missing, place, margin)
-    kinds = COMPARED if n_arms <= MOST_COMPARED else COMPARED[:1]
-    kinds = kinds if algorithm is None else (one_of("algorithm", algorithm, COMPARED),)
+    kinds = (
+        _compared(brief, n_arms, bought) if algorithm is None else (one_of("algorithm", algorithm, COMPARED),)
+    )
     found, refused = {}, []
     for kind in kinds:
         try:
@@ -323,6 +327,17 @@ def plan(
     return Plan(terms, first[0], *tables, listed, make, runs, budget, bought)
 
 
+def _compared(brief: Brief, n_arms: int, bought: str | None) -> Sequence[str]:
+    """The races that can be compared in seconds."""
+    if n_arms > MOST_COMPARED:
+        return COMPARED[:1]
+    width = brief.scale.width
+    inside = (brief.epsilon or width) / width, brief.delta, (brief.sigma or width / 2) / width
+    quick = brief.rewards == "Gaussian" or bechhofer_count(n_arms, *inside) * brief.deadline <= MOST_DESIGNED
+    other = bought is not None or brief.k > 1 or brief.blocks or brief.missing  # what it does not permit
+    return [kind for kind in COMPARED if kind != "certified" or (quick and not other)]
+
+
 class Candidate(NamedTuple):
     """A race that permits what is asked: its terms, how to make it with other rules, and its truths."""
 
@@ -335,6 +350,10 @@ def _candidate(
     brief: Brief, kind: str, n_arms: int, budget: int | None, bought: str | None, truths: Any
 ) -> Candidate:
     """Make a race, with what a budget buys; raise ValueError if it does not permit what is asked."""
+    if kind == "certified" and bought is not None:
+        raise ValueError(
+            f"{bought} must be given for algorithm 'certified', each of which takes seconds to make"
+        )
     make, rules = brief.maker(kind, n_arms), {}
     if budget is not None:
         _check_budget(budget, n_arms, brief.deadline)

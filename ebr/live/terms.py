@@ -9,6 +9,7 @@ import secrets
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from numbers import Real
 from typing import Any, Self, TypeVar, cast
 
@@ -18,7 +19,7 @@ import ebr
 from ebr.algorithms.game import Algorithm, Game, Known, advance
 from ebr.live.journal import JournalError, Line
 from ebr.models import IN_UNIT, REWARDS
-from ebr.validation import one_of, positive, rounds, shown, whole
+from ebr.validation import in_unit_interval, one_of, positive, rounds, shown, whole
 
 # 1 did not say what is known of the rewards, 2 knew neither Bernoulli ones nor rounding, 3 no scale, no
 # blocks, no control, and no rewards that are missing.
@@ -30,6 +31,7 @@ SAID_SINCE = {"rewards": 2, "seed": 2, "rounding": 3, "scale": 4, "blocks": 4}
 # Whom a journal may name, nothing else is ever built from a file; and what they are called in a sentence.
 ALGORITHMS = {
     "AggressiveElimination": "aggressive elimination",
+    "CertifiedElasticBatchRacing": "certified elastic batch racing",
     "DeltaElimination": "δ-elimination with limited rounds",
     "ElasticBatchRacing": "elastic batch racing",
     "Passive": "a passive design",
@@ -125,7 +127,7 @@ class Terms:
         """Take a race's arguments; raise ValueError for what cannot be raced, warn of what voids it."""
         _parameters(algorithm)
         names = _checked_arms(arms)
-        algorithm = with_control(algorithm, _place(control, names), margin, units.width)
+        algorithm = with_control(algorithm, place_of(control, names), margin, units.width)
         limits = _support_on(units, checked_support(support, rewards or algorithm.rewards))
         if rewards is None:  # a race that takes them for 0 and 1 refuses whatever else is told
             assumed = "Bernoulli" if algorithm.rewards == "Bernoulli" else None
@@ -167,7 +169,7 @@ class Terms:
             raise ValueError(f"arms must be the {len(self.arms)} that were planned for, got {len(names)}")
         if control is not None and self.algorithm.control is None:
             raise ValueError(f"control must have been planned for, with control=True, got {control!r}")
-        algorithm, place = self.algorithm, _place(control, names)
+        algorithm, place = self.algorithm, place_of(control, names)
         if place is not None:
             algorithm = changed(algorithm, control=place)
         seed = secrets.randbits(64)
@@ -280,6 +282,7 @@ class Brief:
         limits = checked_support(self.support, self.rewards)
         vars(self).update(support=limits, deadline=rounds("deadline", self.deadline))
         checked_scale(None, self.lower_is_better)
+        in_unit_interval("delta", self.delta)
         if self.sigma is not None:
             positive("sigma", self.sigma)
         width, of = self.scale.width, "the support" if limits else "twice sigma"
@@ -307,6 +310,8 @@ class Brief:
         half = width / (math.sqrt(2) if self.blocks and self.support else 2)  # what differences may need
         rules: dict[str, Any] = {"deadline": self.deadline, "epsilon": (self.epsilon or width / 2) / width}
         rules |= {"delta": self.delta, "sigma": (self.sigma or half) / width, "rewards": self.rewards}
+        if kind == "certified" and self.margin is not None:  # which the design is to be certified for
+            rules["margin"] = positive("margin", self.margin) / width
 
         def make(**changes: Any) -> Algorithm:
             race = RACES[kind](n_arms, **rules | changes)
@@ -327,9 +332,9 @@ class Brief:
 
         return make
 
-    def agreed(self, race: Algorithm, arms: Sequence[str], rounding: bool = False, *control: Any) -> Terms:
-        """The terms of such a race; a control and a margin that the race has not got yet may follow."""
-        return Terms.agreed(race, arms, self.support, None, rounding, self.scale, self.blocks, *control)
+    def agreed(self, race: Algorithm, arms: Sequence[str], rounding: bool = False) -> Terms:
+        """The terms of such a race."""
+        return Terms.agreed(race, arms, self.support, None, rounding, self.scale, self.blocks)
 
 
 def _elastic(n_arms: int, rewards: Known, **rules: Any) -> Algorithm:
@@ -338,11 +343,20 @@ def _elastic(n_arms: int, rewards: Known, **rules: Any) -> Algorithm:
     return ebr.ElasticBatchRacing(**rules)
 
 
+@lru_cache(maxsize=100)  # each takes seconds
+def _certified(n_arms: int, rewards: Known, margin: float = 0.0, **rules: Any) -> Algorithm:
+    if rewards not in ("Bernoulli", "Gaussian"):
+        raise ValueError(f"rewards must be Bernoulli or Gaussian for algorithm 'certified', got {rewards!r}")
+    shifts = (margin,) if margin > rules["epsilon"] else ()
+    return ebr.certified_design(n_arms, rewards=rewards, shifts=shifts, **rules).race
+
+
 # Every kind of race that can be asked for by name: how it is made for n arms, by rules between 0 and 1.
 RACES: dict[str, Callable[..., Algorithm]] = {
     "sharp": lambda n_arms, **rules: ebr.SharpElasticBatchRacing(**rules),
     "pausing": lambda n_arms, **rules: ebr.PausingElasticBatchRacing(**rules),
     "staked": lambda n_arms, **rules: ebr.StakedElasticBatchRacing(**rules),
+    "certified": _certified,
     "ebr": _elastic,
 }
 
@@ -443,7 +457,7 @@ def _checked_arms(arms: Sequence[str]) -> list[str]:
     return names
 
 
-def _place(control: str | None, names: list[str]) -> int | None:
+def place_of(control: str | None, names: list[str]) -> int | None:
     """Which of the arms is the control."""
     if control is not None and control not in names:
         raise ValueError(f"control must be one of the arms, {listed(names)}, got {control!r}")

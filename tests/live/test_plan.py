@@ -48,6 +48,13 @@ def schedule(case, model):
     return race.pulls_by_round(n_arms).tolist(), (unit * race.deciding_widths(n_arms)).tolist()
 
 
+@pytest.fixture(autouse=True)
+def compared(monkeypatch, request):
+    """Three races, which are made in no time; tests of the certified one, which takes seconds, say so."""
+    if "certified" not in request.node.name:
+        monkeypatch.setattr("ebr.live.plan.COMPARED", tuple(KINDS))
+
+
 @pytest.fixture(scope="module")
 def example():
     return ebr.plan(*EXAMPLE)
@@ -258,6 +265,30 @@ def test_planted_a_plan_that_recommends_by_the_most_pulls_recommends_others(monk
     monkeypatch.setattr("ebr.live.plan.relative_cost", by_most)
     assert [ebr.plan(**AHEAD[best]).recommended for best in AHEAD] != list(AHEAD)
     assert ebr.plan(**AHEAD["staked"]).recommended != "staked"
+
+
+def test_a_certified_race_is_one_more_where_an_arm_needs_few_rewards(path):
+    asked = {"n_arms": 3, "deadline": 3, "epsilon": 0.2, "rewards": "Bernoulli"}
+    plan = ebr.plan(**asked)
+    assert set(plan.costs.index) == {*KINDS, "certified"}
+    design = ebr.certified_design(3, 3, 0.2, 0.05)
+    costs = plan.races.loc["certified"]
+    for name in PROBLEMS:
+        pulls = ebr.simulate(design.race, problem(name, 3, 0.2, 0.5, "Bernoulli"), 400, seed=3).pulls
+        assert costs.loc[name, "pulls"] == pytest.approx(pulls.mean(), rel=0.2)
+    assert plan.costs.loc["certified", "at_most"] == 3 * design.race.looks[-1]
+    assert plan.costs["cost"].is_monotonic_increasing
+    planned = ebr.plan(**asked, algorithm="certified", control=True, margin=0.4)
+    with planned.start(path, ["A", "B", "C"]) as race:
+        assert (race.algorithm.shifts, race.control) == ((0.4,), "C")
+        race.ask()
+    with ebr.Race.open(path) as race:
+        assert race.algorithm == planned.algorithm
+    assert "certified" not in ebr.plan(3, 3, 0.2).costs.index  # rewards in [0, 1] need not be 0 or 1
+    assert "certified" not in ebr.plan(3, 3, 0.2, rewards="Bernoulli", missing=True).costs.index
+    assert "certified" not in ebr.plan(3, 3, 0.02, rewards="Bernoulli").costs.index
+    with pytest.raises(ValueError, match="delta must be given for algorithm 'certified'"):
+        ebr.plan(3, 3, 0.2, budget=900, rewards="Bernoulli", algorithm="certified")
 
 
 @pytest.mark.usefixtures("few_experiments")
