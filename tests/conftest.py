@@ -57,6 +57,5 @@ def unflushed(monkeypatch):
 
 @pytest.fixture
 def few_experiments(monkeypatch):
-    """Typical totals of a plan, which are not what is looked at: two experiments, for its deadline alone."""
+    """Means of a plan, which are not what is looked at: two experiments each."""
     monkeypatch.setattr("ebr.live.plan.RUNS", 2)
-    monkeypatch.setattr("ebr.live.plan._deadlines", lambda algorithm: [algorithm.deadline])

@@ -123,6 +123,9 @@ class Algorithm(Protocol):
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray | None:
         """How often an arm may have been pulled after each round, at most; None if that is not fixed."""
 
+    def most_pulls(self, n_arms: int, rewards: Known = None) -> int | None:
+        """How many pulls of all arms there may be at most, if no reward is missing; None if unknown."""
+
     def gone(self, n_arms: int, rewards: Known = None) -> FloatArray | None:
         """With 1 − δ an arm so much worse than the best is dropped by the end of each round; or None."""
 
@@ -181,6 +184,11 @@ class Defaults:
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray | None:
         """None: how often an arm is pulled is not fixed in advance."""
         return None
+
+    def most_pulls(self, n_arms: int, rewards: Known = None) -> int | None:
+        """As many of each arm as the schedule says, where there is one."""
+        schedule = self.pulls_by_round(n_arms, rewards)
+        return None if schedule is None else n_arms * int(schedule[-1])
 
     def gone(self, n_arms: int, rewards: Known = None) -> FloatArray | None:
         """None: nothing is said of who is dropped when."""

@@ -120,7 +120,7 @@ class StakedElasticBatchRacing(Differences):
     @property
     def last_part(self) -> float:
         """c_T = 1/√T: the part of δ for the sign at b_T, to which short races often come."""
-        return self.deadline**-0.5
+        return float(self.deadline**-0.5)
 
     def last_count(self, n_arms: int, rewards: Known = None) -> int:
         """b_T: with so many rewards each, the sign of a difference errs with c_T δ."""
@@ -130,6 +130,11 @@ class StakedElasticBatchRacing(Differences):
         if model == "Bernoulli":
             return sign_count(self.epsilon, miss / (n_arms - 1))
         return max(count(4 * self.sigma**2 * math.log((n_arms - 1) / miss) / self.epsilon**2, n_arms), 1)
+
+    def most_pulls(self, n_arms: int, rewards: Known = None) -> int:
+        """(n + √n) b_T; with T = 1, n b_T."""
+        last = self.last_count(n_arms, rewards)
+        return n_arms * last + (int(math.sqrt(n_arms) * last) if self.deadline > 1 else 0)
 
     def first_count(self, n_arms: int, rewards: Known = None) -> int:
         """b_1 = ⌈4σ² · 1.7 log(√n/δ) / w_1²⌉, at most b_T T^{−0.7}; b_T for T = 1."""

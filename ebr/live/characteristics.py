@@ -7,40 +7,30 @@ import html
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from ebr.algorithms.game import Algorithm, check_places
-from ebr.arrays import BoolArray, FloatArray
+from ebr.arrays import FloatArray
 from ebr.live.journal import is_journal
-from ebr.live.plan import Plan
+from ebr.live.plan import MOST_OF, Means, Plan, Truth, named_truths, problem_of, row_of
 from ebr.live.plots import draw_characteristics
+from ebr.live.terms import UNIT, Scale
 from ebr.models import IN_UNIT, REWARDS
-from ebr.simulation.simulate import Simulation, progress, simulate
+from ebr.simulation.simulate import progress
 from ebr.theory.intervals import exact_interval
-from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.validation import one_of, whole
 
 if TYPE_CHECKING:  # matplotlib is slow to import, and a table in a terminal needs no picture
     from matplotlib.figure import Figure
 
 CONFIDENCE = 0.99  # of the interval for the probability of a right choice
-MOST_OF = 0.9  # of the races, that are over within so many pulls and rounds
 LEVELS = (0.1, 0.5, 0.9)  # of the best arm, where it matters: near 0 and 1 coins are easier to tell apart
 FAR = 0.5  # the largest gap that is looked at
 DOUBLINGS = 40  # of ε/2 at most, on the way there
 MOST_GAPS = 8  # that are kept of them
-Means = Problem | Sequence[float]
-
-
-class Truth(NamedTuple):
-    """What the arms' means might be: a name, the best mean, and the problem itself."""
-
-    name: str
-    best: float
-    problem: Problem
 
 
 @dataclass(frozen=True)
@@ -59,8 +49,6 @@ class OperatingCharacteristics:
     worst_case
         The most pulls that there can be if no reward is missing, proved; None for an algorithm of which that
         is not known here.
-    width
-        Of the rewards' support: means and gaps are parts of it.
     hardest
         Two rows of the table: the truth with the most expected pulls, and the one with the least
         probability of a right choice. Of this grid: there may be harder ones beside it.
@@ -71,7 +59,6 @@ class OperatingCharacteristics:
     runs: int
     table: pd.DataFrame = field(repr=False)
     worst_case: int | None = None
-    width: float = 1.0
 
     @property
     def hardest(self) -> pd.DataFrame:
@@ -82,8 +69,6 @@ class OperatingCharacteristics:
     def __str__(self) -> str:
         """The table and what is hardest."""
         title = f"{self.n_arms} arms, {self.runs:,} simulated races on each truth\n{self.algorithm!r}"
-        if self.width != 1:
-            title += f"\nmeans and gaps are parts of the support's width, {self.width:g}"
         return "\n\n".join([title, _shown(self.table).to_string(index=False), "\n".join(self._extremes())])
 
     def _repr_html_(self) -> str:
@@ -130,8 +115,7 @@ def operating_characteristics(
         A plan, or an algorithm.
     truths
         How many arms, for the usual grid of truths; or truths of one's own: lists of means, in a list or by
-        their names. By default the usual grid for the plan's arms. Where the plan's support is not [0, 1]
-        means are parts of it: 0 its worst end, 1 its best.
+        their names, in the rewards' units. By default the usual grid for the plan's arms.
     rewards
         What is known of the rewards; by default what the algorithm assumes, else "bounded", as in `Race`.
         Those in [0, 1] are simulated by coins, the noisiest of them; others by normal ones with σ.
@@ -148,6 +132,7 @@ def operating_characteristics(
     algorithm, planned = (design.algorithm, design.n_arms) if isinstance(design, Plan) else (design, None)
     if not isinstance(algorithm, Algorithm):
         raise ValueError(f"design must be a plan or an algorithm, got {design!r}")
+    scale = design.terms.scale if isinstance(design, Plan) else UNIT
     # A σ below ½ says more of rewards than that they are bounded: that no coin need be among them.
     told = "bounded" if algorithm.sigma >= 0.5 else "sub-Gaussian"
     known = algorithm.model(told) if rewards is None else one_of("rewards", rewards, REWARDS)
@@ -156,47 +141,18 @@ def operating_characteristics(
     if truths is None:
         raise ValueError("truths must be a number of arms or lists of means, got None")
     if isinstance(truths, Mapping | Sequence | np.ndarray):
-        grid = named_truths(truths, known, algorithm.sigma, planned)
+        grid = named_truths(truths, known, algorithm.sigma, planned, scale)
     else:
-        grid = default_truths(algorithm, truths, known)
+        grid = default_truths(algorithm, truths, known, scale)
     whole("runs", runs, 1)
     bar = progress(grid, len(grid), "truth")
-    table = pd.DataFrame([_row(algorithm, truth, runs, seed) for truth in bar])
+    table = pd.DataFrame([row_of(algorithm, truth, runs, seed) for truth in bar])
+    table = table.drop(columns="failures")
+    lower, upper = exact_interval(table["right"].to_numpy(), np.full(len(table), runs), 1 - CONFIDENCE)
+    table.insert(3, "right_lower", lower)
+    table.insert(4, "right_upper", upper)
     n_arms = grid[0].problem.n_arms
-    width = design.width if isinstance(design, Plan) else 1.0
-    schedule = algorithm.pulls_by_round(n_arms, known)  # no arm is ever pulled more often than it says
-    most = None if schedule is None else n_arms * int(schedule[-1])
-    return OperatingCharacteristics(algorithm, n_arms, runs, table, most, width)
-
-
-def _row(algorithm: Algorithm, truth: Truth, runs: int, seed: int) -> dict[str, str | float]:
-    """A truth's row of the table."""
-    result = simulate(algorithm, truth.problem, runs, seed)
-    right = _right(algorithm, result).mean()
-    lower, upper = exact_interval(np.array([right]), np.array([runs]), 1 - CONFIDENCE)
-    return {
-        "truth": truth.name,
-        "best": truth.best,
-        "right": float(right),
-        "right_lower": float(lower[0]),
-        "right_upper": float(upper[0]),
-        "pulls": float(result.pulls.mean()),
-        "error": float(result.pulls.std(ddof=1) / np.sqrt(runs)) if runs > 1 else np.nan,
-        "pulls_90": int(np.quantile(result.pulls, MOST_OF, method="inverted_cdf")),
-        "rounds": float(result.rounds.mean()),
-        "rounds_90": int(np.quantile(result.rounds, MOST_OF, method="inverted_cdf")),
-        "runs": runs,
-    }
-
-
-def _right(algorithm: Algorithm, result: Simulation) -> BoolArray:
-    """Which choices are right: ε-optimal ones, and a control that no arm is better than by the margin."""
-    # Means are typed: an arm that is worse by ε, 0.6 − 0.4 say, is wrong however the difference is rounded.
-    right = result.correct(algorithm.epsilon * (1 - 1e-9))
-    if algorithm.control is not None and algorithm.margin is not None:
-        enough = result.problem.is_good(result.arm, algorithm.margin * (1 - 1e-9))
-        right |= (result.arm == algorithm.control) & enough
-    return right
+    return OperatingCharacteristics(algorithm, n_arms, runs, table, algorithm.most_pulls(n_arms, known))
 
 
 def _shown(table: pd.DataFrame) -> pd.DataFrame:
@@ -219,7 +175,7 @@ def _shown(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def default_truths(algorithm: Algorithm, n_arms: int, rewards: str) -> list[Truth]:
+def default_truths(algorithm: Algorithm, n_arms: int, rewards: str, scale: Scale = UNIT) -> list[Truth]:
     """The usual grid for k of n arms: all tie; the others are worse by ε/2, ε, 2ε, … ½; one rival at ε.
 
     The best mean is 0.1, 0.5 and 0.9 for rewards in [0, 1], as far as there is room below it; for others 0.5,
@@ -230,60 +186,22 @@ def default_truths(algorithm: Algorithm, n_arms: int, rewards: str) -> list[Trut
     check_places(k, whole("n_arms", n_arms, 2))
     truths = []
     for best in LEVELS if rewards in IN_UNIT else (FAR,):
-        for name, gaps in _shapes(epsilon, n_arms - k, min(best, FAR)).items():
+        for name, gaps in _shapes(epsilon, n_arms - k, min(best, FAR), scale.width).items():
             means = best - np.concatenate([gaps, np.zeros(k)])
             if control is not None and control >= n_arms - k:
                 means[[control, n_arms - k - 1]] = means[[n_arms - k - 1, control]]
-            truths.append(Truth(name, best, _problem(means, rewards, algorithm.sigma)))
+            problem = problem_of(means, rewards, algorithm.sigma)
+            truths.append(Truth(name, scale.outside(best), problem))
     return truths
 
 
-def _shapes(epsilon: float, others: int, far: float) -> dict[str, FloatArray]:
-    """By their names the gaps of all arms but the best, none beyond `far`."""
+def _shapes(epsilon: float, others: int, far: float, width: float) -> dict[str, FloatArray]:
+    """By their names the gaps of all arms but the best, none beyond `far`; `width` is that of the scale."""
     doubled = epsilon * 2.0 ** np.arange(-1, DOUBLINGS)
     near, *larger = doubled[doubled < far] if epsilon / 2 < far else [far]
     shapes = {"all tie": np.zeros(others)}
     if others > 1 and epsilon < far:
-        shapes[f"one {epsilon:.3g} worse, rest far"] = np.append(np.full(others - 1, far), epsilon)
+        shapes[f"one {epsilon * width:.3g} worse, rest far"] = np.append(np.full(others - 1, far), epsilon)
     for gap in [near, *larger[:1], *larger[1:][2 - MOST_GAPS :], far]:
-        shapes[f"others {gap:.3g} worse"] = np.full(others, gap)
+        shapes[f"others {gap * width:.3g} worse"] = np.full(others, gap)
     return shapes
-
-
-def named_truths(
-    truths: Mapping[str, Means] | Sequence[Means], rewards: str, sigma: float, n_arms: int | None = None
-) -> list[Truth]:
-    """Check truths of one's own, by name or in a list: means, or problems; all of equally many arms."""
-    if isinstance(truths, Mapping):
-        named = list(truths.items())
-    else:
-        named = [(_spelled(each), each) for each in truths]
-        if len(dict(named)) < len(named):  # some print alike
-            named = [(_spelled(each, exactly=True), each) for each in truths]
-    made = []
-    for name, means in named:
-        try:
-            problem = means if isinstance(means, Problem) else _problem(means, rewards, sigma)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"truth {name!r}: {error}") from None
-        if n_arms not in (None, problem.n_arms):
-            raise ValueError(
-                f"truth {name!r} must have a mean for each of {n_arms} arms, got {problem.n_arms}"
-            )
-        n_arms = problem.n_arms
-        made.append(Truth(str(name), float(problem.means.max()), problem))
-    if not made:
-        raise ValueError("truths must be one or more lists of means, got none")
-    return made
-
-
-def _problem(means: Sequence[float] | FloatArray, rewards: str, sigma: float) -> Problem:
-    """Coins have the largest variance of all rewards in [0, 1] with their means; normal ones have σ."""
-    values = np.asarray(means)
-    return Bernoulli(values) if rewards in IN_UNIT else Gaussian(values, sigma)
-
-
-def _spelled(means: Means, exactly: bool = False) -> str:
-    values = means.means.tolist() if isinstance(means, Problem) else np.ravel(means).tolist()
-    short = not exactly
-    return ", ".join(f"{it:g}" if short and isinstance(it, float | int) else repr(it) for it in values)

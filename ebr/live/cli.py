@@ -6,7 +6,6 @@ loaded by the command: help and refusals come at once.
 
 import argparse
 import io
-import math
 import os
 import re
 import shlex
@@ -21,23 +20,22 @@ import ebr
 from ebr.models import REWARDS
 
 if TYPE_CHECKING:
-    from ebr.algorithms.game import Algorithm
     from ebr.live.plan import Plan
     from ebr.live.race import Race
 
 EXAMPLE = """\
 an experiment, from its start to its end:
-  python -m ebr plan --arms 3 --deadline 6 --epsilon 0.05
-  python -m ebr start trial.jsonl --arms A B C --deadline 6 --epsilon 0.05 --delta 0.05
+  python -m ebr plan --arms 3 --deadline 6 --epsilon 0.05  which race, and what it costs
+  python -m ebr plan --arms A B C --deadline 6 --epsilon 0.05 --start trial.jsonl
   python -m ebr ask trial.jsonl                            how often to try each arm in this round
-  python -m ebr tell --round=1 trial.jsonl A=67/120 B=...  successes (or the sum of rewards) / number
+  python -m ebr tell --round=1 trial.jsonl A=120:67 B=...  number : successes (or the sum of rewards)
   python -m ebr status trial.jsonl                         where it stands; then ask again
   python -m ebr report trial.jsonl --format markdown       for a protocol or a paper
 
 exit status: 0 done, 2 refused, 3 done but the output could not be written, 130 interrupted"""
 REFUSED, UNSAID, INTERRUPTED = 2, 3, 130  # exit statuses
 Said = Callable[[], str]  # what a command says once it is done
-KINDS = ("sharp", "pausing", "staked")  # the algorithms that are told what is known of the rewards
+KINDS = ("sharp", "pausing", "staked", "certified")  # the races that a plan chooses from
 
 
 class Parser(argparse.ArgumentParser):
@@ -132,53 +130,33 @@ def _end(unwritten: str | None, advice: str = "") -> int:
 
 def _look(options: argparse.Namespace, words: str) -> str:
     """Where to look after a command that records something; no word of it after one that does not."""
-    if getattr(options, "run", None) not in (start, ask, tell):
+    journal = getattr(options, "start" if getattr(options, "run", None) is plan else "journal", None)
+    if journal is None or options.run not in (start, ask, tell, plan):
         return ""
-    return f"{words} {_shell_line('status', options.journal)}"
+    return f"{words} {_shell_line('status', journal)}"
 
 
 def start(options: argparse.Namespace) -> Said:
     """Begin a race, or find that the same one has begun already."""
-    from ebr.live.terms import width_of
+    from ebr.live.terms import Brief, place_of
 
-    low, high = options.support
-    ends = (high, low) if options.lower_is_better else (low, high)  # the worst reward and the best
-    with ebr.Race(
-        _algorithm(options, width_of((low, high), options.epsilon)),
-        options.arms,
-        options.journal,
-        None if options.unbounded else (0.0, 1.0),
-        rounding=options.rounding,
-        scale=None if ends == (0.0, 1.0) else ends,
-        blocks=options.blocks,
-        control=options.control,
-        margin=options.margin,
-    ) as race:
-        return lambda: standing(race, options.journal)
+    names = "deadline epsilon delta sigma rewards lower_is_better k blocks margin"
+    control = place_of(options.control, options.arms)
+    brief = Brief(**_taken(options, names), support=_limits(options), control=control)
+    race = brief.maker(options.algorithm, len(options.arms))()
+    terms = brief.agreed(race, options.arms, options.rounding)
+    with ebr.Race.begin(terms, options.journal) as begun:
+        return lambda: standing(begun, options.journal)
 
 
-def _algorithm(options: argparse.Namespace, width: float) -> "Algorithm":
-    """What is to be raced, by what --algorithm says; ε and σ are given in units of which `width` are 1."""
-    widest = width / (math.sqrt(2) if options.blocks and not options.unbounded else 2)
-    rules: dict[str, Any] = {
-        "deadline": options.deadline,
-        "epsilon": options.epsilon / width,
-        "delta": options.delta,
-        "sigma": (widest if options.sigma is None else options.sigma) / width,
-    }
-    single = {"pausing": ebr.PausingElasticBatchRacing, "staked": ebr.StakedElasticBatchRacing}
-    if options.algorithm in single:
-        if options.k != 1:
-            raise ValueError(f"k must be 1 for --algorithm {options.algorithm}, got {options.k}")
-        race: Algorithm = single[options.algorithm](**rules, rewards=options.rewards)
-        return race
-    if options.algorithm == "sharp":
-        # The joint law of Gaussian looks is that of independent arms.
-        looks = "union" if options.blocks and options.rewards == "Gaussian" else "joint"
-        return ebr.SharpElasticBatchRacing(**rules, k=options.k, rewards=options.rewards, looks=looks)
-    if options.rewards:
-        raise ValueError("--rewards is for --algorithm sharp, pausing and staked alone")
-    return ebr.ElasticBatchRacing(**rules, k=options.k)
+def _taken(options: argparse.Namespace, names: str) -> dict[str, Any]:
+    return {name: getattr(options, name) for name in names.split()}
+
+
+def _limits(options: argparse.Namespace) -> Any:
+    """The support that was said; "usual" if none was."""
+    said = "usual" if options.support is None else tuple(options.support)
+    return None if options.unbounded else said
 
 
 def ask(options: argparse.Namespace) -> Said:
@@ -192,10 +170,13 @@ def tell(options: argparse.Namespace) -> Said:
     """Take in a round's rewards."""
     from ebr.live.rewards import blocks_from_file, from_file, from_words
 
-    readers = {"rewards": from_words, "file": from_file, "blocks": blocks_from_file}
+    def from_blocks(name: str) -> Any:
+        return blocks_from_file(name, ebr.Race.open(options.journal, readonly=True).arms)
+
+    readers = {"rewards": from_words, "file": from_file, "blocks": from_blocks}
     given = [name for name in readers if getattr(options, name)]
     if len(given) != 1:
-        raise ValueError("give either ARM=SUM/COUNT for each arm or --file or --blocks")
+        raise ValueError("give either ARM=COUNT:SUM for each arm or --file or --blocks")
     rewards: Any = readers[given[0]](getattr(options, given[0]))
     with ebr.Race.open(options.journal) as race:
         race.tell(rewards, options.round, options.missing)
@@ -215,6 +196,20 @@ def report(options: argparse.Namespace) -> Said:
     return {"text": made.__str__, "markdown": made.markdown, "html": made.html}[options.format]
 
 
+def certify(options: argparse.Namespace) -> Said:
+    """Check a certified race of 0/1 rewards again, by plain loops (minutes); this changes nothing."""
+    with ebr.Race.open(options.journal, readonly=True) as race:
+        design, n_arms = race.terms.line()["parameters"], len(race.arms)
+    if "boundaries" not in design or design["rewards"] != "Bernoulli":
+        raise ValueError(f"{options.journal} must be of a certified race of 0/1 rewards, got {design!s:.60}")
+    from ebr.live.certify import largest_failure
+
+    bound, delta = largest_failure(design, n_arms), design["delta"]
+    if bound > delta:
+        raise ValueError(f"delta must be one that the looks and boundaries keep, got {delta}: not certified")
+    return lambda: f"Certified: with every rate of the arms a failure has probability {bound:.5f} at most."
+
+
 def characteristics(options: argparse.Namespace) -> Said:
     """Say how a race would fare, whatever the truth may be: operating characteristics, simulated."""
     made = ebr.operating_characteristics(
@@ -228,17 +223,23 @@ def characteristics(options: argparse.Namespace) -> Said:
 
 
 def _planned(options: argparse.Namespace) -> "Plan":
-    names = ("n_arms", "deadline", "epsilon", "delta", "sigma", "rewards", "algorithm", "k", "budget")
-    more = {"support": tuple(options.support), "control": options.control, "margin": options.margin}
-    return ebr.plan(**{name: getattr(options, name) for name in names}, **more)
+    names = "deadline epsilon delta sigma rewards algorithm k budget margin lower_is_better blocks missing"
+    arms: list[str] = options.arms
+    n_arms = int(arms[0]) if len(arms) == 1 and arms[0].isdecimal() else len(arms)
+    truths = options.truths if options.run is plan else None
+    more = {"support": _limits(options), "control": options.control is not None, "truths": truths}
+    return ebr.plan(n_arms=n_arms, **_taken(options, names), **more)
 
 
 def plan(options: argparse.Namespace) -> Said:
-    """Say what a race would cost, or what a budget buys."""
+    """Say which race is recommended and what it would cost, or what a budget buys; start it, if told so."""
     made = _planned(options)
     if options.picture:
         made.plot().savefig(options.picture, bbox_inches="tight")
-    return lambda: str(made)
+    if not options.start:
+        return lambda: str(made)
+    with made.start(options.start, options.arms, options.control or None) as race:
+        return lambda: f"{made}\n\n{standing(race, options.start)}"
 
 
 def _parser() -> Parser:
@@ -264,9 +265,17 @@ def _journal_option(command: argparse.ArgumentParser) -> None:
 def _rules(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--deadline", type=int, required=True, help="rounds at most")
-    add("--sigma", type=float, help="rewards are sigma-sub-Gaussian (half the support's width, or 0.5)")
+    add("--sigma", type=float, help="their standard deviation (half the support's width, or 0.5)")
     add("--rewards", choices=REWARDS, help="what is known of them (bounded, if support says so)")
     add("--k", type=int, default=1, help="how many arms to find, the k best (1)")
+    add("--blocks", action="store_true", help="all arms of a round share the same blocks")
+    add("--margin", type=float, help="by how much better than the control, in the rewards' units (epsilon)")
+    of = "of the rewards (0 1), in units of your own: epsilon, sigma and margin are in them, too"
+    within = command.add_mutually_exclusive_group()
+    within.add_argument("--support", nargs=2, type=float, metavar=("LOW", "HIGH"), help=of)
+    none = "any finite reward is possible (so it is if they are Gaussian or sub-Gaussian)"
+    within.add_argument("--unbounded", action="store_true", help=none)
+    add("--lower-is-better", action="store_true", help="the smallest mean is the best, as of a latency")
 
 
 def _guarantee(command: argparse.ArgumentParser, needed: bool) -> None:
@@ -285,55 +294,48 @@ def _start_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--arms", nargs="+", action="extend", required=True, metavar="ARM", help=names)
     _guarantee(command, needed=True)
     _rules(command)
-    command.add_argument("--algorithm", choices=(*KINDS, "ebr"), default="sharp", help="(sharp)")
+    compared = "(sharp; plan compares them)"
+    command.add_argument("--algorithm", choices=(*KINDS, "ebr"), default="sharp", help=compared)
     rounds = "take rewards in [0, 1] as Bernoulli ones: each becomes 0 or 1, by lot"
     command.add_argument("--rounding", action="store_true", help=rounds)
-    command.add_argument("--blocks", action="store_true", help="all arms of a round share the same blocks")
     command.add_argument("--control", metavar="ARM", help="end early if no arm can be better than this one")
-    _margin(command)
-    within = command.add_mutually_exclusive_group()
-    _support(within)
-    within.add_argument("--unbounded", action="store_true", help="any finite reward is possible")
-    lower = "the smallest reward is the best, as of a latency"
-    command.add_argument("--lower-is-better", action="store_true", help=lower)
-
-
-def _margin(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--margin", type=float, help="by so much, in the rewards' units (epsilon)")
-
-
-def _support(command: "argparse.ArgumentParser | argparse._MutuallyExclusiveGroup") -> None:
-    of = "of the rewards (0 1), in units of your own: epsilon, sigma and margin are in them, too"
-    default, ends = (0.0, 1.0), ("LOW", "HIGH")
-    command.add_argument("--support", nargs=2, type=float, default=default, metavar=ends, help=of)
 
 
 def _tell_options(command: argparse.ArgumentParser) -> None:
     _journal_option(command)
-    command.add_argument("rewards", nargs="*", metavar="ARM=SUM/COUNT", help="for instance A=67/120")
+    each = "for instance A=120:67, or the rewards themselves, 'A=[1, 0, 1]'"
+    command.add_argument("rewards", nargs="*", metavar="ARM=COUNT:SUM", help=each)
     command.add_argument("--round", type=int, metavar="N", help="whose they are: refused if it is another's")
-    command.add_argument("--file", metavar="CSV", help="columns arm,reward (a row a pull) or arm,count,sum")
-    command.add_argument("--blocks", metavar="CSV", help="columns block and then the arms: a row a block")
-    fewer = "'at random': some are missing for reasons that have nothing to do with any reward"
+    command.add_argument(
+        "--file", metavar="CSV", help="columns arm, reward (a row a pull) or arm, count, sum"
+    )
+    command.add_argument("--blocks", metavar="CSV", help="columns block and the arms: a row a block")
+    fewer = (
+        "'at random', as missing='at random' in Python: for reasons that have nothing to do with any reward"
+    )
     command.add_argument("--missing", metavar="WHY", help=fewer)
 
 
 def _design(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--arms", dest="n_arms", type=int, required=True, metavar="N", help="how many")
+    many = "how many, or their names"
+    command.add_argument("--arms", nargs="+", action="extend", required=True, metavar="N", help=many)
     _guarantee(command, needed=False)
     buys = "pulls of all arms at most: find the epsilon that they buy, or with --epsilon alone the delta"
     command.add_argument("--budget", type=int, metavar="B", help=buys)
     _rules(command)
-    command.add_argument("--algorithm", choices=KINDS[:2], default="sharp", help="(sharp)")
+    command.add_argument("--algorithm", choices=KINDS, help="this one (all are compared)")
+    guard = "the last arm, or this one, is a control: end early if none is better"
+    command.add_argument("--control", nargs="?", const="", metavar="ARM", help=guard)
+    command.add_argument("--missing", action="store_true", help="rewards may be missing, at random")
+    own = "means that the arms may have, one each, in the rewards' units; may be repeated"
     command.add_argument(
-        "--control", action="store_true", help="one arm is a control: end early if none is better"
+        "--truth", dest="truths", nargs="+", type=float, action="append", metavar="MEAN", help=own
     )
-    _margin(command)
-    _support(command)
 
 
 def _plan_options(command: argparse.ArgumentParser) -> None:
     _design(command)
+    command.add_argument("--start", metavar="JOURNAL", help="begin the recommended race there")
     drawn = "draw there what one more round buys (png, svg, pdf)"
     command.add_argument("--picture", metavar="FILE", help=drawn)
 
@@ -341,8 +343,6 @@ def _plan_options(command: argparse.ArgumentParser) -> None:
 def _characteristics_options(command: argparse.ArgumentParser) -> None:
     _design(command)
     add = command.add_argument
-    own = "means that the arms may have, one each, as parts of the support; may be repeated (a grid of them)"
-    add("--truth", dest="truths", nargs="+", type=float, action="append", metavar="MEAN", help=own)
     add("--runs", type=int, default=1000, help="races simulated on each truth (1000)")
     add("--seed", type=int, default=0, help="of the simulation (0)")
     add("--csv", metavar="FILE", help="write the table there")
@@ -363,6 +363,7 @@ OPTIONS: dict[Callable[[argparse.Namespace], Said], Callable[[argparse.ArgumentP
     plan: _plan_options,
     characteristics: _characteristics_options,
     report: _report_options,
+    certify: _journal_option,
 }
 
 
@@ -440,7 +441,7 @@ def _next(race: "Race", journal: str) -> str:
         return race.verdict
     if race.asked is None:
         return f"Next: {_shell_line('ask', journal)}"
-    words = [f"{arm}=SUM/{pulls}" for arm, pulls in race.asked.items()]
+    words = [f"{arm}={pulls}:SUM" for arm, pulls in race.asked.items()]
     ends = ["--"] if any(word.startswith("-") for word in words) else []
     line = _shell_line("tell", journal, [f"--round={race.round}"], ends + words)
     return f"Next: {line}\n(SUM: the arm's successes in this round, or the sum of its rewards)"

@@ -1,177 +1,233 @@
-"""Planning an experiment before its first pull: what each round costs and decides, what one more buys.
+"""Planning an experiment before its first pull: which race, what it costs, what one more round buys.
 
-Typical totals are means of simulated experiments; what a budget of pulls buys is searched for.
+The proved races that permit what is asked are simulated on truths, which are what the arms' means might be;
+what a budget of pulls buys is searched for.
 """
 
+import os
+import warnings
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm, Known, check_places
-from ebr.algorithms.pausing import PausingElasticBatchRacing
-from ebr.algorithms.sharp import SharpElasticBatchRacing
-from ebr.arrays import IntArray
+from ebr.arrays import BoolArray, FloatArray
 from ebr.live.plots import draw_plan
-from ebr.live.terms import changed, width_of, with_control
+from ebr.live.terms import ALGORITHMS, UNIT, USUAL, Brief, Scale, Support, Terms
 from ebr.models import IN_UNIT
-from ebr.simulation.simulate import simulate
+from ebr.simulation.simulate import Simulation, simulate
 from ebr.theory.bounds import sharp_upper_bound
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
-from ebr.validation import one_of, several, shown, whole
+from ebr.theory.selection import bechhofer_count
+from ebr.validation import numbers, one_of, several, shown, whole
 
-if TYPE_CHECKING:  # matplotlib is slow to import, and a plan in a terminal needs no picture
+if TYPE_CHECKING:  # slow to import, and a plan in a terminal needs neither
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from ebr.live.race import Race
+
+COMPARED = ("sharp", "pausing", "staked", "certified")  # the races that a plan chooses from
+MOST_COMPARED = 20_000  # arms; on more of them sharp EBR alone is simulated in seconds
+MOST_DESIGNED = 2_000  # rewards of an arm × rounds for which a certified race is designed in seconds
 DELTA = 0.05  # where it is neither given nor sought
-KNOWN = "bounded"  # default reward model, as in `Race`
-RUNS = 200  # simulated experiments behind a typical total
-CELLS = 2 * 10**6  # experiments × arms at most, lest a plan for a million arms take hours
+RUNS = 200  # simulated experiments behind a mean
+WORK = 150_000  # arms × rounds × experiments at most, lest a plan take minutes
 FEWEST = 2  # experiments all the same, or there is no standard error
 MORE_ROUNDS = 3  # how far beyond the deadline to look
 EVERY = 20  # deadlines up to which each is looked at; beyond, a few between this and the plan's own
 LARGEST = 0.999  # ε or δ that a budget may buy
 DECADES = 9  # of ε or δ below 1 among which is sought what a budget buys
 MOST_BUDGET = 10**12  # all counts that a search comes to are exact
-# The tables' columns as they are shown.
+MOST_OF = 0.9  # of the races, that are over within so many pulls and rounds
+LEVEL = 0.75  # of the best arm in the usual truths, as a part of the scale
+FAR = 0.5  # the gap of the easy one
+# The columns of the rounds' table as they are shown: where arms are dropped, and where they pause.
 WORDS = {
     "pulls": "pulls of each survivor",
     "so_far": "each so far",
     "worst_case": "all arms so far, none dropped",
     "gone": "gap surely gone",
-    "at_most": "at most",
 }
 PAUSING_WORDS = {
     "pulls": "pulls of the leader",
     "so_far": "leader so far",
     "worst_case": "all arms so far, at most",
-    "at_most": "at most",
 }
+Means = Problem | Sequence[float] | FloatArray
+Maker = Callable[..., Algorithm]  # makes a race, with other rules if some are passed
 
 
-class Planned(Algorithm, Protocol):
-    """An algorithm that can be planned: it has a deadline, a δ and a schedule."""
+class Truth(NamedTuple):
+    """What the arms' means might be: a name, the best mean in the rewards' units, and the problem inside."""
 
-    @property
-    def deadline(self) -> int:
-        """T."""
-
-    @property
-    def delta(self) -> float:
-        """δ."""
-
-    def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
-        """How often an arm may have been pulled after each round, at most."""
-
-
-KINDS: dict[str, Callable[..., Planned]] = {
-    "sharp": SharpElasticBatchRacing,
-    "pausing": PausingElasticBatchRacing,
-}
+    name: str
+    best: float
+    problem: Problem
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What `plan` returns; printing it shows all three tables.
+    """What `plan` returns: print it; `start` runs it.
 
     Attributes
     ----------
-    algorithm, n_arms
-        The algorithm with its parameters; `Race(plan.algorithm, arms, journal)` runs it, with the scale that
-        was planned for, if any. A control is the last arm.
+    terms
+        What the recommended race would be begun with; its arms have no names yet, and a control is the last.
+    recommended
+        The recommended race: "sharp", "pausing", "staked" or "certified".
+    races
+        A row for each race and truth: the mean `pulls` of all arms in simulated experiments and its standard
+        `error`; `at_most`, the most pulls that there can be if no reward is missing, proved (of sharp EBR on
+        this truth, with probability 1 − δ); and how many experiments were `failures`.
+    costs
+        A row a race: `cost`, its pulls relative to those of the cheapest race, the mean over the truths;
+        `at_most` on any truth; `failures`. The recommended race comes first.
     rounds
-        One row a round: the pulls of each survivor in it (`pulls`) and all told (`so_far`), of all arms all
-        told if none is dropped (`worst_case`), and the gap from which on arms are gone after it (`gone`).
-        Where arms pause: the leader's pulls, which no arm exceeds, and no gap.
-    totals
-        One row a kind of problem: all pulls together at most (`at_most`), with probability 1 − δ (with 1
-        where arms pause) if no reward is missing, and on average in simulated experiments (`typical`).
-    deadlines
-        The typical totals (and the worst case) if there were 1, 2, … rounds; of more than 20, a few.
-    errors
-        The standard errors of the totals in `deadlines`, as means of simulated experiments.
+        A row a round of the recommended race: the pulls of each survivor in it (`pulls`) and all told
+        (`so_far`), of all arms all told if none is dropped (`worst_case`), and the gap from which on arms are
+        gone after it (`gone`). Where arms pause: the leader's pulls, which no arm exceeds, and no gap. None
+        if the race decides from round to round how often to pull.
+    truths, make
+        The truths; and how to make the recommended race with other rules.
+    deadlines, errors
+        The recommended race's mean pulls on each truth (and the worst case) if there were 1, 2, … rounds, of
+        more than 20 a few; and the standard errors. Simulated when they are asked for.
     runs
-        How many simulated experiments the typical totals are means of: 200, fewer on many arms.
+        How many simulated experiments the means are of: 200, fewer on many arms or in many rounds.
     budget, bought
         The budget, if one was given, and which of "epsilon" and "delta" was sought for it, if any.
-    width
-        Of the rewards' support: what is 1 to the algorithm.
     """
 
-    algorithm: Planned
-    n_arms: int
-    rounds: pd.DataFrame = field(repr=False)
-    totals: pd.DataFrame = field(repr=False)
-    deadlines: pd.DataFrame = field(repr=False)
-    errors: pd.DataFrame = field(repr=False)
+    terms: Terms = field(repr=False)
+    recommended: str
+    races: pd.DataFrame = field(repr=False)
+    costs: pd.DataFrame = field(repr=False)
+    rounds: pd.DataFrame | None = field(repr=False)
+    truths: list[Truth] = field(repr=False)
+    make: Maker = field(repr=False)
     runs: int = RUNS
     budget: int | None = None
     bought: str | None = None
-    width: float = 1.0
+
+    @property
+    def algorithm(self) -> Any:
+        """The recommended race; its ε, σ and margin are parts of the scale."""
+        return self.terms.algorithm
+
+    @property
+    def n_arms(self) -> int:
+        """How many arms."""
+        return len(self.terms.arms)
+
+    def start(
+        self, journal: str | os.PathLike[str], arms: Sequence[str], control: str | None = None
+    ) -> "Race":
+        """Begin the race that was planned, or go on with it; a control is the last arm, or the one named."""
+        from ebr.live.race import Race
+
+        return Race.begin(self.terms.renamed(arms, control), journal)
+
+    @cached_property
+    def _by_deadline(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """`deadlines` and `errors`; there is a progress bar on a terminal if it takes long."""
+        rows, errors, n_arms = {}, {}, self.n_arms
+        for deadline in _bar(_deadlines(self.algorithm), "deadline"):
+            race = self.make(deadline=deadline, epsilon=self.algorithm.epsilon, delta=self.algorithm.delta)
+            raced = race.assuming(race.model(self.terms.rewards))
+            found = {truth.name: row_of(raced, truth, self.runs) for truth in self.truths}
+            rows[deadline] = {"worst case": float(_most(race, n_arms, self.terms.rewards))}
+            rows[deadline] |= {name: row["pulls"] for name, row in found.items()}
+            errors[deadline] = {"worst case": 0.0} | {name: row["error"] for name, row in found.items()}
+        means, standard = (pd.DataFrame.from_dict(table, orient="index") for table in (rows, errors))
+        return means.rename_axis("rounds"), standard.rename_axis("rounds")
+
+    @property
+    def deadlines(self) -> pd.DataFrame:
+        """What one more round buys."""
+        return self._by_deadline[0]
+
+    @property
+    def errors(self) -> pd.DataFrame:
+        """The standard errors of `deadlines`."""
+        return self._by_deadline[1]
+
+    def plot(self, axis: "Axes | None" = None) -> "Figure":
+        """What does one more round buy? Mean pulls ± one standard error along the number of rounds."""
+        return draw_plan(self.deadlines, self.algorithm.deadline, axis, self.errors)
 
     def __str__(self) -> str:
-        a = self.algorithm
-        found, best = ("an arm", "the best") if a.k == 1 else (f"{a.k} arms", "the k-th best")
-        surely = f"1 - {a.delta:g}" if self.bought == "delta" else f"{1 - a.delta:g}"
-        within = f"{self.width * a.epsilon:g} of {best} with probability {surely}"
-        parts = [f"{self.n_arms} arms, at most {a.deadline} rounds, {found} within {within}"]
-        parts[0] = "\n".join([parts[0], *self._notes()])
-        for title, table in self._tables().items():
-            parts.append(f"{title}\n{table.reset_index().to_string(index=False)}")
-        return "\n\n".join([*parts, "\n".join(self._explained())])
+        tables = (f"{title}\n{table.to_string(index=False)}" for title, table in self._tables().items())
+        return "\n\n".join(["\n".join(self._notes()), *tables, "\n".join(self._explained())])
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{note}</p>" for note in self._notes())
-        explained = "".join(f"<p>{line}</p>" for line in self._explained())
-        return notes + "".join(table.to_html() for table in self._tables().values()) + explained
+        notes, explained = ("".join(f"<p>{line}</p>" for line in f()) for f in (self._notes, self._explained))
+        return notes + "".join(table.to_html(index=False) for table in self._tables().values()) + explained
 
     def _notes(self) -> list[str]:
-        """What is to be said before the tables."""
-        notes = [] if self.budget is None else [self._verdict()]
-        if (margin := self.algorithm.margin) is not None:
-            notes.append(f"ends early if no arm can be better than the control by {self.width * margin:g}")
-        return notes
-
-    def _explained(self) -> list[str]:
-        """Worst case, typical and hardest, told apart."""
-        hard, easy = min(2 * self.algorithm.epsilon, 0.5) * self.width, 0.5 * self.width
-        others = f"the others are {hard:.3g} worse (hard), {easy:.3g} (easy), or"
-        return [
-            "Worst case: the most pulls that there can be if no reward is missing; proved, not simulated.",
-            f"Typical: the mean of {self.runs} simulated experiments; {others}",
-            "spread in between. The hardest of a grid of truths: operating characteristics.",
-        ]
+        """What is planned and recommended."""
+        a, width = self.algorithm, self.terms.scale.width
+        found, best = ("an arm", "the best") if a.k == 1 else (f"{a.k} arms", "the k-th best")
+        surely = f"1 - {a.delta:g}" if self.bought == "delta" else f"{1 - a.delta:g}"
+        within = f"{width * a.epsilon:g} of {best} with probability {surely}"
+        notes = [f"{self.n_arms} arms, at most {a.deadline} rounds, {found} within {within}"]
+        notes += [] if self.budget is None else [self._verdict()]
+        low, high = self.terms.support or (0.0, 0.0)
+        rewards = {
+            "Bernoulli": "0 or 1",
+            "bounded": f"between {low:g} and {high:g}",
+            "Gaussian": f"normal with sigma = {width * a.sigma:g}",
+            "sub-Gaussian": f"{width * a.sigma:g}-sub-Gaussian",
+        }[a.model(self.terms.rewards)]
+        less = ", the smaller the better" if self.terms.scale.worst > self.terms.scale.best else ""
+        notes.append(f"rewards are {rewards}{less}")
+        if a.margin is not None:
+            notes.append(f"ends early if no arm can be better than the control by {width * a.margin:g}")
+        return [*notes, f"recommended: {self.recommended}, {ALGORITHMS[type(a).__name__]}"]
 
     def _verdict(self) -> str:
         """What the budget buys, or whether it is enough."""
-        most, given = int(self.rounds["worst_case"].iloc[-1]), f"{self.budget:,} pulls"
+        most, given = int(self.costs["at_most"].iloc[0]), f"{self.budget:,} pulls"
+        levels = {"epsilon": self.terms.scale.width * self.algorithm.epsilon, "delta": self.algorithm.delta}
         if self.bought is not None:
-            levels = {"epsilon": self.width * self.algorithm.epsilon, "delta": self.algorithm.delta}
-            value = levels.pop(self.bought)
-            ((held, fixed),) = levels.items()
-            return f"{given} buy {self.bought} = {value:g} at {held} = {fixed:g}: at most {most:,}"
-        if self.budget is not None and most <= self.budget:
-            return f"{given} are enough, if no reward is missing: at most {most:,}"
-        return f"{given} may not be enough: at most {most:,}"
+            value, (held,) = levels.pop(self.bought), levels
+            return f"{given} buy {self.bought} = {value:g} at {held} = {levels[held]:g}: at most {most:,}"
+        enough = self.budget is not None and most <= self.budget
+        are = "are enough, if no reward is missing" if enough else "may not be enough"
+        return f"{given} {are}: at most {most:,}"
 
     def _tables(self) -> dict[str, pd.DataFrame]:
-        """The three tables in words, by their titles."""
-        tables = {
-            "Round by round": self.rounds,
-            "All pulls together": self.totals,
-            "What one more round buys: all pulls, typically": self.deadlines,
-        }
-        words = WORDS if "gone" in self.rounds else PAUSING_WORDS
-        return {title: table.map(_number).rename(columns=words) for title, table in tables.items()}
+        """The tables in words, by their titles."""
+        columns = {"truth": [*self.races.index.unique("truth"), *self.costs]}
+        for race, summary in self.costs.iterrows():
+            rows = self.races.loc[[str(race)]]
+            cells = [f"{mean:,.0f} ± {error:,.0f}" for mean, error in rows[["pulls", "error"]].to_numpy()]
+            cost = {"cost": f"{summary['cost']:.2f}"}
+            columns[str(race)] = [*cells, *(summary.map(_number).to_dict() | cost).values()]
+        words = {"cost": "relative cost", "at_most": "at most"}
+        compared = pd.DataFrame(columns).replace({"truth": words})
+        tables = {"Pulls of all arms on average, by race and truth": compared}
+        if self.rounds is not None:
+            shown = self.rounds.map(_number).rename(columns=WORDS if "gone" in self.rounds else PAUSING_WORDS)
+            tables[f"Round by round: {self.recommended}"] = shown.reset_index()
+        return tables
 
-    def plot(self, axis: "Axes | None" = None) -> "Figure":
-        """What does one more round buy? Typical totals ± one standard error along the number of rounds."""
-        return draw_plan(self.deadlines, self.algorithm.deadline, axis, self.errors)
+    def _explained(self) -> list[str]:
+        """What the numbers are."""
+        width, hard = self.terms.scale.width, min(2 * self.algorithm.epsilon, FAR)
+        usual = f"hard: the others are {hard * width:.3g} worse; easy: {FAR * width:.3g}; spread: in between."
+        means = [
+            f"Means ± standard errors of {self.runs} simulated experiments on each truth; their failures.",
+            "At most: on any truth, if no reward is missing; proved, not simulated.",
+            "Relative cost: pulls over those of the cheapest race, the mean over the truths.",
+        ]
+        return [*means, usual] if "spread" in self.races.index.unique("truth") else means
 
 
 def plan(
@@ -181,14 +237,18 @@ def plan(
     delta: float | None = None,
     sigma: float | None = None,
     rewards: str | None = None,
-    algorithm: str = "sharp",
+    algorithm: str | None = None,
     k: int = 1,
     budget: int | None = None,
-    support: tuple[float, float] = (0.0, 1.0),
+    support: Support = USUAL,
     control: bool = False,
     margin: float | None = None,
+    lower_is_better: bool = False,
+    blocks: bool = False,
+    missing: bool = False,
+    truths: Mapping[str, Means] | Sequence[Means] | None = None,
 ) -> Plan:
-    """Plan an experiment with sharp EBR, or with the pausing race; or find what a budget buys.
+    """Plan an experiment: compare the proved races that permit what is asked, and recommend one.
 
     Parameters
     ----------
@@ -197,81 +257,184 @@ def plan(
     epsilon, delta
         The recommended arm is within ε of the best with probability at least 1 − δ. Without a budget ε is
         needed, and δ is 0.05 if left out.
-    sigma, rewards
-        As in the algorithm; σ is half the support's width if left out.
+    sigma, rewards, support
+        What is known of the rewards. That each is 0 or 1: `rewards="Bernoulli"`. A range: `support=(0, 50)`;
+        by default it is [0, 1]. A spread: `rewards="Gaussian"` (normal with standard deviation σ) or
+        "sub-Gaussian", with σ; such rewards have no support, None. ε, σ and margin are in the rewards'
+        units. σ is half the support's width if left out, and 0.5 without a support.
     algorithm
-        "sharp", `SharpElasticBatchRacing`; or "pausing", `PausingElasticBatchRacing`.
+        "sharp", "pausing", "staked" or "certified", if it is to be this one; otherwise those that are made
+        and simulated in seconds are compared: on more than 20,000 arms "sharp" alone, and "certified" where
+        an arm needs few rewards.
     k
-        How many arms to find, fewer than there are; more than one by sharp EBR alone. The others are then
-        worse than all of the k best, which tie, by as much as is said below.
+        How many arms to find, fewer than there are.
     budget
         How many pulls of all arms together there may be. If ε is left out, the plan is of the ε that so many
         buy (with δ = 0.05 if that is left out too); if δ alone is left out, of the δ. If both are given, it
         says whether the budget is enough.
-    support
-        Of the rewards, by default [0, 1] (successes, scores). In units of your own ε, σ and margin are in
-        them, too, and so are the gaps of the plan: it is for `Race(…, scale=support)`.
     control, margin
         Whether one of the arms, the last, is a control: the race ends early when no arm can be better than
-        it by the margin (ε if left out). A kind of problem more shows what that saves: "none better", where
-        all arms tie with it.
+        it by the margin (ε if left out).
+    lower_is_better
+        Whether the smallest mean is the best.
+    blocks, missing
+        Whether the arms of a round share the same blocks; whether rewards may be missing, at random.
+    truths
+        What the arms' means might be, in the rewards' units: lists of n means, in a list or by their names.
+        By default all others are worse than the k best, which tie, by 2ε but no more than half the scale
+        ("hard"), by half the scale ("easy"), spread evenly from the one to the other, or not at all
+        ("alike"). The scale is the support, or 2σ.
 
     Notes
     -----
-    Of sharp EBR "surely" and "at most" hold together with probability 1 − δ, by its theorem. Of the pausing
-    race they say less, with probability 1: no arm is pulled more often than the leader may be. Rewards that
-    are missing are asked for again, and that is not counted. Typical totals are means of 200 simulated
-    experiments (of fewer on more than 10,000 arms) on three kinds of problem: all others worse by ½ ("easy"),
-    by 2ε but no more than ½ ("hard"), or spread evenly from the one to the other. The worst case is the most
-    that there can be, not simulated: sharp EBR comes to it where all arms tie and nobody is dropped.
+    *Recommended* is the race with the least mean relative cost: on each truth its mean pulls over those of
+    the cheapest race there, and the mean of that over the truths. Where a budget is given, races that keep
+    to it come first; where ε or δ is sought, the race which buys the smallest. Means are of 200 simulated
+    experiments, or of fewer if there are many arms and rounds: look at their standard errors. Rewards in the
+    support are simulated by coins, the noisiest of them, others by normal ones with σ.
 
-    *A budget B.* No arm has more than b_T rewards, so a race with n b_T ≤ B costs B at most if none is
-    missing. What is bought is an ε (or δ) of three digits which keeps to this, while the next smaller one
-    does not; at the least it is 10⁻⁹.
+    Of sharp EBR "surely" and "at most" on a truth hold together with probability 1 − δ, by its theorem; all
+    other bounds with probability 1. Rewards that are missing are asked for again; that is not counted.
+
+    *A budget B.* What is bought is an ε (or δ) of three digits with which the most pulls that there can be
+    keep to B, while with the next smaller one they do not; at the least it is 10⁻⁹.
     """
     n_arms = several("n_arms", n_arms)
     check_places(k, n_arms)
     if budget is None and epsilon is None:
         raise ValueError("epsilon must lie in (0, 1), or a budget be given, got None")
-    width = width_of(support, epsilon)
     bought = None if budget is None else "epsilon" if epsilon is None else "delta" if delta is None else None
-    race = KINDS[one_of("algorithm", algorithm, tuple(KINDS))](
-        deadline,
-        LARGEST if epsilon is None else epsilon / width if width != 1 else epsilon,
-        LARGEST if bought == "delta" else DELTA if delta is None else delta,
-        0.5 if sigma is None else sigma / width if width != 1 else sigma,
-        rewards,
+    known, place = (sigma, rewards, support, lower_is_better), n_arms - 1 if control else None
+    level = DELTA if delta is None else delta
+    brief = Brief(deadline, epsilon, level, *known, k, blocks, missing, place, margin)
+    kinds = (
+        _compared(brief, n_arms, bought) if algorithm is None else (one_of("algorithm", algorithm, COMPARED),)
     )
-    if k > 1 and algorithm != "sharp":
-        raise ValueError(f"k must be 1 for algorithm {algorithm!r}, got {k}")
-    race = changed(race, k=k) if k > 1 else race
+    found, refused = {}, []
+    for kind in kinds:
+        try:
+            found[kind] = _candidate(brief, kind, n_arms, budget, bought, truths)
+        except ValueError as error:
+            refused.append(error)
+    if not found:
+        raise refused[0]
+    runs = _runs_for(n_arms, brief.deadline)
+    races = _simulated(found, runs)
+    costs = _summary(found, races, bought)
+    first = _order(costs, budget, bought)
+    terms, make, listed = found[first[0]]
+    tables = races.loc[first], costs.loc[first], _rounds(terms)
+    return Plan(terms, first[0], *tables, listed, make, runs, budget, bought)
+
+
+def _compared(brief: Brief, n_arms: int, bought: str | None) -> Sequence[str]:
+    """The races that can be compared in seconds."""
+    if n_arms > MOST_COMPARED:
+        return COMPARED[:1]
+    width = brief.scale.width
+    inside = (brief.epsilon or width) / width, brief.delta, (brief.sigma or width / 2) / width
+    quick = brief.rewards == "Gaussian" or bechhofer_count(n_arms, *inside) * brief.deadline <= MOST_DESIGNED
+    other = bought is not None or brief.k > 1 or brief.blocks or brief.missing  # what it does not permit
+    return [kind for kind in COMPARED if kind != "certified" or (quick and not other)]
+
+
+class Candidate(NamedTuple):
+    """A race that permits what is asked: its terms, how to make it with other rules, and its truths."""
+
+    terms: Terms
+    make: Maker
+    truths: list[Truth]
+
+
+def _candidate(
+    brief: Brief, kind: str, n_arms: int, budget: int | None, bought: str | None, truths: Any
+) -> Candidate:
+    """Make a race, with what a budget buys; raise ValueError if it does not permit what is asked."""
+    if kind == "certified" and bought is not None:
+        raise ValueError(
+            f"{bought} must be given for algorithm 'certified', each of which takes seconds to make"
+        )
+    make, rules = brief.maker(kind, n_arms), {}
     if budget is not None:
-        _check_budget(budget, n_arms, race.deadline)
+        _check_budget(budget, n_arms, brief.deadline)
     if budget is not None and bought is not None:
-        race = _affordable(race, bought, n_arms, budget)
-    race = with_control(race, n_arms - 1 if control else None, margin, width)
-    return replace(_made(race, n_arms, width), budget=budget, bought=bought, width=width)
+        # Whatever the margin, which ε may exceed before it is found.
+        bare = replace(brief, control=None, margin=None).maker(kind, n_arms)
+        rules = {bought: _affordable(bare, bought, n_arms, budget, brief.told)}
+    race = make(**rules)
+    _most(race, n_arms, brief.told)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # whoever starts the race is warned
+        terms = brief.agreed(race, [f"arm {number}" for number in range(1, n_arms + 1)])
+    known = race.model(terms.rewards)
+    if truths is None:
+        return Candidate(terms, make, _usual_truths(n_arms, race, known))
+    return Candidate(terms, make, named_truths(truths, known, race.sigma, n_arms, terms.scale))
 
 
-def _made(race: Planned, n_arms: int, width: float) -> Plan:
-    """The plan of a race, with its tables."""
-    so_far = race.pulls_by_round(n_arms, KNOWN)
-    rounds = pd.DataFrame(
-        {"pulls": np.diff(so_far, prepend=0), "so_far": so_far, "worst_case": n_arms * so_far},
-        index=pd.RangeIndex(1, race.deadline + 1, name="round"),
-    )
-    kinds = _problems(n_arms, race)
-    most: list[float] = [n_arms * float(so_far[-1])] * len(kinds)
-    if (gone := race.gone(n_arms, KNOWN)) is not None:
-        rounds["gone"] = gone * width
-        widths, epsilon, k = gone / 2, race.epsilon, race.k
-        most = [sharp_upper_bound(problem, epsilon, widths, so_far, k) for problem in kinds.values()]
-    longer, errors = _typical(n_arms, race)
-    totals = pd.DataFrame(
-        {"at_most": [n_arms * so_far[-1], *most], "typical": longer.loc[race.deadline].to_numpy()},
-        index=pd.Index(["worst case", *kinds], name="problem"),
-    )
-    return Plan(race, n_arms, rounds, totals, longer, errors, _runs_for(n_arms))
+def _simulated(found: dict[str, Candidate], runs: int) -> pd.DataFrame:
+    """The rows of `Plan.races`."""
+    rows = {}
+    cells = [(kind, truth) for kind, each in found.items() for truth in each.truths]
+    for kind, truth in _bar(cells, "simulation"):
+        race = found[kind].terms.algorithm
+        known = race.model(found[kind].terms.rewards)
+        at_most = {"at_most": _at_most(race, truth.problem, known)}
+        rows[kind, truth.name] = row_of(race.assuming(known), truth, runs) | at_most
+    frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["race", "truth"])
+    return frame[["pulls", "error", "at_most", "failures"]]
+
+
+def relative_cost(races: pd.DataFrame) -> "pd.Series[float]":
+    """Of each race: its pulls over those of the cheapest race on each truth, the mean over the truths."""
+    relative = races["pulls"] / races["pulls"].groupby("truth").transform("min")
+    return relative.groupby("race").mean()
+
+
+def _summary(found: dict[str, Candidate], races: pd.DataFrame, bought: str | None) -> pd.DataFrame:
+    """The rows of `Plan.costs`, with what is bought, in the rewards' units."""
+    terms = [each.terms for each in found.values()]
+    most = {"at_most": [_most(each.algorithm, len(each.arms), each.rewards) for each in terms]}
+    costs = pd.DataFrame(most, index=pd.Index(list(found), name="race"))
+    costs = costs.assign(cost=relative_cost(races), failures=races["failures"].groupby("race").sum())
+    if bought is not None:
+        unit = terms[0].scale.width if bought == "epsilon" else 1.0
+        costs[bought] = [unit * getattr(each.algorithm, bought) for each in terms]
+    return costs
+
+
+def _order(costs: pd.DataFrame, budget: int | None, bought: str | None) -> list[str]:
+    """The races, the recommended one first: those that keep to the budget, that buy more, that cost less."""
+    over = costs["at_most"] > (np.inf if budget is None else budget)
+    keys = costs.assign(over=over).sort_values(["over", *([bought] if bought else []), "cost"], kind="stable")
+    return [str(race) for race in keys.index]
+
+
+def _rounds(terms: Terms) -> pd.DataFrame | None:
+    """The rows of `Plan.rounds`."""
+    race, n_arms = terms.algorithm, len(terms.arms)
+    so_far = race.pulls_by_round(n_arms, terms.rewards)
+    if so_far is None:
+        return None
+    columns = {"pulls": np.diff(so_far, prepend=0), "so_far": so_far, "worst_case": n_arms * so_far}
+    rounds = pd.DataFrame(columns, index=pd.RangeIndex(1, len(so_far) + 1, name="round"))
+    gone = race.gone(n_arms, terms.rewards)
+    return rounds if gone is None else rounds.assign(gone=gone * terms.scale.width)
+
+
+def _most(race: Algorithm, n_arms: int, told: Known) -> int:
+    """The most pulls that there can be if no reward is missing."""
+    most = race.most_pulls(n_arms, told)
+    assert most is not None  # of every race that a plan chooses from
+    return most
+
+
+def _at_most(race: Algorithm, problem: Problem, known: str) -> int:
+    """The most pulls on this truth: of sharp EBR by its theorem, else as on any other."""
+    so_far, gone = race.pulls_by_round(problem.n_arms, known), race.gone(problem.n_arms, known)
+    if so_far is None or gone is None:
+        return _most(race, problem.n_arms, known)
+    return int(sharp_upper_bound(problem, race.epsilon, gone / 2, so_far, race.k))
 
 
 def _check_budget(budget: int, n_arms: int, deadline: int) -> None:
@@ -285,14 +448,14 @@ def _check_budget(budget: int, n_arms: int, deadline: int) -> None:
         )
 
 
-def _affordable(race: Planned, bought: str, n_arms: int, budget: int) -> Planned:
-    """The race with the smallest ε (or δ) of three digits that costs no more than the budget.
+def _affordable(make: Maker, bought: str, n_arms: int, budget: int, told: str) -> float:
+    """The smallest ε (or δ) of three digits with which the race costs no more than the budget.
 
     What is returned was seen to fit, and the next smaller value not to, be the cost monotone or not.
     """
 
     def most(value: float) -> int:
-        return n_arms * int(changed(race, **{bought: value}).pulls_by_round(n_arms, KNOWN)[-1])
+        return _most(make(**{bought: value}), n_arms, told)
 
     def fits(value: float) -> bool:
         return most(value) <= budget
@@ -304,36 +467,48 @@ def _affordable(race: Planned, bought: str, n_arms: int, budget: int) -> Planned
         decade += 1
     # The last is the decade before's first, which fits; or 1, for which LARGEST before it fits.
     values = [float(f"{digits}e-{decade + 2}") for digits in range(100, 1001)]
-    return changed(race, **{bought: values[bisect_left(values, True, key=fits)]})
+    return values[bisect_left(values, True, key=fits)]
 
 
-def _typical(n_arms: int, algorithm: Planned) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The worst case, and mean totals of simulated experiments, for several deadlines; standard errors.
-
-    There is a progress bar on a terminal if it takes longer than a second.
-    """
-    rows, errors = {}, {}
-    runs = _runs_for(n_arms)
-    for deadline in tqdm(
-        _deadlines(algorithm), "simulating", unit="deadline", disable=None, delay=1, leave=False
-    ):
-        one = changed(algorithm, deadline=deadline, rewards=algorithm.model(KNOWN))
-        pulls = {name: simulate(one, each, runs).pulls for name, each in _problems(n_arms, one).items()}
-        most = float(n_arms * one.pulls_by_round(n_arms, KNOWN)[-1])
-        rows[deadline] = {"worst case": most} | {name: each.mean() for name, each in pulls.items()}
-        errors[deadline] = {"worst case": 0.0} | {
-            name: each.std(ddof=1) / np.sqrt(runs) for name, each in pulls.items()
-        }
-    means, standard = (pd.DataFrame.from_dict(table, orient="index") for table in (rows, errors))
-    return means.rename_axis("rounds"), standard.rename_axis("rounds")
+def row_of(race: Algorithm, truth: Truth, runs: int, seed: int = 0) -> dict[str, Any]:
+    """What comes of simulated experiments on a truth."""
+    result = simulate(race, truth.problem, runs, seed)
+    pulls, right = result.pulls, is_right(race, result)
+    return {
+        "truth": truth.name,
+        "best": truth.best,
+        "right": float(right.mean()),
+        "pulls": float(pulls.mean()),
+        "error": float(pulls.std(ddof=1) / np.sqrt(runs)) if runs > 1 else np.nan,
+        "pulls_90": int(np.quantile(pulls, MOST_OF, method="inverted_cdf")),
+        "rounds": float(result.rounds.mean()),
+        "rounds_90": int(np.quantile(result.rounds, MOST_OF, method="inverted_cdf")),
+        "runs": runs,
+        "failures": int((~right).sum()),
+    }
 
 
-def _runs_for(n_arms: int) -> int:
+def is_right(algorithm: Algorithm, result: Simulation) -> BoolArray:
+    """Which choices are right: ε-optimal ones, and a control that no arm is better than by the margin."""
+    # Means are typed: an arm that is worse by ε, 0.6 − 0.4 say, is wrong however the difference is rounded.
+    right = result.correct(algorithm.epsilon * (1 - 1e-9))
+    if algorithm.control is not None and algorithm.margin is not None:
+        enough = result.problem.is_good(result.arm, algorithm.margin * (1 - 1e-9))
+        right |= (result.arm == algorithm.control) & enough
+    return right
+
+
+def _runs_for(n_arms: int, deadline: int) -> int:
     """How many experiments are simulated: fewer on many arms, whose totals vary less."""
-    return max(FEWEST, min(RUNS, CELLS // n_arms))
+    return max(FEWEST, min(RUNS, WORK // (n_arms * deadline)))
 
 
-def _deadlines(algorithm: Planned) -> list[int]:
+def _bar(work: Sequence[Any], unit: str) -> "tqdm[Any]":
+    """A progress bar, on a terminal alone, if it takes longer than a second."""
+    return tqdm(work, "simulating", unit=unit, disable=None, delay=1, leave=False)
+
+
+def _deadlines(algorithm: Any) -> list[int]:
     """1, 2, …, 20, then √2 times as many each time, then the deadline itself and the next three."""
     deadline = algorithm.deadline
     between = (round(EVERY * 2 ** (step / 2)) for step in range(1, 20))
@@ -341,19 +516,67 @@ def _deadlines(algorithm: Planned) -> list[int]:
     return [*fewer, *range(deadline, min(deadline + MORE_ROUNDS, algorithm.most_rounds) + 1)]
 
 
-def _problems(n_arms: int, algorithm: Planned) -> dict[str, Problem]:
-    """The kinds of problem that a plan looks at."""
-    hard, easy, k = min(2 * algorithm.epsilon, 0.5), 0.5, algorithm.k
-    gaps = {
-        "hard": np.full(n_arms - k, hard),
-        "spread": np.linspace(hard, easy, n_arms - k),
-        "easy": np.full(n_arms - k, easy),
-    }
-    if algorithm.control is not None:
-        gaps["none better"] = np.zeros(n_arms - k)
-    bounded = algorithm.model(KNOWN) in IN_UNIT
-    means = {name: 0.75 - np.append(np.zeros(k), gap) for name, gap in gaps.items()}
-    return {name: Bernoulli(m) if bounded else Gaussian(m, algorithm.sigma) for name, m in means.items()}
+def _usual_truths(n_arms: int, race: Algorithm, known: str) -> list[Truth]:
+    """The truths that a plan looks at if none are given."""
+    hard, others = min(2 * race.epsilon, FAR), n_arms - race.k
+    gaps = {"hard": np.full(others, hard), "spread": np.linspace(hard, FAR, others)}
+    gaps |= {"easy": np.full(others, FAR), "alike": np.zeros(others)}
+    means = {name: LEVEL - np.append(np.zeros(race.k), gap) for name, gap in gaps.items()}
+    return named_truths(means, known, race.sigma)
+
+
+def named_truths(
+    truths: Mapping[str, Means] | Sequence[Means],
+    rewards: str,
+    sigma: float,
+    n_arms: int | None = None,
+    scale: Scale = UNIT,
+) -> list[Truth]:
+    """Check truths, by name or in a list: means in the rewards' units, or problems; of equally many arms."""
+    if isinstance(truths, Mapping):
+        named = list(truths.items())
+    else:
+        named = [(_spelled(each), each) for each in truths]
+        if len(dict(named)) < len(named):  # some print alike
+            named = [(_spelled(each, exactly=True), each) for each in truths]
+    made = []
+    for name, means in named:
+        try:
+            problem = means if isinstance(means, Problem) else problem_of(means, rewards, sigma, scale)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"truth {name!r}: {error}") from None
+        if n_arms not in (None, problem.n_arms):
+            raise ValueError(
+                f"truth {name!r} must have a mean for each of {n_arms} arms, got {problem.n_arms}"
+            )
+        n_arms = problem.n_arms
+        made.append(Truth(str(name), scale.outside(float(problem.means.max())), problem))
+    if not made:
+        raise ValueError("truths must be one or more lists of means, got none")
+    return made
+
+
+def problem_of(
+    means: Sequence[float] | FloatArray, rewards: str, sigma: float, scale: Scale = UNIT
+) -> Problem:
+    """Coins have the largest variance of all rewards in the support with their means; normal ones have σ.
+
+    Of rewards without a support only differences matter: gaps are kept, but for those beyond the scale, 2σ.
+    """
+    values = (numbers("means", means, 2) - scale.worst) / (scale.best - scale.worst)
+    if rewards in IN_UNIT:
+        if scale != UNIT and (out := (values < 0) | (values > 1)).any():
+            ends = f"[{min(scale.worst, scale.best):g}, {max(scale.worst, scale.best):g}]"
+            raise ValueError(f"means must lie in {ends}, got {np.asarray(means)[out][0]:g}")
+        return Bernoulli(values)
+    within = values.min() >= 0 and values.max() <= 1
+    return Gaussian(values if within else np.maximum(values - values.max() + 1, 0), sigma)
+
+
+def _spelled(means: Means, exactly: bool = False) -> str:
+    values = means.means.tolist() if isinstance(means, Problem) else np.ravel(means).tolist()
+    short = not exactly
+    return ", ".join(f"{it:g}" if short and isinstance(it, float | int) else repr(it) for it in values)
 
 
 def _number(value: float) -> str:

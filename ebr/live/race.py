@@ -15,7 +15,7 @@ from ebr.live.journal import Journal, JournalError, Line
 from ebr.live.plots import draw_race
 from ebr.live.report import Chosen, Report, intervals_of, named, report_of, verdict, word_for_left_out
 from ebr.live.rewards import asked_line, fits, told_line
-from ebr.live.terms import Support, Terms, another_version
+from ebr.live.terms import USUAL, Support, Terms, another_version, checked_scale
 from ebr.theory.intervals import Simultaneous
 from ebr.validation import whole
 
@@ -49,13 +49,15 @@ class Race:
     Parameters
     ----------
     algorithm
-        For instance `ElasticBatchRacing(deadline=6, epsilon=0.05, delta=0.05)`.
+        For instance `ElasticBatchRacing(deadline=6, epsilon=0.05, delta=0.05)`; ε and σ in the units of the
+        rewards. Where ε is 1 or more, `ebr.plan(…).start(…)` makes one and runs it.
     arms
         The names of the arms, two or more.
     journal
         The file, by custom *.jsonl. It is locked until the race is closed or the process ends.
     support
-        The closed interval in which every reward lies, or None for any finite number.
+        The closed interval in which every reward lies, or None for any finite number. By default [0, 1], and
+        None where rewards are said to be "Gaussian" or "sub-Gaussian".
     rewards
         What else is known of them: "Bernoulli" (each is 0 or 1, and nothing else is accepted), "bounded",
         "Gaussian" or "sub-Gaussian". By default "Bernoulli" where the algorithm assumes it, "bounded" where
@@ -63,15 +65,15 @@ class Race:
     rounding
         Take Bernoulli rewards that lie in [0, 1] without being 0 or 1, by randomised rounding; see below.
     scale
-        The worst reward and the best, in units of your own: (0, 50) for a yield in grams, (300, 0) for a
-        latency in ms. To the algorithm they are 0 and 1, its ε and σ are parts of the scale's width, and
-        everything told and shown is in your units. The support is the scale, or None.
+        To go: the worst reward and the best, 0 and 1 to the algorithm, whose ε and σ are parts of its width.
     blocks
         Whether all arms of a round are observed in the same blocks (on the same split, on the same day): what
         is told may then be a table of blocks × arms, and σ is the noise within a block; see below.
     control, margin
         The arm that others must be better than, and by how much, in your units (ε if left out). The race
         ends early, and recommends the control, when no arm can be; see `SharpElasticBatchRacing`.
+    lower_is_better
+        Whether the smallest mean is the best, as of a latency.
 
     Attributes
     ----------
@@ -120,17 +122,29 @@ class Race:
         algorithm: Algorithm,
         arms: Sequence[str],
         journal: str | os.PathLike[str],
-        support: Support = (0.0, 1.0),
+        support: Support = USUAL,
         rewards: str | None = None,
         rounding: bool = False,
         scale: tuple[float, float] | None = None,
         blocks: bool = False,
         control: str | None = None,
         margin: float | None = None,
+        lower_is_better: bool = False,
     ) -> None:
+        if scale is not None:
+            advice = "support=(low, high) and lower_is_better, ε and σ in its units; or ebr.plan(…).start(…)"
+            warnings.warn(f"scale is to go: say {advice}", DeprecationWarning, stacklevel=2)
         # Before any file is touched: this refuses what cannot be raced.
-        new = Terms.agreed(algorithm, arms, support, rewards, rounding, scale, blocks, control, margin)
+        units = checked_scale(scale, lower_is_better)
+        new = Terms.agreed(algorithm, arms, support, rewards, rounding, units, blocks, control, margin)
         self._enter(Journal(journal), new)
+
+    @classmethod
+    def begin(cls, terms: Terms, journal: str | os.PathLike[str]) -> Self:
+        """Begin, or continue, the race with these terms, as a plan has them."""
+        race = cls.__new__(cls)
+        race._enter(Journal(journal), terms)
+        return race
 
     @classmethod
     def open(cls, journal: str | os.PathLike[str], readonly: bool = False) -> Self:

@@ -23,8 +23,8 @@ MISSING = ("at random",)  # why rewards may be missing: nothing else is known to
 LARGEST = 1e100  # of a reward of which nothing is known: sums of all rounds are still numbers
 LONGEST = 2**16  # characters of a line in a table: guards against devices, whose lines may have no end
 COMPLETE = (
-    "tell the round when it is complete, or say missing='at random' if what is missing has nothing to do with"
-    " the rewards"
+    "tell the round when it is complete, or say missing='at random' (--missing 'at random') if what is"
+    " missing has nothing to do with the rewards"
 )
 Pulls = dict[str, int]
 Sums = dict[str, tuple[int, float]]  # of each arm the number of its rewards and their sum
@@ -208,25 +208,35 @@ def _by_arm(rewards: Any, asked: Sequence[str]) -> Mapping[str, Any]:
     return dict(zip(asked, table.T, strict=True))
 
 
-def from_words(words: Iterable[str]) -> Sums:
-    """Read ARM=SUM/COUNT for each arm."""
-    sums: Sums = {}
+def from_words(words: Iterable[str]) -> dict[str, Any]:
+    """Read ARM=COUNT:SUM for each arm, or ARM=[REWARD, …]; ARM=SUM/COUNT, a fraction, is taken, too."""
+    told: dict[str, Any] = {}
     for word in words:
-        arm, _, fraction = word.rpartition("=")
-        total, _, count = fraction.partition("/")
-        if not arm or not total or not count:
-            raise ValueError(f"{word!r} must be of the form ARM=SUM/COUNT, for instance A=67/120")
-        _add(sums, arm, count, total, repr(word))
-    return sums
+        arm, _, value = word.rpartition("=")
+        count, colon, total = value.partition(":")
+        if not colon:
+            total, _, count = value.partition("/")
+        if arm and value[:1] + value[-1:] == "[]":
+            _check_new(told, arm, repr(word))
+            told[arm] = [_number(each, repr(word)) for each in value[1:-1].split(",") if each.strip()]
+        elif arm and total and count:
+            _add(told, arm, count, total, repr(word))
+        else:
+            raise ValueError(f"{word!r} must be of the form ARM=COUNT:SUM, for instance A=120:67")
+    return told
 
 
 def from_file(name: str) -> Singles | Sums:
-    """Read a table with columns arm and reward, a row a pull, or arm, count and sum, a row an arm."""
+    """Read a table with columns arm and reward, a row a pull, or arm, count and sum, a row an arm.
+
+    Other columns are passed over.
+    """
     singles: Singles = {}
     sums: Sums = {}
     with _table(name) as (columns, rows):
-        if sorted(columns) not in (["arm", "reward"], ["arm", "count", "sum"]):
-            twice = [column for column in dict.fromkeys(columns) if columns.count(column) > 1]
+        named = [column for column in columns if column in ("arm", "reward", "count", "sum")]
+        if sorted(named) not in (["arm", "reward"], ["arm", "count", "sum"]):
+            twice = [column for column in dict.fromkeys(named) if named.count(column) > 1]
             got = f", and {listed(map(repr, twice))} once only" if twice else ""
             must = f"{name} must have the columns arm,reward or arm,count,sum in its first line"
             raise ValueError(f"{must}{got}")
@@ -238,19 +248,20 @@ def from_file(name: str) -> Singles | Sums:
     return singles or sums
 
 
-def blocks_from_file(name: str) -> Singles:
-    """Read a table whose first line is block, then the arms; a row a block."""
+def blocks_from_file(name: str, arms: Sequence[str]) -> Singles:
+    """Read a table with the column block and one for each arm, a row a block; others are passed over."""
     with _table(name) as (columns, rows):
-        if len(columns) < 2 or columns[0] != "block" or len(set(columns)) < len(columns):
-            raise ValueError(f"{name} must have the columns block and then one for each arm, all different")
-        found: Singles = {arm: [] for arm in columns[1:]}
+        named = [column for column in columns if column in ("block", *arms)]
+        if "block" not in named or len(named) < 2 or len(set(named)) < len(named):
+            raise ValueError(f"{name} must have the columns block and one for each arm, all different")
+        found: Singles = {arm: [] for arm in named if arm != "block"}
         seen: set[str] = set()
         for where, row in rows:
             if row["block"] in seen:
                 raise ValueError(f"{where}: there is a block {row['block']} before")
             seen.add(row["block"])
-            for arm in columns[1:]:
-                found[arm].append(_number(row[arm], where))
+            for arm, rewards in found.items():
+                rewards.append(_number(row[arm], where))
     return found
 
 
@@ -281,13 +292,17 @@ def _whole_rows(name: str, rows: "csv.DictReader[str]") -> Iterator[tuple[str, d
         yield where, row
 
 
-def _add(sums: Sums, arm: str, count: str, total: str, where: str) -> None:
+def _add(sums: dict[str, Any], arm: str, count: str, total: str, where: str) -> None:
     """Read the number of an arm's rewards and their sum; errors say `where` they stand."""
-    if arm in sums:
-        raise ValueError(f"{where}: there are rewards of {arm} before; add them up")
+    _check_new(sums, arm, where)
     if not count.strip().isdecimal():
         raise ValueError(f"{where}: the count must be a whole number, got {count!r}")
     sums[arm] = int(count), _number(total, where)
+
+
+def _check_new(told: Mapping[str, Any], arm: str, where: str) -> None:
+    if arm in told:
+        raise ValueError(f"{where}: there are rewards of {arm} before; add them up")
 
 
 def _number(text: str, where: str) -> float:

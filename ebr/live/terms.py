@@ -8,7 +8,8 @@ import reprlib
 import secrets
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from numbers import Real
 from typing import Any, Self, TypeVar, cast
 
@@ -18,7 +19,7 @@ import ebr
 from ebr.algorithms.game import Algorithm, Game, Known, advance
 from ebr.live.journal import JournalError, Line
 from ebr.models import IN_UNIT, REWARDS
-from ebr.validation import one_of, positive, whole
+from ebr.validation import in_unit_interval, one_of, positive, rounds, shown, whole
 from ebr.validation import scale as squarable
 
 # 1 did not say what is known of the rewards, 2 knew neither Bernoulli ones nor rounding, 3 no scale, no
@@ -31,6 +32,7 @@ SAID_SINCE = {"rewards": 2, "seed": 2, "rounding": 3, "scale": 4, "blocks": 4}
 # Whom a journal may name, nothing else is ever built from a file; and what they are called in a sentence.
 ALGORITHMS = {
     "AggressiveElimination": "aggressive elimination",
+    "CertifiedElasticBatchRacing": "certified elastic batch racing",
     "DeltaElimination": "δ-elimination with limited rounds",
     "ElasticBatchRacing": "elastic batch racing",
     "Passive": "a passive design",
@@ -41,6 +43,7 @@ ALGORITHMS = {
 }
 MOST_LISTED = 8  # names in a message: whoever has thousands of arms is to find the error in it
 Support = tuple[float, float] | None  # the closed interval of the rewards, or any finite number
+USUAL: Any = "usual"  # the support if none is said: [0, 1], or None where rewards are said to have no bounds
 Raced = TypeVar("Raced", bound=Algorithm)
 
 
@@ -60,8 +63,12 @@ class Scale:
         """The sum of so many rewards, as the algorithm is told it."""
         return (total - count * self.worst) / (self.best - self.worst)
 
+    def outside(self, mean: float) -> float:
+        """What the algorithm knows as this mean, in the rewards' units."""
+        return self.worst + mean * (self.best - self.worst)
 
-UNIT = Scale()
+
+UNIT, FLIPPED = Scale(), Scale(1.0, 0.0)  # of the same width: ε, σ and margin are as they are
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,19 +120,16 @@ class Terms:
         support: Support,
         rewards: str | None,
         rounding: bool,
-        scale: tuple[float, float] | None,
+        units: Scale,
         blocks: bool,
-        control: str | None,
-        margin: float | None,
+        control: str | None = None,
+        margin: float | None = None,
     ) -> Self:
         """Take a race's arguments; raise ValueError for what cannot be raced, warn of what voids it."""
         _parameters(algorithm)
-        names, units = _checked_arms(arms), checked_scale(scale)
-        if control is not None and control not in names:
-            raise ValueError(f"control must be one of the arms, {listed(names)}, got {control!r}")
-        place = None if control is None else names.index(control)
-        algorithm = with_control(algorithm, place, margin, units.width)
-        limits = _support_on(units, checked_support(support))
+        names = _checked_arms(arms)
+        algorithm = with_control(algorithm, place_of(control, names), margin, units.width)
+        limits = _support_on(units, checked_support(support, rewards or algorithm.rewards))
         if algorithm.sigma < math.inf:
             squarable("sigma, in the rewards' units,", algorithm.sigma * units.width)
         if rewards is None:  # a race that takes them for 0 and 1 refuses whatever else is told
@@ -135,8 +139,7 @@ class Terms:
         terms = cls(algorithm, tuple(names), limits, units, rewards, rounding, blocks, seed)
         if blocks and (why := terms.void):
             raise ValueError(f"blocks must not be True where nothing is proved of them: {why}")
-        for warning in terms._doubts():
-            warnings.warn(warning, stacklevel=3)
+        terms.warn()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the race itself will warn
             advance(terms.game())  # raises what the algorithm has against it
@@ -161,6 +164,21 @@ class Terms:
             return cls(algorithm, *_said(first, version))
         except (TypeError, ValueError) as error:
             raise another_version(path, error) from None
+
+    def renamed(self, arms: Sequence[str], control: str | None) -> Self:
+        """The same terms for these arms, as many; a control that was planned for is the last or this one."""
+        names = _checked_arms(arms)
+        if len(names) != len(self.arms):
+            raise ValueError(f"arms must be the {len(self.arms)} that were planned for, got {len(names)}")
+        if control is not None and self.algorithm.control is None:
+            raise ValueError(f"control must have been planned for, with control=True, got {control!r}")
+        algorithm, place = self.algorithm, place_of(control, names)
+        if place is not None:
+            algorithm = changed(algorithm, control=place)
+        seed = secrets.randbits(64)
+        made = dataclasses.replace(self, algorithm=algorithm, arms=tuple(names), seed=seed)
+        made.warn()
+        return made
 
     @property
     def control(self) -> str | None:
@@ -214,6 +232,11 @@ class Terms:
                 " own, or continue that one with Race.open"
             )
 
+    def warn(self) -> None:
+        """Warn the caller's caller of what makes the guarantee void."""
+        for doubt in self._doubts():
+            warnings.warn(doubt, stacklevel=4)
+
     def _doubts(self) -> Iterator[str]:
         """Say what makes the guarantee void; differences within a block may need σ = 1/√2 of the width."""
         if self.support is None:
@@ -234,6 +257,111 @@ class Terms:
             )
         if self.rewards not in IN_UNIT and (why := self.void):  # of those in [0, 1] the algorithm warns
             yield f"the guarantee is void: {why}; rewards lie between {low:g} and {high:g}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Brief:
+    """What is asked of a race, in the rewards' units: `ebr.plan` explains it; `plan` and `start` take it.
+
+    Without a support the scale is 2σ wide, so that a plan does not depend on the units.
+    """
+
+    deadline: int
+    epsilon: float | None  # that is sought, if there is none
+    delta: float
+    sigma: float | None = None
+    rewards: Known = None
+    support: Support = USUAL
+    lower_is_better: bool = False
+    k: int = 1
+    blocks: bool = False
+    missing: bool = False
+    control: int | None = None
+    margin: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.rewards is not None:
+            one_of("rewards", self.rewards, REWARDS)
+        limits = checked_support(self.support, self.rewards)
+        vars(self).update(support=limits, deadline=rounds("deadline", self.deadline))
+        checked_scale(None, self.lower_is_better)
+        in_unit_interval("delta", self.delta)
+        if self.sigma is not None:
+            positive("sigma", self.sigma)
+        width, of = self.scale.width, "the support" if limits else "twice sigma"
+        if self.epsilon is not None and not positive("epsilon", self.epsilon) < width:
+            raise ValueError(f"epsilon must lie in (0, {width:g}), {of}, got {shown(self.epsilon)}")
+        if self.rewards in IN_UNIT and self.sigma is not None and self.sigma < width / 2:
+            least = f"at least {width / 2:g} for {self.rewards} rewards"
+            raise ValueError(f"sigma must be {least}, got {self.sigma}")
+
+    @property
+    def scale(self) -> Scale:
+        """What is 0 and what is 1 to the algorithm."""
+        low, high = self.support or (0.0, 1.0 if self.sigma is None else 2 * self.sigma)
+        return Scale(high, low) if self.lower_is_better else Scale(low, high)
+
+    @property
+    def told(self) -> str:
+        """What the race is told of the rewards."""
+        said = "Bernoulli" if self.rewards == "Bernoulli" else None
+        return _known(self.support, self.scale, said, self.blocks)
+
+    def maker(self, kind: str, n_arms: int) -> Callable[..., Any]:
+        """How to make a race, with other rules if some are passed; ValueError for what it does not permit."""
+        width = self.scale.width
+        half = width / (math.sqrt(2) if self.blocks and self.support else 2)  # what differences may need
+        rules: dict[str, Any] = {"deadline": self.deadline, "epsilon": (self.epsilon or width / 2) / width}
+        rules |= {"delta": self.delta, "sigma": (self.sigma or half) / width, "rewards": self.rewards}
+        if kind == "certified" and self.margin is not None:  # which the design is to be certified for
+            rules["margin"] = positive("margin", self.margin) / width
+
+        def make(**changes: Any) -> Algorithm:
+            race = RACES[kind](n_arms, **rules | changes)
+            fields = vars(race)
+            if self.k > 1 and "k" not in fields:
+                raise ValueError(f"k must be 1 for algorithm {kind!r}, got {self.k}")
+            race = changed(race, k=self.k) if "k" in fields else race
+            if (
+                self.rewards == "Gaussian"
+                and (self.blocks or self.missing)
+                and fields.get("looks") == "joint"
+            ):
+                race = changed(race, looks="union")  # the joint law of looks is that of independent arms
+            for feature in ("missing", "blocks"):
+                if getattr(self, feature) and (objection := race.objection(feature, self.rewards)):
+                    raise ValueError(objection)
+            return with_control(race, self.control, self.margin, width)
+
+        return make
+
+    def agreed(self, race: Algorithm, arms: Sequence[str], rounding: bool = False) -> Terms:
+        """The terms of such a race."""
+        return Terms.agreed(race, arms, self.support, None, rounding, self.scale, self.blocks)
+
+
+def _elastic(n_arms: int, rewards: Known, **rules: Any) -> Algorithm:
+    if rewards:
+        raise ValueError(f"rewards must be left out for algorithm 'ebr', got {rewards!r}")
+    return ebr.ElasticBatchRacing(**rules)
+
+
+@lru_cache(maxsize=100)  # each takes seconds
+def _certified(n_arms: int, rewards: Known, margin: float = 0.0, **rules: Any) -> Algorithm:
+    if rewards not in ("Bernoulli", "Gaussian"):
+        raise ValueError(f"rewards must be Bernoulli or Gaussian for algorithm 'certified', got {rewards!r}")
+    shifts = (margin,) if margin > rules["epsilon"] else ()
+    return ebr.certified_design(n_arms, rewards=rewards, shifts=shifts, **rules).race
+
+
+# Every kind of race that can be asked for by name: how it is made for n arms, by rules between 0 and 1.
+RACES: dict[str, Callable[..., Algorithm]] = {
+    "sharp": lambda n_arms, **rules: ebr.SharpElasticBatchRacing(**rules),
+    "pausing": lambda n_arms, **rules: ebr.PausingElasticBatchRacing(**rules),
+    "staked": lambda n_arms, **rules: ebr.StakedElasticBatchRacing(**rules),
+    "certified": _certified,
+    "ebr": _elastic,
+}
 
 
 def another_version(path: os.PathLike[str], error: Exception) -> JournalError:
@@ -272,37 +400,30 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(known[:MOST_LISTED]) + more
 
 
-def checked_support(support: Any) -> Support:
+def checked_support(support: Any, rewards: Known = None) -> Support:
     """Return the interval of the rewards, or None; raise ValueError if it is neither."""
+    if isinstance(support, str) and support == USUAL:
+        return (0.0, 1.0) if rewards in (None, *IN_UNIT) else None
     if support is None:
         return None
-    if not _within(support, -math.inf, math.inf):
+    if not _is_interval(support):
         must = "support must be a pair of finite numbers (low, high), or None"
         raise ValueError(f"{must}, got {reprlib.repr(support)}")
     low, high = map(float, support)
     return low, high
 
 
-def checked_scale(scale: Any) -> Scale:
-    """Return the scale of a pair (worst, best), or that from 0 to 1; raise ValueError if it is neither."""
+def checked_scale(scale: Any, lower_is_better: Any = False) -> Scale:
+    """Return the scale of a pair (worst, best), or one of width 1; raise ValueError if it is neither."""
+    if not isinstance(lower_is_better, bool):
+        raise ValueError(f"lower_is_better must be True or False, got {shown(lower_is_better)}")
     if scale is None:
-        return UNIT
+        return FLIPPED if lower_is_better else UNIT
     pair = isinstance(scale, tuple | list)
-    if not pair or not any(_within(ends, -math.inf, math.inf) for ends in (scale, scale[::-1])):
+    if not pair or not any(map(_is_interval, (scale, scale[::-1]))):
         must = "scale must be a pair of two finite numbers (worst, best)"
         raise ValueError(f"{must}, got {reprlib.repr(scale)}")
     return Scale(*map(float, scale))
-
-
-def width_of(support: tuple[float, float], epsilon: float | None) -> float:
-    """Of the support; raise ValueError if it is none, or if ε is not in it."""
-    limits = checked_support(support)
-    if limits is None:
-        raise ValueError("support must be a pair of finite numbers (low, high), got None")
-    width = limits[1] - limits[0]
-    if width != 1 and epsilon is not None and not 0 < positive("epsilon", epsilon) < width:
-        raise ValueError(f"epsilon must lie in (0, {width:g}), in the support, got {epsilon!r}")
-    return width
 
 
 def _parameters(algorithm: Algorithm) -> dict[str, Any]:
@@ -339,8 +460,15 @@ def _checked_arms(arms: Sequence[str]) -> list[str]:
     return names
 
 
-def _within(support: Any, lowest: float, highest: float) -> bool:
-    """Whether this is an interval of finite ends within another."""
+def place_of(control: str | None, names: list[str]) -> int | None:
+    """Which of the arms is the control."""
+    if control is not None and control not in names:
+        raise ValueError(f"control must be one of the arms, {listed(names)}, got {control!r}")
+    return None if control is None else names.index(control)
+
+
+def _is_interval(support: Any) -> bool:
+    """Whether this is a pair of finite numbers, the smaller first."""
     ends = support.tolist() if isinstance(support, np.ndarray) else support
     if not isinstance(ends, tuple | list) or len(ends) != 2:
         return False
@@ -348,18 +476,18 @@ def _within(support: Any, lowest: float, highest: float) -> bool:
         low, high = (float(end) if isinstance(end, Real) else math.nan for end in ends)
     except OverflowError:  # an integer beyond all floating-point numbers
         return False
-    return bool(-math.inf < low < high < math.inf and lowest <= low and high <= highest)
+    return bool(-math.inf < low < high < math.inf)
 
 
 def _in_unit(support: Support, units: Scale) -> bool:
     """Whether rewards lie in [0, 1] as the algorithm is told them."""
-    return support is not None and (units != UNIT or _within(support, 0, 1))
+    return support is not None and all(0 <= units.inside(end) <= 1 for end in support)
 
 
-def _support_on(scale: Scale, support: Support) -> Support:
-    """The rewards' interval where there is a scale: all of it, or None; raise ValueError for another."""
-    whole = min(scale.worst, scale.best), max(scale.worst, scale.best)
-    if scale == UNIT or support is None:
+def _support_on(units: Scale, support: Support) -> Support:
+    """The rewards' interval: where the scale has a width of its own all of it, or None; or ValueError."""
+    whole = min(units.worst, units.best), max(units.worst, units.best)
+    if units in (UNIT, FLIPPED) or support is None:
         return support
     if tuple(support) not in ((0.0, 1.0), whole):
         raise ValueError(f"support must be left out, or None, where there is a scale, got {support!r}")
@@ -370,8 +498,8 @@ def _known(support: Support, units: Scale, rewards: Known = None, blocks: bool =
     """What is known of the rewards: what is said, else what their support says of arms alone."""
     if rewards is None:
         return "bounded" if _in_unit(support, units) and not blocks else "sub-Gaussian"
-    if one_of("rewards", rewards, REWARDS) == "Bernoulli" and units != UNIT:
-        raise ValueError(f"scale must be left out for Bernoulli rewards, which are 0 and 1, got {units}")
+    if one_of("rewards", rewards, REWARDS) == "Bernoulli" and units not in (UNIT, FLIPPED):
+        raise ValueError(f"support must be (0, 1) for Bernoulli rewards, which are 0 and 1, got {support!r}")
     if rewards in IN_UNIT and not _in_unit(support, units):
         raise ValueError(f"support must lie in [0, 1] for {rewards} rewards, got {support!r}")
     return rewards
@@ -391,7 +519,7 @@ def _said(first: Line, version: int) -> tuple[Any, ...]:
     if not isinstance(first["parameters"], dict):
         raise ValueError("parameters must be by name")
     units, limits = checked_scale(first.get("scale")), checked_support(first["support"])
-    if units != UNIT and _support_on(units, limits) != limits:
+    if _support_on(units, limits) != limits:
         raise ValueError("support must be that of the scale, or none")
     # Of format 1 sequential racing was told what the support says, all others nothing.
     rewards = _known(limits, units) if first["algorithm"] == "SequentialRacing" else None

@@ -66,9 +66,9 @@ def test_a_plan_and_its_operating_characteristics_tell_of_the_same_races():
     hard = {"hard": [0.75, 0.55, 0.55]}
     got = ebr.operating_characteristics(plan, hard, runs=200)
     assert got.algorithm.rewards == "bounded"  # as raced: that rewards are 0 or 1 is not known
-    assert got.table["pulls"][0] == plan.totals.loc["hard", "typical"]
-    assert got.table["error"][0] == pytest.approx(plan.errors.loc[4, "hard"])
-    assert got.worst_case == plan.totals.loc["worst case", "at_most"]
+    assert got.table["pulls"][0] == plan.races.loc[("pausing", "hard"), "pulls"]
+    assert got.table["error"][0] == pytest.approx(plan.races.loc[("pausing", "hard"), "error"])
+    assert got.worst_case == plan.costs.loc["pausing", "at_most"]
     usual = ebr.operating_characteristics(plan, runs=3)
     assert usual.n_arms == 3
     pd.testing.assert_frame_equal(usual.table, ebr.operating_characteristics(plan.algorithm, 3, runs=3).table)
@@ -151,9 +151,19 @@ def test_a_planned_control_comes_last_and_its_choice_is_nearly_always_right():
     assert (got.table["right"] > 0.85).all()
     with pytest.raises(ValueError, match="truth 'a' must have a mean for each of 3 arms, got 2"):
         ebr.operating_characteristics(plan, {"a": [0.5, 0.4]})
-    grams = ebr.operating_characteristics(ebr.plan(2, 1, 10, support=(20, 70)), runs=2)
-    assert "parts of the support's width, 50" in str(grams)
-    assert "others 0.2 worse" in set(grams.table["truth"])
+
+
+def test_truths_are_in_the_units_of_the_rewards():
+    grams = ebr.plan(2, 1, 10, support=(20, 70), algorithm="sharp")
+    usual = ebr.operating_characteristics(grams, runs=2).table
+    assert {"others 10 worse", "one 10 worse, rest far"} & set(usual["truth"]) == {"others 10 worse"}
+    assert usual["best"].unique().tolist() == [25, 45, 65]
+    inside = ebr.operating_characteristics(grams.algorithm, [[0.5, 0.75]], runs=20).table
+    own = ebr.operating_characteristics(grams, [[45, 57.5]], runs=20).table
+    assert own.loc[0, "best"] == 57.5
+    assert own.loc[0, "pulls"] == inside.loc[0, "pulls"]
+    with pytest.raises(ValueError, match=re.escape("truth '45, 75': means must lie in [20, 70], got 75")):
+        ebr.operating_characteristics(grams, [[45, 75]])
 
 
 @pytest.mark.parametrize(

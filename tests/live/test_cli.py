@@ -53,7 +53,7 @@ def test_a_race_from_start_to_end_each_command_a_process_of_its_own(folder):
     pulls = ebr.SharpElasticBatchRacing(3, 0.2, 0.1).pulls_by_round(2, "bounded")[0]
     assert status == 0
     assert f"\n  A {pulls:>10} {0:>13}\n" in said
-    assert f"python -m ebr tell --round=1 trial.jsonl A=SUM/{pulls} B=SUM/{pulls}\n" in said
+    assert f"python -m ebr tell --round=1 trial.jsonl A={pulls}:SUM B={pulls}:SUM\n" in said
     status, said, _ = command("tell", "trial.jsonl", f"A={pulls}/{pulls}", f"B=0/{pulls}")
     assert status == 0
     assert said.startswith("The race has ended after round 1.\n")
@@ -96,7 +96,7 @@ def test_round_by_round_until_it_ends(run, folder):
         status, said = run("ask", "trial.jsonl")
         assert status == 0
         assert said.startswith(f"Round {rounds} of at most 3\n")
-        assert rounds > 1 or f"'the third=SUM/{FIRST}'" in said  # quoted, to be typed into a shell
+        assert rounds > 1 or f"'the third={FIRST}:SUM'" in said  # quoted, to be typed into a shell
         pulls = Race.open("trial.jsonl", readonly=True).asked
         status, said = run(
             "tell", "trial.jsonl", *(f"{arm}={int(means[arm] * n)}/{n}" for arm, n in pulls.items())
@@ -114,8 +114,12 @@ def test_round_by_round_until_it_ends(run, folder):
 
 @pytest.mark.parametrize(
     ("head", "row"),
-    [("arm,reward\n", "%s,1\n" * FIRST), ("sum, arm, count\n", f"{FIRST},%s,{FIRST}\n\n")],
-    ids=["singles", "sums"],
+    [
+        ("arm,reward\n", "%s,1\n" * FIRST),
+        ("sum, arm, count\n", f"{FIRST},%s,{FIRST}\n\n"),
+        ("site,arm,note,reward,note\n", "x,%s,,1,late\n" * FIRST),
+    ],
+    ids=["singles", "sums", "further columns"],
 )
 @pytest.mark.usefixtures("begun")
 def test_rewards_come_from_a_table_too(run, folder, head, row):
@@ -140,8 +144,8 @@ def test_rewards_come_from_a_table_too(run, folder, head, row):
         ("arm,count,count,sum,sum\n", "in its first line, and 'count', 'sum' once only"),
         ("x" * 70_000, "rewards.csv is no table: a line has more than 65535 characters"),
         (b"arm,reward\n\xff,1\n", "rewards.csv cannot be read as a table in UTF-8: 'utf-8' codec"),
-        ("blocks,A\n1,2", "must have the columns block and then one for each arm"),
-        ("block,A,A\n1,2,3", "must have the columns block and then one for each arm, all different"),
+        ("blocks,A\n1,2", "must have the columns block and one for each arm"),
+        ("block,A,A\n1,2,3", "must have the columns block and one for each arm, all different"),
         ("block,A,B\n1,2", "line 2: there must be 3 columns"),
         ("block,A,B\n1,2,x", "line 2: 'x' is not a number"),
         ("block,A,B\n1,2,3\n1,2,3", "line 3: there is a block 1 before"),
@@ -162,25 +166,27 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["tell", "trial.jsonl"], "give either ARM=SUM/COUNT for each arm or --file"),
+        (["tell", "trial.jsonl"], "give either ARM=COUNT:SUM for each arm or --file"),
         (["tell", "trial.jsonl", "A=1/2", "--file", "x.csv"], "give either"),
         (["tell", "trial.jsonl", "--file", "x.csv"], "No such file or directory: 'x.csv'"),
-        (["tell", "trial.jsonl", "A=67"], "'A=67' must be of the form ARM=SUM/COUNT, for instance A=67/120"),
-        (["tell", "trial.jsonl", "A=x/120"], "'A=x/120': 'x' is not a number"),
+        (["tell", "trial.jsonl", "A=67"], "'A=67' must be of the form ARM=COUNT:SUM, for instance A=120:67"),
+        (["tell", "trial.jsonl", "A=120:x"], "'A=120:x': 'x' is not a number"),
+        (["tell", "trial.jsonl", "A=[1, x]"], "'A=[1, x]': ' x' is not a number"),
         (["tell", "trial.jsonl", "A=67/-1"], "the count must be a whole number, got '-1'"),
         (["tell", "trial.jsonl", "A=1/2", "A=1/2"], "there are rewards of A before"),
+        (["tell", "trial.jsonl", "A=[1]", "A=[1]"], "there are rewards of A before"),
         (["tell", "trial.jsonl", "A=1/2"], "rewards of B, the third are missing"),
         (["start", "trial.jsonl", "--arms", "A", "B", *RULES], "journal of another race (algorithm is"),
         ([*NEW, "--epsilon", "x"], "invalid float value: 'x'"),
         (["tell", "trial.jsonl", "--file", "/dev/zero"], "/dev/zero is no table: a line has more than"),
         (["tell", "trial.jsonl", "A=1/2", "--round", "2"], "round must be 1, got 2, which has not come yet"),
-        ([*START, "--rewards", "Gaussian"], "--rewards is for --algorithm sharp, pausing and staked alone"),
+        ([*START, "--rewards", "Gaussian"], "rewards must be left out for algorithm 'ebr', got 'Gaussian'"),
         (["dance"], "invalid choice: 'dance'"),
         ([], "required: command"),
-        ([*NEW, "--epsilon", "60", "--support", "0", "50"], "epsilon must lie in (0, 50), in the support, g"),
+        ([*NEW, "--epsilon", "60", "--support", "0", "50"], "epsilon must lie in (0, 50), the support, got"),
         ([*NEW, "--rounding"], "rewards must be 'Bernoulli' for rounding=True"),
         ([*NEW, "--k", "2"], "k must lie in 1 … 1, below the number of arms, got 2"),
-        ([*NEW, "--k", "2", "--algorithm", "pausing"], "k must be 1 for --algorithm pausing, got 2"),
+        ([*NEW, "--k", "2", "--algorithm", "pausing"], "k must be 1 for algorithm 'pausing', got 2"),
         ([*NEW, "--budget", "9"], "unrecognized arguments: --budget 9"),
         ([*NEW[:5], "--deadline", "3"], "required: --epsilon"),
     ],
@@ -201,7 +207,7 @@ def test_looking_is_possible_while_another_writes(run):
         status, said = run("status", "trial.jsonl")
     assert status == 0
     assert said.startswith("Round 1\n")  # no deadline is known
-    assert "A=SUM/" in said
+    assert ":SUM B=" in said
 
 
 def test_a_torn_line_is_warned_of_in_one_line(capsys, folder):
@@ -221,7 +227,8 @@ def test_a_torn_line_is_warned_of_in_one_line(capsys, folder):
 def test_rules_reach_the_algorithm(run):
     assert run(*NEW, "--sigma", "2", "--rewards", "Gaussian", "--unbounded")[0] == 0
     with Race.open("b.jsonl") as race:
-        assert race.algorithm == ebr.SharpElasticBatchRacing(3, 0.2, 0.1, sigma=2, rewards="Gaussian")
+        assert race.algorithm == ebr.SharpElasticBatchRacing(3, 0.05, 0.1, rewards="Gaussian")
+        assert (race.terms.scale.width, race.terms.support) == (4, None)  # 2σ
         race.tell({arm: (pulls, -1e6) for arm, pulls in race.ask().items()})  # any finite reward will do
         assert race.history["sum"].tolist() == [-1e6, -1e6]
     assert run("start", "c.jsonl", *THREE, "--epsilon", "0.2", "--blocks")[0] == 0
@@ -260,7 +267,7 @@ def test_missing_rewards_are_told_with_their_reason(run):
     run("start", "t.jsonl", *THREE, "--epsilon", 0.2)
     run("ask", "t.jsonl")
     told = ["tell", "t.jsonl", "A=5/10", "B=0/0", "C=4/9"]
-    assert "say missing='at random'" in run(*told)[1]
+    assert "say missing='at random' (--missing 'at random')" in run(*told)[1]
     assert run(*told, "--missing", "bad luck")[0] == 2
     status, said = run(*told, "--missing", "at random")
     assert status == 0
@@ -271,8 +278,8 @@ def test_blocks_are_told_as_a_table(run, folder):
     run("start", "b.jsonl", *THREE, "--epsilon", 0.2, "--blocks", "--sigma", 0.3, "--unbounded")
     run("ask", "b.jsonl")
     count = Race.open("b.jsonl", readonly=True).asked["A"]
-    rows = [f"day {k},{k},{k + 1},{k}" for k in range(count)]
-    (folder / "days.csv").write_text("\n".join(["block,A,B,C", *rows]))
+    rows = [f"rain,day {k},{k},{k + 1},,{k}" for k in range(count)]
+    (folder / "days.csv").write_text("\n".join(["weather,block,A,B,note,C", *rows]))
     status, said = run("tell", "b.jsonl", "--blocks", "days.csv")
     assert status == 0
     assert "It recommends B." in said
@@ -434,13 +441,13 @@ def test_the_next_command_can_be_pasted_into_a_shell(name, capsys):
     assert main(pasted(capsys.readouterr().out)) == 0
     words = pasted(capsys.readouterr().out)
     assert "--round=1" in words
-    assert main([word.replace("=SUM/", "=1/") for word in words]) == 0
+    assert main([word.replace(":SUM", ":1") for word in words]) == 0
     capsys.readouterr()
     with Race.open(name) as race:
         assert race.round == 2
         assert race.intervals["pulls"].tolist() == [algorithm.pulls_by_round(len(STRANGE))[0]] * len(STRANGE)
         race.ask()
-    assert main([word.replace("=SUM/", "=1/") for word in words]) == 2
+    assert main([word.replace(":SUM", ":1") for word in words]) == 2
     assert "has been told already" in capsys.readouterr().err
 
 

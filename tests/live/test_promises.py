@@ -9,7 +9,7 @@ from live.races import Coin
 import ebr
 from ebr.live.race import Race
 from ebr.live.report import guarantee
-from ebr.live.terms import Terms
+from ebr.live.terms import Terms, checked_scale
 
 RULES = (2, 0.2, 0.1)
 MODELS = ("Bernoulli", "bounded", "Gaussian", "sub-Gaussian")
@@ -42,6 +42,8 @@ COMPARING = {
 }
 SUPPORTS = {  # support and scale as given: the rewards lie in [0, 1] to the algorithm, somewhere, or anywhere
     ((0, 1), None): "unit",
+    ((0, 1), (1, 0)): "unit",
+    ((-0.5, 0.5), (1, 0)): "bounded",
     ((-0.5, 0.5), None): "bounded",
     (None, None): "any",
     ((0, 1), (0, 50)): "scaled",
@@ -88,7 +90,7 @@ def test_the_guarantee_is_what_the_table_by_hand_says(name):
     algorithm, _ = (PLAIN | COMPARING)[name]
     for told, support, blocks, control in product((None, *MODELS), SUPPORTS, (False, True), (None, "A")):
         margin, (limits, scale) = 0.3 if control else None, support
-        units = 50 if scale else 1
+        units = abs(scale[1] - scale[0]) if scale else 1
         expected = by_hand(name, told, support, blocks, control)
         case = (name, told, support, blocks, control)
         try:
@@ -98,7 +100,7 @@ def test_the_guarantee_is_what_the_table_by_hand_says(name):
                 limits,
                 told,
                 False,
-                scale,
+                checked_scale(scale),
                 blocks,
                 control,
                 margin and margin * units,

@@ -202,7 +202,9 @@ def test_every_race_that_a_journal_holds_can_be_reported(algorithm, options, say
 
 @pytest.mark.filterwarnings("ignore:the rewards are not Gaussian")
 def test_a_guarantee_that_is_void_is_said_to_be(path, unflushed):
-    race = raced(ebr.SharpElasticBatchRacing(2, 0.2, 0.1, rewards="Gaussian"), ["A", "B"], path)
+    race = raced(
+        ebr.SharpElasticBatchRacing(2, 0.2, 0.1, rewards="Gaussian"), ["A", "B"], path, support=(0, 1)
+    )
     assert "none: the algorithm is made for normal rewards" in str(race.report())
 
 

@@ -74,9 +74,10 @@ SCALE = {"algorithm": SHARP(5, 0.05, 0.05), "scale": (0, 50)}
             for width in (1e-50, 1e51)
         ),
         (SCALE | {"support": (0, 40)}, "support must be left out, or None, where there is a scale"),
-        (SCALE | {"rewards": "Bernoulli"}, "scale must be left out for Bernoulli rewards"),
+        (SCALE | {"rewards": "Bernoulli"}, "support must be (0, 1) for Bernoulli rewards, which are 0 and 1"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:scale is to go")
 def test_what_cannot_be_raced_is_named_and_leaves_no_file(arguments, says, path):
     with pytest.raises(ValueError, match=re.escape(says)):
         Race(**{"algorithm": ALGORITHM, "arms": ARMS} | arguments, journal=path)
@@ -119,8 +120,8 @@ BOUNDS = "is void: the algorithm is made for normal .* between 0 and 1"
     [
         (ALGORITHM, {"support": (-1, 1)}, SMALL, {"algorithm": WIDE}),
         (SHARP(3, 0.1, 0.05), {"blocks": True}, SMALLER, {"algorithm": WIDER}),
-        (SHARP(3, 0.2, 0.1), {"rewards": "Gaussian"}, BOUNDS, {"support": None}),
-        (GAUSSIAN, {"rewards": "Gaussian"}, BOUNDS, {"support": None}),
+        (SHARP(3, 0.2, 0.1), {"rewards": "Gaussian", "support": (0, 1)}, BOUNDS, {"support": "usual"}),
+        (GAUSSIAN, {"rewards": "Gaussian", "support": (0, 1)}, BOUNDS, {"support": None}),
     ],
 )
 def test_a_guarantee_that_is_void_is_warned_of(algorithm, terms, says, fine, path):
@@ -136,8 +137,13 @@ def test_a_guarantee_that_is_void_is_warned_of(algorithm, terms, says, fine, pat
 
 def test_a_race_of_an_algorithm_for_gaussian_rewards_is_warned_of_as_a_simulation_is(path):
     with pytest.warns(UserWarning, match="not Gaussian: the algorithm's guarantee is void") as told:
-        Race(GAUSSIAN, ARMS, path).close()
+        Race(GAUSSIAN, ARMS, path, (0, 1)).close()
     assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        race = Race(GAUSSIAN, ARMS, path.with_name("usual.jsonl"))  # normal rewards have no bounds
+    assert race.terms.support is None
+    assert race.terms.void is None
 
 
 # The journal of another race.
@@ -196,6 +202,7 @@ def test_a_first_line_that_says_something_else_is_refused(first, says, path):
         Race(ALGORITHM, ARMS, path)
 
 
+@pytest.mark.filterwarnings("ignore:scale is to go")
 @pytest.mark.parametrize(
     "changes",
     [{"scale": [0, 1, 2]}, {"scale": [0.0, 40.0]}, {"scale": ...}, {"blocks": "yes"}, {"blocks": True}],
@@ -279,9 +286,50 @@ def test_what_is_no_table_of_blocks_is_refused(table, path):
             race.tell(table)
 
 
-# Any scale.
+# Units of one's own.
 
 
+def test_a_scale_still_works_and_is_to_go(path):
+    with pytest.warns(DeprecationWarning, match="scale is to go: say support") as warned:
+        Race(**SCALE, arms=ARMS, journal=path).close()
+    assert [warning.filename for warning in warned] == [__file__]
+    with Race.open(path) as race:
+        assert race.terms.scale.width == 50
+
+
+@pytest.mark.parametrize("rewards", ["Bernoulli", "bounded", "sub-Gaussian"])
+def test_where_lower_is_better_a_race_is_that_of_the_mirrored_rewards(rewards, path):
+    generator, mirrored = np.random.default_rng(5), path.with_name("mirrored.jsonl")
+    algorithm, known = SHARP(5, 0.05, 0.05), {"support": (0, 1), "rewards": rewards}
+    with (
+        Race(algorithm, ARMS, path, **known, lower_is_better=True) as race,
+        Race(algorithm, ARMS, mirrored, **known) as other,
+    ):
+        while not race.finished:
+            asked = race.ask()
+            assert asked == other.ask()
+            told = {arm: generator.binomial(1, 0.3 + 0.1 * ARMS.index(arm), n) for arm, n in asked.items()}
+            race.tell(told)
+            other.tell({arm: 1 - each for arm, each in told.items()})
+        assert race.recommendation == other.recommendation == "good"
+        assert race.intervals["mean"].to_numpy() == pytest.approx(1 - other.intervals["mean"].to_numpy())
+    with Race.open(path) as again:
+        assert again.recommendation == "good"
+    with pytest.raises(JournalError, match=r"scale is \[1.0, 0.0\] there and None here"):
+        Race(algorithm, ARMS, path, **known)
+
+
+def test_lower_is_better_within_any_support_or_none(path):
+    for number, support in enumerate(((-300.0, 300.0), None)):
+        rules = SHARP(3, 0.5, 0.1, sigma=300.0 if support else 2.0)
+        with Race(rules, ARMS, path.with_name(f"{number}.jsonl"), support, lower_is_better=True) as race:
+            race.tell({arm: (count, -250.0 * count * (arm == "fair")) for arm, count in race.ask().items()})
+            assert race.recommendation == "fair"
+            assert race.within == 0.5
+            assert race.intervals["mean"].tolist() == [0, -250, 0]
+
+
+@pytest.mark.filterwarnings("ignore:scale is to go")
 @pytest.mark.parametrize(("scale", "low", "high"), [((0, 50), 0, 50), ((300.0, 20.0), 20, 300)])
 def test_a_race_on_a_scale_is_the_race_between_0_and_1(scale, low, high, path):
     worst, best = scale
@@ -306,6 +354,7 @@ def test_a_race_on_a_scale_is_the_race_between_0_and_1(scale, low, high, path):
         assert again.recommendation == "poor"
 
 
+@pytest.mark.filterwarnings("ignore:scale is to go")
 def test_rewards_beyond_the_scale_are_refused_in_its_units(path):
     with Race(SHARP(5, 0.05, 0.05), ARMS, path, scale=(300, 20)) as race:
         pulls = race.ask()

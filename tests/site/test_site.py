@@ -103,7 +103,7 @@ def test_every_command_is_on_its_page_as_the_terminal_has_it(site, capsys):
     commands = re.findall(r"\w+", choices)
     assert {"plan", "start", "ask", "tell", "status", "characteristics", "report"} <= set(commands)
     page = re.sub(r"<[^>]+>", "", text_of(site, "command-line.html"))
-    for option in ("--epsilon EPSILON", "--file CSV", "--budget B", "ARM=SUM/COUNT"):
+    for option in ("--epsilon EPSILON", "--file CSV", "--budget B", "ARM=COUNT:SUM"):
         assert option in page
     for command in commands:
         assert f"usage: python -m ebr {command} " in page
