@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
-from ebr.algorithms.game import Defaults, Game, Known, Lots, check_known, entered, spelled
-from ebr.algorithms.lossy import checked_control
+from ebr.algorithms.game import Defaults, Game, Known, Lots, check_known, checked_control, entered, spelled
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT, REWARDS
 from ebr.theory.certificates import Certificate, Rule, certificate

@@ -276,18 +276,21 @@ class _Table:
         self.counts = self.counts + came
         self.sums = self.sums + fresh
         self.first_sums = np.where(self.counts <= self.last, self.sums, self.first_sums)
-        self.out = np.asarray(self.out | (self.purses >= 0).all(axis=0).any(axis=1))
+        both = np.asarray((self.purses >= 0).all(axis=0))
+        self.out = np.asarray(self.out | both.any(axis=1))
         self._end_futile()
         won = np.asarray(self.held().all(axis=2) & ~self.of_claimants(self.out))
         best = np.where(won, self.of_claimants(self.beliefs.mean), -np.inf).argmax(axis=1)
         self._end(np.asarray(won.any(axis=1)), self.claimant[np.arange(len(best)), best])
         alone = np.asarray((~self.out).sum(axis=1) < 2)  # nobody is in with δ at most
         self._end(alone, np.asarray(self.out.argmin(axis=1)))
-        complete = self.final.any(axis=1) & ~(self.final & (self.counts < self.last)).any(axis=1)
+        lacking = np.asarray((self.final & (self.counts < self.last)).any(axis=1))
+        complete = np.asarray(self.final.any(axis=1)) & ~lacking
         self._end(complete, np.where(self.final, self.first_sums, -np.inf).argmax(axis=1))
         if now == self.race.deadline:
-            arms, within = (told[self.replicate] for told in self.standing())
-            self._end(np.ones(len(arms), dtype=bool), arms, within)
+            arms, within = self.standing()
+            running = self.replicate
+            self._end(np.ones(len(running), dtype=bool), arms[running], within[running])
 
     def _end_futile(self) -> None:
         """End races in which nobody who is in is better than the control by the margin."""

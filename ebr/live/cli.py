@@ -6,6 +6,7 @@ loaded by the command: help and refusals come at once.
 
 import argparse
 import io
+import math
 import os
 import re
 import shlex
@@ -30,6 +31,7 @@ an experiment, from its start to its end:
   python -m ebr ask trial.jsonl                            how often to try each arm in this round
   python -m ebr tell --round=1 trial.jsonl A=120:67 B=...  number : successes (or the sum of rewards)
   python -m ebr status trial.jsonl                         where it stands; then ask again
+  python -m ebr stop trial.jsonl                           end it early, with what can be said
   python -m ebr report trial.jsonl --format markdown       for a protocol or a paper
 
 exit status: 0 done, 2 refused, 3 done but the output could not be written, 130 interrupted"""
@@ -180,6 +182,13 @@ def tell(options: argparse.Namespace) -> Said:
     rewards: Any = readers[given[0]](getattr(options, given[0]))
     with ebr.Race.open(options.journal) as race:
         race.tell(rewards, options.round, options.missing)
+        return lambda: standing(race, options.journal)
+
+
+def stop(options: argparse.Namespace) -> Said:
+    """End the race now, with what can be said now; what was asked for and not told does not count."""
+    with ebr.Race.open(options.journal) as race:
+        race.stop()
         return lambda: standing(race, options.journal)
 
 
@@ -359,6 +368,7 @@ OPTIONS: dict[Callable[[argparse.Namespace], Said], Callable[[argparse.ArgumentP
     start: _start_options,
     ask: _journal_option,
     tell: _tell_options,
+    stop: _journal_option,
     status: _journal_option,
     plan: _plan_options,
     characteristics: _characteristics_options,
@@ -439,12 +449,23 @@ def _next(race: "Race", journal: str) -> str:
     """What to do now."""
     if race.finished:
         return race.verdict
+    said = _said_now(race)
     if race.asked is None:
-        return f"Next: {_shell_line('ask', journal)}"
+        return f"{said}Next: {_shell_line('ask', journal)}"
     words = [f"{arm}={pulls}:SUM" for arm, pulls in race.asked.items()]
     ends = ["--"] if any(word.startswith("-") for word in words) else []
     line = _shell_line("tell", journal, [f"--round={race.round}"], ends + words)
-    return f"Next: {line}\n(SUM: the arm's successes in this round, or the sum of its rewards)"
+    return f"{said}Next: {line}\n(SUM: the arm's successes in this round, or the sum of its rewards)"
+
+
+def _said_now(race: "Race") -> str:
+    """What could be said if the race were stopped now, with a line's end; nothing if nothing could."""
+    from ebr.live.report import rounded_up
+
+    if race.now is None or race.algorithm.delta is None or math.isinf(race.now[1]):
+        return ""
+    (arm, within), surely = race.now, 1 - race.algorithm.delta
+    return f"If it were stopped now: {arm} is within {rounded_up(within)} of the best ({surely:.4g}).\n"
 
 
 def _shell_line(name: str, journal: str, options: Sequence[str] = (), words: Sequence[str] = ()) -> str:

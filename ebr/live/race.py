@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
-from ebr.algorithms.game import Algorithm, LossyGame, Turn, advance
+from ebr.algorithms.game import Algorithm, Ending, Game, LossyGame, Standing, Turn, advance
 from ebr.arrays import FloatArray, IntArray
 from ebr.live.journal import Journal, JournalError, Line
 from ebr.live.plots import draw_race
 from ebr.live.report import Chosen, Report, intervals_of, named, report_of, verdict, word_for_left_out
-from ebr.live.rewards import asked_line, fits, told_line
+from ebr.live.rewards import asked_line, fits, stop_line, told_line
 from ebr.live.terms import USUAL, Support, Terms, another_version, checked_scale
 from ebr.theory.intervals import Simultaneous
 from ebr.validation import whole
@@ -178,7 +178,9 @@ class Race:
             raise another_version(journal.path, error) from None
         for number, line in enumerate(journal.lines[1:], start=2):
             try:
-                right = not self.finished and fits(terms, line, self.round, self._coming, self._asked)
+                right = not self.finished and (
+                    self._stops(line) or fits(terms, line, self.round, self._coming, self._asked)
+                )
             except ValueError as error:
                 raise journal.defect(number, f"says what is never written ({error})") from None
             if not right:
@@ -193,6 +195,7 @@ class Race:
         self.terms, self.algorithm, self.arms = terms, terms.algorithm, terms.arms
         self.round = 0
         self._losses = False  # whether rewards were ever missing
+        self.stopped = False
         self._places = {arm: place for place, arm in enumerate(self.arms)}
         self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
         # Of a round and an arm: both, its pulls, their sum as reported and as counted; all pulls, and mean.
@@ -205,6 +208,10 @@ class Race:
         """Go where a line of the journal leads: its round is asked for, or its rewards are told."""
         if line["event"] == "ask":
             self._asked = True
+            return
+        if line["event"] == "stop":
+            self.stopped = True
+            self._turn(self._course.stop())
             return
         self._losses |= "missing" in line
         counts, sums = np.zeros((1, len(self.arms)), dtype=np.int64), np.zeros((1, len(self.arms)))
@@ -268,6 +275,36 @@ class Race:
                 raise ValueError(f"round {self.round} has not been asked for yet: ask first, then tell")
             self._record(told_line(self.terms, self.round, self._coming, rewards, missing))
 
+    def stop(self) -> None:
+        """End the race now, as `now` says; what was asked for and not told does not count.
+
+        Raises ValueError where the algorithm does not permit it.
+        """
+        with self._lock:
+            self._check_going_on()
+            if objection := self.algorithm.objection("stopping", self.terms.rewards):
+                raise ValueError(objection)
+            self._record(stop_line(self.round))
+
+    def _stops(self, line: Line) -> bool:
+        """Whether a line of the journal says that the race is stopped now, and it may be."""
+        said = {key: value for key, value in line.items() if key not in ("time", "checksum")}
+        return said == stop_line(self.round) and self._course.standing is not None
+
+    @property
+    def now(self) -> tuple[str | None, float] | None:
+        """Who would be recommended if the race were stopped now, and within how much of the best, in units.
+
+        All that is said of all rounds, and at the end, holds at once with probability 1 − δ. None where the
+        race has ended or the algorithm does not permit a stop.
+        """
+        standing = self._course.standing
+        if standing is None or self.finished:
+            return None
+        arm, within = int(standing.arms[0]), float(standing.within[0])
+        known = math.inf if self.terms.void else within * self.terms.scale.width
+        return self.arms[arm] if arm >= 0 else None, known
+
     def _check_going_on(self) -> None:
         self._journal.check_writable()
         if self.finished:
@@ -293,7 +330,9 @@ class Race:
     @property
     def verdict(self) -> str:
         """What the race says at its end, in a sentence."""
-        return "" if self.within is None else verdict(self.terms, self.recommendation, self.within)
+        if self.within is None:
+            return ""
+        return verdict(self.terms, self.recommendation, self.within, self.stopped)
 
     @property
     def rounds_left(self) -> int | None:
@@ -387,55 +426,54 @@ class Race:
 
 
 class _Course:
-    """Where a race goes: its algorithm's game and, once rewards are missing, the game that allows for that.
+    """Where a race goes: its game, which allows for missing rewards and for a stop if the algorithm does.
 
     It is told a round's counts and sums, inside the scale, and says what comes next. At the end `within` is
-    how far from the best what is recommended may be, inside the scale.
+    how far from the best what is recommended may be, inside the scale; before, `standing` what could be said.
     """
 
     def __init__(self, terms: Terms) -> None:
         self.within: float | None = None
+        self.standing: Standing | None = None
         self._terms = terms
-        self._game = terms.game()
+        self._game: Game | None = None
         self._lossy: LossyGame | None = None
-        self._rounds: list[tuple[IntArray, IntArray, FloatArray]] = []  # what was asked, what came, its sums
-        self._asked: IntArray = np.zeros((1, len(terms.arms)), dtype=np.int64)
+        if terms.algorithm.objection("stopping", terms.rewards):
+            self._game = terms.game()
+        else:
+            self._lossy = terms.lossy_game()
 
     def go_on(self, counts: IntArray | None = None, sums: FloatArray | None = None) -> Turn:
         """Begin, or go on with the counts and sums of the round that was asked for."""
-        if counts is None or sums is None:
-            return self._turned(advance(self._game))
-        self._rounds.append((self._asked, counts, sums))
-        if self._lossy is None and (counts == self._asked).all():
-            return self._turned(advance(self._game, sums))
-        if self._lossy is None:
-            self._lossy = self._caught_up()
+        if self._game is not None:
+            turn = advance(self._game, sums)
+            self.within = None if turn.arms is None else self._terms.algorithm.epsilon
+            return self._checked(turn)
+        assert self._lossy is not None
         try:
-            return self._turned(Turn(self._lossy.send((counts, sums)), None))
+            if counts is None or sums is None:
+                self.standing = next(self._lossy)
+            else:
+                self.standing = self._lossy.send((counts, sums))
         except StopIteration as end:
-            self.within = math.inf if self._terms.void else float(end.value.within[0])
-            return Turn(None, end.value.arms)
+            return self._ended(end.value)
+        return Turn(self.standing.pulls, None)
 
-    def _turned(self, turn: Turn) -> Turn:
-        if turn.pulls is not None:
-            self._asked = turn.pulls
-        elif turn.arms is not None:  # within ε of the best; a control, within the margin
-            algorithm = self._terms.algorithm
-            futile = algorithm.control is not None and algorithm.control == turn.arms.flat[0]
-            self.within = (algorithm.margin if futile else None) or algorithm.epsilon
+    def stop(self) -> Turn:
+        """End the race as it stands."""
+        assert self.standing is not None
+        return self._ended(Ending(self.standing.arms, self.standing.within))
+
+    def _ended(self, ending: Ending) -> Turn:
+        self.within = float(ending.within[0])
+        return self._checked(Turn(None, ending.arms))
+
+    def _checked(self, turn: Turn) -> Turn:
+        """What is void, or for gaps alone, guarantees nothing of how far the arm is from the best."""
+        algorithm = self._terms.algorithm
+        if self.within is not None and turn.arms is not None:
+            if algorithm.control is not None and algorithm.control == turn.arms.flat[0]:
+                self.within = max(self.within, algorithm.margin or 0.0)
             if self._terms.void or algorithm.needs_gap:
                 self.within = math.inf
         return turn
-
-    def _caught_up(self) -> LossyGame:
-        """The lossy game, told all rounds but this one; with nothing missing it asks as the other did."""
-        terms = self._terms
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the game before has warned
-            game = terms.algorithm.play_lossy(len(terms.arms), rewards=terms.rewards)
-            pulls = next(game)
-        for asked, counts, sums in self._rounds[:-1]:
-            if not np.array_equal(pulls, asked):
-                raise ValueError(f"with rewards missing {pulls[0].tolist()} would have been asked for")
-            pulls = game.send((counts, sums))
-        return game

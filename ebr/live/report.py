@@ -40,6 +40,7 @@ class Standing(Protocol):
     round: int
     finished: bool
     recommendation: Chosen
+    stopped: bool
 
     @property
     def within(self) -> float | None:
@@ -70,7 +71,7 @@ def word_for_left_out(algorithm: Algorithm) -> str:
     return "decided" if algorithm.k > 1 else "out"
 
 
-def verdict(terms: Terms, recommendation: Chosen, within: float) -> str:
+def verdict(terms: Terms, recommendation: Chosen, within: float, stopped: bool = False) -> str:
     """What a race says at its end: whom it recommends and, where that is not within ε, what is guaranteed.
 
     `within` is how far from the best that may be, in the units of the rewards.
@@ -79,15 +80,17 @@ def verdict(terms: Terms, recommendation: Chosen, within: float) -> str:
     if terms.algorithm.needs_gap:
         return f"{chosen}."
     if math.isinf(within):
-        return f"{chosen}, and guarantees nothing: {terms.void or NOTHING_CAME}."
+        why = "it was stopped too early" if stopped else NOTHING_CAME
+        return f"{chosen}, and guarantees nothing: {terms.void or why}."
     if terms.control is not None and recommendation == terms.control:
-        return f"{chosen}, the control: no arm is better than it by {_rounded_up(within)}."
+        return f"{chosen}, the control: no arm is better than it by {rounded_up(within)}."
     if within > asked:
-        return f"{chosen}: within {_rounded_up(within)} of the best, not {asked:g}, as rewards are missing."
+        why = "it was stopped" if stopped else "rewards are missing"
+        return f"{chosen}: within {rounded_up(within)} of the best, not {asked:g}, as {why}."
     return f"{chosen}."
 
 
-def _rounded_up(value: float) -> str:
+def rounded_up(value: float) -> str:
     """Three digits that promise no more than the value does."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 2)
     return f"{math.ceil(value / unit - 1e-9) * unit:.3g}"
@@ -202,7 +205,7 @@ def report_of(race: Standing, journal: Journal, intervals: Simultaneous | None) 
     facts = {
         "Design": f"{_called(algorithm)} on {len(terms.arms)} arms: {algorithm!r}",
         "Rewards": _rewards(terms),
-        "Guarantee": guarantee(terms, race.within, missing != ""),
+        "Guarantee": guarantee(terms, race.within, missing != "", race.stopped),
         "Rounds": f"{rounds}{f' of at most {most}' if most else ''}{so_far}",
         "Pulls": f"{table['pulls'].sum():,}{so_far}",
         "Missing": missing,
@@ -240,7 +243,7 @@ def _rewards(terms: Terms) -> str:
     return f"independent; each {each}"
 
 
-def guarantee(terms: Terms, within: float | None, losses: bool) -> str:
+def guarantee(terms: Terms, within: float | None, losses: bool, stopped: bool = False) -> str:
     """What holds of the recommendation, if the rewards are independent and what they are taken to be.
 
     `within` is what the race says at its end, if it has come; `losses` whether rewards were missing.
@@ -251,9 +254,10 @@ def guarantee(terms: Terms, within: float | None, losses: bool) -> str:
     if terms.void:
         return f"none: {terms.void}"
     surely, epsilon = f"with probability at least {1 - algorithm.delta:g}", f"{algorithm.epsilon * width:g}"
-    if losses and within is not None:
+    if (losses or stopped) and within is not None:
         better = f"no arm is better than the recommended one by {{}} {surely}"
-        return f"none: {NOTHING_CAME}" if math.isinf(within) else better.format(_rounded_up(within))
+        why = "it was stopped too early" if stopped else NOTHING_CAME
+        return f"none: {why}" if math.isinf(within) else better.format(rounded_up(within))
     if losses:
         return f"{_asked(terms, surely, epsilon)}; less is guaranteed if rewards are still missing at the end"
     return _asked(terms, surely, epsilon)

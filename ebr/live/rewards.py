@@ -53,6 +53,11 @@ def told_line(terms: Terms, number: int, pulls: Pulls, rewards: Any, missing: st
     return line
 
 
+def stop_line(number: int) -> Line:
+    """The line of a race that is stopped in a round, whether that was asked for or not."""
+    return {"event": "stop", "round": number}
+
+
 def fits(terms: Terms, line: Line, number: int, pulls: Pulls, asked: bool) -> bool:
     """Whether a line can come now: the question of this round or, once it was asked, its answer.
 

@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 
 import ebr
-from ebr.algorithms.game import Algorithm, Game, Known, advance
+from ebr.algorithms.game import Algorithm, Game, Known, LossyGame, advance
 from ebr.live.journal import JournalError, Line
 from ebr.models import IN_UNIT, REWARDS
 from ebr.validation import in_unit_interval, one_of, positive, rounds, shown, whole
@@ -211,6 +211,11 @@ class Terms:
         """Start the race's game."""
         generator = np.random.default_rng(self.seed)
         return self.algorithm.play(len(self.arms), rewards=self.rewards, generator=generator)
+
+    def lossy_game(self) -> LossyGame:
+        """The same, to be stopped at any time, where rewards may be missing."""
+        generator = np.random.default_rng(self.seed)
+        return self.algorithm.play_lossy(len(self.arms), rewards=self.rewards, generator=generator)
 
     def check_same(self, path: os.PathLike[str], there: Line) -> None:
         """Raise JournalError if a journal's first line is of another race, naming all that differs."""

@@ -43,6 +43,7 @@ LEAST_LOG = -600.0  # of a purse that is a number
 FARTHEST = 20.0  # a cap beyond it is never reached
 MOST_TABLED = 2**20  # log-factorials that are kept
 MOST_TESTED = 2**20  # rewards of an arm for which the hypergeometric law is summed
+MOST_INVERTED = 2**12  # arms and replicates whose lots are drawn by inversion
 NEGLIGIBLE = 1e-13  # of a tail: where its sum ends
 UNSURE = 0.002  # nobody is believed to be nearer to 0 or 1
 ALMOST = 0.98  # of the largest stake that leaves no factor negative
@@ -189,7 +190,24 @@ def thinned(
         return sums, sums
     ones = sums.astype(np.int64)
     part = shift / (1 + shift)
-    return np.asarray(sums + lots.binomial(pulls - ones, part)), np.asarray(sums - lots.binomial(ones, part))
+    return sums + drawn(lots, pulls - ones, part), sums - drawn(lots, ones, part)
+
+
+def drawn(lots: np.random.Generator, trials: IntArray, part: float) -> FloatArray:
+    """Binomial numbers by lot; few, as in a race of real rewards, by inversion.
+
+    A journal's race must draw the same lots in every version of numpy, which may change how it draws many.
+    """
+    if trials.size > MOST_INVERTED:
+        return np.asarray(lots.binomial(trials, part), dtype=np.float64)
+    from scipy.special import bdtr, bdtrik
+
+    uniform = np.clip(lots.random(trials.shape), 1e-16, 1 - 1e-16)
+    some = np.maximum(trials, 1)
+    most = np.ceil(bdtrik(uniform, some, part))
+    less = np.maximum(most - 1, 0)
+    most = np.where(bdtr(less, some, part) >= uniform, less, most)  # where rounding went up to the next
+    return np.where(trials > 0, most, 0.0)
 
 
 def fisher_score(fresh: Pairs, lots: FloatArray) -> FloatArray:

@@ -1,5 +1,6 @@
 """Staked EBR: exact failures of tiny races, what a table does with money and claims, and planted errors."""
 
+import dataclasses
 import inspect
 import math
 import textwrap
@@ -11,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import Rewards, play
-from scipy.stats import binom, norm
+from scipy.stats import binom, binomtest, norm
 
 import ebr
 from ebr.algorithms import staked
+from ebr.algorithms.game import advance
 from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.models import REWARDS
 
@@ -339,3 +341,85 @@ def test_a_hundred_thousand_arms_are_raced():
     means = np.linspace(0, 0.9, 10**5)
     result = ebr.simulate(StakedElasticBatchRacing(8, 0.1, 0.05), ebr.Bernoulli(means), 2, seed=1)
     assert result.correct(0.1).all()
+
+
+# Missing rewards, a control, and what could be said if a race were stopped.
+
+
+def lossy(race, means, runs, loss, seed, model):
+    """Play races with rewards lost at random: pulls, endings, and how often something said was not so."""
+    means, generator = np.asarray(means), np.random.default_rng(seed)
+    game = race.play_lossy(len(means), runs, rewards=model, generator=generator)
+    standing, pulls, false = next(game), np.zeros(runs), np.zeros(runs, dtype=bool)
+    while True:
+        false |= (standing.arms >= 0) & (means.max() - means[standing.arms] >= standing.within)
+        came = generator.binomial(standing.pulls, 1 - loss)
+        pulls += standing.pulls.sum(axis=1)
+        sums = generator.binomial(came, means).astype(float)
+        if model in ("Gaussian", "sub-Gaussian"):
+            sums = came * means + 0.5 * np.sqrt(came) * generator.standard_normal(came.shape)
+        try:
+            standing = game.send((came, sums))
+        except StopIteration as end:
+            gap = means.max() - means[end.value.arms]
+            return pulls, end.value, false | (gap >= end.value.within)
+
+
+HOSTILE = [([0.6, 0.4, 0.4], 0.2, 0.5, 4), ([0.55, 0.5, 0.45, 0.2], 0.1, 0.3, 6), ([0.9, 0.6], 0.3, 0.6, 3)]
+
+
+@pytest.mark.parametrize("model", REWARDS)
+@pytest.mark.parametrize("loss", [0.0, 0.3])
+def test_all_that_is_ever_said_is_wrong_with_delta_at_most(model, loss):
+    for place, (means, epsilon, delta, deadline) in enumerate(HOSTILE):
+        race = StakedElasticBatchRacing(deadline, epsilon, delta, rewards=model)
+        _, ending, false = lossy(race, means, 500, loss, place, model)
+        assert binomtest(int(false.sum()), 500, delta, "greater").pvalue > 1e-4
+        assert (ending.within >= epsilon).all()
+        if loss == 0:
+            assert (ending.within == epsilon).all()
+
+
+def test_a_planted_error_in_what_is_said_is_seen(monkeypatch):
+    plant(monkeypatch, "standing", ("self.coarser]", "self.coarser / 64]"))  # claims by more than is said
+    race = StakedElasticBatchRacing(6, 0.01, 0.2, rewards="Gaussian")
+    *_, false = lossy(race, [0.5, 0.45, 0.45], 200, 0.0, 1, "Gaussian")
+    assert binomtest(int(false.sum()), 200, 0.2, "greater").pvalue < 1e-4
+
+
+def test_without_losses_the_race_is_the_same():
+    race = StakedElasticBatchRacing(7, 0.1, 0.1, rewards="Bernoulli")
+    means, seeds = np.array([0.6, 0.55, 0.3, 0.2]), range(20)
+    for seed in seeds:
+        plain = race.play(4, rewards="Bernoulli", generator=np.random.default_rng(seed))
+        other = race.play_lossy(4, rewards="Bernoulli", generator=np.random.default_rng(seed))
+        draws = np.random.default_rng(seed)
+        pulls, standing = next(plain), next(other)
+        while True:
+            assert pulls.tolist() == standing.pulls.tolist()
+            sums = draws.binomial(pulls, means).astype(float)
+            turn, other_turn = advance(plain, sums), advance(other, (standing.pulls, sums))
+            if turn.pulls is None:
+                assert other_turn.arms.arms.tolist() == turn.arms.tolist()
+                break
+            pulls, standing = turn.pulls, other_turn.pulls
+
+
+def test_a_control_is_recommended_where_none_is_better_by_the_margin():
+    alike, margin = [0.5] * 5, 0.3
+    without = StakedElasticBatchRacing(8, 0.1, 0.1, rewards="Bernoulli")
+    race = dataclasses.replace(without, control=2, margin=margin)
+    pulls, ending, _ = lossy(race, alike, 100, 0.0, 1, "Bernoulli")
+    assert (ending.arms == 2).mean() > 0.8
+    assert (ending.within[ending.arms == 2] == margin).mean() > 0.8
+    assert pulls.mean() < 0.5 * lossy(without, alike, 100, 0.0, 1, "Bernoulli")[0].mean()
+    better = [0.5, 0.5, 0.5, 0.5, 0.81]
+    _, ending, _ = lossy(race, better, 400, 0.0, 2, "Bernoulli")
+    assert binomtest(int((ending.arms != 4).sum()), 400, 0.1, "greater").pvalue > 1e-4
+
+
+def test_a_race_of_which_nothing_came_says_nothing():
+    race = StakedElasticBatchRacing(3, 0.2, 0.1, rewards="bounded")
+    _, ending, _ = lossy(race, [0.5, 0.4], 4, 1.0, 1, "bounded")
+    assert ending.arms.tolist() == [-1] * 4
+    assert np.isinf(ending.within).all()

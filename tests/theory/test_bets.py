@@ -3,6 +3,7 @@
 import inspect
 import math
 from itertools import pairwise, product
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -80,9 +81,9 @@ def thinning(m, shift):
         return np.eye(m + 1), np.eye(m + 1)
     ones, lot = np.indices((m + 1, m + 1)).reshape(2, -1)
     lots, tables = Lots([lot, lot]), np.zeros((2, m + 1, 2 * m + 2))
-    for table, after, chance in zip(
-        tables, bets.thinned(ones * 1.0, np.full(ones.shape, m), shift, lots), lots.chance, strict=True
-    ):
+    with mock.patch.object(bets, "MOST_INVERTED", 0):
+        both = bets.thinned(ones * 1.0, np.full(ones.shape, m), shift, lots)
+    for table, after, chance in zip(tables, both, lots.chance, strict=True):
         np.add.at(table, (ones, after.astype(int)), chance)
     return tables[:, :, : m + 1]
 
@@ -305,3 +306,11 @@ def test_neither_a_tiny_purse_nor_a_tiny_or_a_huge_drift_is_a_certificate(purse)
             found = bets.capped_bet(np.full(size, math.log(purse)), np.full(size, score), drifts)
         assert np.isfinite(found).all()
         assert (found < 0).all()
+
+
+def test_lots_of_a_race_are_quantiles_of_the_binomial_law():
+    trials = np.random.default_rng(1).integers(0, 3000, (40, 50)) * (np.arange(50) % 3)
+    for part in (1e-4, 0.01, 0.3):
+        found = bets.drawn(np.random.default_rng(2), trials, part)
+        uniform = np.random.default_rng(2).random(trials.shape)
+        assert found.tolist() == np.where(trials > 0, binom.ppf(uniform, trials, part), 0).tolist()
