@@ -6,7 +6,10 @@
 PYTHON ?= python3
 # From the command line alone: the name is a common one in people's environments.
 VENV := .venv
-$(if $(word 2,$(VENV)),$(error VENV must be a path without spaces, got "$(VENV)"))
+# It is a target and part of commands: what means something to make or to a shell is refused, unread.
+MEANING := ; & | < > ( ) [ ] { } * ? ! ` ' " \ \# $$
+$(if $(word 2,$(value VENV))$(strip $(foreach mark,$(MEANING),$(findstring $(mark),$(value VENV)))),\
+    $(error VENV must be a path without spaces and signs that shells read, got "$(value VENV)"))
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -2,7 +2,16 @@
 
 import sys
 
-from ebr.live.cli import main
+
+def main() -> int:
+    """Run a command; an interrupt while it is loaded ends it, too."""
+    try:
+        from ebr.live import cli
+
+        return cli.main()
+    except KeyboardInterrupt:
+        return 130
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,10 +1,13 @@
 """Build the site: lay out its pages, let Sphinx make HTML of them, check the links of what it made.
 
 publish.py [FOLDER]    write the site there, by default to build/site
+
+A folder that holds anything but a site of this program's stays as it is.
 """
 
 import shutil
 import sys
+import tempfile
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from sphinx.cmd.build import build_main
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+MARK = ".ebr-site"  # lies in every folder that this program has filled, and may empty
 
 
 def lay_out(folder: Path) -> None:
@@ -52,13 +56,20 @@ def add_mathjax(static: Path) -> None:
 
 def build(output: Path) -> list[str]:
     """Build the site; return what is wrong with it, a line each."""
-    work = output.with_name(f"{output.name}-work")
-    for folder in (output, work):
-        shutil.rmtree(folder, ignore_errors=True)
-    lay_out(work / "pages")
-    add_mathjax(output / "_static" / "mathjax")
-    if run_sphinx(work / "pages", output, work / "read"):
-        return ["Sphinx warned, see above"]
+    if output.exists() and not (output / MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
+        return [f"{output} holds something else than a site made here, so it stays as it is: name another"]
+    output.mkdir(parents=True, exist_ok=True)
+    (output / MARK).touch()
+    for path in output.iterdir():  # the mark stays: whoever is interrupted here can go on
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != MARK:
+            path.unlink()
+    with tempfile.TemporaryDirectory() as work:
+        lay_out(Path(work) / "pages")
+        add_mathjax(output / "_static" / "mathjax")
+        if run_sphinx(Path(work) / "pages", output, Path(work) / "read"):
+            return ["Sphinx warned, see above"]
     return links.problems(output)
 
 

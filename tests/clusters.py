@@ -7,24 +7,32 @@ import threading
 
 
 class Cluster:
-    """A real scheduler and two real worker processes, on loopback."""
+    """A real scheduler and real worker processes of one thread each, on loopback."""
+
+    def __init__(self, workers=2):
+        self.number = workers
 
     def __enter__(self):
         here = ["--no-dashboard", "--host", "127.0.0.1"]
         self.scheduler = self.start("dask_scheduler", "--port", "0", *here)
         found = (re.search(r"Scheduler at:\s*(tcp://\S+)", line) for line in self.scheduler.stderr)
         self.address = next(filter(None, found)).group(1)
-        self.workers = [
-            self.start("dask_worker", self.address, "--nthreads", "1", "--no-nanny", *here) for _ in range(2)
-        ]
-        for process in (self.scheduler, *self.workers):
-            threading.Thread(target=process.stderr.read, daemon=True).start()
+        self.workers = []
+        for _ in range(self.number):
+            self.add_worker()
+        threading.Thread(target=self.scheduler.stderr.read, daemon=True).start()
         return self
 
-    def start(self, program, *options):
+    def add_worker(self, **options):
+        one = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
+        self.workers.append(self.start("dask_worker", self.address, *one, **options))
+        threading.Thread(target=self.workers[-1].stderr.read, daemon=True).start()
+
+    def start(self, program, *words, **options):
         # A module run as a script prints a warning about its own import on stderr; only the address matters.
-        command = [sys.executable, "-m", f"distributed.cli.{program}", *options]
-        return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        command = [sys.executable, "-m", f"distributed.cli.{program}", *words]
+        options |= {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, "text": True}
+        return subprocess.Popen(command, **options)
 
     def __exit__(self, *_):
         for process in [*self.workers, self.scheduler]:

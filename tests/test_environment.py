@@ -1,9 +1,11 @@
 """The environment: its files say the same, what is installed is the lock, and it is this checkout's alone."""
 
+import importlib.util
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -70,6 +72,17 @@ def test_conda_takes_python_and_make_and_the_same_lock():
     assert python in SpecifierSet(PROJECT["requires-python"])
 
 
+def test_the_hosted_workflow_may_read_alone_runs_actions_by_their_commit_and_hands_no_text_to_a_shell():
+    text = (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {"contents": "read"}
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    actions = [step["uses"] for step in steps if "uses" in step]
+    assert len(actions) == text.count("uses: ") > 0
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in actions)
+    assert not any("${{" in step.get("run", "") for step in steps)
+
+
 def test_no_file_of_the_environment_names_an_index():
     for name in ("pyproject.toml", "requirements.txt", "environment.yml", "Makefile"):
         assert not re.search(r"index-url|find-links|https?://", (ROOT / name).read_text()), name
@@ -115,8 +128,8 @@ def small(folder):
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
-    """A small checkout with an environment of its own, in a folder with a space in its name."""
-    folder = small(tmp_path_factory.mktemp("some folder") / "first")
+    """A small checkout with an environment of its own, in a folder with a space and an umlaut in its name."""
+    folder = small(tmp_path_factory.mktemp("some földer") / "first")
     (folder / "precious" / "thesis.tex").touch()
     made = make(folder, "env", VENV="precious")
     assert made.returncode == 0, made.stderr
@@ -146,8 +159,9 @@ def make(folder, *words, **more):
 
 def sources(folder):
     """Where the `ebr` lies that an environment's own script runs, seen from elsewhere."""
-    script = [folder / ".venv" / "bin" / "where"]
-    return Path(subprocess.check_output(script, cwd="/", env=outside(), text=True).strip()).parents[1]
+    script, environment = [folder / ".venv" / "bin" / "where"], outside() | {"LC_ALL": "C"}
+    found = subprocess.check_output(script, cwd="/", env=environment, encoding="utf-8")
+    return Path(found.strip()).parents[1]
 
 
 @pytest.mark.parametrize("content", ["thesis.tex", "pyvenv.cfg", "ready"])
@@ -173,7 +187,7 @@ def test_another_checkouts_environment_is_left_to_it(checkout, another):
 
 @pytest.mark.slow
 def test_a_copied_or_moved_checkout_runs_its_own_sources(checkout, another):
-    assert sources(another) == checkout  # which is what a copy does of itself
+    assert sources(another) == another
     assert make(another, "env").returncode == 0
     assert sources(another) == another
     assert sources(checkout) == checkout
@@ -195,5 +209,76 @@ def test_a_failed_install_leaves_the_environment_as_it_was(checkout, another):
     failed = make(another, "env")
     assert failed.returncode != 0
     assert "could not be made" in failed.stderr
-    assert sources(another) == checkout  # to which it was turned, as in any copy
+    assert sources(another) == another
     assert [path.name for path in another.glob(".venv*")] == [".venv"]
+
+
+STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir"}  # what alters a disk
+
+
+def killed(step, folder, action, installs="new"):
+    """Make or remove an environment in a process of its own that dies before a step; its exit status."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    status = 1
+    try:
+        os.chdir(folder)
+        steps = iter(range(1, 10_000))
+        sys.argv = ["environment.py", action, ".venv"]
+        spec = importlib.util.spec_from_file_location("environment", ROOT / "tools" / "environment.py")
+        environment = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(environment)
+        environment.run = lambda *_: None
+
+        def install(new):
+            if not installs:
+                raise subprocess.CalledProcessError(1, "pip")
+            for name in ("bin/python", "lib/one", "lib/two", "pyvenv.cfg"):
+                (new / name).parent.mkdir(exist_ok=True)
+                (new / name).write_text(installs)
+            (folder / "requirements.txt").write_text(installs)
+
+        environment.install = install
+        sys.addaudithook(lambda event, _: event in STEPS and next(steps) == step and os._exit(9))
+        environment.main()
+        status = 0
+    except SystemExit as end:
+        status = 2 if end.code else 0
+    finally:
+        os._exit(status)
+
+
+def whole(folder):
+    """Of which install the environment is, every file of it; None if there is none."""
+    files = sorted(path for path in (folder / ".venv").rglob("*") if path.is_file())
+    if not files:
+        return None
+    *names, mark = (path.relative_to(folder / ".venv").as_posix() for path in files)
+    assert (*names, mark) == ("bin/python", "lib/one", "lib/two", "pyvenv.cfg", "ready")
+    assert files[-1].read_text().splitlines()[:2] == [str(folder), str(folder / ".venv")]
+    (text,) = {path.read_text() for path in files[:-1]}
+    return text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action", ["make", "remove"])
+def test_whoever_is_killed_at_any_step_can_go_on_and_no_half_environment_is_left(tmp_path, action):
+    folder, step, status = tmp_path / "checkout", 0, 9
+    while status == 9:
+        step += 1
+        for after, installs in (("make", "newer"), ("make", ""), ("remove", "")):
+            folder.mkdir()
+            (folder / "requirements.txt").touch()
+            (folder / "pyproject.toml").touch()
+            assert killed(0, folder, "make", "old") == 0
+            (folder / "requirements.txt").write_text("changed")
+            status = killed(step, folder, action)
+            assert status in (0, 9)
+            assert killed(0, folder, after, installs) == (0 if installs or after == "remove" else 2)
+            left = whole(folder)
+            expected = {"newer"} if installs else {None} if after == "remove" else {"old", "new", None}
+            assert left in expected - ({None} if action == after == "make" else set()), step
+            assert {path.name for path in folder.glob(".venv*")} == ({".venv"} if left else set())
+            shutil.rmtree(folder)
+    assert step > 10

@@ -18,6 +18,8 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -190,6 +192,14 @@ def test_no_shell_reads_a_parameter(dry):
     assert list(dry.folder.rglob("canary")) == []
 
 
+@pytest.mark.parametrize("value", [*NASTY, ";touch${IFS}canary;", "x>canary", "a b", "a\\"])
+def test_no_shell_reads_where_the_environment_is(dry, value):
+    refused = dry.make(f"VENV={value}", "clean")
+    assert refused.returncode != 0
+    assert f'VENV must be a path without spaces and signs that shells read, got "{value}"' in refused.stderr
+    assert list(dry.folder.rglob("canary*")) == []
+
+
 def test_a_misspelt_parameter_is_an_error_before_anything_runs(dry):
     dry.write("01-first")
     misspelt = dry.make("figures", "RUN=7")
@@ -219,16 +229,25 @@ def test_a_run_builds_what_it_can_in_a_calm_line_each_and_names_cell_and_error_w
     )
     project.write("03-third", "import os\nif label == 'one $HOME': os.kill(os.getpid(), 9)")
     project.write("04-fourth", SOURCES)
+    committed = project.folder / "figures" / "fig0.png"  # of the first notebook, with its own parameters
+    committed.parent.mkdir()
+    told = PngInfo()
+    told.add_text("Source", "ebr notebook 01-first")
+    told.add_text("Description", "ebr notebook 01-first; label=none, runs=3, seed=1; data sha256 0")
+    Image.new("L", (1, 1)).save(committed, pnginfo=told)
+    before = committed.read_bytes()
     run = project.make("-k", "figures", "RUNS=7", "LABEL='one $HOME'", SEED="2")
     assert run.returncode != 0
     lines = sorted(run.stdout.splitlines())
     assert [line.split()[0] for line in lines] == ["01-first", "04-fourth"], run.stdout + run.stderr
-    assert [line.split()[2:] for line in lines] == [["s", "4", "files"], ["s", "0", "files"]]
+    files = [" ".join(line.split()[2:]) for line in lines]
+    assert files == ["s 4 files in build/figures", "s 0 files"]
+    assert [(path, path.read_bytes()) for path in committed.parent.rglob("*")] == [(committed, before)]
     # Cell 2 is the one that papermill adds, with the parameters given.
     assert "notebooks/02-second.ipynb, cell 4: AssertionError: not yet" in run.stderr
     assert "notebooks/03-third.ipynb: the kernel died" in run.stderr
     assert project.built() == ["01-first.ipynb", "02-second.failed.ipynb", "04-fourth.ipynb"]
-    data = project.folder / "figures" / "data" / "fig0.csv"
+    data = project.folder / "build" / "figures" / "data" / "fig0.csv"
     assert data.read_text() == "runs,seed,label\n7,2,one $HOME\n"
     for noise in ("\r", "TCP", "KeyboardInterrupt", "Executing", "Traceback"):
         assert noise not in run.stderr + run.stdout

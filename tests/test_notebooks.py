@@ -2,6 +2,9 @@
 
 import ast
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -106,3 +109,25 @@ def test_a_notebook_ends_in_its_verdict(path, notebook):
     for verdict in VERDICTS:
         claims = sorted(claim for claim, finding in found.items() if finding["verdict"] == verdict)
         assert not claims or said(claims, verdict) in last
+
+
+SWEEP = """import sys
+import ebr
+seen, write = [], sys.stderr.write
+sys.stderr.write = lambda text: seen.append(text) or write(text)
+table = ebr.sweep([ebr.Point({}, ebr.ElasticBatchRacing(2, 0.4, 0.2), ebr.setup_1(3))], runs=1)
+print("1/1" in "".join(seen))"""
+
+
+@pytest.mark.slow
+def test_a_progress_bar_shows_in_a_notebook_and_nbval_does_not_see_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("EBR_WORKERS", "1")
+    printed = nbformat.v4.new_output("stream", name="stdout", text="True\n")
+    cell = nbformat.v4.new_code_cell(SWEEP, execution_count=1, outputs=[printed])
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "sweep.ipynb")
+    shutil.copy(NOTEBOOKS[0].with_name("conftest.py"), tmp_path)
+    nbval = ["--nbval", "--nbval-current-env", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path]
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *nbval], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert "1 passed" in run.stdout, run.stdout

@@ -3,15 +3,18 @@
     environment.py make FOLDER      install requirements.txt, and this checkout itself, into FOLDER
     environment.py remove FOLDER
 
-A folder that this program has not made is never touched. An environment is made beside the one that is there
-and takes its place when it is complete, so a failed install leaves the old one working. One that was copied
-or moved with its checkout is turned to where it lies now, without the network.
+A folder that this program has not made is never touched. An environment is made beside the one that is there,
+in FOLDER.new, and takes its place when it is complete; the old one is FOLDER.old for that moment. So a failed
+install leaves the old one working, and whoever is killed can go on: FOLDER and FOLDER.old are always whole,
+FOLDER.new never counts, and what is removed is renamed to that first. One that was copied or moved with its
+checkout is turned to where it lies now, without the network. One process at a time does any of this.
 
 Only the standard library is used: it runs before anything is installed.
 """
 
 from __future__ import annotations  # an older Python is to get as far as the message for it
 
+import fcntl
 import hashlib
 import os
 import re
@@ -37,31 +40,54 @@ def main() -> None:
         sys.exit("Python 3.11 or newer is needed, this is " + sys.version)
     action, name = sys.argv[1:]
     folder = Path(name).resolve()
+    if action == "make":
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    elif not folder.parent.exists():
+        return
+    lock(folder.parent)
     check(folder)
     try:
         if action == "make":
             make(folder, name)
-        elif folder.exists():
-            shutil.rmtree(folder)
+        else:
+            tidy(folder)
+            if folder.exists():
+                discard(folder, beside(folder))
     except (subprocess.CalledProcessError, KeyboardInterrupt) as error:
         rest = f" What was in {name} before is still there." if folder.exists() else ""
         sys.exit(f"The environment could not be made: {error or 'interrupted'}{rest}")
 
 
-def check(folder: Path) -> None:
-    """Refuse a folder that is neither new nor an environment of this checkout."""
-    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+def lock(parent: Path) -> None:
+    """Wait until no other process is at an environment there.
+
+    The lock ends with this process and with those that it runs: to kill this one does not end an install.
+    """
+    held = os.open(parent, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    os.set_inheritable(held, True)
+
+
+def check(folder: Path, place: Path | None = None) -> None:
+    """Refuse a folder that is neither new nor an environment of this checkout, whose place is `place`."""
+    if not folder.exists() or (folder.is_dir() and not any(map(holds, folder.iterdir()))):
         return
-    if not (folder / "pyvenv.cfg").is_file() or not (folder / MARK).is_file():
+    checkout, lay, _ = marks(folder)
+    # An environment that is being made or removed has a mark alone, which says whose it is.
+    if not (folder / MARK).is_file() or not ((folder / "pyvenv.cfg").is_file() or checkout == str(HERE)):
         sys.exit(
             f"{folder} is not an environment that `make env` made, so it stays as it is.\n"
             "Remove it yourself if you can do without it, or name another folder: make VENV=…"
         )
-    checkout, lay, _ = marks(folder)
-    if checkout != str(HERE) and lay == str(folder) and Path(checkout).is_dir():
+    if checkout != str(HERE) and lay == str(place or folder) and Path(checkout).is_dir():
         sys.exit(
             f"{folder} is the environment of {checkout}, so it stays as it is; make VENV=… names another."
         )
+
+
+def holds(path: Path) -> bool:
+    """Whether a file in a folder is more than a mark of which nothing is written yet."""
+    return path.name != MARK or not path.is_file() or path.stat().st_size > 0
 
 
 def marks(folder: Path) -> list[str]:
@@ -101,28 +127,52 @@ def runs(folder: Path) -> bool:
 
 def renew(folder: Path) -> None:
     """Make an environment beside the folder, then let it take the folder's place."""
-    beside, aside = (folder.with_name(folder.name + suffix) for suffix in (".new", ".old"))
-    for leftover in (beside, aside):
-        check(leftover)
-    tidy(folder, beside, aside)  # after a run that was killed
+    tidy(folder)  # after a run that was killed
+    new = beside(folder)
     try:
-        beside.mkdir(parents=True)
-        (beside / MARK).touch()
-        install(beside)
-        turn(beside, beside, folder)
+        new.mkdir()
+        (new / MARK).write_bytes(words(folder, ""))
+        install(new)
+        turn(new, new, folder)
         if folder.exists():
-            folder.rename(aside)
-        beside.rename(folder)
+            folder.rename(aside(folder))
+        new.rename(folder)
     finally:
-        tidy(folder, beside, aside)
+        tidy(folder)
 
 
-def tidy(folder: Path, beside: Path, aside: Path) -> None:
+def beside(folder: Path) -> Path:
+    """Where an environment is made, and where it is taken apart."""
+    return folder.with_name(f"{folder.name}.new")
+
+
+def aside(folder: Path) -> Path:
+    """Where the old environment is while the new one takes its place."""
+    return folder.with_name(f"{folder.name}.old")
+
+
+def tidy(folder: Path) -> None:
     """Put the old environment back if nothing has taken its place, and remove what is left over."""
-    if aside.exists() and not folder.exists():
-        aside.rename(folder)
-    for leftover in (beside, aside):
-        shutil.rmtree(leftover, ignore_errors=True)
+    new, old = beside(folder), aside(folder)
+    for leftover in (new, old):
+        check(leftover, folder)
+    if new.exists():
+        discard(new, new)
+    if old.exists() and folder.exists():
+        discard(old, new)
+    elif old.exists():
+        old.rename(folder)
+
+
+def discard(folder: Path, new: Path) -> None:
+    """Remove an environment: first its name, last its mark."""
+    folder.rename(new)
+    for path in new.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != MARK:
+            path.unlink()
+    shutil.rmtree(new)
 
 
 def install(folder: Path) -> None:
@@ -149,20 +199,35 @@ def turn(folder: Path, lay: Path, will_lie: Path) -> None:
         turned = SHEBANG.sub(lambda _: BESIDE, path.sub(lambda _: os.fsencode(will_lie), content))
         if turned != content and not script.is_symlink():
             replace(script, turned)
-    replace(folder / MARK, os.fsencode(f"{HERE}\n{will_lie}\n{lock_digest()}\n"))
+    for paths in folder.glob("lib/python*/site-packages/*.pth"):
+        make_relative(paths)
+    replace(folder / MARK, words(will_lie, lock_digest()))
+
+
+def make_relative(paths: Path) -> None:
+    """Name the checkout by its way from there: Python reads such a file in ASCII where the locale is C."""
+    lines = os.fsdecode(paths.read_bytes()).splitlines()
+    turned = [os.path.relpath(line, paths.parent) if line.startswith(str(HERE)) else line for line in lines]
+    if turned != lines:
+        replace(paths, os.fsencode("\n".join(turned)))
+
+
+def words(will_lie: Path, digest: str) -> bytes:
+    """What a mark says: whose the environment is, where it lies, what it has."""
+    return os.fsencode(f"{HERE}\n{will_lie}\n{digest}\n")
 
 
 def replace(file: Path, content: bytes) -> None:
     """Put another file in a file's place: a copy made of links would share the old one with the original."""
-    mode = file.stat().st_mode
-    file.unlink()
-    file.write_bytes(content)
-    file.chmod(mode)
+    other = file.with_name(f"{file.name}.new")
+    other.write_bytes(content)
+    other.chmod(file.stat().st_mode)
+    other.replace(file)
 
 
 def run(*command: str | Path) -> None:
     """Run a command; a failure is an error."""
-    subprocess.run(command, check=True)
+    subprocess.run(command, check=True, close_fds=False)
 
 
 if __name__ == "__main__":

@@ -71,11 +71,13 @@ def build(source: Path, target: Path) -> None:
     files = sorted({os.path.relpath(file) for file in files})  # so that they move with the checkout
     written.write_text("".join(f"{file}\n" for file in files), encoding="utf-8")
     unfinished.replace(target)
-    report(source, seconds, f"{len(files)} files")
+    tried = any(file.startswith("build/figures/") for file in files)  # with other parameters than committed
+    report(source, seconds, f"{len(files)} files" + (" in build/figures" if tried else ""))
 
 
 def refresh(path: Path) -> None:
     """Re-execute in place, without what differs from run to run: timings, progress bars, tool metadata."""
+    os.environ.setdefault("EBR_FIGURES", str(Path("figures").resolve()))  # whatever the parameters are now
     unfinished, seconds = execute(path, Path("build") / path.name, {})
     notebook = nbformat.read(unfinished, as_version=4)
     unfinished.unlink()

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm, check_places
 from ebr.arrays import FloatArray
+from ebr.live.journal import is_journal
 from ebr.live.plan import Plan
 from ebr.live.plots import draw_characteristics
 from ebr.live.terms import UNIT, Scale
 from ebr.live.truths import FAR, MOST_OF, Means, Truth, named_truths, problem_of, row_of
 from ebr.models import IN_UNIT, REWARDS
+from ebr.simulation.simulate import progress
 from ebr.theory.intervals import exact_interval
 from ebr.validation import one_of, whole
 
@@ -89,7 +90,9 @@ class OperatingCharacteristics:
         ]
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the table."""
+        """Write the table; raise ValueError if a journal is there."""
+        if is_journal(path):
+            raise ValueError(f"{path} is the journal of a race: name another file for the table")
         self.table.to_csv(path, index=False)
 
     def plot(self) -> "Figure":
@@ -142,7 +145,7 @@ def operating_characteristics(
     else:
         grid = default_truths(algorithm, truths, known, scale)
     whole("runs", runs, 1)
-    bar = tqdm(grid, unit="truth", leave=False, disable=None)  # on a terminal alone
+    bar = progress(grid, len(grid), "truth")
     table = pd.DataFrame([row_of(algorithm, truth, runs, seed) for truth in bar])
     table = table.drop(columns="failures")
     lower, upper = exact_interval(table["right"].to_numpy(), np.full(len(table), runs), 1 - CONFIDENCE)

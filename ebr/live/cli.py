@@ -7,7 +7,9 @@ loaded by the command: help and refusals come at once.
 import argparse
 import io
 import os
+import re
 import shlex
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +39,11 @@ KINDS = ("sharp", "pausing", "staked", "certified")  # the races that a plan cho
 
 
 class Parser(argparse.ArgumentParser):
-    """Errors in one line, as all others here."""
+    """Errors in one line, as all others here; -1e3 is a number, which argparse may not know."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._negative_number_matcher = re.compile(r"-[.\d]+(e[+-]?\d+)?$", re.IGNORECASE)
 
     def error(self, message: str) -> NoReturn:
         """Print the error and leave with status 2."""
@@ -65,17 +71,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns 0; 2 if it was refused, with the reason on standard error; 3 if it was done, but what it says
     could not be written; 130 if it was interrupted.
     """
-    _replace_letters()
-    options, parser = argparse.Namespace(), _parser()
+    options = argparse.Namespace()
+
+    def leave(*_: object) -> NoReturn:
+        """End at once: numpy makes another error of an interrupt while it is loaded."""
+        _complain_of_interrupt(options)
+        os._exit(INTERRUPTED)
+
+    if arguments is None and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, leave)
     try:
+        _replace_letters()
+        parser = _parser()
         _, rest = parser.parse_known_args(arguments, options)
         _take_in(rest, options, parser)
         return _run(options)
     except SystemExit as end:  # argparse's own way out
         return int(end.code or 0) or _end(_written(""))
     except KeyboardInterrupt:
-        _complain(f"interrupted{_look(options, ': see whether it was recorded with')}")
+        _complain_of_interrupt(options)
         return INTERRUPTED
+
+
+def _complain_of_interrupt(options: argparse.Namespace) -> None:
+    _complain(f"interrupted{_look(options, ': see whether it was recorded with')}")
 
 
 def _take_in(rest: list[str], options: argparse.Namespace, parser: Parser) -> None:

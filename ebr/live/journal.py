@@ -60,6 +60,8 @@ class Journal:
     """
 
     def __init__(self, path: str | os.PathLike[str], create: bool = True, readonly: bool = False) -> None:
+        if not isinstance(path, str | os.PathLike) or not os.fspath(path) or not str(path).isprintable():
+            raise JournalError(f"journal must be the printable name of a file, got {path!r:.80}")
         self.path = Path(path)
         self.lines: list[Line] = []
         # A later change of directory must not lead elsewhere.
@@ -187,7 +189,11 @@ class Journal:
 
     def _set_aside(self, torn: bytes) -> None:
         """Move a torn last line to a file of its own: first copied and flushed, only then cut off."""
-        aside = _opened(f"{self._file}.torn", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        try:
+            aside = _opened(f"{self._file}.torn", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
+        except OSError as error:
+            where = f"{self._aside()}, where the torn last line of {self.path} belongs,"
+            raise JournalError(f"{where} cannot be opened ({error.strerror}): move it away") from error
         try:
             _write(aside, torn + b"\n")
         finally:
@@ -209,6 +215,11 @@ class Journal:
         datetime.fromisoformat(line["time"])
         self._checksum = line["checksum"].encode()
         self.lines.append(line)
+
+
+def is_journal(path: str | os.PathLike[str]) -> bool:
+    """Whether a file that is there begins as journals do."""
+    return Path(path).is_file() and Path(path).read_bytes().startswith(OPENING)
 
 
 def _opened(file: str | os.PathLike[str], flags: int) -> int:

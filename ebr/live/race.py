@@ -5,7 +5,7 @@ import os
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
@@ -374,6 +374,10 @@ class Race:
     def close(self) -> None:
         """Let go of the journal; what was told is in it."""
         self._journal.close()
+
+    def __reduce__(self) -> NoReturn:
+        """A copy would tell the same round once more."""
+        raise TypeError("a race cannot be copied or pickled: Race.open(journal, readonly=True) looks at it")
 
     def __enter__(self) -> Self:
         return self

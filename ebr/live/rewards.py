@@ -17,9 +17,10 @@ import numpy as np
 from ebr.arrays import FloatArray
 from ebr.live.journal import Line
 from ebr.live.terms import Support, Terms, listed
-from ebr.validation import one_of
+from ebr.validation import one_of, shown
 
 MISSING = ("at random",)  # why rewards may be missing: nothing else is known to do no harm
+LARGEST = 1e100  # of a reward of which nothing is known: sums of all rounds are still numbers
 LONGEST = 2**16  # characters of a line in a table: guards against devices, whose lines may have no end
 COMPLETE = (
     "tell the round when it is complete, or say missing='at random' (--missing 'at random') if what is"
@@ -125,28 +126,26 @@ def _summed(terms: Terms, asked: Pulls, rewards: Any, short: bool) -> Singles:
 
 def _count_and_sum(arm: str, rewards: Any, asked: int, support: Support, short: bool) -> list[float]:
     """Check the rewards of an arm, a list or a tuple (count, sum), against what was asked; sum them up."""
-    low, high = support or (-math.inf, math.inf)
-    must = f"lie in [{low}, {high}], the race's support," if support else "be finite"
+    low, high = support or (-LARGEST, LARGEST)
+    must = f"lie in [{low}, {high}], the race's support," if support else f"be finite, at most {LARGEST:g},"
+    total: Any
     if isinstance(rewards, tuple):
         number, total = rewards if len(rewards) == 2 else (None, None)
         if not isinstance(number, Integral) or isinstance(number, bool) or not isinstance(total, Real):
             raise ValueError(f"a tuple for {arm!r} must be (count, sum), got {reprlib.repr(rewards)}")
-        count, summands = int(number), [total]
+        count = int(number)
     else:
         values = _values(arm, rewards)
-        outside = values[~(np.isfinite(values) & (low <= values) & (values <= high))]
+        outside = values[~((low <= values) & (values <= high))]
         if len(outside):
             raise ValueError(f"rewards of {arm!r} must {must} got {outside[0]}")
-        count, summands = len(values), values.tolist()
+        # Rounded once, whatever the order: the sum stays in its range.
+        count, total = len(values), math.fsum(values.tolist())
     _check_count(arm, count, asked, short)
-    try:
-        total = math.fsum(summands)  # rounded once, whatever the order: it stays in its range
-    except OverflowError:
-        total = math.inf
     least, most = (count * low, count * high) if count else (0.0, 0.0)
-    if not (math.isfinite(total) and least <= total <= most):
-        raise ValueError(f"rewards of {arm!r} must {must} got {count} with the sum {total}")
-    return [count, total]
+    if not least <= total <= most:
+        raise ValueError(f"rewards of {arm!r} must {must} got {count} with the sum {shown(total)}")
+    return [count, float(total)]
 
 
 def _check_count(arm: str, count: int, asked: int, short: bool) -> None:
@@ -202,7 +201,7 @@ def _by_arm(rewards: Any, asked: Sequence[str]) -> Mapping[str, Any]:
         return rewards
     if hasattr(rewards, "columns"):
         return {arm: rewards[arm].to_numpy() for arm in rewards.columns}
-    table = np.asarray(rewards)
+    table = np.asanyarray(rewards)  # an array that masks some rewards is refused by its columns
     if table.ndim != 2 or table.shape[1] != len(asked):
         what = f"a table of blocks × {len(asked)} arms ({listed(asked)}), or a dict by arm"
         raise ValueError(f"rewards must be {what}, got {reprlib.repr(rewards)}")

@@ -20,6 +20,7 @@ from ebr.algorithms.game import Algorithm, Game, Known, advance
 from ebr.live.journal import JournalError, Line
 from ebr.models import IN_UNIT, REWARDS
 from ebr.validation import in_unit_interval, one_of, positive, rounds, shown, whole
+from ebr.validation import scale as squarable
 
 # 1 did not say what is known of the rewards, 2 knew neither Bernoulli ones nor rounding, 3 no scale, no
 # blocks, no control, and no rewards that are missing.
@@ -129,6 +130,8 @@ class Terms:
         names = _checked_arms(arms)
         algorithm = with_control(algorithm, place_of(control, names), margin, units.width)
         limits = _support_on(units, checked_support(support, rewards or algorithm.rewards))
+        if algorithm.sigma < math.inf:
+            squarable("sigma, in the rewards' units,", algorithm.sigma * units.width)
         if rewards is None:  # a race that takes them for 0 and 1 refuses whatever else is told
             assumed = "Bernoulli" if algorithm.rewards == "Bernoulli" else None
             rewards = _known(limits, units, assumed, blocks is True)

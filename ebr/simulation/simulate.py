@@ -1,13 +1,16 @@
 """Simulated experiments: many replicates of a race at once, one draw a round for each arm's sum."""
 
 import hashlib
+import math
+import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm, drive
 from ebr.arrays import BoolArray, FloatArray, IntArray
@@ -21,9 +24,17 @@ if TYPE_CHECKING:  # slow to import, and many simulations need no table
 # alone, so memory is bounded, and neither the number of blocks nor who plays them can change a result.
 CELLS_PER_BLOCK = 2**17  # replicates × arms: about 15 MB of arrays
 MOST_RUNS = 10**8  # of which some numbers each are kept: gigabytes
+Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, eq=False)
+def progress(items: Iterable[Item], total: int, unit: str) -> "tqdm[Item]":
+    """Go through items with a bar on standard error, if that is a terminal or Jupyter."""
+    jupyter = type(sys.stderr).__module__.startswith("ipykernel")
+    shown = jupyter or (sys.stderr is not None and sys.stderr.isatty())
+    return tqdm(items, total=total, unit=unit, mininterval=1 if jupyter else 0.1, disable=not shown)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Simulation:
     """What happened in each run: arrays with one entry a run.
 
@@ -42,6 +53,18 @@ class Simulation:
     arm: IntArray
     arm_pulls: IntArray | None = None
     arm_sums: FloatArray | None = None
+
+    def __repr__(self) -> str:
+        """The runs in three lines, their mean with its normal interval; the arrays are for programs."""
+        runs, mean, interval = len(self.pulls), float(self.pulls.mean()), ""
+        if runs > 1:
+            reach = 1.96 * float(self.pulls.std(ddof=1)) / math.sqrt(runs)
+            interval = f" (95 % interval {mean - reach:,.0f} to {mean + reach:,.0f})"
+        return (
+            f"Simulation of {runs:,} runs on {self.problem.n_arms} {type(self.problem).__name__} arms\n"
+            f"pulls: {mean:,.0f} on average{interval}, {self.pulls.min():,} to {self.pulls.max():,}\n"
+            f"rounds: {self.rounds.mean():.1f} on average, {self.rounds.min():,} to {self.rounds.max():,}"
+        )
 
     def correct(self, epsilon: float) -> BoolArray:
         """Whether each run's recommendation is ε-optimal: k different arms, all within ε of the k-th best."""

@@ -40,14 +40,14 @@ def folder() -> Path | None:
 def get(name: str) -> Result | None:
     """Read an entry; None if there is none, or not a whole one."""
     where = folder()
-    if where is None:
+    if where is None or not (where / name).is_file():  # a pipe would be waited for
         return None
     try:
         check, body = (where / name).read_bytes().split(b"\n", 1)
-    except (OSError, ValueError):
+        result = json.loads(body) if check == _check(name, body) else None
+    except (OSError, ValueError, RecursionError):
         return None
-    result: Result | None = json.loads(body) if check == _check(name, body) else None
-    return result
+    return result if isinstance(result, dict) else None
 
 
 def put(name: str, result: Result) -> None:
@@ -74,8 +74,8 @@ def _check(name: str, body: bytes) -> bytes:
 
 
 def key(behind: str, *values: Any) -> str:
-    """The name of the entry for these values and the `sources` behind them."""
-    return hashlib.sha256(f"{behind} {joblib.hash(values)}".encode()).hexdigest()
+    """The name of the entry for these values, the `sources` behind them, and this environment."""
+    return hashlib.sha256(f"{behind} {_environment()} {joblib.hash(values)}".encode()).hexdigest()
 
 
 def sources(*values: Any) -> str | None:
@@ -96,7 +96,7 @@ def sources(*values: Any) -> str | None:
 
 @cache
 def _digest(packages: frozenset[str]) -> tuple[str, tuple[Path, ...]]:
-    """The digest of these packages, of those that they import, and of the environment; and all their files.
+    """The digest of these packages and of those that they import; and all their files.
 
     Of `ebr` alone, the files that no simulation uses are left out.
     """
@@ -108,7 +108,7 @@ def _digest(packages: frozenset[str]) -> tuple[str, tuple[Path, ...]]:
         waiting |= {other for other in _imports(found[name]) if other not in found}
     if not any(files for name, files in found.items() if name != OURS):
         found[OURS] = tuple(file for file in found[OURS] if file.parent.name != "live")
-    digest = hashlib.sha256(_environment().encode())
+    digest = hashlib.sha256()
     for name, files in sorted(found.items()):
         for file in files:
             content = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -140,6 +140,7 @@ def _imports(files: Iterable[Path]) -> Iterator[str]:
                 yield node.module.partition(".")[0]
 
 
+@cache
 def _environment() -> str:
     """The Python, the kind of processor and the versions of all that is installed."""
     installed = {path.name for place in sys.path for path in Path(place).glob("*.dist-info")}

@@ -3,29 +3,30 @@
 A result depends on what is simulated and on the seed, never on where. With EBR_CACHE set, what was simulated
 before is looked up (`store`).
 
-The environment variable DASK names a scheduler, for instance tcp://127.0.0.1:8786. Without it EBR_WORKERS is
-the number of local processes, all cores if it is not set; with 1 the work is done in this very process.
+The environment variable DASK names a scheduler, for instance tcp://127.0.0.1:8786; its workers must have the
+sources of `ebr` that this process has. Without it EBR_WORKERS is the number of local processes, all cores if
+it is not set; with 1 the work is done in this very process.
 """
 
 import asyncio
 import os
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import joblib
 import numpy as np
 from joblib.externals.loky import get_reusable_executor
-from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm
 from ebr.simulation import store
-from ebr.simulation.simulate import check, identity, simulate
+from ebr.simulation.simulate import check, identity, progress, simulate
 from ebr.theory.problems import Problem
-from ebr.validation import whole
+from ebr.validation import shown, whole
 
 if TYPE_CHECKING:  # slow to import, and a worker makes no table
     import pandas as pd
@@ -48,7 +49,7 @@ Experiment = tuple[bytes, Algorithm, Problem]  # the identity that seeds it, and
 
 
 def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> "pd.DataFrame":
-    """Simulate every point `runs` times, in parallel, with a progress bar on a terminal.
+    """Simulate every point `runs` times, in parallel, with a progress bar on a terminal or in Jupyter.
 
     Returns
     -------
@@ -58,6 +59,8 @@ def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> "pd.DataFr
     """
     import pandas as pd
 
+    if not isinstance(points, Iterable):
+        raise ValueError(f"points must be a list of Points, got {shown(points)}")
     points = list(points)
     whole("runs", runs, 1)
     _check(points, seed)
@@ -76,6 +79,8 @@ def _check(points: Sequence[Point], seed: int) -> None:
     for point in points:
         if not isinstance(point, Point):
             raise ValueError(f"points must be of class Point, got {point!r}")
+        if not isinstance(point.labels, dict):
+            raise ValueError(f"labels must be a dict, got {shown(point.labels)}")
         if taken := set(COLUMNS) & set(point.labels):
             raise ValueError(f"labels must not be named {', '.join(COLUMNS)}, got {', '.join(sorted(taken))}")
         check(point.algorithm, point.problem, seed)
@@ -98,38 +103,67 @@ def computed(
     Results are kept as they come in, by this process. An error says the call's name.
     """
     keeping = store.folder() is not None
-    behind = [store.sources(function, *call) if keeping else None for call in calls]
-    keys = [store.key(it, function, *call) if it else None for it, call in zip(behind, calls, strict=True)]
+    behind = [store.sources(function, *call) for call in calls]
+    keys = [
+        store.key(sources, function, *call) if sources and keeping else None
+        for sources, call in zip(behind, calls, strict=True)
+    ]
     kept = ((place, store.get(key)) for place, key in enumerate(keys) if key)
     found = {place: result for place, result in kept if result is not None}
     missing = [place for place in range(len(calls)) if place not in found]
     if keeping and os.environ.get("EBR_WORKERS") == "1":
         random.SystemRandom().shuffle(missing)  # a process beside this one begins with another call
     tasks = [
-        joblib.delayed(_task)(place, function, calls[place], names[place], keys[place]) for place in missing
+        joblib.delayed(_task)(place, function, calls[place], names[place], behind[place], keys[place])
+        for place in missing
     ]
     if tasks:
         with workers():
             parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="all")
-            for place, result, sources in tqdm(parallel(tasks), total=len(tasks), unit="point", disable=None):
+            for place, result, key in progress(parallel(tasks), len(tasks), "point"):
                 found[place] = result
-                # A worker may run other sources than this process has: then it is not this key's result.
-                if (key := keys[place]) and sources == behind[place]:
+                # Where a worker's packages are not those of this process it is not this key's result.
+                if key and key == keys[place]:
                     store.put(key, result)
     return [found[place] for place in range(len(calls))]
 
 
 def _task(
-    place: int, function: Callable[..., store.Result], call: tuple[Any, ...], name: str, key: str | None
+    place: int,
+    function: Callable[..., store.Result],
+    call: tuple[Any, ...],
+    name: str,
+    behind: str | None,
+    key: str | None,
 ) -> tuple[int, store.Result, str | None]:
-    """The result of a call, with its place and the sources behind it; None if another process was faster."""
+    """The result of a call, with its place and the key that it has here; None if another process was faster.
+
+    Raises RuntimeError in a worker whose sources are not those `behind` the call where it was made.
+    """
     if key and (kept := store.get(key)) is not None:
         return place, kept, None
+    here, worker = store.sources(function, *call), _worker()
+    # Where sources have changed since a process began there is no digest; here that is no news of another.
+    if here != behind and (worker or (here and behind)):
+        raise RuntimeError(_other_sources(worker or f"process {os.getpid()}"))
     try:
-        return place, function(*call), store.sources(function, *call) if key else None
+        return place, function(*call), store.key(here, function, *call) if key and here else None
     except Exception as error:
         kind = ValueError if isinstance(error, ValueError) else RuntimeError
         raise kind(f"{name}: {type(error).__name__}: {error}") from error
+
+
+def _worker() -> str | None:
+    """The address of the Dask worker that runs this; None elsewhere."""
+    if "distributed" in sys.modules:
+        with suppress(ValueError):
+            return str(sys.modules["distributed"].get_worker().address)
+    return None
+
+
+def _other_sources(worker: str) -> str:
+    same = "must run the sources that this process has, unchanged since both began"
+    return f"worker {worker} {same}: start both anew"
 
 
 @contextmanager
@@ -172,7 +206,15 @@ def _cluster(address: str) -> Iterator[None]:
     watch = threading.Thread(target=_watch, args=(client, done), daemon=True)
     watch.start()
     try:
-        with client, joblib.parallel_config(backend="dask", client=client, n_jobs=-1):
+        with client, joblib.parallel_config(backend="dask", client=client, n_jobs=-1) as settings:
+            ours = store.sources()
+            for worker, sources in client.run(store.sources, on_error="return").items():
+                gone = isinstance(sources, Exception)  # a worker, just now
+                if not gone and (ours is None or sources != ours):
+                    raise RuntimeError(_other_sources(worker))
+            joblib_counts = settings["backend"].effective_n_jobs
+            # What is for one worker joblib does itself, in this process.
+            settings["backend"].effective_n_jobs = lambda jobs: max(2, joblib_counts(jobs))
             yield
     except CancelledError as error:
         raise ConnectionError(f"DASK's scheduler at {address} has gone, or has no workers left") from error

@@ -266,3 +266,17 @@ def test_a_terminal_prints_and_keeps_the_same(tmp_path, run):
 def test_a_terminal_refuses_a_wrong_truth_in_a_line(run):
     says = "error: truth '0.9, 0.8, 1.3': means must lie in [0, 1], got 1.3"
     assert run(*WORDS, "--truth", "0.9", "0.8", "1.3")[1].startswith(says)
+
+
+def test_truths_that_print_alike_are_told_apart():
+    truths = [[0.5, 0.4], [0.5, 0.4 + 1e-9], ebr.Bernoulli([0.5, 0.4])]
+    table = ebr.operating_characteristics(SHARP, truths, runs=1).table
+    assert table["truth"].tolist() == ["0.5, 0.4", f"0.5, {0.4 + 1e-9}", "0.5, 0.4"]
+
+
+def test_no_table_is_written_over_a_journal(run, path):
+    with ebr.Race(SHARP, ["A", "B"], path):
+        before = path.read_bytes()
+    status, said = run(*WORDS, "--runs", "1", "--csv", path)
+    assert (status, said) == (2, f"error: {path} is the journal of a race: name another file for the table\n")
+    assert path.read_bytes() == before

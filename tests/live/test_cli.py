@@ -257,6 +257,12 @@ def test_a_race_in_milliseconds_of_which_the_smallest_are_the_best(run):
     assert "scale is [300.0, 0.0] there and [0.0, 300.0] here" in refused
 
 
+@pytest.mark.parametrize("low", ["-1e3", "-1.E+3", "-1000"])
+def test_a_support_below_zero_is_written_as_any_number_is(run, low):
+    assert run("start", "t.jsonl", *THREE, "--epsilon", 100, "--support", low, "1e3")[0] == 0
+    assert Race.open("t.jsonl", readonly=True).terms.support == (-1000, 1000)
+
+
 def test_missing_rewards_are_told_with_their_reason(run):
     run("start", "t.jsonl", *THREE, "--epsilon", 0.2)
     run("ask", "t.jsonl")
@@ -519,6 +525,34 @@ def test_a_process_that_is_interrupted_leaves_one_line_and_writes_nothing(folder
     assert said == ""
     assert complained == "interrupted: see whether it was recorded with python -m ebr status trial.jsonl\n"
     assert (folder / "trial.jsonl").read_bytes() == before
+
+
+# Runs a command that is interrupted while it loads a module, which numpy makes another error of.
+INTERRUPTED = """
+import os, runpy, signal, sys
+class Finder:
+    def find_spec(name, *_):
+        if name == loaded:
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except KeyboardInterrupt:
+                raise (ImportError if name == "numpy" else KeyboardInterrupt)("while it is loaded")
+sys.meta_path.insert(0, Finder)
+_, loaded, *sys.argv[1:] = sys.argv
+runpy.run_module("ebr", run_name="__main__", alter_sys=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("loaded", ["ebr.live.cli", "numpy"])
+def test_an_interrupt_while_modules_are_loaded_is_no_traceback(folder, loaded):
+    main(UMLAUT)
+    command = [sys.executable, "-c", INTERRUPTED, loaded, "ask", "trial.jsonl"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (130, "")
+    assert result.stderr.count("\n") == (loaded == "numpy")
+    assert journal() == ["start"]
 
 
 @pytest.mark.slow

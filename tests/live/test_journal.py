@@ -341,13 +341,30 @@ def test_pipes_devices_folders_and_circles_of_links_are_refused_at_once(path, re
             Journal(file, readonly=readonly)
 
 
-def test_a_pipe_where_torn_lines_go_is_not_waited_for(path, no_waiting):
+@pytest.mark.parametrize("kind", ["a pipe", "a link"])
+def test_a_pipe_where_torn_lines_go_is_not_waited_for_and_a_link_not_followed(path, no_waiting, kind):
     content = filled(path)
     path.write_bytes(content[:-5])
-    os.mkfifo(path.with_name("trial.jsonl.torn"))
-    with pytest.raises(JournalError, match="cannot be opened"):
+    aside, precious = path.with_name("trial.jsonl.torn"), path.with_name("precious")
+    precious.touch()
+    os.mkfifo(aside) if kind == "a pipe" else aside.symlink_to(precious)
+    with pytest.raises(JournalError, match=r"trial.jsonl.torn, where .* cannot be opened .*: move it away"):
         Journal(path)
     assert path.read_bytes() == content[:-5]
+    assert precious.read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    "name", [None, 3, b"trial.jsonl", "", "trial\n# Result: A.jsonl", "trial\x1b[2J.jsonl"]
+)
+def test_what_is_no_printable_name_is_refused(folder, name):
+    for readonly in (False, True):
+        with pytest.raises(
+            JournalError, match="journal must be the printable name of a file, got "
+        ) as refused:
+            Journal(name, readonly=readonly)
+        assert str(refused.value).isprintable()
+    assert list(folder.iterdir()) == []
 
 
 def test_a_torn_line_behind_a_link_is_where_the_message_says(path, monkeypatch):

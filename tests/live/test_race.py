@@ -1,8 +1,10 @@
 """Races of real experiments against a plain drive of the algorithm: crashes, kills, two who tell at once."""
 
+import copy
 import importlib
 import math
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -211,6 +213,12 @@ def test_a_race_is_open_once(path):
     with pytest.raises(JournalError, match="closed: open it again"):
         race.ask()
     assert Race.open(path).round == 2
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_race_has_no_copy_that_could_tell_a_round_twice(path, duplicate):
+    with Race(ALGORITHM, ARMS, path) as race, pytest.raises(TypeError, match="a race cannot be copied"):
+        duplicate(race)
 
 
 def test_threads_that_tell_at_once_are_counted_once(path, monkeypatch):

@@ -57,6 +57,7 @@ SCALE = {"algorithm": SHARP(5, 0.05, 0.05), "scale": (0, 50)}
         (CONTROL | {"control": "D"}, "control must be one of the arms, A, B, C, got 'D'"),
         (CONTROL | {"control": "A", "margin": 0.01}, "margin must lie in [0.05, 1), from epsilon to"),
         (CONTROL | {"control": "A", "margin": -1}, "margin must be a finite number above 0, got -1"),
+        (CONTROL | SCALE | {"control": "A", "margin": 60}, "margin must lie in [2.5, 50), from epsilon to"),
         (CONTROL | {"margin": 0.1}, "margin must be left out where there is no control"),
         ({"control": "good"}, "algorithm must permit a control"),
         (BLOCKS | {"blocks": 1}, "blocks must be True or False, got 1"),
@@ -65,6 +66,13 @@ SCALE = {"algorithm": SHARP(5, 0.05, 0.05), "scale": (0, 50)}
         ({"blocks": True}, "algorithm must permit rewards in blocks"),
         (SCALE | {"scale": (5, 5)}, "scale must be a pair of two finite numbers (worst, best), got (5, 5)"),
         (SCALE | {"scale": 50}, "scale must be a pair"),
+        *(
+            (
+                SCALE | {"scale": (0, width)},
+                "sigma, in the rewards' units, must lie in [1e-50, 1e+50], got 5e",
+            )
+            for width in (1e-50, 1e51)
+        ),
         (SCALE | {"support": (0, 40)}, "support must be left out, or None, where there is a scale"),
         (SCALE | {"rewards": "Bernoulli"}, "support must be (0, 1) for Bernoulli rewards, which are 0 and 1"),
     ],
@@ -258,8 +266,14 @@ def test_whole_blocks_may_be_missing(path):
         count = race.ask()["A"]
         with pytest.raises(ValueError, match="whole blocks may be missing, the same ones of every arm"):
             race.tell({"A": [1.0] * count, "B": [1.0] * (count - 1)}, missing="at random")
-        with pytest.raises(ValueError, match="must be finite got nan"):
+        with pytest.raises(ValueError, match=r"must be finite, at most 1e\+100, got nan"):
             race.tell(np.full((count, 2), np.nan), missing="at random")
+        with pytest.raises(
+            ValueError, match=r"must be finite, at most 1e\+100, got \d+ with the sum 1.7e\+308"
+        ):
+            race.tell({"A": (count, 1.7e308), "B": (count, 0)})
+        with pytest.raises(ValueError, match="rewards of 'B' must be a list of numbers"):
+            race.tell(np.ma.masked_array(np.ones((count, 2)), [[False, True]] * count))
         race.tell(np.ones((count - 2, 2)), missing="at random")
         assert race.asked is None
 

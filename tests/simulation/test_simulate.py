@@ -95,6 +95,17 @@ def test_how_many_blocks_there_are_changes_no_result(algorithm, problem, monkeyp
         assert (getattr(few, name)[: 2 * block] == getattr(many, name)[: 2 * block]).all()
 
 
+def test_a_simulation_says_in_three_lines_what_it_found():
+    result = ebr.simulate(ebr.Passive(0.2, 0.1), ebr.setup_1(50), runs=200)
+    pulls = f"{result.pulls[0]:,}"
+    assert repr(result).splitlines() == [
+        "Simulation of 200 runs on 50 Bernoulli arms",
+        f"pulls: {pulls} on average (95 % interval {pulls} to {pulls}), {pulls} to {pulls}",
+        "rounds: 1.0 on average, 1 to 1",
+    ]
+    assert "interval" not in repr(ebr.simulate(ebr.Passive(0.2, 0.1), ebr.setup_1(50), runs=1))
+
+
 def test_blocks_and_seeds_have_streams_of_their_own(monkeypatch):
     monkeypatch.setattr(simulate, "CELLS_PER_BLOCK", 640)
     algorithm, problem = ebr.ElasticBatchRacing(8, 0.1, 0.1), ebr.setup_2(64)

@@ -118,6 +118,17 @@ def test_an_entry_that_is_torn_or_altered_anywhere_is_none(folder):
         assert store.get("name") is None
     path.with_name("other").write_bytes(whole)
     assert store.get("other") is None
+    for body in (b"[1]", b'"x"', b"{", b"\xff", b"[" * 100_000):  # forged, with the right checksum
+        path.write_bytes(store._check("name", body) + b"\n" + body)
+        assert store.get("name") is None
+
+
+def test_a_pipe_in_an_entrys_place_is_not_waited_for_and_makes_room(folder):
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "name")
+    assert store.get("name") is None
+    store.put("name", RESULT)
+    assert store.get("name") == RESULT
 
 
 SWEEPER = """
@@ -250,15 +261,20 @@ def test_the_sources_of_an_algorithm_from_elsewhere_count_with_all_that_they_imp
 
 
 def test_another_environment_misses(tmp_path, monkeypatch):
-    here = digest(monkeypatch, POINTS)
+    def key():
+        store._environment.cache_clear()
+        return store.key("the same sources", POINTS)
+
+    here = key()
     for name in ("python_version", "machine"):
         with monkeypatch.context() as patch:
             patch.setattr(store.platform, name, lambda: "another")
-            assert digest(monkeypatch, POINTS) not in (None, here)
-    assert digest(monkeypatch, POINTS) == here
+            assert key() != here
+    assert key() == here
     (tmp_path / "abacus-2.0.dist-info").mkdir()  # one more package is installed
     monkeypatch.syspath_prepend(tmp_path)
-    assert digest(monkeypatch, POINTS) not in (None, here)
+    assert key() != here
+    store._environment.cache_clear()
 
 
 @dataclass(frozen=True)
@@ -295,11 +311,26 @@ def test_nothing_is_kept_once_a_source_has_changed_under_the_process(folder, sim
     assert (len(list(folder.iterdir())), len(simulated)) == (1, 3)
 
 
-def test_a_worker_that_runs_other_sources_gives_its_result_and_nothing_is_kept(folder, monkeypatch):
-    expected = fresh(POINTS[:1], 5, 1, monkeypatch)
-    said = iter(["the caller's", "the worker's"])
-    monkeypatch.setattr(store, "sources", lambda *_: next(said))
-    assert bits(ebr.sweep(POINTS[:1], 5, 1)) == expected
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_worker_that_runs_other_sources_is_an_error_that_names_it(folder, monkeypatch, kept):
+    if not kept:
+        monkeypatch.delenv("EBR_CACHE")
+    for worker in ("the worker's", None):  # None: changed while the worker ran, which has read them before
+        said = iter(["the caller's", worker])
+        monkeypatch.setattr(store, "sources", lambda *_, said=said: next(said))
+        with (
+            nullcontext()
+            if worker is None
+            else pytest.raises(RuntimeError, match=f"worker process {os.getpid()} ")
+        ):
+            ebr.sweep(POINTS[:1], 5, 1)
+    assert not folder.exists()
+
+
+def test_what_a_worker_of_another_environment_computes_is_not_kept(folder, monkeypatch):
+    there = iter(["this one", "the worker's"])
+    monkeypatch.setattr(store, "_environment", lambda: next(there))
+    ebr.sweep(POINTS[:1], 5, 1)
     assert not folder.exists()
 
 

@@ -3,10 +3,12 @@
 import io
 import os
 import re
+import shutil
 import signal
 import socket
 import threading
 import time
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -14,6 +16,7 @@ from clusters import Cluster, wait_for_workers
 
 import ebr
 
+ROOT = Path(__file__).parents[2]
 # Long enough that a worker can be killed while the sweep is under way.
 POINTS = [
     ebr.Point({"problem": name, "epsilon": epsilon}, ebr.SequentialRacing(epsilon, 0.1), problem)
@@ -66,6 +69,40 @@ def test_a_cluster_gives_the_same_bits_even_if_it_loses_a_worker(expected, monke
         killer.join()
         assert victim.wait(10) == -signal.SIGKILL
         assert same(table, expected)
+
+
+def executed(address):
+    """How many tasks each worker has done, by its address."""
+    from distributed import Client
+
+    with Client(address, set_as_default=False) as client:
+        return client.run(lambda dask_worker: dask_worker.state.executed_count)
+
+
+@pytest.mark.slow
+def test_one_worker_of_one_thread_does_the_work_and_one_with_other_sources_is_an_error_that_names_it(
+    expected, monkeypatch, tmp_path
+):
+    simulated = shutil.copytree(ROOT / "ebr", tmp_path / "ebr") / "simulation" / "simulate.py"
+    text = simulated.read_text("utf-8")
+    simulated.write_text(text.replace("binomial(pulls, means)", "binomial(pulls, 0.9 * means)"), "utf-8")
+    with Cluster(workers=1) as cluster:
+        monkeypatch.setenv("DASK", cluster.address)
+        wait_for_workers(cluster.address, 1)
+        assert same(ebr.sweep(POINTS[-2:], runs=20, seed=5), expected[-2:].reset_index(drop=True))
+        ((first, tasks),) = executed(cluster.address).items()
+        assert tasks == 2
+
+        cluster.add_worker(cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)})
+        wait_for_workers(cluster.address, 2)
+        (other,) = set(executed(cluster.address)) - {first}
+        with pytest.raises(RuntimeError, match=f"worker {other} must run the sources that this process has"):
+            ebr.sweep(POINTS[-2:], runs=20, seed=5)
+        # One that joins later is asked with every task.
+        cluster.workers[0].kill()
+        monkeypatch.setattr("distributed.Client.run", lambda *_, **__: {})
+        with pytest.raises(RuntimeError, match=f"worker {other} must run the sources that this process has"):
+            ebr.sweep(POINTS[-2:], runs=20, seed=5)
 
 
 def kill_when_busy(address, *victims):
@@ -161,13 +198,13 @@ def test_a_number_of_workers_that_is_none_is_an_error_that_names_it(monkeypatch,
         ebr.sweep(POINTS[:1], runs=1)
 
 
-@pytest.mark.parametrize("terminal", [False, True])
-def test_there_is_a_progress_bar_on_a_terminal_alone(monkeypatch, terminal):
-    screen = io.StringIO()
-    screen.isatty = lambda: terminal
+@pytest.mark.parametrize("kind", ["terminal", "notebook", "file"])
+def test_there_is_a_progress_bar_on_a_terminal_and_in_a_notebook_alone(monkeypatch, kind):
+    module = "ipykernel.iostream" if kind == "notebook" else "io"
+    screen = type("Stream", (io.StringIO,), {"__module__": module, "isatty": lambda _: kind == "terminal"})()
     monkeypatch.setattr("sys.stderr", screen)
     ebr.sweep(POINTS[-2:], runs=2)
-    assert ("2/2" in screen.getvalue()) if terminal else screen.getvalue() == ""
+    assert ("2/2" in screen.getvalue()) if kind != "file" else screen.getvalue() == ""
 
 
 class Breaks(ebr.SequentialRacing):
@@ -200,6 +237,8 @@ def test_an_error_in_a_worker_names_its_point(monkeypatch, told, broken, kind):
         ({"seed": -1}, r"seed .* got -1"),
         ({"points": [ebr.Point({}, POINTS[0].algorithm, "Setup 3")]}, r"problem must be .* got 'Setup 3'"),
         ({"points": []}, "points must be one Point at least, got none"),
+        ({"points": None}, "points must be a list of Points, got None"),
+        ({"points": [POINTS[0]._replace(labels=None)]}, "labels must be a dict, got None"),
         ({"points": iter(())}, "points must be one Point at least, got none"),
         ({"points": [POINTS[0], tuple(POINTS[1])]}, r"points must be of class Point, got \({'problem'"),
         *(

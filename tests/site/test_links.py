@@ -3,6 +3,7 @@
 import cells
 import links
 import pages
+import publish
 import pytest
 
 GOOD = """<html><head><link rel="stylesheet" href="a.css"><link rel="canonical" href="https://example.org"></head>
@@ -81,3 +82,24 @@ def test_links_of_the_readme_lead_to_pages():
     there = "![a](figures/fig1.png) [3](#fig3) {py:mod}`sharp <ebr.algorithms.sharp>` [live](api/live.rst)"
     assert pages.links(text) == there
     assert pages.links("[a](claims.yaml) [b](CHANGELOG.md)") == "[a](ledger.md) [b](changelog.md)"
+
+
+@pytest.mark.parametrize("content", ["thesis.tex", ".buildinfo"])
+def test_a_folder_that_holds_anything_but_a_site_of_ours_stays_as_it_is(tmp_path, monkeypatch, content):
+    for step in ("lay_out", "add_mathjax"):
+        monkeypatch.setattr(publish, step, lambda folder: None)
+    monkeypatch.setattr(publish, "run_sphinx", lambda _, output, __: (output / "index.html").touch())
+    output, beside = tmp_path / "site", tmp_path / "site-work"
+    for folder in (output, beside):
+        folder.mkdir()
+        (folder / content).write_text("precious")
+    (wrong,) = publish.build(output)
+    assert wrong.startswith(f"{output} holds something else than a site made here, so it stays as it is")
+    assert [path.read_text() for path in output.iterdir()] == ["precious"]
+    # Once it is empty it may be filled, again and again, and has the last site alone.
+    (output / content).unlink()
+    for _ in range(2):
+        assert publish.build(output) == []
+        assert {path.name for path in output.iterdir()} == {"index.html", publish.MARK}
+        (output / "of the last time").mkdir()
+    assert (beside / content).read_text() == "precious"

@@ -3,6 +3,8 @@
 import hashlib
 import os
 import re
+import sys
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,12 +20,16 @@ from PIL import Image
 
 from ebr.live.plots import STYLE
 
+PROJECT = Path(__file__).resolve().parents[3]
+COMMITTED, TRIED = PROJECT / "figures", PROJECT / "build" / "figures"
+trying = False  # whether the notebook's parameters are other ones than those of its committed figures
 COLUMN, PAGE = 3.4, 7.0  # inches: a journal's column and its full page
 INVISIBLE = 8  # of 255: a difference of brightness or colour
 # What an SVG says in numbers: where things are, in points of a 72nd inch, and names that hash where they are.
 PLACES, NAMES = re.compile(rb"-?\d+\.\d+"), re.compile(rb"\b[a-z][0-9a-f]{10}\b")
 NEAR = 1e-4
 Tables = pd.DataFrame | Mapping[str, pd.DataFrame]
+SECONDS_TO_WRITE = 60  # at most: what is older and unfinished will not be finished
 DIGITS = 9  # significant ones: what a processor or an order of summation decides comes after them
 
 
@@ -36,8 +42,16 @@ def style() -> None:
 
 
 def folder() -> Path:
-    """Where figures go: the folder named by EBR_FIGURES, else `figures` in the project."""
-    return Path(os.environ.get("EBR_FIGURES") or Path(__file__).resolve().parents[3] / "figures")
+    """Where figures go: to the folder that EBR_FIGURES names, else to `figures` in the project.
+
+    Those of other parameters than the committed figures have go to build/figures.
+    """
+    return Path(os.environ.get("EBR_FIGURES") or (TRIED if trying else COMMITTED))
+
+
+def _provenance(picture: Path) -> tuple[str, str]:
+    with Image.open(picture) as opened:
+        return opened.info.get("Source", ""), opened.info.get("Description", "")
 
 
 def significant(number: float) -> float:
@@ -65,7 +79,16 @@ def saver(notebook: str, **parameters: Any) -> Callable[[Figure, str, Tables], N
     data/`name`.csv, several to data/`name`-KEY.csv each. They must be `rounded`: a figure is drawn from what
     is saved. The files say where they come from (the notebook, *all* its parameters, a hash of the data) and
     nothing of when, so a rerun writes the same bytes. Each appears under its name only when it is complete.
+
+    From here on everything goes to build/figures if the committed figures have other parameters.
     """
+    global trying
+    source = f"ebr notebook {notebook}"
+    settings = ", ".join(f"{key}={value}" for key, value in sorted(parameters.items()))
+    said = dict(map(_provenance, COMMITTED.glob("*.png"))).get(source)
+    trying = said is not None and not said.startswith(f"{source}; {settings}; ")
+    if trying and folder() == TRIED:
+        print(f"The committed figures have other parameters: what is saved goes to {TRIED}.", file=sys.stderr)
 
     def save(figure: Figure, name: str, data: Tables) -> None:
         if isinstance(data, pd.DataFrame):
@@ -75,8 +98,6 @@ def saver(notebook: str, **parameters: Any) -> Callable[[Figure, str, Tables], N
         contents = {key: _csv(key, table) for key, table in tables.items()}
         for key, content in contents.items():
             write(f"data/{key}.csv", partial(Path.write_bytes, data=content))
-        source = f"ebr notebook {notebook}"
-        settings = ", ".join(f"{key}={value}" for key, value in sorted(parameters.items()))
         digest = hashlib.sha256(b"".join(contents.values())).hexdigest()
         description = f"{source}; {settings}; data sha256 {digest}"
         metadata: dict[str, dict[str, str | None]] = {
@@ -115,6 +136,9 @@ def write(name: str, put: Callable[[Path], object]) -> None:
     """
     path = folder() / name
     path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f".{path.name}.*"):  # by a process that was killed
+        if left.stat().st_mtime < time.time() - SECONDS_TO_WRITE:
+            left.unlink(missing_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         put(unfinished)

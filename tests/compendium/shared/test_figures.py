@@ -1,13 +1,14 @@
 """Saved figures: drawn from what is saved, complete, the same bytes every time, telling their origin."""
 
 import hashlib
+import os
 import re
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from compendium.shared import figures
+from compendium.shared import figures, findings
 from PIL import Image, PngImagePlugin
 
 DATA = figures.rounded(pd.DataFrame({"x": [1, 2, 3], "y": [0.1, 1 / 3, 1e-7], "name": ["a", "b", "c"]}))
@@ -45,6 +46,40 @@ def test_every_file_tells_notebook_parameters_and_the_datas_hash_and_has_every_d
     assert expected in written["fig0.svg"].decode()
     assert expected.encode() in written["fig0.pdf"]
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "data" / "fig0.csv"), DATA, check_exact=True)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_other_parameters_than_the_committed_figures_have_never_touch_them(
+    tmp_path, monkeypatch, capsys, told
+):
+    committed, tried, named = tmp_path / "figures", tmp_path / "build", tmp_path / "named"
+    before = draw(committed, monkeypatch)
+    monkeypatch.setattr(figures, "COMMITTED", committed)
+    monkeypatch.setattr(figures, "TRIED", tried)
+    monkeypatch.setenv("EBR_FIGURES", str(named) if told else "")
+
+    def save(**parameters):
+        figure, _ = plt.subplots()
+        figures.saver("99-nothing", **parameters)(figure, "fig0", DATA.assign(x=[4, 5, 6]))
+        findings.Recorder("99-nothing")(findings.Finding("C01", True, (), "computed"))
+        plt.close(figure)
+        return capsys.readouterr().err
+
+    said = f"The committed figures have other parameters: what is saved goes to {tried}.\n"
+    assert save(runs=4, seed=1) == ("" if told else said)
+    assert files(committed) == before
+    assert set(files(named if told else tried)) == {*before, "data/findings/99-nothing.json"}
+    assert save(seed=1, runs=3) == ""  # the committed ones are saved where they are
+    assert (files(committed) == before) == told
+    monkeypatch.setattr(figures, "trying", False)
+
+
+def test_what_a_killed_process_left_is_removed_and_what_another_writes_now_is_not(tmp_path, monkeypatch):
+    for name in (".fig0.pdf.1", ".fig0.pdf.2"):
+        (tmp_path / name).touch()
+    os.utime(tmp_path / ".fig0.pdf.1", (0, 0))
+    left = set(draw(tmp_path, monkeypatch)) & {".fig0.pdf.1", ".fig0.pdf.2"}
+    assert left == {".fig0.pdf.2"}
 
 
 def test_each_table_has_a_file_of_its_own(tmp_path, monkeypatch):
