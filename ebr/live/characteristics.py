@@ -15,9 +15,10 @@ import pandas as pd
 from ebr.algorithms.game import Algorithm, check_places
 from ebr.arrays import FloatArray
 from ebr.live.journal import is_journal
-from ebr.live.plan import MOST_OF, Means, Plan, Truth, named_truths, problem_of, row_of
+from ebr.live.plan import Plan
 from ebr.live.plots import draw_characteristics
 from ebr.live.terms import UNIT, Scale
+from ebr.live.truths import FAR, MOST_OF, Means, Truth, named_truths, problem_of, row_of
 from ebr.models import IN_UNIT, REWARDS
 from ebr.simulation.simulate import progress
 from ebr.theory.intervals import exact_interval
@@ -28,7 +29,6 @@ if TYPE_CHECKING:  # matplotlib is slow to import, and a table in a terminal nee
 
 CONFIDENCE = 0.99  # of the interval for the probability of a right choice
 LEVELS = (0.1, 0.5, 0.9)  # of the best arm, where it matters: near 0 and 1 coins are easier to tell apart
-FAR = 0.5  # the largest gap that is looked at
 DOUBLINGS = 40  # of ε/2 at most, on the way there
 MOST_GAPS = 8  # that are kept of them
 

@@ -17,15 +17,13 @@ import pandas as pd
 from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm, Known, check_places
-from ebr.arrays import BoolArray, FloatArray
 from ebr.live.plots import draw_plan
-from ebr.live.terms import ALGORITHMS, UNIT, USUAL, Brief, Scale, Support, Terms
-from ebr.models import IN_UNIT
-from ebr.simulation.simulate import Simulation, simulate
+from ebr.live.terms import ALGORITHMS, USUAL, Brief, Support, Terms
+from ebr.live.truths import FAR, Means, Truth, named_truths, row_of, usual_truths
 from ebr.theory.bounds import sharp_upper_bound
-from ebr.theory.problems import Bernoulli, Gaussian, Problem
+from ebr.theory.problems import Problem
 from ebr.theory.selection import bechhofer_count
-from ebr.validation import numbers, one_of, several, shown, whole
+from ebr.validation import one_of, several, shown, whole
 
 if TYPE_CHECKING:  # slow to import, and a plan in a terminal needs neither
     from matplotlib.axes import Axes
@@ -45,9 +43,6 @@ EVERY = 20  # deadlines up to which each is looked at; beyond, a few between thi
 LARGEST = 0.999  # ε or δ that a budget may buy
 DECADES = 9  # of ε or δ below 1 among which is sought what a budget buys
 MOST_BUDGET = 10**12  # all counts that a search comes to are exact
-MOST_OF = 0.9  # of the races, that are over within so many pulls and rounds
-LEVEL = 0.75  # of the best arm in the usual truths, as a part of the scale
-FAR = 0.5  # the gap of the easy one
 # The columns of the rounds' table as they are shown: where arms are dropped, and where they pause.
 WORDS = {
     "pulls": "pulls of each survivor",
@@ -60,16 +55,7 @@ PAUSING_WORDS = {
     "so_far": "leader so far",
     "worst_case": "all arms so far, at most",
 }
-Means = Problem | Sequence[float] | FloatArray
 Maker = Callable[..., Algorithm]  # makes a race, with other rules if some are passed
-
-
-class Truth(NamedTuple):
-    """What the arms' means might be: a name, the best mean in the rewards' units, and the problem inside."""
-
-    name: str
-    best: float
-    problem: Problem
 
 
 @dataclass(frozen=True)
@@ -307,9 +293,9 @@ def plan(
     known, place = (sigma, rewards, support, lower_is_better), n_arms - 1 if control else None
     level = DELTA if delta is None else delta
     brief = Brief(deadline, epsilon, level, *known, k, blocks, missing, place, margin)
-    kinds = (
-        _compared(brief, n_arms, bought) if algorithm is None else (one_of("algorithm", algorithm, COMPARED),)
-    )
+    kinds = _compared(brief, n_arms, bought)
+    if algorithm is not None:
+        kinds = [one_of("algorithm", algorithm, COMPARED)]
     found, refused = {}, []
     for kind in kinds:
         try:
@@ -331,11 +317,10 @@ def _compared(brief: Brief, n_arms: int, bought: str | None) -> Sequence[str]:
     """The races that can be compared in seconds."""
     if n_arms > MOST_COMPARED:
         return COMPARED[:1]
-    width = brief.scale.width
-    inside = (brief.epsilon or width) / width, brief.delta, (brief.sigma or width / 2) / width
-    quick = brief.rewards == "Gaussian" or bechhofer_count(n_arms, *inside) * brief.deadline <= MOST_DESIGNED
     other = bought is not None or brief.k > 1 or brief.blocks or brief.missing  # what it does not permit
-    return [kind for kind in COMPARED if kind != "certified" or (quick and not other)]
+    if brief.rewards == "Bernoulli" and brief.epsilon is not None and not other:
+        other = bechhofer_count(n_arms, brief.epsilon, brief.delta, 0.5) * brief.deadline > MOST_DESIGNED
+    return [kind for kind in COMPARED if kind != "certified" or not other]
 
 
 class Candidate(NamedTuple):
@@ -351,9 +336,7 @@ def _candidate(
 ) -> Candidate:
     """Make a race, with what a budget buys; raise ValueError if it does not permit what is asked."""
     if kind == "certified" and bought is not None:
-        raise ValueError(
-            f"{bought} must be given for algorithm 'certified', each of which takes seconds to make"
-        )
+        raise ValueError(f"{bought} must be given for algorithm 'certified', which takes seconds to make")
     make, rules = brief.maker(kind, n_arms), {}
     if budget is not None:
         _check_budget(budget, n_arms, brief.deadline)
@@ -368,7 +351,7 @@ def _candidate(
         terms = brief.agreed(race, [f"arm {number}" for number in range(1, n_arms + 1)])
     known = race.model(terms.rewards)
     if truths is None:
-        return Candidate(terms, make, _usual_truths(n_arms, race, known))
+        return Candidate(terms, make, usual_truths(n_arms, race, known))
     return Candidate(terms, make, named_truths(truths, known, race.sigma, n_arms, terms.scale))
 
 
@@ -470,34 +453,6 @@ def _affordable(make: Maker, bought: str, n_arms: int, budget: int, told: str) -
     return values[bisect_left(values, True, key=fits)]
 
 
-def row_of(race: Algorithm, truth: Truth, runs: int, seed: int = 0) -> dict[str, Any]:
-    """What comes of simulated experiments on a truth."""
-    result = simulate(race, truth.problem, runs, seed)
-    pulls, right = result.pulls, is_right(race, result)
-    return {
-        "truth": truth.name,
-        "best": truth.best,
-        "right": float(right.mean()),
-        "pulls": float(pulls.mean()),
-        "error": float(pulls.std(ddof=1) / np.sqrt(runs)) if runs > 1 else np.nan,
-        "pulls_90": int(np.quantile(pulls, MOST_OF, method="inverted_cdf")),
-        "rounds": float(result.rounds.mean()),
-        "rounds_90": int(np.quantile(result.rounds, MOST_OF, method="inverted_cdf")),
-        "runs": runs,
-        "failures": int((~right).sum()),
-    }
-
-
-def is_right(algorithm: Algorithm, result: Simulation) -> BoolArray:
-    """Which choices are right: ε-optimal ones, and a control that no arm is better than by the margin."""
-    # Means are typed: an arm that is worse by ε, 0.6 − 0.4 say, is wrong however the difference is rounded.
-    right = result.correct(algorithm.epsilon * (1 - 1e-9))
-    if algorithm.control is not None and algorithm.margin is not None:
-        enough = result.problem.is_good(result.arm, algorithm.margin * (1 - 1e-9))
-        right |= (result.arm == algorithm.control) & enough
-    return right
-
-
 def _runs_for(n_arms: int, deadline: int) -> int:
     """How many experiments are simulated: fewer on many arms, whose totals vary less."""
     return max(FEWEST, min(RUNS, WORK // (n_arms * deadline)))
@@ -514,69 +469,6 @@ def _deadlines(algorithm: Any) -> list[int]:
     between = (round(EVERY * 2 ** (step / 2)) for step in range(1, 20))
     fewer = [t for t in (*range(1, EVERY + 1), *between) if t < deadline]
     return [*fewer, *range(deadline, min(deadline + MORE_ROUNDS, algorithm.most_rounds) + 1)]
-
-
-def _usual_truths(n_arms: int, race: Algorithm, known: str) -> list[Truth]:
-    """The truths that a plan looks at if none are given."""
-    hard, others = min(2 * race.epsilon, FAR), n_arms - race.k
-    gaps = {"hard": np.full(others, hard), "spread": np.linspace(hard, FAR, others)}
-    gaps |= {"easy": np.full(others, FAR), "alike": np.zeros(others)}
-    means = {name: LEVEL - np.append(np.zeros(race.k), gap) for name, gap in gaps.items()}
-    return named_truths(means, known, race.sigma)
-
-
-def named_truths(
-    truths: Mapping[str, Means] | Sequence[Means],
-    rewards: str,
-    sigma: float,
-    n_arms: int | None = None,
-    scale: Scale = UNIT,
-) -> list[Truth]:
-    """Check truths, by name or in a list: means in the rewards' units, or problems; of equally many arms."""
-    if isinstance(truths, Mapping):
-        named = list(truths.items())
-    else:
-        named = [(_spelled(each), each) for each in truths]
-        if len(dict(named)) < len(named):  # some print alike
-            named = [(_spelled(each, exactly=True), each) for each in truths]
-    made = []
-    for name, means in named:
-        try:
-            problem = means if isinstance(means, Problem) else problem_of(means, rewards, sigma, scale)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"truth {name!r}: {error}") from None
-        if n_arms not in (None, problem.n_arms):
-            raise ValueError(
-                f"truth {name!r} must have a mean for each of {n_arms} arms, got {problem.n_arms}"
-            )
-        n_arms = problem.n_arms
-        made.append(Truth(str(name), scale.outside(float(problem.means.max())), problem))
-    if not made:
-        raise ValueError("truths must be one or more lists of means, got none")
-    return made
-
-
-def problem_of(
-    means: Sequence[float] | FloatArray, rewards: str, sigma: float, scale: Scale = UNIT
-) -> Problem:
-    """Coins have the largest variance of all rewards in the support with their means; normal ones have σ.
-
-    Of rewards without a support only differences matter: gaps are kept, but for those beyond the scale, 2σ.
-    """
-    values = (numbers("means", means, 2) - scale.worst) / (scale.best - scale.worst)
-    if rewards in IN_UNIT:
-        if scale != UNIT and (out := (values < 0) | (values > 1)).any():
-            ends = f"[{min(scale.worst, scale.best):g}, {max(scale.worst, scale.best):g}]"
-            raise ValueError(f"means must lie in {ends}, got {np.asarray(means)[out][0]:g}")
-        return Bernoulli(values)
-    within = values.min() >= 0 and values.max() <= 1
-    return Gaussian(values if within else np.maximum(values - values.max() + 1, 0), sigma)
-
-
-def _spelled(means: Means, exactly: bool = False) -> str:
-    values = means.means.tolist() if isinstance(means, Problem) else np.ravel(means).tolist()
-    short = not exactly
-    return ", ".join(f"{it:g}" if short and isinstance(it, float | int) else repr(it) for it in values)
 
 
 def _number(value: float) -> str:

@@ -160,7 +160,7 @@ def test_the_deadlines_go_three_rounds_further_and_each_is_a_plan_of_its_own():
     ],
 )
 def test_bad_arguments_are_named_with_value_and_range_before_anything_runs(changed, says, monkeypatch):
-    monkeypatch.setattr("ebr.live.plan.simulate", None)  # whoever runs it fails otherwise
+    monkeypatch.setattr("ebr.live.truths.simulate", None)  # whoever runs it fails otherwise
     with pytest.raises(ValueError, match=re.escape(says)):
         ebr.plan(**{"n_arms": 3, "deadline": 6, "epsilon": 0.05} | changed)
 
@@ -391,7 +391,7 @@ def simulations(monkeypatch):
         right = np.ones(runs, dtype=bool)
         return SimpleNamespace(pulls=np.arange(runs), rounds=right, correct=lambda epsilon: right)
 
-    monkeypatch.setattr("ebr.live.plan.simulate", simulate)
+    monkeypatch.setattr("ebr.live.truths.simulate", simulate)
     return asked
 
 
