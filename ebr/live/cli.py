@@ -37,16 +37,7 @@ an experiment, from its start to its end:
 exit status: 0 done, 2 refused, 3 done but the output could not be written, 130 interrupted"""
 REFUSED, UNSAID, INTERRUPTED = 2, 3, 130  # exit statuses
 Said = Callable[[], str]  # what a command says once it is done
-<<<<<<< HEAD
 KINDS = ("sharp", "pausing", "staked", "certified")  # the races that a plan chooses from
-=======
-KINDS = (
-    "sharp",
-    "pausing",
-    "staked",
-    "certified",
-)  # the algorithms that are told what is known of the rewards
->>>>>>> w-cert
 
 
 class Parser(argparse.ArgumentParser):
@@ -160,7 +151,6 @@ def start(options: argparse.Namespace) -> Said:
         return lambda: standing(begun, options.journal)
 
 
-<<<<<<< HEAD
 def _taken(options: argparse.Namespace, names: str) -> dict[str, Any]:
     return {name: getattr(options, name) for name in names.split()}
 
@@ -169,35 +159,6 @@ def _limits(options: argparse.Namespace) -> Any:
     """The support that was said; "usual" if none was."""
     said = "usual" if options.support is None else tuple(options.support)
     return None if options.unbounded else said
-=======
-def _algorithm(options: argparse.Namespace, width: float) -> "Algorithm":
-    """What is to be raced, by what --algorithm says; ε and σ are given in units of which `width` are 1."""
-    widest = width / (math.sqrt(2) if options.blocks and not options.unbounded else 2)
-    rules: dict[str, Any] = {
-        "deadline": options.deadline,
-        "epsilon": options.epsilon / width,
-        "delta": options.delta,
-        "sigma": (widest if options.sigma is None else options.sigma) / width,
-    }
-    single = {"pausing": ebr.PausingElasticBatchRacing, "staked": ebr.StakedElasticBatchRacing}
-    if options.algorithm in (*single, "certified") and options.k != 1:
-        raise ValueError(f"k must be 1 for --algorithm {options.algorithm}, got {options.k}")
-    if options.algorithm in single:
-        race: Algorithm = single[options.algorithm](**rules, rewards=options.rewards)
-        return race
-    if options.algorithm == "certified":
-        rules["rewards"] = options.rewards or ("Gaussian" if options.unbounded else "Bernoulli")
-        margin = (options.margin or 0) / width
-        rules["shifts"] = (margin,) if margin > rules["epsilon"] else ()
-        return ebr.certified_design(len(options.arms), **rules).race
-    if options.algorithm == "sharp":
-        # The joint law of Gaussian looks is that of independent arms.
-        looks = "union" if options.blocks and options.rewards == "Gaussian" else "joint"
-        return ebr.SharpElasticBatchRacing(**rules, k=options.k, rewards=options.rewards, looks=looks)
-    if options.rewards:
-        raise ValueError(f"--rewards is for --algorithm {', '.join(KINDS)} alone")
-    return ebr.ElasticBatchRacing(**rules, k=options.k)
->>>>>>> w-cert
 
 
 def ask(options: argparse.Namespace) -> Said:
@@ -342,12 +303,8 @@ def _start_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--arms", nargs="+", action="extend", required=True, metavar="ARM", help=names)
     _guarantee(command, needed=True)
     _rules(command)
-<<<<<<< HEAD
     compared = "(sharp; plan compares them)"
     command.add_argument("--algorithm", choices=(*KINDS, "ebr"), default="sharp", help=compared)
-=======
-    command.add_argument("--algorithm", choices=(*KINDS, "ebr"), default="sharp", help="(sharp)")
->>>>>>> w-cert
     rounds = "take rewards in [0, 1] as Bernoulli ones: each becomes 0 or 1, by lot"
     command.add_argument("--rounding", action="store_true", help=rounds)
     command.add_argument("--control", metavar="ARM", help="end early if no arm can be better than this one")

@@ -181,23 +181,14 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
         ([*NEW, "--epsilon", "x"], "invalid float value: 'x'"),
         (["tell", "trial.jsonl", "--file", "/dev/zero"], "/dev/zero is no table: a line has more than"),
         (["tell", "trial.jsonl", "A=1/2", "--round", "2"], "round must be 1, got 2, which has not come yet"),
-<<<<<<< HEAD
         ([*START, "--rewards", "Gaussian"], "rewards must be left out for algorithm 'ebr', got 'Gaussian'"),
-=======
-        ([*START, "--rewards", "Gaussian"], "--rewards is for --algorithm sharp, pausing, staked, "),
->>>>>>> w-cert
         (["dance"], "invalid choice: 'dance'"),
         ([], "required: command"),
         ([*NEW, "--epsilon", "60", "--support", "0", "50"], "epsilon must lie in (0, 50), the support, got"),
         ([*NEW, "--rounding"], "rewards must be 'Bernoulli' for rounding=True"),
         ([*NEW, "--k", "2"], "k must lie in 1 … 1, below the number of arms, got 2"),
-<<<<<<< HEAD
         ([*NEW, "--k", "2", "--algorithm", "pausing"], "k must be 1 for algorithm 'pausing', got 2"),
-=======
-        ([*NEW, "--k", "2", "--algorithm", "pausing"], "k must be 1 for --algorithm pausing, got 2"),
-        ([*NEW, "--k", "2", "--algorithm", "certified"], "k must be 1 for --algorithm certified, got 2"),
         (["certify", "trial.jsonl"], "trial.jsonl must be of a certified race of 0/1 rewards, got"),
->>>>>>> w-cert
         ([*NEW, "--budget", "9"], "unrecognized arguments: --budget 9"),
         ([*NEW[:5], "--deadline", "3"], "required: --epsilon"),
     ],
