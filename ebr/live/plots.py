@@ -1,6 +1,7 @@
 """Pictures of a race, of a plan and of operating characteristics, drawn from their tables."""
 
 from pathlib import Path
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:  # both are slow to import, and a race in a terminal needs no picture
@@ -78,7 +79,7 @@ def draw_plan(
         curves.setdefault(tuple(totals), []).append(str(name))
     with plt.style.context(STYLE):
         axis = _new_axis() if axis is None else axis
-        for (curve, names), look in zip(curves.items(), CURVES, strict=False):
+        for (curve, names), look in zip(curves.items(), cycle(CURVES), strict=False):
             bars = None if errors is None else errors[names[0]]
             axis.errorbar(deadlines.index, curve, bars, fmt=look, ms=2, lw=0.8, capsize=2.5)
             end = (deadlines.index[-1], curve[-1])
