@@ -202,7 +202,7 @@ def certify(options: argparse.Namespace) -> Said:
         design, n_arms = race.terms.line()["parameters"], len(race.arms)
     if "boundaries" not in design or design["rewards"] != "Bernoulli":
         raise ValueError(f"{options.journal} must be of a certified race of 0/1 rewards, got {design!s:.60}")
-    from ebr.live.certify import largest_failure
+    from ebr.live.checker import largest_failure
 
     bound, delta = largest_failure(design, n_arms), design["delta"]
     if bound > delta:
