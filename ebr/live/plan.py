@@ -320,7 +320,8 @@ def _compared(brief: Brief, n_arms: int, bought: str | None) -> Sequence[str]:
     other = brief.rewards not in ("Bernoulli", "Gaussian") or bought is not None
     other |= brief.k > 1 or brief.blocks or brief.missing  # which a certified race does not permit
     if brief.rewards == "Bernoulli" and brief.epsilon is not None and not other:
-        other = bechhofer_count(n_arms, brief.epsilon, brief.delta, 0.5) * brief.deadline > MOST_DESIGNED
+        last = bechhofer_count(n_arms, brief.epsilon / brief.scale.width, brief.delta, 0.5)
+        other = last * brief.deadline > MOST_DESIGNED
     return [kind for kind in COMPARED if kind != "certified" or not other]
 
 
