@@ -78,7 +78,7 @@ class Plan:
     rounds
         A row a round of the recommended race: the pulls of each survivor in it (`pulls`) and all told
         (`so_far`), of all arms all told if none is dropped (`worst_case`), and the gap from which on arms are
-        gone after it (`gone`). Where arms pause: the leader's pulls, which no arm exceeds, and no gap. None
+        gone after it (`gone`), of sharp EBR. Where arms pause: the leader's pulls, which no arm exceeds. None
         if the race decides from round to round how often to pull.
     truths, make
         The truths; and how to make the recommended race with other rules.
@@ -200,7 +200,9 @@ class Plan:
         compared = pd.DataFrame(columns).replace({"truth": words})
         tables = {"Pulls of all arms on average, by race and truth": compared}
         if self.rounds is not None:
-            shown = self.rounds.map(_number).rename(columns=WORDS if "gone" in self.rounds else PAUSING_WORDS)
+            shown = self.rounds.map(_number).rename(
+                columns=PAUSING_WORDS if self.algorithm.resumes else WORDS
+            )
             tables[f"Round by round: {self.recommended}"] = shown.reset_index()
         return tables
 
