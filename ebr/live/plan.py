@@ -78,7 +78,7 @@ class Plan:
     rounds
         A row a round of the recommended race: the pulls of each survivor in it (`pulls`) and all told
         (`so_far`), of all arms all told if none is dropped (`worst_case`), and the gap from which on arms are
-        gone after it (`gone`). Where arms pause: the leader's pulls, which no arm exceeds, and no gap. None
+        gone after it (`gone`), of sharp EBR. Where arms pause: the leader's pulls, which no arm exceeds. None
         if the race decides from round to round how often to pull.
     truths, make
         The truths; and how to make the recommended race with other rules.
@@ -200,7 +200,9 @@ class Plan:
         compared = pd.DataFrame(columns).replace({"truth": words})
         tables = {"Pulls of all arms on average, by race and truth": compared}
         if self.rounds is not None:
-            shown = self.rounds.map(_number).rename(columns=WORDS if "gone" in self.rounds else PAUSING_WORDS)
+            shown = self.rounds.map(_number).rename(
+                columns=PAUSING_WORDS if self.algorithm.resumes else WORDS
+            )
             tables[f"Round by round: {self.recommended}"] = shown.reset_index()
         return tables
 
@@ -317,9 +319,11 @@ def _compared(brief: Brief, n_arms: int, bought: str | None) -> Sequence[str]:
     """The races that can be compared in seconds."""
     if n_arms > MOST_COMPARED:
         return COMPARED[:1]
-    other = bought is not None or brief.k > 1 or brief.blocks or brief.missing  # what it does not permit
+    other = brief.rewards not in ("Bernoulli", "Gaussian") or bought is not None
+    other |= brief.k > 1 or brief.blocks or brief.missing  # which a certified race does not permit
     if brief.rewards == "Bernoulli" and brief.epsilon is not None and not other:
-        other = bechhofer_count(n_arms, brief.epsilon, brief.delta, 0.5) * brief.deadline > MOST_DESIGNED
+        last = bechhofer_count(n_arms, brief.epsilon / brief.scale.width, brief.delta, 0.5)
+        other = last * brief.deadline > MOST_DESIGNED
     return [kind for kind in COMPARED if kind != "certified" or not other]
 
 

@@ -1,5 +1,6 @@
 """Pictures of a race, of a plan and of operating characteristics, drawn from their tables."""
 
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -78,12 +79,14 @@ def draw_plan(
         curves.setdefault(tuple(totals), []).append(str(name))
     with plt.style.context(STYLE):
         axis = _new_axis() if axis is None else axis
-        for (curve, names), look in zip(curves.items(), CURVES, strict=False):
+        for (curve, names), look in zip(curves.items(), cycle(CURVES), strict=False):
             bars = None if errors is None else errors[names[0]]
             axis.errorbar(deadlines.index, curve, bars, fmt=look, ms=2, lw=0.8, capsize=2.5)
-            end = (deadlines.index[-1], curve[-1])
+        height, apart = 0.0, (max(map(max, curves)) / min(map(min, curves))) ** 0.06
+        for curve in sorted(curves, key=lambda curve: curve[-1]):
+            height = max(curve[-1], height * apart)  # lest labels lie on each other
             beside: dict[str, Any] = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
-            axis.annotate(", ".join(names), end, fontsize="small", **beside)
+            axis.annotate(", ".join(curves[curve]), (deadlines.index[-1], height), fontsize="small", **beside)
         axis.axvline(planned, color="0.6", lw=0.8, ls=":")
         axis.text(planned, 1.01, "planned", transform=axis.get_xaxis_transform(), ha="center", color="0.4")
         axis.set(yscale="log", xlabel="rounds until the deadline", ylabel="pulls of all arms")

@@ -318,14 +318,15 @@ class Brief:
         half = width / (math.sqrt(2) if self.blocks and self.support else 2)  # what differences may need
         rules: dict[str, Any] = {"deadline": self.deadline, "epsilon": (self.epsilon or width / 2) / width}
         rules |= {"delta": self.delta, "sigma": (self.sigma or half) / width, "rewards": self.rewards}
-        if kind == "certified" and self.margin is not None:  # which the design is to be certified for
-            rules["margin"] = positive("margin", self.margin) / width
+        if kind == "certified":
+            rules["rewards"] = self.rewards or ("Bernoulli" if self.support else "Gaussian")
+            rules["margin"] = 0.0 if self.margin is None else positive("margin", self.margin) / width
 
         def make(**changes: Any) -> Algorithm:
+            if self.k > 1 and kind not in ("sharp", "ebr"):
+                raise ValueError(f"k must be 1 for algorithm {kind!r}, got {self.k}")
             race = RACES[kind](n_arms, **rules | changes)
             fields = vars(race)
-            if self.k > 1 and "k" not in fields:
-                raise ValueError(f"k must be 1 for algorithm {kind!r}, got {self.k}")
             race = changed(race, k=self.k) if "k" in fields else race
             if (
                 self.rewards == "Gaussian"
@@ -352,11 +353,9 @@ def _elastic(n_arms: int, rewards: Known, **rules: Any) -> Algorithm:
 
 
 @lru_cache(maxsize=100)  # each takes seconds
-def _certified(n_arms: int, rewards: Known, margin: float = 0.0, **rules: Any) -> Algorithm:
-    if rewards not in ("Bernoulli", "Gaussian"):
-        raise ValueError(f"rewards must be Bernoulli or Gaussian for algorithm 'certified', got {rewards!r}")
-    shifts = (margin,) if margin > rules["epsilon"] else ()
-    return ebr.certified_design(n_arms, rewards=rewards, shifts=shifts, **rules).race
+def _certified(n_arms: int, margin: float, **rules: Any) -> Algorithm:
+    shifts = (margin,) if margin > rules["epsilon"] else ()  # which the design is to be certified for
+    return ebr.certified_design(n_arms, shifts=shifts, **rules).race
 
 
 # Every kind of race that can be asked for by name: how it is made for n arms, by rules between 0 and 1.

@@ -188,6 +188,7 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
         ([*NEW, "--rounding"], "rewards must be 'Bernoulli' for rounding=True"),
         ([*NEW, "--k", "2"], "k must lie in 1 … 1, below the number of arms, got 2"),
         ([*NEW, "--k", "2", "--algorithm", "pausing"], "k must be 1 for algorithm 'pausing', got 2"),
+        ([*NEW, "--k", "2", "--algorithm", "certified"], "k must be 1 for algorithm 'certified', got 2"),
         (["certify", "trial.jsonl"], "trial.jsonl must be of a certified race of 0/1 rewards, got"),
         ([*NEW, "--budget", "9"], "unrecognized arguments: --budget 9"),
         ([*NEW[:5], "--deadline", "3"], "required: --epsilon"),
