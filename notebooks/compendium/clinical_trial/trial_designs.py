@@ -1,7 +1,7 @@
-"""What trialists would use: the exact fixed design, stages with repeated intervals, dropping the losers.
+"""What trialists would use: the exact fixed design, stages with repeated intervals, elimination.
 
-Each is an algorithm as `ebr.simulate` plays it, for rewards that are 0 or 1; the last two plan with the
-normal limit. An error is the same as in a race: a choice that is worse than the best by ε or more.
+Each is an algorithm as `ebr.simulate` plays it, for rewards that are 0 or 1; stages and dropping the losers
+plan with the normal limit. An error is the same as in a race: a choice worse than the best by ε or more.
 """
 
 import math
@@ -55,8 +55,8 @@ class ExactFixedDesign(Defaults):
 def keeps_the_best(n_arms: int, critical: FloatArray, times: FloatArray) -> float:
     """P(no other arm's standardised lead over the best ever exceeds c_t), all arms alike.
 
-    `times` are the looks b_t / b_T. By Dunnett's argument leads over the same arm correlate by ½, and those of
-    looks s < t by √(b_s/b_t): a normal probability in (n−1)T dimensions.
+    `times` are b_t / b_T. By Dunnett's argument leads over the same arm correlate by ½, and those of looks
+    s < t by √(b_s/b_t): a normal probability in (n−1)T dimensions.
     """
     looks = np.sqrt(np.minimum.outer(times, times) / np.maximum.outer(times, times))
     arms = (np.ones((n_arms - 1, n_arms - 1)) + np.eye(n_arms - 1)) / 2
@@ -170,7 +170,7 @@ class SequentialElimination(Defaults):
     """Levin and Robbins' elimination: one subject of each arm at a time, out who is r responses behind.
 
     With odds w_i = p_i / (1 − p_i) the best arm wins with probability w_1^r / Σ_i w_i^r at least. (Levin and
-    Robbins, Proc. Natl. Acad. Sci. 1981, who conjectured it; Leu and Levin, Stat. Sinica 1999, who proved it.)
+    Robbins, Proc. Natl. Acad. Sci. 1981, conjectured it; Leu and Levin, Stat. Sinica 1999, proved it.)
     The odds of two rates that differ by ε have the least ratio θ around ½. So with the least r for which
     1 / (1 + (n−1) θ^{−r}) is at least 1 − δ the best wins wherever all others are ε worse or more. There is
     no deadline: every subject is a look.

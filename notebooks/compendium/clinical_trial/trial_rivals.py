@@ -1,4 +1,4 @@
-"""Who would run the trial: our designs and the trialists', what each promises, who needs the fewest subjects."""
+"""Our designs and the trialists': what each promises, on what grounds, and how many subjects it needs."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -22,14 +22,10 @@ from ebr.theory.problems import Bernoulli
 
 CERTIFIED, FIXED = "certified EBR", "fixed, exact"
 OBRIEN_FLEMING, WANG_TSIATIS, POCOCK = 1e-9, 0.25, 0.5  # Δ: nearly 0, ¼ and ½
-# What is promised. The last two keep it only where all others are worse by ε or more; there "within ε" is the
-# same as "the best".
-WITHIN, BEST, LATE = (
-    "within ε, in T rounds",
-    "the best, if all others are ε worse",
-    "the same, without a deadline",
-)
-PROVED, LIMIT = "proved", "in the normal limit"
+# What is promised. Where all others are worse by ε or more, "within ε" is the same as "the best".
+WITHIN, BEST = "within ε, in T rounds", "the best, if all others are ε worse"
+LATE = "the same, without a deadline"
+LIMIT = "in the normal limit"
 REACH = float(norm.isf((1 - CONFIDENCE) / 2))  # of a 99 % interval, in standard errors
 # Of each truth of the table: the most subjects that were aimed at.
 AIMS = {(HARD, 0.525): 3700, (PUBLISHED, 0.967): 1050, (EASY, 0.7): 700, (ALIKE, 0.5): 5000}
@@ -159,18 +155,72 @@ def against(table: pd.DataFrame, field: Mapping[str, Entrant]) -> pd.DataFrame:
 
 def against_in_words(ratios: pd.DataFrame) -> pd.DataFrame:
     """What `against` says, in readable numbers."""
+    reach = (REACH * ratios["error"]).map("{:.2f}".format)
+    other = ratios["other_ratio"].map("{:.2f}".format) + ", " + ratios["other"]
     columns = {
         "certified": ratios["certified"].map("{:,.0f}".format),
         "best rival": ratios["rival"] + ": " + ratios["rival_subjects"].map("{:,.0f}".format),
-        "over it": ratios["ratio"].map("{:.2f}".format)
-        + " ± "
-        + (REACH * ratios["error"]).map("{:.2f}".format),
+        "over it": ratios["ratio"].map("{:.2f}".format) + " ± " + reach,
         "over the exact fixed design": ratios["fixed_ratio"].map("{:.2f}".format),
-        "over the best of our other races": ratios["other_ratio"].map("{:.2f}".format)
-        + ", "
-        + ratios["other"],
+        "over the best of our other races": other,
     }
     index = pd.MultiIndex.from_arrays(
         [ratios["truth"], ratios["best_rate"].map("{:g}".format)], names=["truth", "best rate"]
     )
     return pd.DataFrame(columns).set_index(index)
+
+
+def comparison(table: pd.DataFrame, field: Mapping[str, Entrant], delta: float) -> Finding:
+    """Check X16: on this trial the certified design needs as few subjects as was aimed at.
+
+    On the four truths at most `AIMS`; on every truth fewer than the exact fixed design, and at most `BEHIND`
+    times those of the best rival; and it errs on none of them more often than δ.
+    """
+    ratios, own = against(table, field), table[table["design"] == CERTIFIED].assign(delta=delta)
+    by_truth = own.set_index(["truth", "best_rate"])
+    aimed = [
+        measured(
+            "subjects",
+            row["subjects"],
+            row["standard_error"],
+            int(row["trials"]),
+            _where(*key),
+            f"≤ {most:,}",
+        )
+        for key, most in AIMS.items()
+        for row in [by_truth.loc[key]]
+    ]
+    worst, fixed = ratios.loc[ratios["ratio"].idxmax()], ratios.loc[ratios["fixed_ratio"].idxmax()]
+    failed, runs = own.loc[own["errors"].idxmax()], int(own["trials"].min())
+    where = f"{_where(worst['truth'], worst['best_rate'])}, against {worst['rival']}"
+    evidence = (
+        *aimed,
+        measured(
+            "subjects over the best rival's", worst["ratio"], worst["error"], runs, where, f"≤ {BEHIND}"
+        ),
+        Evidence(
+            "subjects over the exact fixed design's",
+            fixed["fixed_ratio"],
+            _where(fixed["truth"], fixed["best_rate"]),
+            allowed="< 1",
+        ),
+        counted(
+            "trials that err, the most of all truths",
+            int(failed["failures"]),
+            int(failed["trials"]),
+            _where(failed["truth"], failed["best_rate"]),
+            f"≤ {delta:g}",
+        ),
+    )
+    few = all(row.value <= most for row, most in zip(aimed, AIMS.values(), strict=True))
+    holds = few and worst["ratio"] <= BEHIND and fixed["fixed_ratio"] < 1
+    return Finding(
+        "X16",
+        bool(holds) and not refutes(own.rename(columns={"trials": "runs"}), "failures"),
+        evidence,
+        "simulated",
+    )
+
+
+def _where(truth: str, rate: float) -> str:
+    return f"{truth}, {rate:g}"
