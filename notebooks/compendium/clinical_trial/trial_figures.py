@@ -6,7 +6,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from compendium.clinical_trial.trial_rivals import BEHIND, CERTIFIED, REACH
+from compendium.clinical_trial.trial_rivals import CERTIFIED
+from compendium.clinical_trial.trial_standing import BEHIND, REACH
 from compendium.clinical_trial.vaccine_trial import PUBLISHED
 from compendium.shared import figures
 from compendium.shared.lineup import LOOKS, Look
@@ -14,7 +15,7 @@ from compendium.shared.lineup import LOOKS, Look
 # Racers have their colours of everywhere. Full lines: proved for finitely many subjects; dashed: in the
 # normal limit; dotted: without a deadline. Algorithm 1 and the paper's fixed design are far above.
 DESIGN_LOOKS = {
-    CERTIFIED: Look("C1", "o", "-"),
+    CERTIFIED: Look("#CC3311", "o", "-"),
     "pausing EBR": Look(LOOKS["pausing"].color, "d", "-"),
     "staked EBR": Look(LOOKS["staked"].color, "s", "-"),
     "sharp EBR": Look(LOOKS["sharp, [0, 1]"].color, "X", "-"),
@@ -28,6 +29,8 @@ DESIGN_LOOKS = {
     "Levin–Robbins–Leu": Look("0.5", "x", ":"),
 }
 
+SCALE, TICKS = (220, 13_000), (500, 1000, 2000, 5000, 10_000)  # of subjects; one design leaves it, alike
+
 
 def draw_designs(table: pd.DataFrame, ratios: pd.DataFrame) -> Figure:
     """Draw what designs cost along the best response rate, a column of panels a kind of truth.
@@ -35,22 +38,22 @@ def draw_designs(table: pd.DataFrame, ratios: pd.DataFrame) -> Figure:
     Above, mean subjects of `over_truths`; below, the certified design's over the best rival's, of `against`.
     """
     kinds = [kind for kind in table["truth"].unique() if kind != PUBLISHED]
-    heights = {"height_ratios": (3.2, 1)}
     figure, axes = plt.subplots(
-        2, len(kinds), figsize=(figures.PAGE, 5.0), sharex=True, sharey="row", gridspec_kw=heights
+        2, len(kinds), figsize=(figures.PAGE, 5.2), sharex=True, sharey="row", height_ratios=(3, 1)
     )
     for (above, below), kind in zip(axes.T, kinds, strict=True):
         _costs(above, table[table["truth"] == kind])
-        above.set(yscale="log", title=kind)
+        above.set(yscale="log", ylim=SCALE, title=kind)
         rows = ratios[ratios["truth"] == kind]
         look = DESIGN_LOOKS[CERTIFIED].line(ms=3.5, capsize=1.5)
         below.errorbar(rows["best_rate"], rows["ratio"], REACH * rows["error"], **look)
-        below.axhline(BEHIND, color="0.3", lw=0.8, ls="--")
-        below.set(xlabel="best response rate", ylim=(0, None))
+        below.axhline(BEHIND, color="0.3", lw=0.8, ls=(0, (4, 3)))
+        below.set(xlabel="best response rate")
     axes[0, 0].set_ylabel("subjects (mean)")
-    axes[0, 0].set_yticks([500, 1000, 2000, 5000, 10000], ["500", "1,000", "2,000", "5,000", "10,000"])
+    axes[0, 0].set_yticks(TICKS, [f"{tick:,}" for tick in TICKS])
     axes[0, 0].yaxis.set_minor_formatter(NullFormatter())
-    axes[1, 0].set_ylabel("certified over\nbest rival")
+    axes[1, 0].set_ylabel("certified over\nthe best rival")
+    figure.align_ylabels()
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from compendium.clinical_trial import trial_figures, trial_rivals, vaccine_trial
+from compendium.clinical_trial import trial_figures, trial_rivals, trial_standing, vaccine_trial
 
 import ebr
 
@@ -50,10 +50,10 @@ def test_every_design_is_tried_on_every_truth(field, table):
 
 
 def test_the_table_has_the_four_truths_and_the_most_errors(field, table):
-    found = trial_rivals.standing(table, field)
+    found = trial_standing.standing(table, field)
     for name in field:
         own = table[table["design"] == name]
-        for column, ((truth, rate), _) in zip(found.columns, trial_rivals.AIMS.items(), strict=False):
+        for column, ((truth, rate), _) in zip(found.columns, trial_standing.AIMS.items(), strict=False):
             (row,) = own[(own["truth"] == truth) & (own["best_rate"] == rate)].to_dict("records")
             words = found.loc[name, column].replace(",", "").split(" ± ")
             assert int(words[0]) == round(row["subjects"])
@@ -62,7 +62,7 @@ def test_the_table_has_the_four_truths_and_the_most_errors(field, table):
 
 
 def test_the_best_rival_is_the_one_with_the_fewest_subjects(field, table):
-    ratios = trial_rivals.against(table, field)
+    ratios = trial_standing.against(table, field)
     assert len(ratios) == 10
     for row in ratios.to_dict("records"):
         here = table[(table["truth"] == row["truth"]) & (table["best_rate"] == row["best_rate"])]
@@ -73,11 +73,11 @@ def test_the_best_rival_is_the_one_with_the_fewest_subjects(field, table):
         assert row["ratio"] == pytest.approx(means[CERTIFIED] / min(others.values()))
         assert row["other_ratio"] == pytest.approx(means[CERTIFIED] / min(ours.values()))
         assert row["fixed_ratio"] == pytest.approx(means[CERTIFIED] / means["fixed, exact"])
-    assert trial_rivals.against_in_words(ratios).shape == (10, 5)
+    assert trial_standing.in_words(ratios).shape == (10, 5)
 
 
 def test_the_figure_has_a_curve_for_every_design_on_its_scale(field, table):
-    ratios = trial_rivals.against(table, field)
+    ratios = trial_standing.against(table, field)
     figure = trial_figures.draw_designs(table, ratios)
     plt.close(figure)
     above, below = figure.axes[:3], figure.axes[3:]
