@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used, when it is used
     from ebr.algorithms.budgeted import BudgetedElimination, SequentialHalving, SuccessiveRejects
+    from ebr.algorithms.certified import CertifiedElasticBatchRacing
     from ebr.algorithms.elastic import ElasticBatchRacing
     from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
     from ebr.algorithms.passive import Passive
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used,
     from ebr.live.journal import JournalError
     from ebr.live.plan import plan
     from ebr.live.race import Race
+    from ebr.simulation.designs import certified_design
     from ebr.simulation.simulate import simulate, trace
     from ebr.simulation.sweep import Point, sweep
     from ebr.theory.problems import Bernoulli, Gaussian, setup_1, setup_2
@@ -32,6 +34,7 @@ __all__ = [
     "AggressiveElimination",
     "Bernoulli",
     "BudgetedElimination",
+    "CertifiedElasticBatchRacing",
     "DeltaElimination",
     "ElasticBatchRacing",
     "Gaussian",
@@ -45,6 +48,7 @@ __all__ = [
     "SharpElasticBatchRacing",
     "StakedElasticBatchRacing",
     "SuccessiveRejects",
+    "certified_design",
     "minimax_overpull",
     "minimax_schedule",
     "operating_characteristics",
@@ -60,6 +64,7 @@ __all__ = [
 # Where each public name is from. Loading all of them takes ten times as long as loading numpy.
 _HOMES = {
     "ebr.algorithms.budgeted": "BudgetedElimination, SequentialHalving, SuccessiveRejects",
+    "ebr.algorithms.certified": "CertifiedElasticBatchRacing",
     "ebr.algorithms.elastic": "ElasticBatchRacing",
     "ebr.algorithms.elimination": "AggressiveElimination, DeltaElimination",
     "ebr.algorithms.passive": "Passive",
@@ -71,6 +76,7 @@ _HOMES = {
     "ebr.live.journal": "JournalError",
     "ebr.live.plan": "plan",
     "ebr.live.race": "Race",
+    "ebr.simulation.designs": "certified_design",
     "ebr.simulation.simulate": "simulate, trace",
     "ebr.simulation.sweep": "Point, sweep",
     "ebr.theory.problems": "Bernoulli, Gaussian, setup_1, setup_2",

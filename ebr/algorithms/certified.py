@@ -1,0 +1,215 @@
+"""Certified Elastic Batch Racing: looks and boundaries whose failures are computed."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ebr.algorithms.arms import Survivors
+from ebr.algorithms.game import Defaults, Game, Known, Lots, check_known, entered, spelled
+from ebr.algorithms.lossy import checked_control
+from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.theory.certificates import Certificate, Rule, certificate
+from ebr.theory.confidence import fixed_count_deviation
+from ebr.validation import MOST_PULLS, check_fields, in_unit_interval, positive, shown, whole
+
+MOST_EXACT = 5_000  # 0/1 rewards of an arm: beyond it the law of a pair takes minutes
+
+
+def _counts(name: str, values: Any) -> tuple[int, ...]:
+    counts = tuple(whole(name, value, 1, MOST_PULLS) for value in _listed(name, values))
+    if not counts or any(late <= early for early, late in pairwise(counts)):
+        raise ValueError(f"{name} must be counts, each above the one before, got {shown(values)}")
+    return counts
+
+
+def _listed(name: str, values: Any) -> Sequence[Any]:
+    if not isinstance(values, tuple | list):
+        raise ValueError(f"{name} must be a tuple of numbers, got {shown(values)}")
+    return values
+
+
+def _boundaries(name: str, values: Any) -> tuple[float, ...]:
+    return tuple(positive(name, value) for value in _listed(name, values))
+
+
+def _shifts(name: str, values: Any) -> tuple[float, ...]:
+    return tuple(sorted(in_unit_interval(name, value) for value in _listed(name, values)))
+
+
+@dataclass(frozen=True)
+class CertifiedElasticBatchRacing(Defaults):
+    """Race with looks b_1 < … < b_T and boundaries for which a certificate was computed.
+
+    All survivors have b_t rewards at look t. An arm is dropped if the leader is ahead of it by more than
+    π c_t standard deviations of the difference of two arms. The race ends with the leader when ε more than
+    its lead exceeds c_t of them against all other survivors, or at b_T, ties by lot.
+
+    The looks and boundaries of `ebr.certified_design` are certified; of others `certificate` says whether
+    they are. The theorem is in `ebr.theory.certificates`: with 1 − δ the recommended arm is within ε of the
+    best.
+
+    Parameters
+    ----------
+    n_arms
+        How many arms there may be: the certificate is for so many, and holds for fewer.
+    looks, boundaries
+        b_1 … b_T and c_1 … c_{T−1}.
+    epsilon, delta, sigma
+        As in `ElasticBatchRacing`.
+    rewards
+        "Bernoulli": 0 and 1. "Gaussian": N(μ, σ²).
+    pruning
+        π, for dropping alone.
+    shifts
+        Of 0/1 rewards: margins, beside ε, for which the certificate holds, too.
+    control, margin
+        As in `SharpElasticBatchRacing`: a control is recommended if ε, or the margin, more than its lead
+        exceeds c_t standard deviations. The margin must be one of the shifts, or ε.
+    """
+
+    n_arms: int
+    looks: tuple[int, ...]
+    boundaries: tuple[float, ...]
+    epsilon: float
+    delta: float
+    sigma: float = 0.5
+    rewards: str = "Bernoulli"
+    pruning: float = 1.0
+    shifts: tuple[float, ...] = ()
+    control: int | None = None
+    margin: float | None = None
+    fixed_counts: ClassVar[bool] = True
+    __repr__ = spelled
+
+    def __post_init__(self) -> None:
+        check_fields(
+            self,
+            looks=_counts,
+            boundaries=_boundaries,
+            rewards=("Bernoulli", "Gaussian"),
+            pruning=positive,
+            shifts=_shifts,
+        )
+        control, margin = checked_control(self.control, self.margin, self.epsilon, 1)
+        vars(self).update(control=control, margin=margin)
+        if len(self.boundaries) != len(self.looks) - 1:
+            must = f"boundaries must be one fewer than the looks, {len(self.looks) - 1}"
+            raise ValueError(f"{must}, got {len(self.boundaries)}")
+        if any(shift <= self.epsilon for shift in self.shifts):
+            raise ValueError(f"shifts must be above epsilon, {self.epsilon}, got {self.shifts}")
+        if self.rewards == "Gaussian":
+            return
+        if self.looks[-1] > MOST_EXACT:
+            raise ValueError(
+                f"looks must be at most {MOST_EXACT:,} for 0/1 rewards, whose law is computed, got"
+                f" {self.looks[-1]:,}: use PausingElasticBatchRacing or StakedElasticBatchRacing instead"
+            )
+        if self.sigma < 0.5:
+            raise ValueError(f"sigma must be at least 0.5 for Bernoulli rewards, got {self.sigma}")
+        if margin is not None and margin not in (self.epsilon, *self.shifts):
+            known = ", ".join(map(str, (self.epsilon, *self.shifts)))
+            raise ValueError(f"margin must be one that the design is certified for, {known}, got {margin}")
+
+    @property
+    def deadline(self) -> int:
+        """T, the number of looks."""
+        return len(self.looks)
+
+    @property
+    def rule(self) -> Rule:
+        """What the race decides by."""
+        return Rule(self.looks, self.boundaries, self.epsilon, self.pruning, self.shifts)
+
+    def certificate(self) -> Certificate:
+        """Compute how often the race fails at most, whatever the truth; seconds for 0/1 rewards."""
+        return certificate(self.rule, self.n_arms, self.delta, self.rewards, self.sigma)
+
+    def model(self, told: Known) -> str:
+        """What it was made for."""
+        return self.rewards
+
+    def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
+        """b_t."""
+        return np.array(self.looks)
+
+    def objection(self, feature: str, rewards: Known = None) -> str | None:
+        """A control is permitted; the certificate is for independent arms, all with b_t rewards."""
+        return None if feature == "control" else super().objection(feature, rewards)
+
+    def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
+        """What lies between two numbers is not normal."""
+        normal = bounded and self.rewards == "Gaussian"
+        return "the algorithm is made for normal rewards, which have no bounds" if normal else None
+
+    def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
+        """Hoeffding's half-width for one mean, so that all n of all T looks are covered with 1 − δ."""
+        return fixed_count_deviation(pulls, self.delta / (n_arms * self.deadline), self.sigma)
+
+    def behind(self, look: int, leader: FloatArray, shift: float) -> FloatArray:
+        """How large a sum may be and is refuted, by an arm with the leader's, to be better by the shift.
+
+        Of 0/1 rewards: between the largest sum that is and the next. −∞ where none is.
+        """
+        if self.rewards == "Bernoulli":
+            table = self.rule.refuted(look, shift) if shift else self.rule.dropped(look)
+            place = np.clip(np.nan_to_num(leader, neginf=0), 0, self.looks[look]).astype(np.int64)
+            return np.where(table[place] < 0, -np.inf, table[place] + 0.5)
+        reach = self.boundaries[look] * self.sigma * math.sqrt(2 * self.looks[look])
+        dropping = leader - self.pruning * reach
+        return np.maximum(dropping, leader - reach + shift * self.looks[look]) if shift else dropping
+
+    def within(self, look: int, sums: FloatArray) -> float:
+        """The least shift that the leader of a race's survivors refutes at a look before T; else ∞.
+
+        A race that is stopped there, for whatever reason, has a leader within this of the best with 1 − δ:
+        all looks are covered at once.
+        """
+        first, *others = np.sort(np.asarray(sums, dtype=np.float64))[::-1]
+        for shift in (self.epsilon, *self.shifts):
+            if not others or others[0] < self.behind(look, np.array(first), shift):
+                return shift
+        if self.rewards == "Bernoulli":
+            return math.inf
+        reach = self.boundaries[look] * self.sigma * math.sqrt(2 * self.looks[look])
+        return float(others[0] - first + reach) / self.looks[look]
+
+    def play(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> Game:
+        """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
+        n_arms, replicates = entered(n_arms, replicates, rewards)
+        check_known(self.rewards, rewards)
+        if n_arms > self.n_arms:
+            raise ValueError(f"n_arms must be at most {self.n_arms}, as certified, got {n_arms}")
+        if self.control is not None and self.control >= n_arms:
+            raise ValueError(f"control must lie in 0 … {n_arms - 1}, the arms' numbers, got {self.control}")
+        survivors, pulled = Survivors(n_arms, replicates), 0
+        for look, target in enumerate(self.looks):
+            sums = yield survivors.pulls(target - pulled)
+            pulled = target
+            if look + 1 == self.deadline:
+                if self.rewards == "Bernoulli":  # sums are whole: only those that tie change places
+                    sums = sums + (generator or np.random.default_rng()).random(sums.shape) / 2
+                survivors.add(sums)
+                break
+            survivors.add(sums)
+            if self.control is not None and self.margin is not None:
+                survivors.settle(self.control, self._futile(survivors, look))
+            ended = survivors.second() < self.behind(look, survivors.first, self.epsilon)
+            survivors.drop(survivors.first - self.behind(look, survivors.first, 0.0))
+            survivors.end(ended | (survivors.size() == 1))
+            if not survivors.running.any():
+                break
+        survivors.end(survivors.running)
+        return survivors.leader
+
+    def _futile(self, survivors: Survivors, look: int) -> BoolArray:
+        """Whether no survivor can be better than the control, if it is one, by the margin."""
+        assert self.control is not None
+        assert self.margin is not None
+        control, others = survivors.against(self.control)
+        return np.isfinite(control) & (others < self.behind(look, control, self.margin))

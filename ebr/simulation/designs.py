@@ -1,0 +1,210 @@
+"""Designs of certified races: looks and boundaries for the truths that are expected, right for all."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from tqdm import tqdm
+
+from ebr.algorithms.certified import MOST_EXACT, CertifiedElasticBatchRacing
+from ebr.simulation.simulate import simulate
+from ebr.theory.certificates import Certificate, Law
+from ebr.theory.problems import Bernoulli, Gaussian
+from ebr.theory.selection import bechhofer_count
+from ebr.validation import checked, one_of
+
+FIRST = 8  # rewards of an arm at the first look, at least
+SPARE = 0.02  # of δ: what cells need to be wide, and certificates to be quick
+BETTER = 0.997  # how much less a design must cost to be better, and not by chance
+# Of a shape's numbers: a step's factor, the least and the most.
+STEPS = {
+    "span": (1.3, 2.0, 1000.0),
+    "bend": (1.15, 1.0, 3.0),
+    "exponent": (1.2, 0.05, 0.6),
+    "height": (1.04, 0.9, 2.0),
+    "pruning": (1.03, 0.7, 1.0),
+}
+OBJECTIVES: dict[str, Callable[[Sequence[float], int], float]] = {
+    "mean": lambda subjects, most: float(np.mean(subjects)),
+    "worst": lambda subjects, most: float(np.max(subjects)),
+    "most": lambda subjects, most: float(most),
+}
+
+
+@dataclass(frozen=True)
+class Design:
+    """A race, its certificate, and what it costs: mean subjects on each of the truths it was made for."""
+
+    race: CertifiedElasticBatchRacing
+    certificate: Certificate
+    truths: tuple[tuple[float, ...], ...]
+    subjects: tuple[float, ...]
+
+    def __str__(self) -> str:
+        race = self.race
+        critical = [f"{each:.2f}" for each in race.boundaries]
+        rows = [f"{'look':>6} {'rewards an arm':>15} {'boundary':>9} {'to drop':>8}"]
+        for look, reward in enumerate(race.looks):
+            last = look + 1 == race.deadline
+            drop = "sign" if last else f"{race.pruning * race.boundaries[look]:.2f}"
+            rows.append(f"{look + 1:>6} {reward:>15,} {'sign' if last else critical[look]:>9} {drop:>8}")
+        costs = [
+            f"  {', '.join(f'{mean:g}' for mean in truth[:6])}{', …' if len(truth) > 6 else ''}: {mean:,.0f}"
+            for truth, mean in zip(self.truths, self.subjects, strict=True)
+        ]
+        return "\n".join([*rows, str(self.certificate), "mean subjects, simulated:", *costs])
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """b_t = b_T R^{−((T−t)/(T−1))^q}, c_t = h (b_t/b_T)^{Δ−½} ε √(b_T/2) / σ; π c_t drops.
+
+    With q = 1 looks grow geometrically, with more they are denser late. Δ = ½ is Pocock's boundary, 0 that of
+    O'Brien and Fleming.
+    """
+
+    span: float = 12.0
+    bend: float = 1.4
+    exponent: float = 0.35
+    height: float = 1.15
+    pruning: float = 0.9
+
+    def race(self, like: CertifiedElasticBatchRacing, rounds: int, last: int) -> CertifiedElasticBatchRacing:
+        """The race with this shape and b_T."""
+        left = np.arange(rounds - 1, 0, -1) / max(rounds - 1, 1)
+        early = np.ceil(last * max(min(self.span, last / FIRST), 1.0) ** -(left**self.bend))
+        looks = [*sorted({int(each) for each in early if each < last}), last]
+        scale = self.height * like.epsilon * math.sqrt(last / 2) / like.sigma
+        boundaries = [scale * (each / last) ** (self.exponent - 0.5) for each in looks[:-1]]
+        return replace(like, looks=tuple(looks), boundaries=tuple(boundaries), pruning=self.pruning)
+
+    def neighbours(self) -> "Iterator[_Shape]":
+        """Shapes with one number changed, by a step."""
+        for name, (step, least, most) in STEPS.items():
+            for way in (1, -1):
+                value = round(vars(self)[name] * step**way, 6)
+                if least <= value <= most:
+                    yield replace(self, **{name: value})
+
+
+def _least(enough: Callable[[int], bool], near: int) -> int:
+    """The least count that is enough, or hardly more, near one; above half of it."""
+    low, high = near // 2, near
+    while not enough(high):
+        low, high = high, math.ceil(1.1 * high) + 1
+    while high - low > max(1, near // 250):
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def expected_truths(n_arms: int, epsilon: float) -> tuple[tuple[float, ...], ...]:
+    """All others ε worse, means spread evenly, all alike, and all others 6ε worse."""
+    wide = min(6 * epsilon, 0.9)
+    spread = 0.9 - np.linspace(0, min(8 * epsilon, 0.8), n_arms)
+    others = n_arms - 1
+    hard, easy = (((1 + gap) / 2, *[(1 - gap) / 2] * others) for gap in (epsilon, wide))
+    return hard, tuple(spread.tolist()), (0.5,) * n_arms, easy
+
+
+@checked(objective=lambda name, value: one_of(name, value, tuple(OBJECTIVES)))
+def certified_design(
+    n_arms: int,
+    deadline: int,
+    epsilon: float,
+    delta: float,
+    rewards: str = "Bernoulli",
+    sigma: float = 0.5,
+    *,
+    truths: Sequence[Sequence[float]] | None = None,
+    objective: str = "mean",
+    shifts: Sequence[float] = (),
+    runs: int = 2000,
+    seed: int = 0,
+) -> Design:
+    """Find looks and boundaries that are cheap on the expected truths, and certify them for all.
+
+    The certificate holds for whatever was chosen before the first reward, and however it was.
+
+    Parameters
+    ----------
+    n_arms, deadline, epsilon, delta, rewards, sigma, shifts
+        As in `CertifiedElasticBatchRacing`; looks at most.
+    truths
+        Means of the arms, a list for each truth. Left out: all others ε worse, spread evenly, all alike, and
+        all others 6ε worse.
+    objective
+        What is to be least: the "mean" of the truths' mean subjects, that of the "worst" truth, or the
+        "most" subjects that there can be.
+    runs, seed
+        Of the simulation of each truth.
+    """
+    guess = bechhofer_count(n_arms, epsilon, delta, sigma)
+    if rewards == "Bernoulli" and guess > MOST_EXACT:
+        raise ValueError(
+            f"epsilon must be large enough for {MOST_EXACT:,} rewards of an arm, whose law is computed, got"
+            f" {epsilon} (about {guess:,}): use PausingElasticBatchRacing or StakedElasticBatchRacing instead"
+        )
+    like = CertifiedElasticBatchRacing(n_arms, (1,), (), epsilon, delta, sigma, rewards, shifts=tuple(shifts))
+    expected = tuple(map(tuple, truths or expected_truths(n_arms, epsilon)))
+    means = map(np.array, expected)
+    problems = [Gaussian(each, sigma) if rewards == "Gaussian" else Bernoulli(each) for each in means]
+
+    def costs(race: CertifiedElasticBatchRacing) -> list[float]:
+        return [float(simulate(race, problem, runs, seed).pulls.mean()) for problem in problems]
+
+    def price(shape: _Shape) -> float:
+        race = _calibrated(shape, like, deadline, guess)
+        return OBJECTIVES[objective](costs(race), n_arms * race.looks[-1])
+
+    # Of normal rewards the certificate is worth most without pruning.
+    start = _Shape(pruning=1.0 if rewards == "Gaussian" else 0.9)
+    race, found = _certified(_found(price, start), like, deadline, guess)
+    return Design(race, found, expected, tuple(costs(race)))
+
+
+def _calibrated(
+    shape: _Shape, like: CertifiedElasticBatchRacing, rounds: int, near: int, rates: Sequence[float] = ()
+) -> CertifiedElasticBatchRacing:
+    """The race with the least b_T that is enough at some rates, the worst among them as a rule."""
+    usual = ((1 + like.epsilon) / 2, 1 - like.epsilon / 4)
+
+    def enough(last: int) -> bool:
+        race = shape.race(like, rounds, last)
+        if like.rewards == "Gaussian":
+            return race.certificate().holds
+        law = Law(race.rule, like.n_arms, like.delta)
+        return all(law.bound(rate, rate) <= (1 - SPARE) * like.delta for rate in (*usual, *rates))
+
+    return shape.race(like, rounds, _least(enough, near))
+
+
+def _found(price: Callable[[_Shape], float], shape: _Shape) -> _Shape:
+    """Go from shape to shape as long as the price falls."""
+    known = {shape: price(shape)}
+    with tqdm(desc="designing", unit=" designs", leave=False, disable=None) as bar:
+        while True:
+            best = shape
+            for other in shape.neighbours():
+                if other not in known:
+                    known[other] = price(other)
+                    bar.update()
+                if known[other] < BETTER * known[best]:
+                    best = other
+            if best == shape:
+                return shape
+            shape = best
+
+
+def _certified(
+    shape: _Shape, like: CertifiedElasticBatchRacing, rounds: int, near: int
+) -> tuple[CertifiedElasticBatchRacing, Certificate]:
+    """Certify at all rates; those at which it fails join the ones at which b_T is calibrated."""
+    rates: list[float] = []
+    while True:
+        race = _calibrated(shape, like, rounds, near, rates)
+        found = race.certificate()
+        if found.holds:
+            return race, found
+        rates.append(found.cells[-1].low)
