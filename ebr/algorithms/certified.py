@@ -12,6 +12,7 @@ from ebr.algorithms.arms import Survivors
 from ebr.algorithms.game import Defaults, Game, Known, Lots, check_known, entered, spelled
 from ebr.algorithms.lossy import checked_control
 from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.models import IN_UNIT, REWARDS
 from ebr.theory.certificates import Certificate, Rule, certificate
 from ebr.theory.confidence import fixed_count_deviation
 from ebr.validation import MOST_PULLS, check_fields, in_unit_interval, positive, shown, whole
@@ -87,12 +88,7 @@ class CertifiedElasticBatchRacing(Defaults):
 
     def __post_init__(self) -> None:
         check_fields(
-            self,
-            looks=_counts,
-            boundaries=_boundaries,
-            rewards=("Bernoulli", "Gaussian"),
-            pruning=positive,
-            shifts=_shifts,
+            self, looks=_counts, boundaries=_boundaries, rewards=REWARDS, pruning=positive, shifts=_shifts
         )
         control, margin = checked_control(self.control, self.margin, self.epsilon, 1)
         vars(self).update(control=control, margin=margin)
@@ -101,6 +97,11 @@ class CertifiedElasticBatchRacing(Defaults):
             raise ValueError(f"{must}, got {len(self.boundaries)}")
         if any(shift <= self.epsilon for shift in self.shifts):
             raise ValueError(f"shifts must be above epsilon, {self.epsilon}, got {self.shifts}")
+        if self.rewards in IN_UNIT and self.sigma < 0.5:
+            raise ValueError(f"sigma must be at least 0.5 for {self.rewards} rewards, got {self.sigma}")
+        if self.rewards not in ("Bernoulli", "Gaussian"):
+            must = "rewards must be 'Bernoulli' or 'Gaussian', whose law can be computed"
+            raise ValueError(f"{must}, got {self.rewards!r}")
         if self.rewards == "Gaussian":
             return
         if self.looks[-1] > MOST_EXACT:
@@ -108,8 +109,6 @@ class CertifiedElasticBatchRacing(Defaults):
                 f"looks must be at most {MOST_EXACT:,} for 0/1 rewards, whose law is computed, got"
                 f" {self.looks[-1]:,}: use PausingElasticBatchRacing or StakedElasticBatchRacing instead"
             )
-        if self.sigma < 0.5:
-            raise ValueError(f"sigma must be at least 0.5 for Bernoulli rewards, got {self.sigma}")
         if margin is not None and margin not in (self.epsilon, *self.shifts):
             known = ", ".join(map(str, (self.epsilon, *self.shifts)))
             raise ValueError(f"margin must be one that the design is certified for, {known}, got {margin}")

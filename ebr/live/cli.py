@@ -153,12 +153,18 @@ def _algorithm(options: argparse.Namespace, width: float) -> "Algorithm":
             raise ValueError(f"k must be 1 for --algorithm {options.algorithm}, got {options.k}")
         race: Algorithm = single[options.algorithm](**rules, rewards=options.rewards)
         return race
+    if options.algorithm == "certified":
+        model = options.rewards or ("Gaussian" if options.unbounded else "Bernoulli")
+        margin = (options.margin or 0) / width
+        shifts = (margin,) if margin > rules["epsilon"] else ()
+        design = ebr.certified_design(len(options.arms), **rules, rewards=model, shifts=shifts)
+        return design.race
     if options.algorithm == "sharp":
         # The joint law of Gaussian looks is that of independent arms.
         looks = "union" if options.blocks and options.rewards == "Gaussian" else "joint"
         return ebr.SharpElasticBatchRacing(**rules, k=options.k, rewards=options.rewards, looks=looks)
     if options.rewards:
-        raise ValueError("--rewards is for --algorithm sharp, pausing and staked alone")
+        raise ValueError("--rewards is not for --algorithm ebr")
     return ebr.ElasticBatchRacing(**rules, k=options.k)
 
 
@@ -194,6 +200,20 @@ def report(options: argparse.Namespace) -> Said:
     with ebr.Race.open(options.journal, readonly=True) as race:
         made = race.report()
     return {"text": made.__str__, "markdown": made.markdown, "html": made.html}[options.format]
+
+
+def certify(options: argparse.Namespace) -> Said:
+    """Check a certified race of 0/1 rewards again, by plain loops (minutes); this changes nothing."""
+    with ebr.Race.open(options.journal, readonly=True) as race:
+        design, n_arms = race.terms.line()["parameters"], len(race.arms)
+    if "boundaries" not in design or design["rewards"] != "Bernoulli":
+        raise ValueError(f"{options.journal} must be of a certified race of 0/1 rewards, got {design!s:.60}")
+    from ebr.live.certify import largest_failure
+
+    bound, delta = largest_failure(design, n_arms), design["delta"]
+    if bound > delta:
+        raise ValueError(f"delta must be one that the looks and boundaries keep, got {delta}: not certified")
+    return lambda: f"Certified: with every rate of the arms a failure has probability {bound:.5f} at most."
 
 
 def characteristics(options: argparse.Namespace) -> Said:
@@ -266,7 +286,7 @@ def _start_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--arms", nargs="+", action="extend", required=True, metavar="ARM", help=names)
     _guarantee(command, needed=True)
     _rules(command)
-    command.add_argument("--algorithm", choices=(*KINDS, "ebr"), default="sharp", help="(sharp)")
+    command.add_argument("--algorithm", choices=(*KINDS, "certified", "ebr"), default="sharp", help="(sharp)")
     rounds = "take rewards in [0, 1] as Bernoulli ones: each becomes 0 or 1, by lot"
     command.add_argument("--rounding", action="store_true", help=rounds)
     command.add_argument("--blocks", action="store_true", help="all arms of a round share the same blocks")
@@ -344,6 +364,7 @@ OPTIONS: dict[Callable[[argparse.Namespace], Said], Callable[[argparse.ArgumentP
     plan: _plan_options,
     characteristics: _characteristics_options,
     report: _report_options,
+    certify: _journal_option,
 }
 
 

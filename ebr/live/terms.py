@@ -30,6 +30,7 @@ SAID_SINCE = {"rewards": 2, "seed": 2, "rounding": 3, "scale": 4, "blocks": 4}
 # Whom a journal may name, nothing else is ever built from a file; and what they are called in a sentence.
 ALGORITHMS = {
     "AggressiveElimination": "aggressive elimination",
+    "CertifiedElasticBatchRacing": "certified elastic batch racing",
     "DeltaElimination": "δ-elimination with limited rounds",
     "ElasticBatchRacing": "elastic batch racing",
     "Passive": "a passive design",

@@ -15,6 +15,7 @@ from ebr.theory.selection import bechhofer_count
 from ebr.validation import checked, one_of
 
 FIRST = 8  # rewards of an arm at the first look, at least
+APART = 1.06  # two looks at least, as a ratio
 SPARE = 0.02  # of δ: what cells need to be wide, and certificates to be quick
 BETTER = 0.997  # how much less a design must cost to be better, and not by chance
 # Of a shape's numbers: a step's factor, the least and the most.
@@ -74,7 +75,10 @@ class _Shape:
         """The race with this shape and b_T."""
         left = np.arange(rounds - 1, 0, -1) / max(rounds - 1, 1)
         early = np.ceil(last * max(min(self.span, last / FIRST), 1.0) ** -(left**self.bend))
-        looks = [*sorted({int(each) for each in early if each < last}), last]
+        looks = [last]
+        for each in early[::-1].astype(int).tolist():
+            if APART * each <= looks[0]:
+                looks.insert(0, each)
         scale = self.height * like.epsilon * math.sqrt(last / 2) / like.sigma
         boundaries = [scale * (each / last) ** (self.exponent - 0.5) for each in looks[:-1]]
         return replace(like, looks=tuple(looks), boundaries=tuple(boundaries), pruning=self.pruning)

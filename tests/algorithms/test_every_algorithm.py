@@ -41,6 +41,12 @@ FAMILY = {
     "staked": (ebr.StakedElasticBatchRacing, {}),  # with rewards 0 and 1 it draws lots
     "staked, Gaussian": (partial(ebr.StakedElasticBatchRacing, rewards="Gaussian", start=1.0), {}),
     "staked, bounded": (lambda *rest: ebr.StakedElasticBatchRacing(*rest[:3]), IN_UNIT),
+    "certified, Gaussian": (  # with rewards 0 and 1 it draws lots
+        lambda T, *rest: ebr.CertifiedElasticBatchRacing(
+            6, [3 * 2**t for t in range(T)], [2.5] * (T - 1), *rest, rewards="Gaussian", pruning=0.8
+        ),
+        {},
+    ),
 }
 ROUNDS = {
     "passive": lambda T: 1,
@@ -125,6 +131,10 @@ GOOD = {
     **{each: {"epsilon": 0.1, "delta": 0.1} for each in (ebr.Passive, ebr.SequentialRacing)},
     **{each: {"deadline": 3, "epsilon": 0.1, "delta": 0.1} for each in RACES},
     ebr.BudgetedElimination: {"budget": 100, "deadline": 2},
+    ebr.CertifiedElasticBatchRacing: {
+        **{"n_arms": 3, "looks": (4, 9), "boundaries": (2.0,), "epsilon": 0.1, "delta": 0.1},
+        "shifts": (0.2,),
+    },
 }
 BAD = [
     ({"epsilon": 1}, r"^epsilon must lie in \(0, 1\), got 1$"),
@@ -142,6 +152,18 @@ BAD = [
     ({"sizes": "equal"}, r"^sizes must be one of 'balanced', 'geometric', got 'equal'$"),
     ({"memory": "none"}, r"^memory must be one of 'all', 'round', got 'none'$"),
     ({"split": "early"}, r"^split must be one of 'late', 'equal', got 'early'$"),
+    *(
+        ({"looks": looks}, r"^looks must .*, got ")
+        for looks in ((), (4, 4), (9, 4), (0, 4), (4.0, 9), 9, "49", (4, 5001))
+    ),
+    *(
+        ({"boundaries": boundaries}, r"^boundaries must .*, got ")
+        for boundaries in ((), (0.0,), (np.inf,), 2)
+    ),
+    ({"pruning": 0}, r"^pruning must be a finite number above 0, got 0$"),
+    ({"shifts": (0.1,)}, r"^shifts must be above epsilon, 0\.1, got \(0\.1,\)$"),
+    ({"shifts": (1.5,)}, r"^shifts must lie in \(0, 1\), got 1\.5$"),
+    ({"shifts": (), "control": 1, "margin": 0.2}, r"^margin must be .* certified for, 0\.1, got 0\.2$"),
     ({"start": 0}, r"^start must be a finite number above 0, got 0$"),
     ({"lead": 0}, r"^lead must be a finite number above 0, got 0$"),
     ({"rate": 1.5}, r"^rate must .*, got 1\.5$"),
