@@ -555,3 +555,84 @@ def pausing_race(rewards, deadline, epsilon, delta, sigma, model, start, lead):
                 least = max(stage[i] + 1, 0 if rested[i] else t + 1)
                 aim[i] = min(max(needed(leader, i), least), highest)
             aim[leader] = highest
+
+
+def certified_beats(y, x, count, critical, shift):
+    """Whether a sum of 0/1 rewards refutes, in a certified race, that another is better by the shift."""
+    rate = min(max((x + y + 3) / (2 * count + 6), shift / 2), 1 - shift / 2)
+    return y - x + shift * count > critical * math.sqrt(count * (2 * rate * (1 - rate) - shift**2 / 2))
+
+
+def all_paths(pulls):
+    """Every sequence of so many 0/1 rewards, a row each, and the number of ones in each."""
+    rows = np.array([[row >> place & 1 for place in range(pulls)] for row in range(2**pulls)])
+    return rows, rows.sum(axis=1)
+
+
+class CertifiedPairs:
+    """Every pair of paths of the best arm (rows) and a rival: who errs for sure, and whose last sums tie."""
+
+    def __init__(self, looks, boundaries, epsilon, pruning=1.0, shifts=()):
+        paths, self.ones = all_paths(looks[-1])
+        self.pulls, sums = looks[-1], paths.cumsum(axis=1)
+        near, far = np.zeros((2, len(paths), len(paths)), dtype=bool)
+        widest = np.zeros_like(far)
+        for best, one in enumerate(sums):
+            for rival, other in enumerate(sums):
+                for count, critical in zip(looks, boundaries, strict=False):
+                    x, y = one[count - 1], other[count - 1]
+                    near[best, rival] |= certified_beats(y, x, count, pruning * critical, 0.0)
+                    far[best, rival] |= certified_beats(y, x, count, critical, epsilon)
+                    for shift in shifts:
+                        widest[best, rival] |= certified_beats(y, x, count, critical, shift)
+        difference = self.ones[None, :] - self.ones[:, None]
+        self.sure = {0.0: near, epsilon: near | far | (difference > 0)}
+        self.tied = {0.0: np.zeros_like(near), epsilon: (difference == 0) & ~(near | far)}
+        for shift in shifts:
+            self.sure[shift] = self.sure[epsilon] | widest
+            self.tied[shift] = self.tied[epsilon] & ~widest
+
+    def masses(self, rate):
+        return rate**self.ones * (1 - rate) ** (self.pulls - self.ones)
+
+    def given(self, shift, rate):
+        """For each path of the best arm: how often a rival errs for sure, and how often their sums tie."""
+        return self.sure[shift] @ self.masses(rate), self.tied[shift] @ self.masses(rate)
+
+    def some(self, best, rivals):
+        """P(some rival errs), of rivals (shift, rate): the integral over the best arm's lot is exact."""
+        lots, weights = np.polynomial.legendre.leggauss(4)
+        total = 0.0
+        for lot, weight in zip((1 + lots) / 2, weights / 2, strict=True):
+            none = np.ones(len(self.ones))
+            for sure, tied in (self.given(*rival) for rival in rivals):
+                none = none * (1 - sure - lot * tied)
+            total += weight * (self.masses(best) @ (1 - none))
+        return total
+
+
+def certified_race(rewards, race, lots):
+    """A certified race on arms × pulls of 0/1 rewards; the last ties go to the largest lot."""
+    alive = list(range(len(rewards)))
+    for look, count in enumerate(race.looks):
+        sums = [int(sum(row[:count])) for row in rewards]
+        if look + 1 == len(race.looks):
+            return max(alive, key=lambda arm: (sums[arm], lots[arm]))
+        critical, leader = race.boundaries[look], max(alive, key=lambda arm: sums[arm])
+
+        def beaten(arm, other, shift, count=count, critical=critical, sums=sums):
+            prune = certified_beats(sums[arm], sums[other], count, race.pruning * critical, 0.0)
+            return prune or certified_beats(sums[arm], sums[other], count, critical, shift)
+
+        def best(arm, shift, alive=alive, beaten=beaten):
+            return all(beaten(arm, other, shift) for other in alive if other != arm)
+
+        if race.control in alive and best(race.control, race.margin):
+            return race.control
+        if best(leader, race.epsilon):
+            return leader
+        prune = race.pruning * critical
+        alive = [a for a in alive if not certified_beats(sums[leader], sums[a], count, prune, 0.0)]
+        if len(alive) == 1:
+            return alive[0]
+    raise AssertionError

@@ -92,6 +92,17 @@ CALLS = {
         played(ebr.StakedElasticBatchRacing),
         {"n_arms": 2} | RACE | {"rewards": "Bernoulli", "start": 0.5, "rate": 0.35},
     ),
+    "CertifiedElasticBatchRacing": (
+        played(partial(ebr.CertifiedElasticBatchRacing, 8)),
+        GAME
+        | usual("epsilon delta sigma", looks=(4, 9), boundaries=(2.0,), rewards="Bernoulli")
+        | {"pruning": 0.9, "shifts": (0.2,), "control": 1, "margin": 0.2},
+    ),
+    "certified_design": (
+        lambda **rest: ebr.certified_design(**rest).subjects,
+        usual("delta sigma", n_arms=2, deadline=2, epsilon=0.5, rewards="Bernoulli", runs=20)
+        | {"truths": [[0.5, 0.5]], "objective": "mean", "shifts": (), "seed": 0},
+    ),
     "ElasticPair": (played(ElasticPair), GAME | RACE | usual("sigma")),
     "Passive": (played(ebr.Passive), GAME | usual("delta sigma", epsilon=0.3)),
     "SequentialRacing": (
@@ -183,7 +194,7 @@ CALLS = {
 SAID = {"rewards_known": "rewards"}
 LEFT_OUT = {("deviation", "pulls"), ("sequential_deviation", "pulls"), ("fixed_count_deviation", "pulls")}
 INFINITE = {"bernoulli_kl"}  # rightly, where y is 0 or 1
-SLOW = {"plan", "plan of a budget", "strategy", "SequentialRacing"}
+SLOW = {"certified_design", "plan", "plan of a budget", "strategy", "SequentialRacing"}
 
 
 def numbers(result):

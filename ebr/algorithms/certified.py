@@ -17,6 +17,8 @@ from ebr.theory.certificates import Certificate, Rule, certificate
 from ebr.theory.confidence import fixed_count_deviation
 from ebr.validation import MOST_PULLS, check_fields, in_unit_interval, positive, shown, whole
 
+MOST_TOGETHER = 1_000  # arms: as many mixtures of near and far ones are bounded
+LEAST_DELTA = 1e-9  # smaller ones need all of a law's tails
 MOST_EXACT = 5_000  # 0/1 rewards of an arm: beyond it the law of a pair takes minutes
 
 
@@ -92,6 +94,8 @@ class CertifiedElasticBatchRacing(Defaults):
         )
         control, margin = checked_control(self.control, self.margin, self.epsilon, 1)
         vars(self).update(control=control, margin=margin)
+        if control is not None:
+            whole("control", control, 0, self.n_arms - 1)
         if len(self.boundaries) != len(self.looks) - 1:
             must = f"boundaries must be one fewer than the looks, {len(self.looks) - 1}"
             raise ValueError(f"{must}, got {len(self.boundaries)}")
@@ -104,14 +108,17 @@ class CertifiedElasticBatchRacing(Defaults):
             raise ValueError(f"{must}, got {self.rewards!r}")
         if self.rewards == "Gaussian":
             return
+        whole("n_arms", self.n_arms, 2, MOST_TOGETHER)
+        if self.delta < LEAST_DELTA:
+            raise ValueError(f"delta must be at least {LEAST_DELTA:g} for 0/1 rewards, got {self.delta}")
         if self.looks[-1] > MOST_EXACT:
             raise ValueError(
                 f"looks must be at most {MOST_EXACT:,} for 0/1 rewards, whose law is computed, got"
                 f" {self.looks[-1]:,}: use PausingElasticBatchRacing or StakedElasticBatchRacing instead"
             )
         if margin is not None and margin not in (self.epsilon, *self.shifts):
-            known = ", ".join(map(str, (self.epsilon, *self.shifts)))
-            raise ValueError(f"margin must be one that the design is certified for, {known}, got {margin}")
+            must = f"margin must be epsilon, {self.epsilon}, or one of the shifts, {self.shifts}"
+            raise ValueError(f"{must}, for which the design is certified, got {margin}")
 
     @property
     def deadline(self) -> int:

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -12,8 +14,9 @@ from ebr.simulation.simulate import simulate
 from ebr.theory.certificates import Certificate, Law
 from ebr.theory.problems import Bernoulli, Gaussian
 from ebr.theory.selection import bechhofer_count
-from ebr.validation import checked, one_of
+from ebr.validation import checked, numbers, one_of, shown, whole
 
+MOST_RUNS = 10**6  # of each truth
 FIRST = 8  # rewards of an arm at the first look, at least
 APART = 1.06  # two looks at least, as a ratio
 SPARE = 0.02  # of δ: what cells need to be wide, and certificates to be quick
@@ -79,7 +82,7 @@ class _Shape:
         for each in early[::-1].astype(int).tolist():
             if APART * each <= looks[0]:
                 looks.insert(0, each)
-        scale = self.height * like.epsilon * math.sqrt(last / 2) / like.sigma
+        scale = self.height * like.epsilon * math.sqrt(last / 2) / _sigma(like.rewards, like.sigma)
         boundaries = [scale * (each / last) ** (self.exponent - 0.5) for each in looks[:-1]]
         return replace(like, looks=tuple(looks), boundaries=tuple(boundaries), pruning=self.pruning)
 
@@ -90,6 +93,11 @@ class _Shape:
                 value = round(vars(self)[name] * step**way, 6)
                 if least <= value <= most:
                     yield replace(self, **{name: value})
+
+
+def _sigma(rewards: str, sigma: float) -> float:
+    """A reward's standard deviation, of 0/1 rewards the largest."""
+    return 0.5 if rewards == "Bernoulli" else sigma
 
 
 def _least(enough: Callable[[int], bool], near: int) -> int:
@@ -112,7 +120,19 @@ def expected_truths(n_arms: int, epsilon: float) -> tuple[tuple[float, ...], ...
     return hard, tuple(spread.tolist()), (0.5,) * n_arms, easy
 
 
-@checked(objective=lambda name, value: one_of(name, value, tuple(OBJECTIVES)))
+def _checked_truths(truths: Any, n_arms: int) -> tuple[tuple[float, ...], ...]:
+    """Return the truths; raise ValueError unless each is a list of n means."""
+    if not isinstance(truths, list | tuple) or not truths:
+        raise ValueError(f"truths must be a list of lists of means, got {shown(truths)}")
+    made = tuple(tuple(numbers("truths", truth, 2).tolist()) for truth in truths)
+    if wrong := [truth for truth in made if len(truth) != n_arms]:
+        raise ValueError(f"truths must have n_arms = {n_arms} means each, got {shown(wrong[0])}")
+    return made
+
+
+@checked(
+    objective=partial(one_of, choices=tuple(OBJECTIVES)), runs=partial(whole, at_least=1, at_most=MOST_RUNS)
+)
 def certified_design(
     n_arms: int,
     deadline: int,
@@ -123,7 +143,7 @@ def certified_design(
     *,
     truths: Sequence[Sequence[float]] | None = None,
     objective: str = "mean",
-    shifts: Sequence[float] = (),
+    shifts: tuple[float, ...] = (),
     runs: int = 2000,
     seed: int = 0,
 ) -> Design:
@@ -144,14 +164,15 @@ def certified_design(
     runs, seed
         Of the simulation of each truth.
     """
-    guess = bechhofer_count(n_arms, epsilon, delta, sigma)
+    like = CertifiedElasticBatchRacing(n_arms, (1,), (), epsilon, delta, sigma, rewards, shifts=shifts)
+    expected = expected_truths(n_arms, epsilon) if truths is None else _checked_truths(truths, n_arms)
+    guess = bechhofer_count(n_arms, epsilon, delta, _sigma(rewards, sigma))
     if rewards == "Bernoulli" and guess > MOST_EXACT:
         raise ValueError(
-            f"epsilon must be large enough for {MOST_EXACT:,} rewards of an arm, whose law is computed, got"
-            f" {epsilon} (about {guess:,}): use PausingElasticBatchRacing or StakedElasticBatchRacing instead"
+            f"epsilon (or delta) must be large enough for {MOST_EXACT:,} rewards of an arm, whose law is"
+            f" computed, got {epsilon} and {delta}, about {guess:,}: use PausingElasticBatchRacing or"
+            " StakedElasticBatchRacing instead"
         )
-    like = CertifiedElasticBatchRacing(n_arms, (1,), (), epsilon, delta, sigma, rewards, shifts=tuple(shifts))
-    expected = tuple(map(tuple, truths or expected_truths(n_arms, epsilon)))
     means = map(np.array, expected)
     problems = [Gaussian(each, sigma) if rewards == "Gaussian" else Bernoulli(each) for each in means]
 

@@ -163,7 +163,7 @@ BAD = [
     ({"pruning": 0}, r"^pruning must be a finite number above 0, got 0$"),
     ({"shifts": (0.1,)}, r"^shifts must be above epsilon, 0\.1, got \(0\.1,\)$"),
     ({"shifts": (1.5,)}, r"^shifts must lie in \(0, 1\), got 1\.5$"),
-    ({"shifts": (), "control": 1, "margin": 0.2}, r"^margin must be .* certified for, 0\.1, got 0\.2$"),
+    ({"shifts": (), "control": 1, "margin": 0.2}, r"^margin must be epsilon, 0\.1, or .* got 0\.2$"),
     ({"start": 0}, r"^start must be a finite number above 0, got 0$"),
     ({"lead": 0}, r"^lead must be a finite number above 0, got 0$"),
     ({"rate": 1.5}, r"^rate must .*, got 1\.5$"),

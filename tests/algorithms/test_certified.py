@@ -1,0 +1,171 @@
+"""Certified EBR: the race itself on every path, at hostile truths, with a control; and its designs."""
+
+import itertools
+import json
+import math
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from oracles import CertifiedPairs, Rewards, all_paths, certified_race, play
+
+import ebr
+from ebr.live.certify import largest_failure
+from ebr.simulation.designs import expected_truths
+
+SMALL = ebr.CertifiedElasticBatchRacing(3, (2, 3, 4), (0.8, 0.7), 0.3, 0.2, pruning=0.9)
+DESIGN = ebr.certified_design(3, 4, 0.25, 0.1, runs=400)
+
+
+class Order:
+    """Lots that put the arms in an order."""
+
+    def __init__(self, order):
+        self.order = np.array(order)
+
+    def random(self, shape):
+        return np.broadcast_to(self.order / (1 + len(self.order)), shape)
+
+
+def every_table(n_arms, pulls):
+    """Every table of 0/1 rewards (replicates × arms × pulls), and the number of ones of each arm."""
+    paths, ones = all_paths(pulls)
+    which = np.array(list(itertools.product(range(len(paths)), repeat=n_arms)))
+    return paths[which], ones[which]
+
+
+@pytest.mark.parametrize(
+    "race", [SMALL, replace(SMALL, pruning=1.2), replace(SMALL, control=1), replace(SMALL, looks=(1, 2, 4))]
+)
+def test_on_every_path_it_is_the_plain_loop(race):
+    tables, _ = every_table(3, 4)
+    for order in ((0, 1, 2), (2, 0, 1)):
+        _, arms = play(race, Rewards(tables), generator=Order(order))
+        assert arms.tolist() == [certified_race(table, race, order) for table in tables]
+
+
+@pytest.mark.parametrize("gaps", [(0.3, 0.3), (0.0, 0.3), (0.3, 0.5), (0.31, 0.2)])
+def test_on_every_path_it_fails_no_more_often_than_some_rival_errs(gaps):
+    tables, ones = every_table(3, 4)
+    orders = list(itertools.permutations(range(3)))
+    arms = np.array([play(SMALL, Rewards(tables), generator=Order(order))[1] for order in orders])
+    oracle = CertifiedPairs(SMALL.looks, SMALL.boundaries, 0.3, 0.9)
+    for best in np.linspace(max(gaps), 1, 9):
+        rates = np.array([best, *(best - gap for gap in gaps)])
+        masses = (rates**ones * (1 - rates) ** (4 - ones)).prod(axis=1)
+        wrong = ((best - rates)[arms] >= 0.3 - 1e-12).mean(axis=0)
+        kinds = [(0.3 if gap >= 0.3 else 0.0, best - gap) for gap in gaps]
+        assert masses @ wrong <= oracle.some(best, kinds) + 1e-12
+
+
+def test_a_design_is_certified_twice_and_is_data():
+    race, found = DESIGN.race, DESIGN.certificate
+    assert found.holds
+    assert race.deadline <= 4
+    assert largest_failure(asdict(race), 3) <= 0.1
+    read = json.loads(json.dumps(asdict(DESIGN)))
+    assert ebr.CertifiedElasticBatchRacing(**read["race"]) == race
+    assert len(read["certificate"]["cells"]) == len(found.cells)
+    assert "\ncertified: failures have probability 0." in str(DESIGN)
+    assert DESIGN.truths == expected_truths(3, 0.25)
+    assert race.certificate() == found
+    assert not replace(race, n_arms=6).certificate().holds
+    assert not replace(race, boundaries=[0.8 * each for each in race.boundaries]).certificate().holds
+
+
+def hostile_truths(epsilon, n_arms, number):
+    """Rates near 0 and 1, ties with the best, rivals just ε worse or hardly less, alone or together."""
+    generator = np.random.default_rng(27)
+    for _ in range(number):
+        best = generator.choice(
+            [epsilon, 1.0, generator.uniform(epsilon, 1), 1 - generator.exponential(0.02)]
+        )
+        best = max(best, epsilon)
+        gaps = generator.choice([0.0, epsilon, epsilon, 0.98 * epsilon, 1.2 * epsilon], size=n_arms - 1)
+        yield np.array([best, *np.maximum(best - gaps, 0)])
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.5])
+def test_at_hostile_truths_it_fails_with_delta_at_most(delta):
+    race = DESIGN.race if delta == 0.1 else ebr.certified_design(3, 3, 0.25, 0.5, runs=200).race
+    runs, most = 4000, 0.0
+    for means in hostile_truths(0.25, 3, 100):
+        found = ebr.simulate(race, ebr.Bernoulli(means), runs=runs, seed=5)
+        failed = (means.max() - means[found.arm] >= 0.25 - 1e-12).mean()
+        # Six standard errors: one in a million for all truths together.
+        assert failed <= delta + 6 * math.sqrt(delta * (1 - delta) / runs)
+        most = max(most, failed)
+    assert most > 0.5 * delta  # nor is δ given away
+
+
+def test_the_objectives_and_truths_are_heeded():
+    hard = [(0.625, 0.375, 0.375)]
+    for_hard = ebr.certified_design(3, 4, 0.25, 0.1, truths=hard, runs=4000)
+    assert for_hard.subjects[0] <= 1.02 * DESIGN.subjects[0]
+    least = ebr.certified_design(3, 4, 0.25, 0.1, objective="most", runs=200)
+    assert least.race.looks[-1] <= DESIGN.race.looks[-1] + 1
+    with pytest.raises(ValueError, match=r"^objective must be one of 'mean', 'worst', 'most', got 'best'$"):
+        ebr.certified_design(3, 4, 0.25, 0.1, objective="best")
+
+
+def test_with_one_round_it_is_the_exact_fixed_design_but_for_what_cells_need():
+    design = ebr.certified_design(3, 1, 0.25, 0.1)
+    assert design.race.boundaries == ()
+    exact = ebr.theory.selection.binomial_count(3, 0.25, 0.1)
+    assert exact <= design.race.looks[0] <= 1.1 * exact + 1
+
+
+def test_too_many_rewards_are_refused_and_another_race_is_named():
+    for make in (
+        lambda: ebr.certified_design(5, 6, 0.01, 0.05),
+        lambda: ebr.CertifiedElasticBatchRacing(5, (6000,), (), 0.01, 0.05),
+    ):
+        with pytest.raises(ValueError, match=r"5,000 .* use PausingElasticBatchRacing or Staked"):
+            make()
+    with pytest.raises(ValueError, match=r"^n_arms must be at most 3, as certified, got 4$"):
+        next(SMALL.play(4))
+    with pytest.raises(ValueError, match=r"^truths must have n_arms = 3 means each, got \(0\.5, 0\.4\)$"):
+        ebr.certified_design(3, 4, 0.25, 0.1, truths=[[0.5, 0.4]])
+    with pytest.raises(ValueError, match=r"^control must lie in 0 … 1, the arms' numbers, got 2$"):
+        next(replace(SMALL, control=2).play(2))
+    assert "permit missing rewards" in SMALL.objection("missing")
+    assert SMALL.objection("control") is None
+
+
+def test_a_control_is_recommended_only_if_no_arm_is_better_by_the_margin():
+    race = ebr.certified_design(3, 4, 0.25, 0.1, shifts=(0.4,), runs=200).race
+    race = replace(race, control=0, margin=0.4)
+    assert largest_failure(asdict(race), 3) <= 0.1
+    runs, chance = 20_000, 6 * math.sqrt(0.1 * 0.9 / 20_000)
+    for control, best in ((0.1, 0.5), (0.5, 0.9), (0.3, 0.7), (0.0, 0.4), (0.6, 1.0)):
+        found = ebr.simulate(race, ebr.Bernoulli([control, best, control]), runs=runs, seed=3)
+        assert (found.arm != 1).mean() <= 0.1 + chance
+    futile = ebr.simulate(race, ebr.Bernoulli([0.5, 0.5, 0.5]), runs=2000, seed=3)
+    alone = ebr.simulate(replace(race, control=None, margin=None), ebr.Bernoulli([0.5] * 3), 2000, seed=3)
+    assert futile.pulls.mean() < alone.pulls.mean()
+    assert (futile.arm == 0).mean() > 0.5
+
+
+@pytest.mark.parametrize("rewards", ["Bernoulli", "Gaussian"])
+def test_a_race_that_is_stopped_says_within_what_its_leader_is(rewards):
+    race = ebr.CertifiedElasticBatchRacing(
+        2, (50, 100, 200), (2.2, 2.1), 0.1, 0.1, rewards=rewards, shifts=(0.2, 0.3)
+    )
+    near, far, none = race.within(0, [25, 25]), race.within(0, [5, 40]), race.within(1, [50])
+    assert race.within(1, [49, 50]) <= near
+    assert (far, none) == (0.1, 0.1)
+    if rewards == "Gaussian":  # ε′ = behind + c σ √(2/b)
+        assert race.within(0, [25, 24.9]) == pytest.approx(0.3, abs=0.1)
+        assert replace(race, shifts=()).within(0, [25, 24]) == pytest.approx(-0.02 + 2.2 * 0.5 * 0.2)
+    else:
+        assert near == 0.3
+        assert replace(race, shifts=()).within(0, [25, 25]) == math.inf
+
+
+def test_gaussian_designs_keep_delta():
+    design = ebr.certified_design(4, 5, 0.2, 0.1, "Gaussian", 1.0, runs=500)
+    assert design.certificate.holds
+    runs = 20_000
+    for others in ([0.0, 0.0, 0.0], [0.2, 0.0, 0.0], [0.01, 0.15, 0.0]):
+        found = ebr.simulate(design.race, ebr.Gaussian([0.2, *others], 1.0), runs=runs, seed=2)
+        assert 1 - found.correct(0.2).mean() <= 0.1 + 6 * math.sqrt(0.09 / runs)
