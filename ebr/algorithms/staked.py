@@ -19,9 +19,8 @@ from ebr.theory.selection import bechhofer_count
 from ebr.validation import count, positive, probability, rounds
 
 SEATS = 8  # arms that have claims at a time
-UNLIKELY = 0.1  # to be ahead of the leader: such arms get no money
-LAST = 0.2  # c_T: the part of δ for the sign at b_T
-FIRST = 1.25  # times log(n/δ): what the first round resolves
+UNLIKELY = 0.1  # to be better than the leader by ε/2: such arms get no money
+FIRST = 1.7  # times log(√n/δ): what the first round resolves
 
 Entry = TypeVar("Entry", np.float64, np.bool_)
 
@@ -75,9 +74,14 @@ class StakedElasticBatchRacing(Differences):
         """A half-width that holds at all counts at once, as counts here depend on rewards."""
         return sequential_deviation(pulls, n_arms, self.delta, self.sigma)
 
+    @property
+    def last_part(self) -> float:
+        """c_T = 1/√T: the part of δ for the sign at b_T, to which short races often come."""
+        return self.deadline**-0.5
+
     def last_count(self, n_arms: int, rewards: Known = None) -> int:
-        """b_T: with so many rewards each, the sign of a difference errs with c_T δ; c_T = 1 for T = 1."""
-        model, miss = self.model(rewards), self.delta * (LAST if self.deadline > 1 else 1)
+        """b_T: with so many rewards each, the sign of a difference errs with c_T δ."""
+        model, miss = self.model(rewards), self.delta * self.last_part
         if model == "Gaussian":
             return bechhofer_count(n_arms, self.epsilon, miss, self.sigma)
         if model == "Bernoulli":
@@ -85,10 +89,10 @@ class StakedElasticBatchRacing(Differences):
         return max(count(4 * self.sigma**2 * math.log((n_arms - 1) / miss) / self.epsilon**2, n_arms), 1)
 
     def first_count(self, n_arms: int, rewards: Known = None) -> int:
-        """b_1 = ⌈4σ² · 1.25 log(n/δ) / w_1²⌉, at most b_T."""
+        """b_1 = ⌈4σ² · 1.7 log(√n/δ) / w_1²⌉, at most b_T T^{−0.7}; b_T for T = 1."""
         last = self.last_count(n_arms, rewards)
-        pulls = 4 * self.sigma**2 * FIRST * math.log(n_arms / self.delta) / self.widths()[0] ** 2
-        return math.ceil(pulls) if pulls < last and self.deadline > 1 else last
+        pulls = 4 * self.sigma**2 * FIRST * math.log(math.sqrt(n_arms) / self.delta) / self.widths()[0] ** 2
+        return last if self.deadline == 1 else math.ceil(min(pulls, last * self.deadline**-0.7))
 
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
@@ -151,7 +155,7 @@ class _Table:
         self.claimant: IntArray = np.zeros((replicates, seats), dtype=np.int64)
         self.share: FloatArray = np.zeros((replicates, seats))
         self.purses: FloatArray = np.full((2, replicates, seats, n_arms), -np.inf)
-        self.left: FloatArray = np.full(replicates, 1 - LAST)
+        self.left: FloatArray = np.full(replicates, 1 - race.last_part)
         self.asked: IntArray = np.full(shape, race.first_count(n_arms, model))
         self.final: BoolArray = np.full(shape, race.deadline == 1)
 
@@ -204,7 +208,7 @@ class _Table:
         """The first round's money: the same for all n arms. Only those with the largest sums take seats."""
         seats = self.claimant.shape[1]
         self.claimant = np.argsort(-fresh, axis=1, kind="stable")[:, :seats]
-        given = (1 - LAST) * min(1.0, 2 / (self.race.deadline - 1))
+        given = (1 - self.race.last_part) * min(1.0, 2 / (self.race.deadline - 1))
         self.left = self.left - given
         self.purses[:] = math.log(self.race.delta * given / fresh.shape[1])
 
@@ -241,15 +245,16 @@ class _Table:
             claims[where] = paid(claims[where], pairs, shift, pair, model, self.race.sigma, ties[two])
 
     def stake(self, now: int) -> None:
-        """Seat the arms that are likeliest to be the best; stake a part of what is left on their claims."""
+        """Seat who may be better than the leader by ε/2; stake a part of what is left on their claims."""
         from scipy.special import ndtr
 
         beliefs, rows = self.beliefs, np.arange(len(self.replicate))
-        error = beliefs.variance / beliefs.counts
         lead = np.where(self.out, -np.inf, beliefs.mean).argmax(axis=1)
-        behind = beliefs.mean[rows, lead][:, None] - beliefs.mean
-        chance = np.where(self.out, 0.0, ndtr(-behind / np.sqrt(error + error[rows, lead][:, None])))
-        chance = np.where(chance < UNLIKELY, 0.0, chance)
+        error = beliefs.variance / beliefs.counts
+        ahead = beliefs.mean - beliefs.mean[rows, lead][:, None] - self.race.epsilon / 2
+        chance = ndtr(ahead / np.sqrt(error + error[rows, lead][:, None]))
+        chance = np.where((chance < UNLIKELY) | self.out, 0.0, chance)
+        chance[rows, lead] = 0.5
         self._seat(chance)
         self.share = self.of_claimants(chance)
         self.share /= self.share.sum(axis=1, keepdims=True)

@@ -35,7 +35,12 @@ an experiment, from its start to its end:
 exit status: 0 done, 2 refused, 3 done but the output could not be written, 130 interrupted"""
 REFUSED, UNSAID, INTERRUPTED = 2, 3, 130  # exit statuses
 Said = Callable[[], str]  # what a command says once it is done
-KINDS = ("sharp", "pausing", "staked")  # the algorithms that are told what is known of the rewards
+KINDS = (
+    "sharp",
+    "pausing",
+    "staked",
+    "certified",
+)  # the algorithms that are told what is known of the rewards
 
 
 class Parser(argparse.ArgumentParser):
@@ -148,23 +153,22 @@ def _algorithm(options: argparse.Namespace, width: float) -> "Algorithm":
         "sigma": (widest if options.sigma is None else options.sigma) / width,
     }
     single = {"pausing": ebr.PausingElasticBatchRacing, "staked": ebr.StakedElasticBatchRacing}
+    if options.algorithm in (*single, "certified") and options.k != 1:
+        raise ValueError(f"k must be 1 for --algorithm {options.algorithm}, got {options.k}")
     if options.algorithm in single:
-        if options.k != 1:
-            raise ValueError(f"k must be 1 for --algorithm {options.algorithm}, got {options.k}")
         race: Algorithm = single[options.algorithm](**rules, rewards=options.rewards)
         return race
     if options.algorithm == "certified":
-        model = options.rewards or ("Gaussian" if options.unbounded else "Bernoulli")
+        rules["rewards"] = options.rewards or ("Gaussian" if options.unbounded else "Bernoulli")
         margin = (options.margin or 0) / width
-        shifts = (margin,) if margin > rules["epsilon"] else ()
-        design = ebr.certified_design(len(options.arms), **rules, rewards=model, shifts=shifts)
-        return design.race
+        rules["shifts"] = (margin,) if margin > rules["epsilon"] else ()
+        return ebr.certified_design(len(options.arms), **rules).race
     if options.algorithm == "sharp":
         # The joint law of Gaussian looks is that of independent arms.
         looks = "union" if options.blocks and options.rewards == "Gaussian" else "joint"
         return ebr.SharpElasticBatchRacing(**rules, k=options.k, rewards=options.rewards, looks=looks)
     if options.rewards:
-        raise ValueError("--rewards is not for --algorithm ebr")
+        raise ValueError(f"--rewards is for --algorithm {', '.join(KINDS)} alone")
     return ebr.ElasticBatchRacing(**rules, k=options.k)
 
 
@@ -208,7 +212,7 @@ def certify(options: argparse.Namespace) -> Said:
         design, n_arms = race.terms.line()["parameters"], len(race.arms)
     if "boundaries" not in design or design["rewards"] != "Bernoulli":
         raise ValueError(f"{options.journal} must be of a certified race of 0/1 rewards, got {design!s:.60}")
-    from ebr.live.certify import largest_failure
+    from ebr.live.checker import largest_failure
 
     bound, delta = largest_failure(design, n_arms), design["delta"]
     if bound > delta:
@@ -286,7 +290,7 @@ def _start_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--arms", nargs="+", action="extend", required=True, metavar="ARM", help=names)
     _guarantee(command, needed=True)
     _rules(command)
-    command.add_argument("--algorithm", choices=(*KINDS, "certified", "ebr"), default="sharp", help="(sharp)")
+    command.add_argument("--algorithm", choices=(*KINDS, "ebr"), default="sharp", help="(sharp)")
     rounds = "take rewards in [0, 1] as Bernoulli ones: each becomes 0 or 1, by lot"
     command.add_argument("--rounding", action="store_true", help=rounds)
     command.add_argument("--blocks", action="store_true", help="all arms of a round share the same blocks")

@@ -143,7 +143,10 @@ def capped_bet(log_purse: FloatArray, score: FloatArray, drifts: FloatArray) -> 
     gained = log_ratio(score, drifts)
     after = np.minimum(log_purse + gained, 0.0)
     rest = np.flatnonzero((after < 0) & (log_purse > LEAST_LOG))
-    cap, at_cap = _cap(np.exp(log_purse[rest]) * (1 - SLACK), drifts[:, rest])
+    bets = np.vstack([log_purse, drifts])[:, rest]
+    alike = len(rest) > 0 and bool((bets == bets[:, :1]).all())  # as in a first round: one cap for all
+    purse, *theta = bets[:, :1] if alike else bets
+    cap, at_cap = _cap(np.exp(purse) * (1 - SLACK), np.asarray(theta))
     capped = np.where(score[rest] >= cap, 0.0, np.minimum(gained[rest] - at_cap, -NEGLIGIBLE))
     after[rest] = np.where(cap < FARTHEST, capped, after[rest])
     return after

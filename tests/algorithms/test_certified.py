@@ -10,7 +10,7 @@ import pytest
 from oracles import CertifiedPairs, Rewards, all_paths, certified_race, play
 
 import ebr
-from ebr.live.certify import largest_failure
+from ebr.live.checker import largest_failure
 from ebr.simulation.designs import expected_truths
 
 SMALL = ebr.CertifiedElasticBatchRacing(3, (2, 3, 4), (0.8, 0.7), 0.3, 0.2, pruning=0.9)

@@ -209,8 +209,8 @@ def test_money_bets_and_decisions_are_as_the_theorem_has_them(monkeypatch):
     [
         ("stake", [("self.left = self.left - given", "pass")]),  # money is given twice
         ("_open", [("given / fresh.shape[1]", "given")]),
-        ("__init__", [("1 - LAST", "1.0")]),  # and a final all the same
-        ("_open", [("(1 - LAST)", "1.0")]),
+        ("__init__", [("1 - race.last_part", "1.0")]),  # and a final all the same
+        ("_open", [("(1 - self.race.last_part)", "1.0")]),
         ("settle", [("self._pay(fresh)", "STALE(self, fresh)")]),  # rewards are bet on again
         ("_pay", [("(self.race.epsilon, 0.0)", "(1.5 * self.race.epsilon, 0.0)")]),
         ("settle", [("(self.purses >= 0).all(axis=0)", "self.purses[1] >= 0")]),

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
@@ -174,13 +175,15 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
         ([*NEW, "--epsilon", "x"], "invalid float value: 'x'"),
         (["tell", "trial.jsonl", "--file", "/dev/zero"], "/dev/zero is no table: a line has more than"),
         (["tell", "trial.jsonl", "A=1/2", "--round", "2"], "round must be 1, got 2, which has not come yet"),
-        ([*START, "--rewards", "Gaussian"], "--rewards is for --algorithm sharp, pausing and staked alone"),
+        ([*START, "--rewards", "Gaussian"], "--rewards is for --algorithm sharp, pausing, staked, "),
         (["dance"], "invalid choice: 'dance'"),
         ([], "required: command"),
         ([*NEW, "--epsilon", "60", "--support", "0", "50"], "epsilon must lie in (0, 50), in the support, g"),
         ([*NEW, "--rounding"], "rewards must be 'Bernoulli' for rounding=True"),
         ([*NEW, "--k", "2"], "k must lie in 1 … 1, below the number of arms, got 2"),
         ([*NEW, "--k", "2", "--algorithm", "pausing"], "k must be 1 for --algorithm pausing, got 2"),
+        ([*NEW, "--k", "2", "--algorithm", "certified"], "k must be 1 for --algorithm certified, got 2"),
+        (["certify", "trial.jsonl"], "trial.jsonl must be of a certified race of 0/1 rewards, got"),
         ([*NEW, "--budget", "9"], "unrecognized arguments: --budget 9"),
         ([*NEW[:5], "--deadline", "3"], "required: --epsilon"),
     ],
@@ -271,6 +274,23 @@ def test_blocks_are_told_as_a_table(run, folder):
     assert status == 0
     assert "It recommends B." in said
     assert np.diff(Race.open("b.jsonl", readonly=True).intervals["mean"]) == pytest.approx([1, -1])
+
+
+def test_a_certified_race_is_designed_once_and_checked_from_its_journal(run, folder):
+    options = ["--deadline", 3, "--epsilon", 0.4, "--delta", 0.1, "--algorithm", "certified"]
+    status, said = run("start", "a.jsonl", "--arms", "A", "B", *options, "--control", "A", "--margin", 0.6)
+    assert status == 0, said
+    with Race.open("a.jsonl", readonly=True) as race:
+        design = ebr.certified_design(2, 3, 0.4, 0.1, shifts=(0.6,)).race
+        assert race.algorithm == replace(design, control=0, margin=0.6)
+    assert run("certify", "a.jsonl")[1].startswith("Certified: with every rate of the arms a failure has")
+    journal = folder / "b.jsonl"
+    loose = ebr.CertifiedElasticBatchRacing(2, (2, 4), (0.5,), 0.4, 0.1)
+    Race(loose, ["A", "B"], journal).close()
+    assert run("certify", "b.jsonl") == (
+        2,
+        "error: delta must be one that the looks and boundaries keep, got 0.1: not certified\n",
+    )
 
 
 def test_rewards_are_rounded_and_arms_of_a_pausing_race_may_come_back(run):

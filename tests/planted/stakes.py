@@ -131,7 +131,7 @@ def without_its_share():
 
 
 def _greedy(race):
-    return replace(race, delta=min(race.delta / staked.LAST, 0.999)) if race.deadline > 1 else race
+    return replace(race, delta=min(race.delta / race.last_part, 0.999))
 
 
 def all_is_staked(self, *given, right=TABLE.__init__):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from oracles import CertifiedPairs
 
-from ebr.live import certify
+from ebr.live import checker
 from ebr.theory import certificates
 from ebr.theory.certificates import Cell, Certificate, Law, Rule, certificate
 
@@ -156,19 +156,19 @@ def test_cells_follow_each_other_and_a_certificate_says_whether_they_do():
 @pytest.mark.parametrize("shift", [0.0, 0.05, 0.3])
 def test_limits_rise_and_are_those_of_the_checker(count, critical, shift):
     table = certificates.limits(count, critical, shift)
-    assert table.tolist() == certify.largest_beaten(count, critical, shift)
+    assert table.tolist() == checker.largest_beaten(count, critical, shift)
     assert (np.diff(table) >= 0).all()
 
 
 def test_the_checker_finds_the_same_bound_and_the_same_failures():
     rule = Rule((10, 20, 40), (2.4, 2.2), 0.4, 0.95, (0.6,))
     said = {**rule._asdict(), "delta": 0.1}
-    assert certify.largest_failure(said, 3) <= 0.1
-    assert certify.largest_failure({**said, "delta": 0.02}, 3) == np.inf
+    assert checker.largest_failure(said, 3) <= 0.1
+    assert checker.largest_failure({**said, "delta": 0.02}, 3) == np.inf
     tables = {shift: [table.tolist() for table in each] for shift, each, _ in Law(rule, 3, 0.1).families}
     for low, high in CELLS:
         ours = Law(rule, 3, 0.1).bound(low, high)
-        assert certify.failure(rule.looks, 3, tables, low, high) == pytest.approx(ours, abs=2e-5)
+        assert checker.failure(rule.looks, 3, tables, low, high) == pytest.approx(ours, abs=2e-5)
 
 
 def test_gaussian_looks_are_one_cell_and_with_one_look_bechhofers():

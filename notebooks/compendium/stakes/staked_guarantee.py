@@ -10,7 +10,7 @@ from scipy.stats import binom
 from compendium.shared.distributions import norm
 from compendium.shared.findings import FALSE_ALARM, Evidence, Finding, counted, measured, refutes
 from compendium.stakes.suite import OURS
-from ebr.algorithms.staked import LAST, StakedElasticBatchRacing
+from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.models import REWARDS
 from ebr.theory.divergence import bernoulli_kl
 
@@ -23,14 +23,14 @@ SHARES = np.linspace(0, 1, 41)  # of 1 − ε: where the worse arm's mean is
 
 
 def finals() -> pd.DataFrame:
-    """What the sign at b_T spends, over its share c_T δ of δ (all of it for T = 1): the most by model."""
+    """What the sign at b_T spends, over its share δ/√T of δ: the most by model."""
     rows = []
     for model in REWARDS:
         spent = []
         for n_arms, deadline, epsilon, delta in FINALS:
             race = StakedElasticBatchRacing(deadline, epsilon, delta, rewards=model)
             pulls = race.last_count(n_arms, model)
-            share = delta * (LAST if deadline > 1 else 1.0)
+            share = delta / math.sqrt(deadline)
             spent.append(wrong_sign(model, n_arms, pulls, epsilon) / share)
         rows.append((model, max(spent)))
     return pd.DataFrame(rows, columns=["model", "spent"])

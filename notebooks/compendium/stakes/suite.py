@@ -1,6 +1,7 @@
 """Twenty-seven problems on which races of 0/1 rewards are compared, in two halves.
 
-Constants of staked EBR were chosen on the first half. The second was fixed before any race was run on it.
+Constants of staked EBR were chosen on the first half, and on others. The second was fixed before any race was
+run on it.
 """
 
 import math

@@ -10,7 +10,7 @@ import pandas as pd
 
 from compendium.shared.problem_sets import Instance
 from ebr.algorithms.game import Game, advance
-from ebr.algorithms.staked import LAST, StakedElasticBatchRacing
+from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
 from ebr.models import IN_UNIT
 from ebr.simulation.simulate import blocks, draw
@@ -70,11 +70,16 @@ class Watch:
         self.bad = ~problem.is_good(np.arange(problem.n_arms), table.race.epsilon)
         size = len(table.arms)
         self.given: FloatArray = np.zeros(size)
-        self.wealth: FloatArray = np.full(size, (1 - LAST) * table.race.delta)
+        self.wealth: FloatArray = np.full(size, self.staked())
         self.reached: BoolArray = np.zeros(size, dtype=bool)
         self.strayed: BoolArray = np.zeros(size, dtype=bool)
         self.opened = False
         table._end, table.stake = self.look, self.see_stake
+
+    def staked(self) -> float:
+        """(1 − c_T) δ."""
+        race = self.table.race
+        return float((1 - race.deadline**-0.5) * race.delta)
 
     def see_stake(self, now: int) -> None:
         """Let the race give money to claimants, and note what does not go to arm 1."""
@@ -90,12 +95,12 @@ class Watch:
             not self.opened
         ):  # all arms were given the same before the first round, whoever has a seat after it
             others = (self.problem.n_arms - 1) / self.problem.n_arms
-            self.given += table.race.delta * (1 - LAST - table.left) * others
+            self.given += (self.staked() - table.race.delta * table.left) * others
             self.opened = True
         by_epsilon, by_nothing = table.purses[..., best]
         purses = np.exp(np.where(self.bad[table.claimant], by_epsilon, by_nothing))
         purses = np.where(table.claimant == best, 0.0, purses)
-        self.wealth[rows] = purses.sum(axis=1) + (1 - LAST) * table.race.delta - self.given[rows]
+        self.wealth[rows] = purses.sum(axis=1) + self.staked() - self.given[rows]
         self.reached[rows] |= (purses >= 1).any(axis=1)
         ahead = table.first_sums[np.arange(len(arms)), arms] >= table.first_sums[:, best]
         by_final = table.final[:, best] & ahead
@@ -118,7 +123,7 @@ def watched(problems: Iterable[Instance], model: str, runs: int, seed: int) -> p
         wealth = np.minimum(np.concatenate([wealth for wealth, _ in parts], axis=1), 1)
         reached, strayed = (sum(int(getattr(watch, name).sum()) for _, watch in parts) for name in EVENTS)
         setting = {"model": model, "problem": place, "kind": kind, "runs": runs, "delta": delta}
-        setting["allowed"] = (1 - LAST) * delta
+        setting["allowed"] = (1 - deadline**-0.5) * delta
         for number, each in enumerate(wealth, start=1):
             last = number == deadline
             row = {"round": number, "wealth": each.mean(), "error": each.std(ddof=1) / np.sqrt(runs)}
