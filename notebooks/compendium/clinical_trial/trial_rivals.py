@@ -63,15 +63,18 @@ def entrants(certified: Algorithm, deadline: int, epsilon: float, delta: float) 
         "O'Brien–Fleming, equal looks": stages(*goal, OBRIEN_FLEMING),
         "O'Brien–Fleming, growing looks": growing(*goal, OBRIEN_FLEMING),
     }
-    exact = "proved for 0/1, by exact laws"
     return {
-        CERTIFIED: Entrant(certified, WITHIN, exact, ours=True),
-        "pausing EBR": Entrant(PausingElasticBatchRacing(*goal), WITHIN, exact, ours=True),
-        "staked EBR": Entrant(StakedElasticBatchRacing(*goal), WITHIN, exact, ours=True, slow=True),
+        CERTIFIED: Entrant(certified, WITHIN, "proved for 0/1, law computed", ours=True),
+        "pausing EBR": Entrant(
+            PausingElasticBatchRacing(*goal), WITHIN, "proved for 0/1, exact tests", ours=True
+        ),
+        "staked EBR": Entrant(
+            StakedElasticBatchRacing(*goal), WITHIN, "proved for 0/1, exact bets", ours=True, slow=True
+        ),
         "sharp EBR": Entrant(SharpElasticBatchRacing(*goal), WITHIN, "proved for [0, 1]", ours=True),
         "Algorithm 1": Entrant(ElasticBatchRacing(*goal), WITHIN, "proved, sub-Gaussian", ours=True),
         "fixed, the paper's": Entrant(Passive(epsilon, delta), WITHIN, "proved, sub-Gaussian", ours=True),
-        FIXED: Entrant(trial_designs.ExactFixedDesign(epsilon, delta), WITHIN, exact),
+        FIXED: Entrant(trial_designs.ExactFixedDesign(epsilon, delta), WITHIN, "proved for 0/1, exact sums"),
         **{name: Entrant(design, WITHIN, LIMIT) for name, design in limits.items()},
         "drop the losers": Entrant(trial_designs.DropTheLosers(epsilon, delta), BEST, LIMIT),
         "Levin–Robbins–Leu": Entrant(
