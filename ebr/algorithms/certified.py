@@ -1,8 +1,8 @@
 """Certified Elastic Batch Racing: looks and boundaries whose failures are computed."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -13,34 +13,20 @@ from ebr.algorithms.game import Defaults, Game, Known, Lots, check_known, entere
 from ebr.algorithms.lossy import checked_control
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT, REWARDS
-from ebr.theory.certificates import Certificate, Rule, certificate
+from ebr.theory.certificates import Boundaries, Certificate, certificate
 from ebr.theory.confidence import fixed_count_deviation
-from ebr.validation import MOST_PULLS, check_fields, in_unit_interval, positive, shown, whole
+from ebr.validation import MOST_PULLS, Rule, check_fields, in_unit_interval, positive, shown, whole
 
 MOST_TOGETHER = 1_000  # arms: as many mixtures of near and far ones are bounded
 LEAST_DELTA = 1e-9  # smaller ones need all of a law's tails
 MOST_EXACT = 5_000  # 0/1 rewards of an arm: beyond it the law of a pair takes minutes
 
 
-def _counts(name: str, values: Any) -> tuple[int, ...]:
-    counts = tuple(whole(name, value, 1, MOST_PULLS) for value in _listed(name, values))
-    if not counts or any(late <= early for early, late in pairwise(counts)):
-        raise ValueError(f"{name} must be counts, each above the one before, got {shown(values)}")
-    return counts
-
-
-def _listed(name: str, values: Any) -> Sequence[Any]:
+def _listed(rule: Rule, name: str, values: Any) -> tuple[Any, ...]:
+    """Numbers by a rule, in a tuple."""
     if not isinstance(values, tuple | list):
         raise ValueError(f"{name} must be a tuple of numbers, got {shown(values)}")
-    return values
-
-
-def _boundaries(name: str, values: Any) -> tuple[float, ...]:
-    return tuple(positive(name, value) for value in _listed(name, values))
-
-
-def _shifts(name: str, values: Any) -> tuple[float, ...]:
-    return tuple(sorted(in_unit_interval(name, value) for value in _listed(name, values)))
+    return tuple(rule(name, value) for value in values)
 
 
 @dataclass(frozen=True)
@@ -89,18 +75,21 @@ class CertifiedElasticBatchRacing(Defaults):
     __repr__ = spelled
 
     def __post_init__(self) -> None:
-        check_fields(
-            self, looks=_counts, boundaries=_boundaries, rewards=REWARDS, pruning=positive, shifts=_shifts
-        )
+        pulls = partial(whole, at_least=1, at_most=MOST_PULLS)
+        rules: dict[str, Rule] = {"looks": pulls, "boundaries": positive, "shifts": in_unit_interval}
+        tuples = {name: partial(_listed, rule) for name, rule in rules.items()}
+        check_fields(self, rewards=REWARDS, pruning=positive, **tuples)
         control, margin = checked_control(self.control, self.margin, self.epsilon, 1)
         vars(self).update(control=control, margin=margin)
         if control is not None:
             whole("control", control, 0, self.n_arms - 1)
+        if not self.looks or any(late <= early for early, late in pairwise(self.looks)):
+            raise ValueError(f"looks must be counts, each above the one before, got {shown(self.looks)}")
         if len(self.boundaries) != len(self.looks) - 1:
             must = f"boundaries must be one fewer than the looks, {len(self.looks) - 1}"
             raise ValueError(f"{must}, got {len(self.boundaries)}")
-        if any(shift <= self.epsilon for shift in self.shifts):
-            raise ValueError(f"shifts must be above epsilon, {self.epsilon}, got {self.shifts}")
+        if any(larger <= shift for shift, larger in pairwise((self.epsilon, *self.shifts))):
+            raise ValueError(f"shifts must rise, from above epsilon, {self.epsilon}, got {self.shifts}")
         if self.rewards in IN_UNIT and self.sigma < 0.5:
             raise ValueError(f"sigma must be at least 0.5 for {self.rewards} rewards, got {self.sigma}")
         if self.rewards not in ("Bernoulli", "Gaussian"):
@@ -126,9 +115,9 @@ class CertifiedElasticBatchRacing(Defaults):
         return len(self.looks)
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> Boundaries:
         """What the race decides by."""
-        return Rule(self.looks, self.boundaries, self.epsilon, self.pruning, self.shifts)
+        return Boundaries(self.looks, self.boundaries, self.epsilon, self.pruning, self.shifts)
 
     def certificate(self) -> Certificate:
         """Compute how often the race fails at most, whatever the truth; seconds for 0/1 rewards."""

@@ -29,11 +29,7 @@ STEPS = {
     "height": (1.04, 0.9, 2.0),
     "pruning": (1.03, 0.7, 1.0),
 }
-OBJECTIVES: dict[str, Callable[[Sequence[float], int], float]] = {
-    "mean": lambda subjects, most: float(np.mean(subjects)),
-    "worst": lambda subjects, most: float(np.max(subjects)),
-    "most": lambda subjects, most: float(most),
-}
+OBJECTIVES = ("mean", "worst", "most")
 
 
 @dataclass(frozen=True)
@@ -46,18 +42,22 @@ class Design:
     subjects: tuple[float, ...]
 
     def __str__(self) -> str:
-        race = self.race
-        critical = [f"{each:.2f}" for each in race.boundaries]
-        rows = [f"{'look':>6} {'rewards an arm':>15} {'boundary':>9} {'to drop':>8}"]
-        for look, reward in enumerate(race.looks):
-            last = look + 1 == race.deadline
-            drop = "sign" if last else f"{race.pruning * race.boundaries[look]:.2f}"
-            rows.append(f"{look + 1:>6} {reward:>15,} {'sign' if last else critical[look]:>9} {drop:>8}")
+        boundaries = [*(f"{each:.3f}" for each in self.race.boundaries), "sign"]
+        rows = zip(self.race.looks, boundaries, strict=True)
         costs = [
-            f"  {', '.join(f'{mean:g}' for mean in truth[:6])}{', …' if len(truth) > 6 else ''}: {mean:,.0f}"
-            for truth, mean in zip(self.truths, self.subjects, strict=True)
+            f"  {mean:,.0f} where the means are {shown(truth)}"
+            for mean, truth in zip(self.subjects, self.truths, strict=True)
         ]
-        return "\n".join([*rows, str(self.certificate), "mean subjects, simulated:", *costs])
+        return "\n".join(
+            [
+                "rewards of each arm, and the boundary there:",
+                *(f"{count:>9,} {boundary:>7}" for count, boundary in rows),
+                f"(times {self.race.pruning:g} to drop an arm)",
+                str(self.certificate),
+                "mean subjects, simulated:",
+                *costs,
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -130,9 +130,7 @@ def _checked_truths(truths: Any, n_arms: int) -> tuple[tuple[float, ...], ...]:
     return made
 
 
-@checked(
-    objective=partial(one_of, choices=tuple(OBJECTIVES)), runs=partial(whole, at_least=1, at_most=MOST_RUNS)
-)
+@checked(objective=partial(one_of, choices=OBJECTIVES), runs=partial(whole, at_least=1, at_most=MOST_RUNS))
 def certified_design(
     n_arms: int,
     deadline: int,
@@ -181,7 +179,9 @@ def certified_design(
 
     def price(shape: _Shape) -> float:
         race = _calibrated(shape, like, deadline, guess)
-        return OBJECTIVES[objective](costs(race), n_arms * race.looks[-1])
+        if objective == "most":
+            return race.looks[-1]
+        return float(np.mean(costs(race)) if objective == "mean" else np.max(costs(race)))
 
     # Of normal rewards the certificate is worth most without pruning.
     start = _Shape(pruning=1.0 if rewards == "Gaussian" else 0.9)
@@ -207,17 +207,15 @@ def _calibrated(
 
 def _found(price: Callable[[_Shape], float], shape: _Shape) -> _Shape:
     """Go from shape to shape as long as the price falls."""
-    known = {shape: price(shape)}
+    known: dict[_Shape, float] = {}
     with tqdm(desc="designing", unit=" designs", leave=False, disable=None) as bar:
         while True:
-            best = shape
-            for other in shape.neighbours():
+            for other in (shape, *shape.neighbours()):
                 if other not in known:
                     known[other] = price(other)
                     bar.update()
-                if known[other] < BETTER * known[best]:
-                    best = other
-            if best == shape:
+            best = min(known, key=lambda each: known[each])
+            if known[best] >= BETTER * known[shape]:
                 return shape
             shape = best
 

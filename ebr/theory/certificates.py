@@ -24,6 +24,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ BAR = "{desc}: {percentage:3.0f}% |{bar}| {elapsed}"
 NARROWEST = 1 / 4096  # of ε: a cell's width; where even this is not certified, nothing is
 
 
-class Rule(NamedTuple):
+class Boundaries(NamedTuple):
     """What a race of 0/1 rewards decides by.
 
     Attributes
@@ -97,19 +98,16 @@ class Certificate:
     @property
     def holds(self) -> bool:
         """Whether the cells follow each other from 0 to 1, each with a bound of δ at most."""
-        ends = [0.0, *(cell.high for cell in self.cells)]
-        joined = all(cell.low == end < cell.high for cell, end in zip(self.cells, ends, strict=False))
-        return joined and ends[-1] == 1 and self.worst.bound <= self.delta
+        joined = [this.high == after.low for this, after in pairwise((*self.cells, Cell(1.0, 1.0, 0.0)))]
+        return self.cells[0].low == 0 and all(joined) and self.worst.bound <= self.delta
 
     def __str__(self) -> str:
-        if not self.cells:
-            return f"not certified: no bound below {self.delta:g} was found"
         low, high, bound = self.worst
-        if not self.holds:
-            return f"not certified: failures up to {bound:.4g} cannot be ruled out near rate {low:.4g}"
+        where = (
+            f"largest for rates of the best arm from {low:.4g} to {high:.4g}, one of {len(self.cells)} cells"
+        )
         return (
-            f"certified: failures have probability {bound:.4g} at most, for all rates"
-            f" ({len(self.cells)} cells, the worst from {low:.4g} to {high:.4g})"
+            f"{'' if self.holds else 'not '}certified: failures have probability {bound:.5f} at most, {where}"
         )
 
 
@@ -198,7 +196,7 @@ def _ahead(law: FloatArray, behind: IntArray) -> FloatArray:
 class Law:
     """The law of a rule's race of n arms with 0/1 rewards: what bounds its failures."""
 
-    def __init__(self, rule: Rule, n_arms: int, delta: float) -> None:
+    def __init__(self, rule: Boundaries, n_arms: int, delta: float) -> None:
         self.rule, self.n_arms, self.delta = rule, n_arms, delta
         # Eight tails a look and rival: of both steps and both sums.
         self.cut = NEGLIGIBLE * delta / (8 * n_arms * len(rule.looks))
@@ -244,7 +242,7 @@ class Law:
 
 
 def certificate(
-    rule: Rule, n_arms: int, delta: float, rewards: str = "Bernoulli", sigma: float = 0.5
+    rule: Boundaries, n_arms: int, delta: float, rewards: str = "Bernoulli", sigma: float = 0.5
 ) -> Certificate:
     """Bound how often a race of n arms fails, for every truth.
 

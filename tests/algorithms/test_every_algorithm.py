@@ -161,7 +161,10 @@ BAD = [
         for boundaries in ((), (0.0,), (np.inf,), 2)
     ),
     ({"pruning": 0}, r"^pruning must be a finite number above 0, got 0$"),
-    ({"shifts": (0.1,)}, r"^shifts must be above epsilon, 0\.1, got \(0\.1,\)$"),
+    *(
+        ({"shifts": shifts}, r"^shifts must rise, from above epsilon, 0\.1, got \(0\.")
+        for shifts in ((0.1,), (0.3, 0.2), (0.2, 0.2))
+    ),
     ({"shifts": (1.5,)}, r"^shifts must lie in \(0, 1\), got 1\.5$"),
     ({"shifts": (), "control": 1, "margin": 0.2}, r"^margin must be epsilon, 0\.1, or .* got 0\.2$"),
     ({"start": 0}, r"^start must be a finite number above 0, got 0$"),
