@@ -13,7 +13,7 @@ from ebr.algorithms.certified import CertifiedElasticBatchRacing
 from ebr.algorithms.game import Algorithm, drive
 from ebr.arrays import FloatArray, IntArray
 from ebr.simulation.simulate import simulate
-from ebr.theory.certificates import Certificate, Law, Rule
+from ebr.theory.certificates import Certificate, Law
 from ebr.theory.problems import Bernoulli
 
 ROUNDING = 1e-9
@@ -22,12 +22,12 @@ SMALL_DELTA = 0.005
 NEARLY = (
     0.99  # for some small race: the bound is no larger than it must be, and the race errs if a rival does
 )
-# n and the rule of races with so few rewards that all paths can be gone through.
+# Races with so few rewards that all paths can be gone through; nothing is promised of their δ.
 SMALL = (
-    (2, Rule((3, 6, 10), (1.6, 1.3), 0.3, 0.9)),
-    (2, Rule((4, 9), (1.2,), 0.2)),
-    (3, Rule((4, 8), (1.8,), 0.1, 0.9)),
-    (3, Rule((2, 4, 7), (1.7, 1.2), 0.3)),
+    CertifiedElasticBatchRacing(2, (3, 6, 10), (1.6, 1.3), 0.3, 0.5, pruning=0.9),
+    CertifiedElasticBatchRacing(2, (4, 9), (1.2,), 0.2, 0.5),
+    CertifiedElasticBatchRacing(3, (4, 8), (1.8,), 0.1, 0.5, pruning=0.9),
+    CertifiedElasticBatchRacing(3, (2, 4, 7), (1.7, 1.2), 0.3, 0.5),
 )
 RATES = (0.0, 0.02, 0.15, 0.3, 0.42, 0.5, 0.7, 0.85, 0.97, 1.0)  # of the best arm
 WIDTHS = (0.0, 0.03)  # of a cell
@@ -51,24 +51,24 @@ def bounds() -> pd.DataFrame:
     probability that some rival errs, over all kinds of rivals, for three rates of the best arm in the cell).
     """
     rows = []
-    for (n_arms, rule), low, width in product(SMALL, RATES, WIDTHS):
+    for race, low, width in product(SMALL, RATES, WIDTHS):
         high = min(low + width, 1.0)
-        kinds = combinations_with_replacement((0.0, rule.epsilon), n_arms - 1)
+        kinds = combinations_with_replacement((0.0, race.epsilon), race.n_arms - 1)
         tried = product(kinds, (low, (low + high) / 2, high))
-        exact = max(every_sum.some_rival_errs(rule, kind, p) for kind, p in tried if max(kind) <= p)
-        found = {"bound": Law(rule, n_arms, SMALL_DELTA).bound(low, high)}
-        found |= {"formula": every_sum.bound(rule, n_arms, low, high), "exact": exact}
-        rows.append({"n": n_arms, "looks": rule.looks, "low": low, "high": high} | found)
+        exact = max(every_sum.some_rival_errs(race, kind, p) for kind, p in tried if max(kind) <= p)
+        found = {"bound": Law(race.rule, race.n_arms, SMALL_DELTA).bound(low, high)}
+        found |= {"formula": every_sum.bound(race, low, high), "exact": exact}
+        rows.append({"n": race.n_arms, "looks": race.looks, "low": low, "high": high} | found)
     return pd.DataFrame(rows)
 
 
-def recommended(algorithm: Algorithm, looks: Sequence[int], n_arms: int, order: Sequence[int]) -> IntArray:
+def recommended(race: CertifiedElasticBatchRacing, order: Sequence[int]) -> IntArray:
     """What a race recommends on every combination of paths, one arm's changing fastest last."""
-    own = every_sum.paths(looks)
+    own, n_arms = every_sum.paths(race.looks), race.n_arms
     which = np.stack(np.meshgrid(*[np.arange(len(own))] * n_arms, indexing="ij"), axis=-1).reshape(-1, n_arms)
     steps = np.diff(own, axis=1, prepend=0)[which]  # of each replicate and arm, at each look
-    look = iter(range(len(looks)))
-    game = algorithm.play(n_arms, len(which), rewards="Bernoulli", generator=cast(Any, _Order(order)))
+    look = iter(range(race.deadline))
+    game = race.play(n_arms, len(which), rewards="Bernoulli", generator=cast(Any, _Order(order)))
     return drive(game, lambda pulls: np.where(pulls > 0, steps[:, :, next(look)], 0).astype(np.float64))
 
 
@@ -79,30 +79,29 @@ def played() -> pd.DataFrame:
     failure (its largest probability), ended (the probability of all paths).
     """
     rows = []
-    for n_arms, rule in SMALL:
-        algorithm = CertifiedElasticBatchRacing(
-            n_arms, rule.looks, rule.boundaries, rule.epsilon, 0.5, pruning=rule.pruning
-        )
-        own = every_sum.paths(rule.looks)
-        orders = [recommended(algorithm, rule.looks, n_arms, order) for order in permutations(range(n_arms))]
+    for race in SMALL:
+        own, rivals = every_sum.paths(race.looks), race.n_arms - 1
+        orders = [recommended(race, order) for order in permutations(range(race.n_arms))]
         over, most, ended = 0.0, 0.0, []
-        for best, gaps in product(RATES, combinations_with_replacement(SHARES, n_arms - 1)):
+        for best, gaps in product(RATES, combinations_with_replacement(SHARES, rivals)):
             # The best comes last: before T the first of those that tie leads.
-            means = np.array([*(best - share * rule.epsilon for share in gaps), best])
+            means = np.array([*(best - share * race.epsilon for share in gaps), best])
             if means.min() < 0:
                 continue
-            chance = [every_sum.chances(own, rule.looks, mean) for mean in means]
-            bad = best - means >= rule.epsilon * (1 - 1e-9)
+            chance = [every_sum.chances(own, race.looks, mean) for mean in means]
+            bad = best - means >= race.epsilon * (1 - 1e-9)
             joint = chance[0]
             for more in chance[1:]:
                 joint = np.outer(joint, more).ravel()
             failure = float(np.mean([joint @ bad[arms] for arms in orders]))
-            kinds = [rule.epsilon if one else 0.0 for one in bad[:-1]]
+            kinds = [race.epsilon if one else 0.0 for one in bad[:-1]]
             # Errors of rivals with larger gaps are fewer than those of the kinds' own.
-            some = every_sum.some_rival_errs(rule, kinds, best) if max(kinds) <= best else 0.0
+            some = every_sum.some_rival_errs(race, kinds, best) if max(kinds) <= best else 0.0
             over, most = max(over, failure / some if some else float(failure > ROUNDING)), max(most, failure)
             ended.append(float(joint.sum()))
-        rows.append({"n": n_arms, "looks": rule.looks, "over": over, "failure": most, "ended": min(ended)})
+        rows.append(
+            {"n": race.n_arms, "looks": race.looks, "over": over, "failure": most, "ended": min(ended)}
+        )
     return pd.DataFrame(rows)
 
 
@@ -131,13 +130,12 @@ def trials(algorithm: Algorithm, truths: Sequence[FloatArray], number: int, seed
     return pd.DataFrame(rows).assign(delta=algorithm.delta)
 
 
-def again(algorithm: CertifiedElasticBatchRacing, certificate: Certificate, number: int) -> pd.DataFrame:
+def again(race: CertifiedElasticBatchRacing, certificate: Certificate, number: int) -> pd.DataFrame:
     """Some cells of a certificate, the worst among them: their bounds, and the same by Fourier transforms."""
     ranked = sorted(certificate.cells, key=lambda cell: cell.bound)
     chosen = {ranked[-1], *certificate.cells[:: max(len(ranked) // number, 1)]}
     return pd.DataFrame(
-        cell._asdict()
-        | {"again": every_sum.large_bound(algorithm.rule, algorithm.n_arms, cell.low, cell.high)}
+        cell._asdict() | {"again": every_sum.large_bound(race, cell.low, cell.high)}
         for cell in sorted(chosen)
     )
 
