@@ -19,7 +19,7 @@ from ebr.theory import certificates
 RACE = CertifiedElasticBatchRacing(3, (30, 55, 100), (2.1, 1.9), 0.2, 0.1)
 TRUTHS, RUNS = 60, 500
 DESIGN = CertifiedElasticBatchRacing(
-    5, (111, 201, 343, 550, 806, 1017), (3.62, 3.31, 3.05, 2.84, 2.69), 0.05, 0.05, pruning=0.9
+    5, (100, 190, 335, 550, 805, 1008), (3.75, 3.4, 3.12, 2.88, 2.69), 0.05, 0.05, pruning=0.9
 )
 FIELD = ("pausing EBR", "fixed, exact", "Wang–Tsiatis, growing looks", "drop the losers")
 TRIALS = 3000

@@ -19,9 +19,7 @@ from ebr.theory.problems import Bernoulli
 ROUNDING = 1e-9
 ADDED = 1e-6  # to a bound, for rounding and for tails that are cut off, where δ is `SMALL_DELTA`
 SMALL_DELTA = 0.005
-NEARLY = (
-    0.99  # for some small race: the bound is no larger than it must be, and the race errs if a rival does
-)
+NEARLY = 0.99  # at least, for some small race: the bound is hardly too large, the race errs as rivals do
 # Races with so few rewards that all paths can be gone through; nothing is promised of their δ.
 SMALL = (
     CertifiedElasticBatchRacing(2, (3, 6, 10), (1.6, 1.3), 0.3, 0.5, pruning=0.9),

@@ -14,7 +14,6 @@ from compendium.shared.findings import CONFIDENCE, FALSE_ALARM, Evidence, Findin
 REACH = float(norm.isf((1 - CONFIDENCE) / 2))  # of a 99 % interval, in standard errors
 # Of each truth of the table: the most subjects that were aimed at.
 AIMS = {(HARD, 0.525): 3700, (PUBLISHED, 0.967): 1050, (EASY, 0.7): 700, (ALIKE, 0.5): 5000}
-EXPECTED = ((HARD, 0.525), (ALIKE, 0.5), (PUBLISHED, 0.967))  # truths for which the design is made
 LEVEL = 1.02  # times a rival's subjects, in the geometric mean of all truths
 BEHIND = 1.05  # aimed at: so many times the subjects of the best rival, at most
 
