@@ -19,7 +19,7 @@ from ebr.validation import checked, numbers, one_of, shown, whole
 MOST_RUNS = 10**6  # of each truth
 FIRST = 8  # rewards of an arm at the first look, at least
 APART = 1.06  # two looks at least, as a ratio
-SPARE = 0.02  # of δ: what cells need to be wide, and certificates to be quick
+SPARE = 0.03  # of δ: what cells need to be wide, and certificates to be quick
 BETTER = 0.997  # how much less a design must cost to be better, and not by chance
 # Of a shape's numbers: a step's factor, the least and the most.
 STEPS = {
@@ -68,7 +68,7 @@ class _Shape:
     O'Brien and Fleming.
     """
 
-    span: float = 12.0
+    span: float = 9.0
     bend: float = 1.4
     exponent: float = 0.35
     height: float = 1.15
