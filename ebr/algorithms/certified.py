@@ -158,19 +158,19 @@ class CertifiedElasticBatchRacing(Defaults):
         return np.maximum(dropping, leader - reach + shift * self.looks[look]) if shift else dropping
 
     def within(self, look: int, sums: FloatArray) -> float:
-        """The least shift that the leader of a race's survivors refutes at a look before T; else ∞.
+        """The least shift, from ε on, that the leader of these survivors refutes at a look before T; else ∞.
 
         A race that is stopped there, for whatever reason, has a leader within this of the best with 1 − δ:
         all looks are covered at once.
         """
         first, *others = np.sort(np.asarray(sums, dtype=np.float64))[::-1]
-        for shift in (self.epsilon, *self.shifts):
-            if not others or others[0] < self.behind(look, np.array(first), shift):
-                return shift
-        if self.rewards == "Bernoulli":
-            return math.inf
-        reach = self.boundaries[look] * self.sigma * math.sqrt(2 * self.looks[look])
-        return float(others[0] - first + reach) / self.looks[look]
+        if not others:
+            return self.epsilon
+        if self.rewards == "Gaussian":
+            reach = self.boundaries[look] * self.sigma * math.sqrt(2 * self.looks[look])
+            return max(self.epsilon, float(others[0] - first + reach) / self.looks[look])
+        known = (self.epsilon, *self.shifts)
+        return next((s for s in known if others[0] < self.behind(look, np.array(first), s)), math.inf)
 
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None

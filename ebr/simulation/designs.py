@@ -42,22 +42,14 @@ class Design:
     subjects: tuple[float, ...]
 
     def __str__(self) -> str:
-        boundaries = [*(f"{each:.3f}" for each in self.race.boundaries), "sign"]
-        rows = zip(self.race.looks, boundaries, strict=True)
+        race, each = self.race, "rewards of each arm:"
+        looks = [f"{b:>6,} {each} {c:.3f}" for b, c in zip(race.looks, race.boundaries, strict=False)]
         costs = [
-            f"  {mean:,.0f} where the means are {shown(truth)}"
+            f"{mean:>6,.0f} subjects, simulated, where the means are {shown(truth)}"
             for mean, truth in zip(self.subjects, self.truths, strict=True)
         ]
-        return "\n".join(
-            [
-                "rewards of each arm, and the boundary there:",
-                *(f"{count:>9,} {boundary:>7}" for count, boundary in rows),
-                f"(times {self.race.pruning:g} to drop an arm)",
-                str(self.certificate),
-                "mean subjects, simulated:",
-                *costs,
-            ]
-        )
+        last = f"{race.looks[-1]:>6,} {each} the sign; times {race.pruning:g} to drop an arm"
+        return "\n".join([*looks, last, str(self.certificate), *costs])
 
 
 @dataclass(frozen=True)
@@ -114,10 +106,9 @@ def _least(enough: Callable[[int], bool], near: int) -> int:
 def expected_truths(n_arms: int, epsilon: float) -> tuple[tuple[float, ...], ...]:
     """All others ε worse, means spread evenly, all alike, and all others 6ε worse."""
     wide = min(6 * epsilon, 0.9)
-    spread = 0.9 - np.linspace(0, min(8 * epsilon, 0.8), n_arms)
-    others = n_arms - 1
-    hard, easy = (((1 + gap) / 2, *[(1 - gap) / 2] * others) for gap in (epsilon, wide))
-    return hard, tuple(spread.tolist()), (0.5,) * n_arms, easy
+    spread = tuple((0.9 - np.linspace(0, min(8 * epsilon, 0.8), n_arms)).round(9).tolist())
+    hard, easy = ((0.5 + gap / 2, *[0.5 - gap / 2] * (n_arms - 1)) for gap in (epsilon, wide))
+    return hard, spread, (0.5,) * n_arms, easy
 
 
 def _checked_truths(truths: Any, n_arms: int) -> tuple[tuple[float, ...], ...]:

@@ -28,10 +28,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.looks import crossed
 
 SMOOTHING = 3.0  # successes and failures that a pooled rate is given, against boundaries too low near 0 and 1
 # Relative errors: of a binomial probability 5b/2⁵³ at most, of a sum b/2⁵³, at 2T steps of b ≤ 5,000 rewards.
@@ -102,13 +100,9 @@ class Certificate:
         return self.cells[0].low == 0 and all(joined) and self.worst.bound <= self.delta
 
     def __str__(self) -> str:
-        low, high, bound = self.worst
-        where = (
-            f"largest for rates of the best arm from {low:.4g} to {high:.4g}, one of {len(self.cells)} cells"
-        )
-        return (
-            f"{'' if self.holds else 'not '}certified: failures have probability {bound:.5f} at most, {where}"
-        )
+        (low, high, bound), number = self.worst, f"{len(self.cells)} cells"
+        said = f"certified: failures have probability {bound:.5f} at most, by {number} of the best arm's rate"
+        return f"{'' if self.holds else 'not '}{said}, the worst from {low:.4g} to {high:.4g}"
 
 
 @lru_cache(maxsize=1024)
@@ -250,7 +244,11 @@ def certificate(
     one cell. All rivals together are less likely to err than if each could by a refutation at π c_t, if π is
     below 1, and by the sign.
     """
+    from tqdm import tqdm
+
     if rewards == "Gaussian":
+        from ebr.theory.looks import crossed  # which takes as long to load as all else together
+
         lowest = [min(rule.pruning, 1.0) * critical for critical in rule.boundaries]
         sign = rule.epsilon * math.sqrt(rule.looks[-1] / 2) / sigma
         bound = crossed(rule.looks, [*lowest, sign], n_arms)

@@ -29,7 +29,6 @@ def truths(rule, best, high, n_arms):
 
 def faults():
     """Where a bound is below what every path says, or above the sum over the rivals; nothing, if right."""
-    found = []
     for rule, oracle in zip(RULES, ORACLES, strict=True):
         for n_arms in (2, 3):
             law = Law(rule, n_arms, 0.2)
@@ -44,12 +43,11 @@ def faults():
                 # With a third gap the bound takes the worse of two for each sum.
                 loose = 1.3 if rule.shifts else 1.0
                 if not max(exact, least) <= bound <= most * loose + slack:
-                    found.append((rule, n_arms, low, high, bound, exact, least, most))
-    return found
+                    yield rule, n_arms, low, high, bound, exact, least, most
 
 
 def test_a_bound_lies_between_the_failure_on_every_path_and_the_sum_over_the_rivals():
-    assert faults() == []
+    assert list(faults()) == []
 
 
 def patched(name, planted):
@@ -89,7 +87,7 @@ PLANTED = {
 def test_a_planted_error_is_found(name, monkeypatch):
     certificates.limits.cache_clear()
     monkeypatch.setattr(certificates, *PLANTED[name])
-    assert faults()
+    assert any(faults())
 
 
 class Wrong(Law):
@@ -117,7 +115,7 @@ class Wrong(Law):
 def test_an_error_planted_in_the_law_is_found(error, monkeypatch):
     monkeypatch.setattr(f"{__name__}.Law", Wrong)
     monkeypatch.setattr(Wrong, "error", error)
-    assert faults()
+    assert any(faults())
 
 
 def test_rivals_together_are_averaged_the_right_way():
