@@ -76,6 +76,20 @@ def test_the_best_rival_is_the_one_with_the_fewest_subjects(field, table):
     assert trial_standing.in_words(ratios).shape == (10, 5)
 
 
+def test_every_design_with_a_deadline_is_compared_on_all_truths(field, table):
+    found = trial_standing.each_rival(table, field)
+    assert list(found.index) == [name for name in field if name not in (CERTIFIED, "Levin–Robbins–Leu")]
+    means = {name: part["subjects"].to_numpy() for name, part in table.groupby("design")}
+    errors = {name: part["standard_error"].to_numpy() for name, part in table.groupby("design")}
+    for name, row in found.iterrows():
+        ratio = means[CERTIFIED] / means[name]
+        reach = 2.5758 * ratio * np.hypot(errors[CERTIFIED] / means[CERTIFIED], errors[name] / means[name])
+        assert [row["least"], row["most"]] == pytest.approx([ratio.min(), ratio.max()])
+        assert row["mean"] == pytest.approx(np.prod(ratio) ** 0.1)
+        assert [row["fewer"], row["more"]] == [(ratio + reach < 1).sum(), (ratio - reach > 1).sum()]
+    assert trial_standing.each_in_words(found, 10).shape == (len(found), 5)
+
+
 def test_the_figure_has_a_curve_for_every_design_on_its_scale(field, table):
     ratios = trial_standing.against(table, field)
     figure = trial_figures.draw_designs(table, ratios)
