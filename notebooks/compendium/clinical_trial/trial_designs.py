@@ -1,7 +1,7 @@
-"""What trialists would use: the exact fixed design, stages with repeated intervals, dropping the losers.
+"""What trialists would use: the exact fixed design, stages with repeated intervals, elimination.
 
-Each is an algorithm as `ebr.simulate` plays it, for rewards that are 0 or 1; the last two plan with the
-normal limit. An error is the same as in a race: a choice that is worse than the best by ε or more.
+Each is an algorithm as `ebr.simulate` plays it, for rewards that are 0 or 1; stages and dropping the losers
+plan with the normal limit. An error is the same as in a race: a choice worse than the best by ε or more.
 """
 
 import math
@@ -52,16 +52,15 @@ class ExactFixedDesign(Defaults):
         return np.asarray(_ties_by_lot(sums, generator).argmax(axis=1))
 
 
-def keeps_the_best(n_arms: int, critical: FloatArray) -> float:
-    """P(no other arm's standardised lead over the best ever exceeds c_t), t = 1 … T, all arms alike.
+def keeps_the_best(n_arms: int, critical: FloatArray, times: FloatArray) -> float:
+    """P(no other arm's standardised lead over the best ever exceeds c_t), all arms alike.
 
-    By Dunnett's argument leads over the same arm correlate by ½, and those of looks s < t by √(s/t): a
-    normal probability in (n−1)T dimensions.
+    `times` are b_t / b_T. By Dunnett's argument leads over the same arm correlate by ½, and those of looks
+    s < t by √(b_s/b_t): a normal probability in (n−1)T dimensions.
     """
-    looks = np.arange(1, len(critical) + 1)
-    times = np.sqrt(np.minimum.outer(looks, looks) / np.maximum.outer(looks, looks))
+    looks = np.sqrt(np.minimum.outer(times, times) / np.maximum.outer(times, times))
     arms = (np.ones((n_arms - 1, n_arms - 1)) + np.eye(n_arms - 1)) / 2
-    return _normal_cdf(np.tile(critical, n_arms - 1), np.asarray(np.kron(arms, times), dtype=np.float64))
+    return _normal_cdf(np.tile(critical, n_arms - 1), np.asarray(np.kron(arms, looks), dtype=np.float64))
 
 
 def _normal_cdf(upper: FloatArray, covariance: FloatArray) -> float:
@@ -74,10 +73,13 @@ def _normal_cdf(upper: FloatArray, covariance: FloatArray) -> float:
 
 
 @cache
-def critical_value(n_arms: int, deadline: int, delta: float, shape: float) -> float:
-    """C such that with c_t = C (t/T)^{Δ−½} the best arm is kept with probability 1 − δ."""
-    powers = (np.arange(1, deadline + 1) / deadline) ** (shape - 0.5)
-    return float(brentq(lambda c: keeps_the_best(n_arms, c * powers) - (1 - delta), 0.1, 10, xtol=1e-4))
+def critical_value(n_arms: int, times: tuple[float, ...], delta: float, shape: float) -> float:
+    """C such that with c_t = C (b_t/b_T)^{Δ−½} the best arm is kept with probability 1 − δ."""
+    looks = np.array(times)
+    powers = looks ** (shape - 0.5)
+    return float(
+        brentq(lambda c: keeps_the_best(n_arms, c * powers, looks) - (1 - delta), 0.1, 10, xtol=1e-4)
+    )
 
 
 @dataclass(frozen=True)
@@ -109,15 +111,17 @@ class StagedIntervals(Defaults):
 
     def critical(self, n_arms: int) -> FloatArray:
         """c_t, in standard errors."""
-        constant = critical_value(n_arms, self.deadline, self.delta, self.shape)
-        return np.asarray(constant * self._times() ** (self.shape - 0.5))
+        times = self.times()
+        constant = critical_value(n_arms, tuple(times.tolist()), self.delta, self.shape)
+        return np.asarray(constant * times ** (self.shape - 0.5))
 
     def looks(self, n_arms: int) -> IntArray:
         """Subjects of a surviving arm, all told, at each look."""
         most = 2 * (SIGMA * self.critical(n_arms)[-1] / self.epsilon) ** 2
-        return np.asarray(np.ceil(most * self._times()), dtype=np.int64)
+        return np.asarray(np.ceil(most * self.times()), dtype=np.int64)
 
-    def _times(self) -> FloatArray:
+    def times(self) -> FloatArray:
+        """b_t / b_T."""
         return np.arange(1, self.deadline + 1) / self.deadline
 
     def play(
@@ -139,6 +143,69 @@ class StagedIntervals(Defaults):
             if not running.any():
                 break
         return np.asarray(np.where(alive, sums, -np.inf).argmax(axis=1))
+
+
+@dataclass(frozen=True)
+class GeometricIntervals(StagedIntervals):
+    """`StagedIntervals` whose looks grow by a ratio: the first comes earlier, as in a race.
+
+    Parameters
+    ----------
+    ratio
+        b_{t+1} / b_t.
+    """
+
+    ratio: float = 1.6
+
+    def __post_init__(self) -> None:
+        check_fields(self, shape=positive, ratio=positive)
+
+    def times(self) -> FloatArray:
+        """b_t / b_T."""
+        return np.asarray(self.ratio ** (np.arange(1, self.deadline + 1) - float(self.deadline)))
+
+
+@dataclass(frozen=True)
+class SequentialElimination(Defaults):
+    """Levin and Robbins' elimination: one subject of each arm at a time, out who is r responses behind.
+
+    With odds w_i = p_i / (1 − p_i) the best arm wins with probability w_1^r / Σ_i w_i^r at least. (Levin and
+    Robbins, Proc. Natl. Acad. Sci. 1981, conjectured it; Leu and Levin, Stat. Sinica 1999, proved it.)
+    The odds of two rates that differ by ε have the least ratio θ around ½. So with the least r for which
+    1 / (1 + (n−1) θ^{−r}) is at least 1 − δ the best wins wherever all others are ε worse or more. There is
+    no deadline: every subject is a look.
+    """
+
+    epsilon: float
+    delta: float
+    sigma: ClassVar[float] = SIGMA
+    deadline: ClassVar[None] = None
+    needs_gap: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def behind(self, n_arms: int) -> int:
+        """r, by how many responses an arm is behind the leader when it leaves."""
+        log_ratio = 2 * math.log((1 + self.epsilon) / (1 - self.epsilon))
+        return max(math.ceil(math.log((n_arms - 1) * (1 - self.delta) / self.delta) / log_ratio), 1)
+
+    def play(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> Game:
+        """Pull survivors until one is left.
+
+        The last survivor is s behind: r − s subjects later, not sooner, an arm may leave. So many are asked
+        for at once, and the trial is the one in which they come one by one.
+        """
+        sums, alive = np.zeros((replicates, n_arms)), np.ones((replicates, n_arms), dtype=bool)
+        most = self.behind(n_arms)
+        while (alive.sum(axis=1) > 1).any():
+            behind = np.where(alive, sums.max(axis=1, keepdims=True) - sums, 0)
+            wait = (most - behind.max(axis=1)) * (alive.sum(axis=1) > 1)
+            sums += yield alive * wait.astype(np.int64)[:, None]
+            alive &= sums > sums.max(axis=1, keepdims=True) - most
+        return np.asarray(alive.argmax(axis=1))
 
 
 @dataclass(frozen=True)

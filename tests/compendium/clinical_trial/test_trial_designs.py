@@ -8,6 +8,8 @@ import pytest
 from compendium.clinical_trial.trial_designs import (
     DropTheLosers,
     ExactFixedDesign,
+    GeometricIntervals,
+    SequentialElimination,
     StagedIntervals,
     critical_value,
     keeps_the_best,
@@ -22,11 +24,19 @@ NEARLY_ZERO = 1e-9
 
 
 def test_the_designs_are_algorithms():
-    for design in (ExactFixedDesign(0.1, 0.1), StagedIntervals(3, 0.1, 0.1), DropTheLosers(0.1, 0.1)):
+    staged = (StagedIntervals(3, 0.1, 0.1), GeometricIntervals(3, 0.1, 0.1))
+    for design in (
+        ExactFixedDesign(0.1, 0.1),
+        *staged,
+        DropTheLosers(0.1, 0.1),
+        SequentialElimination(0.1, 0.1),
+    ):
         assert isinstance(design, Algorithm)
         assert np.isnan(design.deviation(np.array([5]), 3)).all()
     with pytest.raises(ValueError, match="shape must be a finite number above 0"):
         StagedIntervals(3, 0.1, 0.1, 0)
+    with pytest.raises(ValueError, match="ratio must be a finite number above 0"):
+        GeometricIntervals(3, 0.1, 0.1, ratio=-1)
 
 
 def test_all_others_just_epsilon_worse_is_the_worst_of_all_truths():
@@ -57,24 +67,28 @@ def test_the_fixed_design_breaks_ties_by_lot_and_errs_as_often_as_is_proved():
 
 
 def test_one_look_is_the_normal_quantile_or_bechhofers_constant():
-    assert critical_value(2, 1, 0.05, 0.5) == pytest.approx(norm.ppf(0.95), abs=1e-3)
+    assert critical_value(2, (1.0,), 0.05, 0.5) == pytest.approx(norm.ppf(0.95), abs=1e-3)
     # Bechhofer's table for k = 5 and P* = 0.95: 3.0552, of √n ε/σ, which is √2 C.
-    assert math.sqrt(2) * critical_value(5, 1, 0.05, 0.5) == pytest.approx(3.0552, abs=2e-3)
+    assert math.sqrt(2) * critical_value(5, (1.0,), 0.05, 0.5) == pytest.approx(3.0552, abs=2e-3)
 
 
 @pytest.mark.parametrize(
     ("shape", "published"), [(NEARLY_ZERO, 2.040), (0.5, 2.413)]
 )  # two-sided α = 0.05, K = 5: Jennison and Turnbull 1999, tables 2.3 and 2.1; one-sided at 0.025
 def test_several_looks_at_two_arms_are_the_published_boundaries(shape, published):
-    assert critical_value(2, 5, 0.025, shape) == pytest.approx(published, abs=5e-3)
+    assert critical_value(2, (0.2, 0.4, 0.6, 0.8, 1.0), 0.025, shape) == pytest.approx(published, abs=5e-3)
 
 
-def test_the_probability_of_keeping_the_best_is_that_of_simulated_normal_trials():
-    critical = np.array([2.8, 2.2, 1.9])
-    sums = np.random.default_rng(1).standard_normal((40000, 3, 4)).cumsum(axis=1)
-    leads = (sums[:, :, 1:] - sums[:, :, :1]) / np.sqrt(2 * np.arange(1, 4))[:, None]
+@pytest.mark.parametrize("looks", [(1, 2, 3), (4, 6, 9)])
+def test_the_probability_of_keeping_the_best_is_that_of_simulated_normal_trials(looks):
+    critical, counts = np.array([2.8, 2.2, 1.9]), np.array(looks, dtype=float)
+    steps = np.sqrt(np.diff(counts, prepend=0))[:, None]
+    sums = (np.random.default_rng(1).standard_normal((40000, 3, 4)) * steps).cumsum(axis=1)
+    leads = (sums[:, :, 1:] - sums[:, :, :1]) / np.sqrt(2 * counts)[:, None]
     kept = (leads <= critical[:, None]).all(axis=(1, 2)).mean()
-    assert keeps_the_best(4, critical) == pytest.approx(kept, abs=5 * math.sqrt(kept * (1 - kept) / 40000))
+    found = keeps_the_best(4, critical, counts / counts[-1])
+    # Five standard deviations: wrong by chance once in a million.
+    assert found == pytest.approx(kept, abs=5 * math.sqrt(kept * (1 - kept) / 40000))
 
 
 def test_the_last_look_is_as_precise_as_epsilon():
@@ -86,6 +100,30 @@ def test_the_last_look_is_as_precise_as_epsilon():
     assert np.ptp(critical) == pytest.approx(0)
     falling = StagedIntervals(4, 0.1, 0.1, NEARLY_ZERO).critical(3)
     assert falling / falling[-1] == pytest.approx(np.sqrt([4, 2, 4 / 3, 1]))
+
+
+def test_growing_looks_grow_by_the_ratio_and_have_a_constant_of_their_own():
+    design = GeometricIntervals(4, 0.1, 0.1, 0.5, ratio=2)
+    critical, looks = design.critical(3), design.looks(3)
+    assert looks == pytest.approx(looks[-1] * np.array([0.125, 0.25, 0.5, 1]), abs=1)
+    assert keeps_the_best(3, critical, np.array([0.125, 0.25, 0.5, 1])) == pytest.approx(0.9, abs=1e-3)
+    assert critical[-1] * math.sqrt(2 * 0.25 / looks[-1]) <= 0.1
+
+
+def test_an_arm_leaves_when_it_is_r_responses_behind_and_the_least_r_is_taken():
+    for n_arms, epsilon, delta in ((2, 0.1, 0.1), (5, 0.05, 0.05), (9, 0.3, 0.01)):
+        ratio = (0.5 + epsilon / 2) * (0.5 + epsilon / 2) / (0.5 - epsilon / 2) ** 2
+        bounds = [1 / (1 + (n_arms - 1) * ratio**-r) for r in range(200)]
+        assert SequentialElimination(epsilon, delta).behind(n_arms) == next(
+            r for r, bound in enumerate(bounds) if bound >= 1 - delta
+        )
+
+
+def test_of_two_arms_the_best_wins_as_the_gambler_does():
+    design = SequentialElimination(0.2, 0.3)  # r = 2
+    found = ebr.simulate(design, ebr.Bernoulli([0.3, 0.6]), 40000, seed=1)
+    won = 1 / (1 + ((0.3 / 0.7) / (0.6 / 0.4)) ** design.behind(2))
+    assert abs(np.mean(found.arm == 1) - won) < 5 * math.sqrt(won * (1 - won) / 40000)
 
 
 def staged_by_hand(design, responses):
@@ -110,6 +148,19 @@ def staged_by_hand(design, responses):
     return leader, pulls
 
 
+def eliminated_by_hand(design, responses):
+    """One trial of `SequentialElimination`, a subject of each survivor at a time."""
+    n_arms, most = len(responses), design.behind(len(responses))
+    alive, sums, pulls = list(range(n_arms)), [0] * n_arms, [0] * n_arms
+    while len(alive) > 1:
+        for arm in alive:
+            sums[arm] += responses[arm][pulls[arm]]
+            pulls[arm] += 1
+        top = max(sums[arm] for arm in alive)
+        alive = [arm for arm in alive if top - sums[arm] < most]
+    return alive[0], pulls
+
+
 def losers_by_hand(design, responses):
     """One trial of `DropTheLosers` without ties."""
     n_arms, each = len(responses), design.subjects(len(responses))
@@ -125,6 +176,8 @@ def losers_by_hand(design, responses):
     ("design", "by_hand"),
     [
         (StagedIntervals(4, 0.15, 0.1, NEARLY_ZERO), staged_by_hand),
+        (GeometricIntervals(4, 0.15, 0.1, 0.5), staged_by_hand),
+        (SequentialElimination(0.15, 0.1), eliminated_by_hand),
         (DropTheLosers(0.15, 0.1), losers_by_hand),
     ],
 )

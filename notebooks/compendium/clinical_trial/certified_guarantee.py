@@ -1,0 +1,187 @@
+"""The certified race's own claim, X14: bounds by another way, all paths of small races, hostile truths."""
+
+from collections.abc import Sequence
+from itertools import combinations_with_replacement, permutations, product
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from compendium.clinical_trial import every_sum
+from compendium.shared.findings import Evidence, Finding, counted, refutes
+from ebr.algorithms.certified import CertifiedElasticBatchRacing
+from ebr.algorithms.game import Algorithm, drive
+from ebr.arrays import FloatArray, IntArray
+from ebr.simulation.simulate import simulate
+from ebr.theory.certificates import Certificate, Law
+from ebr.theory.problems import Bernoulli
+
+ROUNDING = 1e-9
+ADDED = 1e-6  # to a bound, for rounding and for tails that are cut off, where δ is `SMALL_DELTA`
+SMALL_DELTA = 0.005
+NEARLY = 0.99  # at least, for some small race: the bound is hardly too large, the race errs as rivals do
+# Races with so few rewards that all paths can be gone through; nothing is promised of their δ.
+SMALL = (
+    CertifiedElasticBatchRacing(2, (3, 6, 10), (1.6, 1.3), 0.3, 0.5, pruning=0.9),
+    CertifiedElasticBatchRacing(2, (4, 9), (1.2,), 0.2, 0.5),
+    CertifiedElasticBatchRacing(3, (4, 8), (1.8,), 0.1, 0.5, pruning=0.9),
+    CertifiedElasticBatchRacing(3, (2, 4, 7), (1.7, 1.2), 0.3, 0.5),
+)
+RATES = (0.0, 0.02, 0.15, 0.3, 0.42, 0.5, 0.7, 0.85, 0.97, 1.0)  # of the best arm
+WIDTHS = (0.0, 0.03)  # of a cell
+SHARES = (0.0, 0.5, 0.999999, 1.0, 1.5)  # of ε: gaps of the truths on which small races are played
+
+
+class _Order:
+    """Lots that rank the arms as told."""
+
+    def __init__(self, order: Sequence[int]) -> None:
+        self.lots = np.array(order) / len(order)
+
+    def random(self, size: tuple[int, int]) -> FloatArray:
+        return np.broadcast_to(self.lots, size)
+
+
+def bounds() -> pd.DataFrame:
+    """A row a small race and a cell: its bound, the same by all paths, and P(some rival errs) in the cell.
+
+    Columns: n, looks, low, high, bound (the package's), formula (B of the theorem), exact (the largest
+    probability that some rival errs, over all kinds of rivals, for three rates of the best arm in the cell).
+    """
+    rows = []
+    for race, low, width in product(SMALL, RATES, WIDTHS):
+        high = min(low + width, 1.0)
+        kinds = combinations_with_replacement((0.0, race.epsilon), race.n_arms - 1)
+        tried = product(kinds, (low, (low + high) / 2, high))
+        exact = max(every_sum.some_rival_errs(race, kind, p) for kind, p in tried if max(kind) <= p)
+        found = {"bound": Law(race.rule, race.n_arms, SMALL_DELTA).bound(low, high)}
+        found |= {"formula": every_sum.bound(race, low, high), "exact": exact}
+        rows.append({"n": race.n_arms, "looks": race.looks, "low": low, "high": high} | found)
+    return pd.DataFrame(rows)
+
+
+def recommended(race: CertifiedElasticBatchRacing, order: Sequence[int]) -> IntArray:
+    """What a race recommends on every combination of paths, one arm's changing fastest last."""
+    own, n_arms = every_sum.paths(race.looks), race.n_arms
+    which = np.stack(np.meshgrid(*[np.arange(len(own))] * n_arms, indexing="ij"), axis=-1).reshape(-1, n_arms)
+    steps = np.diff(own, axis=1, prepend=0)[which]  # of each replicate and arm, at each look
+    look = iter(range(race.deadline))
+    game = race.play(n_arms, len(which), rewards="Bernoulli", generator=cast(Any, _Order(order)))
+    return drive(game, lambda pulls: np.where(pulls > 0, steps[:, :, next(look)], 0).astype(np.float64))
+
+
+def played() -> pd.DataFrame:
+    """A row a small race: how often it fails, over how often some rival errs, the largest over many truths.
+
+    The race itself is played on all paths of all arms, with all orders of the lots. Columns: n, looks, over,
+    failure (its largest probability), ended (the probability of all paths).
+    """
+    rows = []
+    for race in SMALL:
+        own, rivals = every_sum.paths(race.looks), race.n_arms - 1
+        orders = [recommended(race, order) for order in permutations(range(race.n_arms))]
+        over, most, ended = 0.0, 0.0, []
+        for best, gaps in product(RATES, combinations_with_replacement(SHARES, rivals)):
+            # The best comes last: before T the first of those that tie leads.
+            means = np.array([*(best - share * race.epsilon for share in gaps), best])
+            if means.min() < 0:
+                continue
+            chance = [every_sum.chances(own, race.looks, mean) for mean in means]
+            bad = best - means >= race.epsilon * (1 - 1e-9)
+            joint = chance[0]
+            for more in chance[1:]:
+                joint = np.outer(joint, more).ravel()
+            failure = float(np.mean([joint @ bad[arms] for arms in orders]))
+            kinds = [race.epsilon if one else 0.0 for one in bad[:-1]]
+            # Errors of rivals with larger gaps are fewer than those of the kinds' own.
+            some = every_sum.some_rival_errs(race, kinds, best) if max(kinds) <= best else 0.0
+            over, most = max(over, failure / some if some else float(failure > ROUNDING)), max(most, failure)
+            ended.append(float(joint.sum()))
+        rows.append(
+            {"n": race.n_arms, "looks": race.looks, "over": over, "failure": most, "ended": min(ended)}
+        )
+    return pd.DataFrame(rows)
+
+
+def hostile(n_arms: int, epsilon: float, number: int, seed: int) -> list[FloatArray]:
+    """Truths meant to hurt: best rates near 0, ½ and 1, ties, rivals just within ε and just not."""
+    generator = np.random.default_rng(seed)
+    truths = []
+    for kind in range(number):
+        best = (generator.beta(0.3, 0.3), generator.uniform(), 0.5 + epsilon / 2)[kind % 3]
+        shares = generator.choice([0.0, 0.5, 0.999, 1.001, 1.001, 1.001, 2.0], n_arms - 1)
+        if kind % 2:
+            shares[:] = shares[0]
+        truths.append(np.append(np.clip(best - shares * epsilon, 0, 1), best))
+    return truths
+
+
+def trials(algorithm: Algorithm, truths: Sequence[FloatArray], number: int, seed: int) -> pd.DataFrame:
+    """A row a truth: failures, runs, delta, and the most rounds."""
+    rows = []
+    for means in truths:
+        found = simulate(algorithm, Bernoulli(means), number, seed)
+        wrong = int((~found.correct(algorithm.epsilon)).sum())
+        rows.append(
+            {"best": means.max(), "failures": wrong, "runs": number, "rounds": int(found.rounds.max())}
+        )
+    return pd.DataFrame(rows).assign(delta=algorithm.delta)
+
+
+def again(race: CertifiedElasticBatchRacing, certificate: Certificate, number: int) -> pd.DataFrame:
+    """Some cells of a certificate, the worst among them: their bounds, and the same by Fourier transforms."""
+    ranked = sorted(certificate.cells, key=lambda cell: cell.bound)
+    chosen = {ranked[-1], *certificate.cells[:: max(len(ranked) // number, 1)]}
+    return pd.DataFrame(
+        cell._asdict() | {"again": every_sum.large_bound(race, cell.low, cell.high)}
+        for cell in sorted(chosen)
+    )
+
+
+def guarantee(
+    small: pd.DataFrame,
+    raced: pd.DataFrame,
+    certificate: Certificate,
+    cells: pd.DataFrame,
+    tried: pd.DataFrame,
+    deadline: int,
+) -> Finding:
+    """Check X14: a certified race recommends an ε-optimal arm with 1 − δ in T rounds.
+
+    The tables are those of `bounds`, `played`, `again` and `trials`, the last two of the race that the
+    certificate is of.
+    """
+    delta, added = certificate.delta, small["bound"] - small["formula"]
+    more = (cells["bound"] - cells["again"]) / delta
+    tight, over = small["exact"] / small["bound"], raced["over"]
+    worst, failed = certificate.worst, tried.loc[[tried["failures"].idxmax()]].iloc[0]
+    where = f"{len(small)} cells of {len(raced)} small races"
+    of_best = f"best rate from {worst.low:.4g} to {worst.high:.4g}, {len(certificate.cells)} cells"
+    evidence = (
+        Evidence("bound less the one by all paths, at most", added.max(), where, allowed=f"0 to {ADDED:g}"),
+        Evidence(
+            "P(some rival errs) by all paths, over the bound, at most", tight.max(), where, allowed="≤ 1"
+        ),
+        Evidence("failures over P(some rival errs), by all paths, at most", over.max(), where, allowed="≤ 1"),
+        Evidence("largest bound of the certificate", worst.bound, of_best, allowed=f"≤ {delta:g}"),
+        Evidence(
+            "bound less the one by Fourier transforms, over δ, at most",
+            more.max(),
+            f"{len(cells)} cells",
+            allowed="0 to 0.001",
+        ),
+        counted(
+            "trials that err, the most of the hostile truths",
+            int(failed["failures"]),
+            int(failed["runs"]),
+            f"{len(tried)} truths, best rate {failed['best']:.3g}",
+            f"≤ {delta:g}",
+        ),
+    )
+    same = added.between(-ROUNDING, ADDED).all() and more.between(-ROUNDING, 1e-3).all()
+    below = NEARLY < tight.max() <= 1 + ROUNDING and NEARLY < over.max() <= 1 + ROUNDING
+    whole = bool(((raced["ended"] - 1).abs() < ROUNDING).all()) and certificate.holds
+    late = bool((tried["rounds"] > deadline).any())
+    return Finding(
+        "X14", bool(same and below and whole) and not (late or refutes(tried, "failures")), evidence, "proved"
+    )

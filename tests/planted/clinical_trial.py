@@ -1,0 +1,167 @@
+"""Notebook 11: certified races with errors in limits, laws, cells and rules, and designs that are worse.
+
+The certificate is that of a smaller trial: three arms, three looks. The comparison is that of the notebook's
+design with some of the rivals, on the four truths of its table.
+"""
+
+from dataclasses import replace
+from functools import cache, partial
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+from compendium.clinical_trial import certified_guarantee, trial_rivals, trial_standing, vaccine_trial
+from compendium.clinical_trial.trial_designs import ExactFixedDesign
+
+from ebr.algorithms.certified import CertifiedElasticBatchRacing
+from ebr.theory import certificates
+
+RACE = CertifiedElasticBatchRacing(3, (30, 55, 100), (2.1, 1.9), 0.2, 0.1)
+TRUTHS, RUNS = 60, 500
+DESIGN = CertifiedElasticBatchRacing(
+    5, (100, 190, 335, 550, 805, 1008), (3.75, 3.4, 3.12, 2.88, 2.69), 0.05, 0.05, pruning=0.9
+)
+FIELD = ("pausing EBR", "fixed, exact", "Wang–Tsiatis, growing looks", "drop the losers")
+TRIALS = 3000
+
+
+def certified():
+    certificate = RACE.certificate()
+    return {"certificate": certificate, "cells": certified_guarantee.again(RACE, certificate, 4)}
+
+
+def tried():
+    truths = certified_guarantee.hostile(3, RACE.epsilon, TRUTHS, 1)
+    return {"tried": certified_guarantee.trials(RACE, truths, RUNS, 1)}
+
+
+MADE = {
+    "bounds": lambda: {"small": certified_guarantee.bounds()},
+    "played": lambda: {"raced": certified_guarantee.played()},
+    "certified": certified,
+    "tried": tried,
+}
+
+
+@cache
+def parts():
+    """The tables of the check without an error."""
+    return {name: table for make in MADE.values() for name, table in make().items()}
+
+
+def guarantee(**changed):
+    return certified_guarantee.guarantee(**parts() | changed, deadline=RACE.deadline)
+
+
+def with_error(part, place, name, error):
+    """The check with the part that an error breaks made again."""
+    parts()
+    certificates.limits.cache_clear()
+    try:
+        with mock.patch.object(place, name, error):
+            return guarantee(**MADE[part]())
+    finally:
+        certificates.limits.cache_clear()
+
+
+def half_a_shift(count, critical, shift, right=certificates.limits.__wrapped__):
+    """What is refuted is refuted with s/2."""
+    return right(count, critical, shift / 2)
+
+
+def no_sign(looks, tables, sign, *rates, right=certificates._errors):
+    """A bad rival that is ahead at T does not err."""
+    return right(looks, tables, False, *rates)
+
+
+def ties_are_won(law, behind, right=certificates._ahead):
+    """Who ties with the best arm at T has not erred."""
+    return right(law, behind + 1)
+
+
+def no_drops(self, right=certificates.Law.families.func):
+    """A good rival that drops the best arm does not err."""
+    near, *far = right(self)
+    return [(near[0], [np.full_like(table, -1) for table in near[1]], near[2]), *far]
+
+
+def one_rival_less(self, rule, n_arms, delta, right=certificates.Law.__init__):
+    """n − 2 rivals in place of n − 1."""
+    right(self, rule, n_arms - 1, delta)
+
+
+def near_corner(self, low, high, right=certificates.Law.bound):
+    """A cell's bound with all rates at its lower end."""
+    return right(self, low, low)
+
+
+def twice_delta(self, right=certificates.Law.cells):
+    """Cells are as wide as 2δ allows."""
+    self.delta *= 2
+    return right(self)
+
+
+def early_end(self, look, leader, shift, right=CertifiedElasticBatchRacing.behind):
+    """A race ends with twice the shift."""
+    return right(self, look, leader, shift) + shift * self.looks[look]
+
+
+def eager(self, look, leader, shift, right=CertifiedElasticBatchRacing.behind):
+    """Arms are dropped at a quarter of the boundary."""
+    return right(self if shift else replace(self, pruning=self.pruning / 4), look, leader, shift)
+
+
+@cache
+def others():
+    """Trials of the other designs."""
+    return trials(FIELD)
+
+
+def field(race):
+    return trial_rivals.entrants(race, 6, 0.05, 0.05)
+
+
+def trials(names, race=DESIGN):
+    grid = vaccine_trial.truths(0.05, [rate for _, rate in trial_standing.AIMS])
+    four = {truth: grid[truth] for truth in trial_standing.AIMS}
+    tables = [
+        vaccine_trial.compare(four, field(race)[name].algorithm, 0.05, TRIALS, 1).assign(design=name)
+        for name in names
+    ]
+    return pd.concat(tables, ignore_index=True)
+
+
+def comparison(race=DESIGN, rivals=others):
+    table = pd.concat([trials([trial_rivals.CERTIFIED], race), rivals()], ignore_index=True)
+    entered = {name: field(race)[name] for name in table["design"].unique()}
+    return trial_standing.comparison(table, entered, 0.05)
+
+
+def fewer_in_one_round(right=ExactFixedDesign.subjects):
+    """A count for the exact fixed design that is not enough."""
+    with mock.patch.object(ExactFixedDesign, "subjects", lambda self, n_arms: right(self, n_arms) - 40):
+        return comparison(rivals=partial(trials, FIELD))
+
+
+PLANTED = {
+    "X14": (
+        guarantee,
+        partial(with_error, "bounds", certificates, "limits", half_a_shift),
+        partial(with_error, "bounds", certificates, "_errors", no_sign),
+        partial(with_error, "bounds", certificates, "_ahead", ties_are_won),
+        partial(with_error, "bounds", certificates.Law, "families", property(no_drops)),
+        partial(with_error, "bounds", certificates.Law, "__init__", one_rival_less),
+        partial(with_error, "bounds", certificates.Law, "bound", near_corner),
+        partial(with_error, "certified", certificates.Law, "cells", twice_delta),
+        partial(with_error, "played", CertifiedElasticBatchRacing, "behind", early_end),
+        partial(with_error, "played", CertifiedElasticBatchRacing, "behind", eager),
+    ),
+    "X16": (
+        comparison,
+        partial(comparison, replace(DESIGN, boundaries=tuple(1.2 * each for each in DESIGN.boundaries))),
+        partial(comparison, replace(DESIGN, boundaries=tuple(0.65 * each for each in DESIGN.boundaries))),
+        partial(comparison, replace(DESIGN, pruning=1.5)),
+        partial(comparison, replace(DESIGN, looks=tuple(each + 60 for each in DESIGN.looks))),
+        fewer_in_one_round,
+    ),
+}
