@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium.modern_rivals import comparison, rival_entrants, sequential_rivals
-from compendium.modern_rivals.rival_entrants import ENTRANTS, IN_UNIT, KNOWN_GAP, OURS, Runs
+from compendium.modern_rivals.rival_entrants import CLOSEST, ENTRANTS, IN_UNIT, KNOWN_GAP, OURS, PAUSING, Runs
 from compendium.shared.characteristic_time import characteristic_lower_bound
 
 import ebr
@@ -102,6 +102,21 @@ def test_a_ratio_has_the_standard_errors_of_both():
     found = comparison.compared(pd.DataFrame(rows, columns=columns), [("rival", "own")]).iloc[0]
     assert (found["ratio"], found["runs"]) == (3, 5)
     assert found["error"] == pytest.approx(3 * math.hypot(0.1, 0.05))
+
+
+@pytest.mark.parametrize(("weaker", "holds"), [(1.2, True), (0.9, False)])
+def test_one_rival_of_several_that_needs_fewer_pulls_refutes_x12(weaker, holds):
+    pulls = {
+        OURS: 1,
+        IN_UNIT: 1.3,
+        PAUSING: 1.4,
+        "KL-LUCB": 3,
+        "LUCB, mixture": 1.5,
+        "EB-TC, mixture": weaker,
+    }
+    rows = pd.Series(pulls | {CLOSEST: 1.1}, name="pulls").rename_axis("algorithm").reset_index()
+    table = rows.assign(setup="Setup 1", error=1e-3, runs=100, longest=15, failures=0)
+    assert comparison.standing(table, {}, 15, 0.01).holds is holds
 
 
 def test_a_rival_is_raced_by_its_name():
