@@ -1,4 +1,4 @@
-"""Notebook 16, X12: on a small copy of Setup 2, where the closest rival is ahead as well."""
+"""Notebook 16, X12: on a small copy of Setup 2, where the order of races is the same."""
 
 import math
 import os
@@ -7,44 +7,52 @@ from unittest.mock import patch
 
 import pandas as pd
 from compendium.modern_rivals import comparison, rival_entrants, sequential_races, sequential_rivals
-from compendium.modern_rivals.rival_entrants import CLOSEST, OURS, PUBLISHED
+from compendium.modern_rivals.rival_entrants import CLOSEST, IN_UNIT, OURS, PAUSING, PUBLISHED, WEAKER
 
 import ebr
 from ebr.algorithms.pausing import PausingElasticBatchRacing
+from ebr.algorithms.staked import StakedElasticBatchRacing
 
 N_ARMS, DEADLINE, EPSILON, DELTA = 20, 15, 0.01, 0.01
-RUNS = rival_entrants.Runs(batched=400, staged=2, single=12, closest=150)
+RUNS = rival_entrants.Runs(batched=400, staged=2, single=12, closest=500, mixed=60, staked=1200)
 
 
-def table(names, make=None):
+def table(names, make=None, name=OURS, runs=RUNS):
     entrants = dict(rival_entrants.ENTRANTS)
     if make is not None:
-        entrants[OURS] = rival_entrants.ours(make)
+        entrants[name] = rival_entrants.ours(make)
     points = comparison.everybody(names, N_ARMS, DEADLINE, EPSILON)
     points = [point for point in points if point.labels["setup"] == "Setup 2"]
     with patch.dict(os.environ, {"EBR_WORKERS": "1", "DASK": ""}):  # in this process, where it can be altered
-        return comparison.played(points, DELTA, RUNS, 1, entrants)
+        return comparison.played(points, DELTA, runs, 1, entrants)
 
 
 @cache
 def rivals():
-    return table((*PUBLISHED[1:], CLOSEST))
+    return table((*PUBLISHED[1:], *WEAKER[:2], CLOSEST))
 
 
-def check(make=None, others=None):
-    both = pd.concat([table((OURS,), make), rivals() if others is None else others])
+@cache
+def ours():
+    return {name: table((name,)) for name in (OURS, IN_UNIT, PAUSING)}
+
+
+def check(make=None, others=None, name=OURS):
+    """The check with one of ours made otherwise, or with other rivals."""
+    mine = ours() if make is None else ours() | {name: table((name,), make, name)}
+    both = pd.concat([*mine.values(), rivals() if others is None else others])
     paid = comparison.spent(N_ARMS, DEADLINE, EPSILON, DELTA)
     return comparison.standing(both, paid, DEADLINE, DELTA)
 
 
 def four_logarithms(deadline, epsilon, delta):
     """log(1/δ) four times: what intervals of single means, as in Algorithm 1, need for the same width."""
-    return PausingElasticBatchRacing(deadline, epsilon, delta**4)
+    return StakedElasticBatchRacing(deadline, epsilon, delta**4)
 
 
 def late(deadline, epsilon, delta):
     """Forty rounds where fifteen are promised."""
-    return PausingElasticBatchRacing(40, epsilon, delta)
+    return StakedElasticBatchRacing(40, epsilon, delta)
 
 
 def every_lag(self):
@@ -74,15 +82,14 @@ def with_half_the_regret():
 def without_a_mixture():
     """The closest rival ended by the published threshold."""
     with patch.object(sequential_rivals, "mixture_stopping", lambda n, delta, prior: _DEVIATION(n, delta)):
-        late = table((CLOSEST,))
+        late = table((CLOSEST,), runs=RUNS._replace(closest=50))
     return check(others=pd.concat([rivals()[rivals()["algorithm"] != CLOSEST], late]))
 
 
 def with_every_lag():
+    ours()  # with shares as they are
     with patch.object(PausingElasticBatchRacing, "shares", every_lag):
-        return check(
-            make=lambda *setting: PausingElasticBatchRacing(*setting, lead=3.001)
-        )  # not from a cache
+        return check()
 
 
 def one_arm(n_arms, delta):
@@ -117,7 +124,9 @@ _DEVIATION = sequential_rivals.deviation_stopping
 PLANTED = {
     "X12": (
         check,
-        lambda: check(ebr.ElasticBatchRacing),  # Algorithm 1 in place of ours
+        lambda: check(PausingElasticBatchRacing),  # pausing EBR in place of staked EBR
+        lambda: check(ebr.ElasticBatchRacing, name=IN_UNIT),  # and Algorithm 1
+        lambda: check(StakedElasticBatchRacing, name=PAUSING),  # then the closest rival is ahead of nobody
         lambda: check(four_logarithms),
         lambda: check(late),
         with_every_lag,

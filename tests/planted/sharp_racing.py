@@ -71,12 +71,14 @@ def bounded_guarantee(make=ebr.SharpElasticBatchRacing, adversary=attacked, tabl
     return sharp_guarantee.bounded_guarantee(adversary(), table(), make=make)
 
 
-def savings(many_runs=4000, **makers):
+def savings(many_runs=4000, staked_runs=1000, **makers):
     """Figure 3's points at ε = 0.01 with T = 1 and 15; some algorithms made otherwise."""
-    names = ("EBR", "AE", *sharp_guarantee.SHARP, sharp_guarantee.PAUSING)
-    racing = {name: sharp_guarantee.CURVES[name] for name in names} | makers
-    few = [raced(name, make, (1, 15), 100) for name, make in racing.items()]
-    many = [raced(name, racing[name], (15,), many_runs) for name in ("EBR", sharp_guarantee.PAUSING)]
+    racing = sharp_guarantee.CURVES | sharp_guarantee.OFTEN | makers
+    shown = ("EBR", "AE", *sharp_guarantee.SHARP, "pausing", "staked")
+    few = [raced(name, racing[name], (1, 15), 100) for name in shown]
+    many = [raced(name, racing[name], (15,), many_runs) for name in ("EBR", "pausing")]
+    staked = {"staked": staked_runs, "staked, [0, 1]": 2 * staked_runs}  # whose pulls vary more
+    many += [raced(name, racing[name], (15,), runs) for name, runs in staked.items()]
     return sharp_guarantee.savings(pd.concat(few), pd.concat(many))
 
 
@@ -97,6 +99,16 @@ def wide(deadline, epsilon, delta):
 def carefully_pausing(deadline, epsilon, delta):
     """Pausing that takes Bernoulli rewards for any in [0, 1]."""
     return ebr.PausingElasticBatchRacing(deadline, epsilon, delta, rewards="bounded")
+
+
+def carefully_staking(deadline, epsilon, delta):
+    """The same of staked."""
+    return ebr.StakedElasticBatchRacing(deadline, epsilon, delta, rewards="bounded")
+
+
+def more_carefully_staking(deadline, epsilon, delta):
+    """Staked that takes rewards in [0, 1] for any sub-Gaussian ones."""
+    return ebr.StakedElasticBatchRacing(deadline, epsilon, delta, rewards="sub-Gaussian")
 
 
 def hopeful(deadline, epsilon, delta):
@@ -133,5 +145,7 @@ PLANTED = {
         lambda: savings(100, AE=hopeful),
         lambda: savings(100, pausing=carefully_pausing),
         lambda: savings(100, pausing=ebr.ElasticBatchRacing),  # no more than the likelihood ratio: not so
+        lambda: savings(100, 100, staked=carefully_staking),
+        lambda: savings(100, 100, **{"staked, [0, 1]": more_carefully_staking}),
     ),
 }

@@ -14,6 +14,7 @@ from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sequential import SequentialRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.arrays import twelve_digits
 from ebr.simulation.simulate import simulate
 from ebr.theory.problems import Problem
@@ -29,14 +30,18 @@ class Runs(NamedTuple):
     ----------
     batched, staged, single
         Of those in rounds, side by side; of those one reward of each arm, or one pull, at a time.
-    closest
-        Of the closest rival.
+    closest, mixed
+        Of the closest rival; of the others with a threshold that is proved here.
+    staked
+        Of staked EBR.
     """
 
     batched: int
     staged: int
     single: int
     closest: int
+    mixed: int
+    staked: int
 
 
 class Setting(NamedTuple):
@@ -109,14 +114,14 @@ def _oracle(deadline: int, epsilon: float, delta: float) -> SequentialRacing:
     return SequentialRacing(epsilon, delta)
 
 
-def ours(make: Maker, rewards: str = "Bernoulli") -> Entrant:
+def ours(make: Maker, rewards: str = "Bernoulli", pace: str = "batched") -> Entrant:
     """An algorithm of `ebr`, made from T, ε and δ, for an ε-good arm in T rounds."""
-    return Entrant(rewards, GOOD, "T", partial(_simulated, make))
+    return Entrant(rewards, GOOD, "T", partial(_simulated, make), pace)
 
 
-def _single(rule: str, prior: tuple[float, float] | None = None, pace: str = "single") -> Entrant:
+def _single(rule: str, prior: tuple[float, float] | None = None, pace: str = "mixed") -> Entrant:
     rival = partial(sequential, rule=rule, prior=prior)
-    return Entrant("Bernoulli", GOOD, "none", partial(_sequential, rival), pace)
+    return Entrant("Bernoulli", GOOD, "none", partial(_sequential, rival), pace if prior else "single")
 
 
 def raced(
@@ -128,13 +133,16 @@ def raced(
 
 
 GOOD, ZONE, BEST = "ε-good arm", "best arm if gaps ≥ ε", "best arm"
-OURS, CLOSEST = "pausing EBR", "Top-Two, mixture"
+OURS, IN_UNIT, PAUSING = "staked EBR", "staked EBR, [0, 1]", "pausing EBR"
+CLOSEST = "Top-Two, mixture"
 # The Beta prior of each rule's mixture, chosen in notebook 16; KT is Beta(½, ½).
 MIXED = dict.fromkeys(("T&S", "EB-TC", "EB-TC, half"), (5.0, 1.0)) | dict.fromkeys(
     ("LUCB", "Top-Two"), (20.0, 3.0)
 )
 ENTRANTS: dict[str, Entrant] = {
-    OURS: ours(PausingElasticBatchRacing),
+    OURS: ours(StakedElasticBatchRacing, pace="staked"),
+    IN_UNIT: ours(partial(StakedElasticBatchRacing, rewards="bounded"), pace="staked"),
+    PAUSING: ours(PausingElasticBatchRacing),
     "sharp EBR": ours(SharpElasticBatchRacing),
     "Algorithm 1": ours(ElasticBatchRacing),
     "paper's oracle": Entrant("Bernoulli", GOOD, "none", partial(_simulated, _oracle), "single"),
@@ -165,5 +173,12 @@ ENTRANTS: dict[str, Entrant] = {
 }
 # Fully sequential, for an ε-good arm and Bernoulli rewards, with thresholds published or proved here.
 PUBLISHED = ("paper's oracle", "KL-LUCB", "T&S", "EB-TC")
-MIXTURES = ("LUCB, mixture", "T&S, mixture", "EB-TC, mixture", "EB-TC ½, mixture", CLOSEST)
-PROVED = ("Top-Two, KT", "Top-Two, Beta(5, 1)", *MIXTURES)
+WEAKER = (
+    "Top-Two, KT",
+    "Top-Two, Beta(5, 1)",
+    "LUCB, mixture",
+    "T&S, mixture",
+    "EB-TC, mixture",
+    "EB-TC ½, mixture",
+)
+PROVED = (*WEAKER, CLOSEST)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from compendium.modern_rivals.rival_entrants import CLOSEST, ENTRANTS, OURS, PROVED
+from compendium.modern_rivals.rival_entrants import CLOSEST, ENTRANTS, IN_UNIT, OURS, PAUSING, WEAKER
 from compendium.shared import figures, lineup
 from compendium.shared.lineup import PANELS, Look
 
@@ -22,9 +22,10 @@ MADE_HERE = ("EBR", "Algorithm 1", "oracle")  # ours and the paper's: filled mar
 # Where a label stands (points to the right and up), where the place to the right is taken.
 PLACES = {
     "sharp EBR": (-6, 8),
-    "pausing EBR": (-6, -5),
-    "EBR told gap/10": (-6, 3),
-    "EBR told the gap": (-6, -1),
+    PAUSING: (-6, -1),
+    OURS: (-6, -7),
+    "EBR told gap/10": (-6, 9),
+    "EBR told the gap": (-6, -4),
     "Kim–Nelson, looks": (8, 8),
     "Paulson, looks": (8, 1),
     "sharp EBR, N": (8, -6),
@@ -40,7 +41,8 @@ PLACES = {
     "paper's oracle": (-6, 0),
 }
 LOOKS = {
-    OURS: Look("C0", "o", "-"),
+    OURS: lineup.LOOKS["staked"],
+    PAUSING: lineup.LOOKS["pausing"],
     "Algorithm 1": Look("C2", "v", "-"),
     "KL-LUCB": Look("C3", "D", ":"),
     CLOSEST: Look("C4", "^", "--"),
@@ -59,9 +61,10 @@ def kind(name: str) -> str:
 def draw_rivals(table: pd.DataFrame) -> Figure:
     """Pulls over the floor against rounds used, a panel a setup; each entrant has its name beside it.
 
-    Of those with a threshold that is proved here the closest alone: the others are too near it.
+    Of those with a threshold that is proved here the closest alone, and staked EBR with 0/1 rewards alone:
+    the others are too near.
     """
-    table = table[~table["algorithm"].isin(set(PROVED) - {CLOSEST})]
+    table = table[~table["algorithm"].isin((IN_UNIT, *WEAKER))]
     figure, axes = plt.subplots(2, 1, figsize=(figures.PAGE, 7.6), sharex=True)
     for axis, (setup, frame) in zip(axes, table.groupby("setup"), strict=True):
         for row in frame.to_dict("records"):

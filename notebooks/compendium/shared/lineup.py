@@ -150,9 +150,10 @@ def ticks(axis: Axes, places: Iterable[float]) -> None:
 
 
 def legend_below(figure: Figure, axis: Axes, columns: int | None = None) -> None:
-    """One legend below all panels, from the curves of one of them; in one row, unless told otherwise."""
+    """One legend below all panels, from the curves of one of them: in one row, which has room for eight."""
     handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns or len(labels))
+    rows = -(-len(labels) // 8)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns or -(-len(labels) // rows))
 
 
 def one_panel(table: pd.DataFrame, setup: str, sweep: str) -> Figure:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium.modern_rivals import comparison, rival_entrants, sequential_rivals
-from compendium.modern_rivals.rival_entrants import ENTRANTS, KNOWN_GAP, OURS, Runs
+from compendium.modern_rivals.rival_entrants import CLOSEST, ENTRANTS, IN_UNIT, KNOWN_GAP, OURS, PAUSING, Runs
 from compendium.shared.characteristic_time import characteristic_lower_bound
 
 import ebr
@@ -21,7 +21,7 @@ def here():
         yield
 
 
-FEW = Runs(batched=20, staged=3, single=2, closest=4)
+FEW = Runs(batched=20, staged=3, single=2, closest=4, mixed=2, staked=5)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,8 @@ def test_everybody_races_on_both_setups_for_the_rewards_of_their_guarantee(every
     assert (table["longest"][within == "T"] <= 3).all()
     assert (table["longest"][within == "1"] == 1).all()
     np.testing.assert_allclose(table["over"] * table["floor"], table["pulls"])
-    assert set(table.loc[table["algorithm"] == rival_entrants.CLOSEST, "runs"]) == {4}
+    runs = table.groupby("algorithm")["runs"].max()
+    assert (runs[rival_entrants.CLOSEST], runs["KL-LUCB"], runs[OURS], runs[IN_UNIT]) == (4, 2, 5, 5)
 
 
 def test_everybodys_races_are_kept_and_found_again(everybody, monkeypatch):
@@ -68,9 +69,9 @@ def test_a_race_depends_on_seed_and_problem_alone(name):
 def test_a_point_is_what_the_race_itself_gives():
     point = comparison.everybody([OURS], 5, 3, 0.2)[1]
     row = comparison.played([point], 0.1, FEW, 7).iloc[0]
-    race = ebr.simulate(ebr.algorithms.pausing.PausingElasticBatchRacing(3, 0.2, 0.1), ebr.setup_2(5), 20, 7)
+    race = ebr.simulate(ebr.algorithms.staked.StakedElasticBatchRacing(3, 0.2, 0.1), ebr.setup_2(5), 5, 7)
     assert (row["setup"], row["pulls"], row["longest"]) == ("Setup 2", race.pulls.mean(), race.rounds.max())
-    assert row["error"] == pytest.approx(race.pulls.std(ddof=1) / math.sqrt(20))
+    assert row["error"] == pytest.approx(race.pulls.std(ddof=1) / math.sqrt(5))
     assert row["floor"] == pytest.approx(characteristic_lower_bound(ebr.setup_2(5), 0.2, 0.1), rel=1e-6)
 
 
@@ -101,6 +102,21 @@ def test_a_ratio_has_the_standard_errors_of_both():
     found = comparison.compared(pd.DataFrame(rows, columns=columns), [("rival", "own")]).iloc[0]
     assert (found["ratio"], found["runs"]) == (3, 5)
     assert found["error"] == pytest.approx(3 * math.hypot(0.1, 0.05))
+
+
+@pytest.mark.parametrize(("weaker", "holds"), [(1.2, True), (0.9, False)])
+def test_one_rival_of_several_that_needs_fewer_pulls_refutes_x12(weaker, holds):
+    pulls = {
+        OURS: 1,
+        IN_UNIT: 1.3,
+        PAUSING: 1.4,
+        "KL-LUCB": 3,
+        "LUCB, mixture": 1.5,
+        "EB-TC, mixture": weaker,
+    }
+    rows = pd.Series(pulls | {CLOSEST: 1.1}, name="pulls").rename_axis("algorithm").reset_index()
+    table = rows.assign(setup="Setup 1", error=1e-3, runs=100, longest=15, failures=0)
+    assert comparison.standing(table, {}, 15, 0.01).holds is holds
 
 
 def test_a_rival_is_raced_by_its_name():
