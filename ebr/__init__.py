@@ -8,6 +8,7 @@ True
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used, when it is used
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used,
     from ebr.live.journal import JournalError
     from ebr.live.plan import plan
     from ebr.live.race import Race
+    from ebr.live.search import RacingSearchCV
     from ebr.simulation.designs import certified_design
     from ebr.simulation.simulate import simulate, trace
     from ebr.simulation.sweep import Point, sweep
@@ -43,6 +45,7 @@ __all__ = [
     "PausingElasticBatchRacing",
     "Point",
     "Race",
+    "RacingSearchCV",
     "SequentialHalving",
     "SequentialRacing",
     "SharpElasticBatchRacing",
@@ -76,6 +79,7 @@ _HOMES = {
     "ebr.live.journal": "JournalError",
     "ebr.live.plan": "plan",
     "ebr.live.race": "Race",
+    "ebr.live.search": "RacingSearchCV",
     "ebr.simulation.designs": "certified_design",
     "ebr.simulation.simulate": "simulate, trace",
     "ebr.simulation.sweep": "Point, sweep",
@@ -85,6 +89,8 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split(", ")}
 
 if not TYPE_CHECKING:  # where a misspelt name is an error
+    if find_spec("sklearn") is None:  # without which `from ebr import *` is to work
+        __all__.remove("RacingSearchCV")
 
     def __getattr__(name: str) -> object:
         """Load a public name when it is first used."""

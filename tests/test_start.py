@@ -11,7 +11,7 @@ import pytest
 
 import ebr
 
-SLOW = ["joblib", "matplotlib", "pandas", "scipy.optimize", "scipy.stats"]
+SLOW = ["joblib", "matplotlib", "pandas", "scipy.optimize", "scipy.stats", "sklearn"]
 ROOT, PACKAGE = Path(__file__).parents[1], Path(ebr.__file__)
 
 
@@ -81,6 +81,14 @@ def test_every_public_name_is_there_and_in_the_listing():
     exec("from ebr import *", everything)
     assert set(ebr.__all__) == everything.keys() - {"__builtins__"}
     assert all(everything[name] is getattr(ebr, name) for name in ebr.__all__)
+
+
+def test_without_scikit_learn_all_but_the_search_is_there():
+    program = "import sys; sys.modules['sklearn'] = None; from ebr import *; import ebr; Race"
+    assert "ebr.live.race" in loaded(program + "; assert not {'RacingSearchCV'} & {*globals(), *dir(ebr)}")
+    command = [sys.executable, "-c", program + "; ebr.RacingSearchCV"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert "ModuleNotFoundError: RacingSearchCV needs scikit-learn: pip install" in done.stderr
 
 
 def test_the_listing_is_whole_before_anything_is_used():

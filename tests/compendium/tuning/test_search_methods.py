@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium.tuning import configurations, search_methods
-from scipy.stats import beta
-from sklearn.tree import DecisionTreeClassifier
+from scipy.stats import beta, wilcoxon
 
 import ebr
 from ebr.algorithms.game import drive
@@ -28,8 +27,8 @@ def test_repetitions_draw_whole_splits_of_the_bank():
 
 def test_a_paired_race_has_the_sigma_of_its_differences():
     race = search_methods.race_of(5, 0.03, 0.05, 0.12)
-    assert race == ebr.SharpElasticBatchRacing(5, 0.03, 0.05, 0.0849)
-    assert race.sigma * np.sqrt(2) >= 0.12
+    assert race.sigma * np.sqrt(2) == pytest.approx(0.12)
+    assert (race.deadline, race.epsilon, race.delta) == (5, 0.03, 0.05)
 
 
 def test_a_race_is_the_one_of_its_repetition_alone():
@@ -71,6 +70,36 @@ def test_successive_halving_keeps_the_better_half_in_every_round():
         assert found.arm[number] == alive[0]
 
 
+def by_scipy(differences):
+    return wilcoxon(differences, alternative="less", zero_method="zsplit").pvalue
+
+
+@pytest.mark.parametrize("number", [2, 3, 5, 14, 30])
+def test_signed_ranks_have_scipys_p_values(number):
+    scores = GENERATOR.integers(-8, 6, size=(6, number)) / 50  # with ties and zeros, as scores of 50 images
+    found = search_methods.signed_rank(scores)
+    assert found == pytest.approx([by_scipy(row) for row in scores])
+
+
+def test_a_pruner_gives_up_who_is_behind_for_sure():
+    scores = np.round(np.clip(SCORES[:10, :6], 0, 1) * 25) / 25
+    found = search_methods.pruned(scores, 6, seed=4)
+    orders = np.random.default_rng(4).permuted(np.tile(np.arange(5), (10, 1)), axis=1)
+    for number, (table, order) in enumerate(zip(scores, orders, strict=True)):
+        best, fits = order[0], 6
+        for arm in order[1:]:
+            for tried in range(1, 7):
+                fits += 1
+                mine, leader = table[:tried, arm], table[:, best]
+                apart = np.round(mine - leader[:tried], 9)
+                if tried > 1 and mine.mean() < leader.mean() and by_scipy(apart) < 0.1:
+                    break
+            else:
+                best = arm if mine.mean() > leader.mean() else best
+        assert (found.arm[number], found.fits[number]) == (best, fits)
+    assert len(set(found.fits)) > 1
+
+
 @pytest.mark.slow
 def test_scikit_learns_halving_fits_five_models_a_candidate(monkeypatch):
     # 100 images to train on are four fifths of 125: 12 candidates on 125 images, 4 on 375, 2 on 1125 of 1198.
@@ -81,21 +110,32 @@ def test_scikit_learns_halving_fits_five_models_a_candidate(monkeypatch):
     found = search_methods.sklearn_halving(2, seed=1)
     assert found.arm[0] == arm
     assert found.fits.tolist() == [fits, fits]
-    monkeypatch.setattr(search_methods, "PlainTree", DecisionTreeClassifier)
-    assert [search_methods.halving_search(seed)[0] for seed in (1, 2)] == found.arm.tolist()
+    monkeypatch.setattr(search_methods, "accuracy", None)  # scikit-learn's own
+    assert search_methods.halving_search(1)[0] == arm
 
 
 @pytest.fixture(scope="module")
 def table():
     wrong = MEANS <= 0.57
     races = [search_methods.race_of(3, 0.05, 0.3, s) for s in (0.1, 0.05)]
-    rows = search_methods.compare(BANK, wrong, races, (2, 5), (30, 60), repetitions=50, seed=2)
+    rows = search_methods.compare(BANK, wrong, races, (2, 5), (30, 60), repetitions=50, seed=2, pruners=(4,))
     return pd.DataFrame(rows)
 
 
 def test_a_row_counts_wrong_choices(table):
-    assert table["method"].tolist() == ["race"] * 2 + ["grid search"] * 2 + ["successive halving"] * 2
-    assert table["setting"].tolist() == ["s = 0.1", "s = 0.05", "2 splits", "5 splits", "30 fits", "60 fits"]
+    assert table["method"].tolist() == ["race"] * 2 + ["grid search"] * 2 + [
+        "Wilcoxon pruner",
+        *["successive halving"] * 2,
+    ]
+    assert table["setting"].tolist() == [
+        "s = 0.1",
+        "s = 0.05",
+        "2 splits",
+        "5 splits",
+        "4 splits",
+        "30 fits",
+        "60 fits",
+    ]
     chosen = search_methods.searched(search_methods.repeated(BANK, 50, 2, 2), 2)
     mistakes = sum(MEANS[arm] <= 0.57 for arm in chosen.arm)
     row = table.iloc[2]
@@ -106,11 +146,11 @@ def test_a_row_counts_wrong_choices(table):
 
 
 def test_equal_cost_and_equal_error_pick_one_setting_of_each_method(table):
-    table = table.assign(fits=[100, 50, 30, 90, 20, 105], errors=[0, 0.04, 0.2, 0.05, 0.01, 0])
+    table = table.assign(fits=[100, 50, 30, 90, 60, 20, 105], errors=[0, 0.04, 0.2, 0.05, 0, 0.01, 0])
     found = search_methods.equal(table, 0.05)
     kept = {name: part.index.get_level_values("setting").tolist() for name, part in found.groupby(level=0)}
-    assert kept["equal cost"] == ["s = 0.1", "5 splits", "60 fits"]
-    assert kept["equal error"] == ["s = 0.05", "5 splits", "30 fits"]
+    assert kept["equal cost"] == ["s = 0.1", "5 splits", "4 splits", "60 fits"]
+    assert kept["equal error"] == ["s = 0.05", "5 splits", "4 splits", "30 fits"]
 
 
 def test_the_figure_has_a_curve_for_every_method(table):

@@ -1,0 +1,234 @@
+"""Hyper-parameters raced, in scikit-learn's terms: candidates are arms, random splits are blocks."""
+
+import copy
+import math
+from typing import Any, Self
+
+import numpy as np
+
+from ebr.algorithms.game import drive
+from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.live.terms import width_of
+from ebr.validation import positive, shown
+
+try:
+    from sklearn import model_selection
+    from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+    from sklearn.metrics import check_scoring
+    from sklearn.utils import Tags, check_random_state, get_tags
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.multiclass import type_of_target
+    from sklearn.utils.parallel import Parallel, delayed
+    from sklearn.utils.validation import check_is_fitted, indexable
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("RacingSearchCV needs scikit-learn: pip install scikit-learn") from error
+
+
+def _delegated(name: str) -> Any:
+    """A method of the best estimator, there if the estimator has it."""
+
+    def has(search: "RacingSearchCV") -> bool:
+        getattr(getattr(search, "best_estimator_", search.estimator), name)
+        return True
+
+    def method(self: "RacingSearchCV", X: Any) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return getattr(self.best_estimator_, name)(X)
+
+    method.__name__, method.__doc__ = name, f"Call `{name}` of the best estimator."
+    return available_if(has)(method)
+
+
+class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """Search a grid by a race: with probability 1 − δ the choice is within ε of the best candidate.
+
+    ::
+
+        search = ebr.RacingSearchCV(SVC(), {"C": [0.1, 1, 10]}, epsilon=0.02, delta=0.05, deadline=4)
+        search.fit(X, y).best_params_
+
+    In each of at most T rounds all surviving candidates are fitted and scored on the same random splits, and
+    `SharpElasticBatchRacing` drops those that are too far behind the leader.
+
+    Parameters
+    ----------
+    estimator, param_grid, scoring, n_jobs, refit
+        As in scikit-learn's `GridSearchCV`, but with one scoring alone, and refit True or False.
+    epsilon, delta, deadline
+        ε, in the scores' units, δ, and T, the rounds at most.
+    support
+        The closed interval in which every score lies; a score outside is an error.
+    spread
+        s: on a random split the difference of two candidates' scores is s-sub-Gaussian about its mean. The
+        default, the width of the support, is always right, and expensive: fits grow as (s/ε)². A smaller s
+        is an assumption, on which the guarantee then rests.
+    cv
+        Draws the splits: `ShuffleSplit`, `StratifiedShuffleSplit`, `GroupShuffleSplit` or another
+        `BaseShuffleSplit`, whose n_splits and random_state the race sets. By default a fifth is held out,
+        stratified for classifiers. Folds are refused, as they depend on each other.
+    random_state
+        Of the splits, and of an estimator whose own `random_state` is None: it then has one for each split,
+        the same for all candidates. Results do not depend on n_jobs.
+
+    Attributes
+    ----------
+    best_index_, best_params_, best_score_, best_estimator_
+        The choice, its mean score (too high as a rule, as that of any best of several), the refitted model.
+    cv_results_
+        As in `GridSearchCV`: params, param_*, mean_test_score, std_test_score, rank_test_score (those who
+        came further rank before others). Of the race: pulls, the splits that a candidate was scored on;
+        survives, whether it may be the best; within, how far at most its mean is below the best candidate's.
+        All of survives and within hold at once with probability 1 − δ.
+    scores_, n_rounds_, race_, scorer_
+        The scores, splits × candidates (NaN where one was out), the rounds used, the algorithm, the scorer.
+
+    Notes
+    -----
+    *What is guaranteed.* A candidate's mean is that over random splits of this data set (and over seeds, see
+    above). Given the data, splits are independent draws, and the race needs no more. But they share the data:
+    nothing is said of new data, nor of a model trained on more of them, as the refitted one is.
+
+    *Within.* With 1 − δ the best candidate survives, and no mean X̄ is ahead of its own by more than expected
+    and w̄_t, in any round. So a candidate is below the best by at most w̄_t + M − X̄, unless it is the best
+    itself; M is the largest mean of the others in the round. The least of all its rounds is shown.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        epsilon: float = 0.05,
+        delta: float = 0.05,
+        deadline: int = 5,
+        support: tuple[float, float] = (0.0, 1.0),
+        spread: float | None = None,
+        scoring: Any = None,
+        cv: Any = None,
+        n_jobs: int | None = None,
+        refit: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator, self.param_grid = estimator, param_grid
+        self.epsilon, self.delta, self.deadline = epsilon, delta, deadline
+        self.support, self.spread = support, spread
+        self.scoring, self.cv, self.n_jobs, self.refit = scoring, cv, n_jobs, refit
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Self:
+        """Race the candidates; `groups` are for the splits, `params` for the estimator's fit."""
+        width = width_of(self.support, self.epsilon)
+        spread = 1.0 if self.spread is None else positive("spread", self.spread) / width
+        epsilon, low = positive("epsilon", self.epsilon) / width, self.support[0]
+        self.race_ = SharpElasticBatchRacing(self.deadline, epsilon, self.delta, spread / math.sqrt(2))
+        candidates = list(model_selection.ParameterGrid(self.param_grid))
+        if len(candidates) < 2:
+            raise ValueError(f"param_grid must have two candidates or more, got {candidates}")
+        if y is None and get_tags(self).target_tags.required:
+            raise ValueError("the estimator requires y to be passed, but the target y is None")
+        models = [clone(self.estimator).set_params(**clone(it, safe=False)) for it in candidates]
+        self.scorer_, (X, y, groups) = check_scoring(self.estimator, self.scoring), indexable(X, y, groups)
+        splitter = self._splitter(y)
+        random = splitter.random_state = check_random_state(self.random_state)
+        rounds: list[FloatArray] = []
+
+        def respond(pulls: IntArray) -> FloatArray:
+            arms, splitter.n_splits = np.flatnonzero(pulls[0]), int(pulls.max())
+            splits = list(splitter.split(X, y, groups))
+            tasks = (
+                delayed(_score)(_seeded(models[arm], seed), X, y, self.scorer_, split, params)
+                for split, seed in zip(splits, random.randint(2**31, size=len(splits)), strict=True)
+                for arm in arms
+            )
+            rounds.append(np.full((len(splits), len(models)), np.nan))
+            rounds[-1][:, arms] = np.reshape(Parallel(n_jobs=self.n_jobs)(tasks), (-1, len(arms)))
+            self._check(rounds[-1][:, arms], [candidates[arm] for arm in arms])
+            return np.asarray(np.nan_to_num((rounds[-1] - low).sum(axis=0, keepdims=True) / width))
+
+        self.best_index_ = int(drive(self.race_.play(len(models), rewards="sub-Gaussian"), respond)[0])
+        self.n_rounds_, self.scores_ = len(rounds), np.concatenate(rounds)
+        within, survives = _gaps(self.race_, (self.scores_ - low) / width)
+        guarantee = {"survives": survives, "within": width * within}
+        self.cv_results_ = _columns(candidates, self.scores_) | guarantee
+        self.best_params_ = candidates[self.best_index_]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        if self.refit:
+            best = _seeded(models[self.best_index_], random.randint(2**31))
+            self.best_estimator_ = best.fit(X, y, **params)
+        return self
+
+    def _splitter(self, y: Any) -> Any:
+        """A copy of the splitter, to be set by the race."""
+        stratified = is_classifier(self.estimator) and type_of_target(y) in ("binary", "multiclass")
+        usual = model_selection.StratifiedShuffleSplit if stratified else model_selection.ShuffleSplit
+        splitter = usual(test_size=0.2) if self.cv is None else copy.copy(self.cv)
+        if not isinstance(splitter, model_selection.BaseShuffleSplit):
+            raise ValueError(f"cv must draw independent splits, as ShuffleSplit does, got {shown(self.cv)}")
+        return splitter
+
+    def _check(self, scores: FloatArray, candidates: list[Any]) -> None:
+        """Raise ValueError for a score outside the support, of which nothing is proved."""
+        low, high = self.support
+        for split, arm in np.argwhere(~((low <= scores) & (scores <= high))):
+            must = f"scores must lie in [{low:g}, {high:g}], the support"
+            raise ValueError(f"{must}, got {scores[split, arm]} of {candidates[arm]}")
+
+    predict, predict_proba = _delegated("predict"), _delegated("predict_proba")
+    predict_log_proba, decision_function = _delegated("predict_log_proba"), _delegated("decision_function")
+    transform, inverse_transform = _delegated("transform"), _delegated("inverse_transform")
+    score_samples = _delegated("score_samples")
+    classes_ = property(lambda self: self.best_estimator_.classes_)
+    n_features_in_ = property(lambda self: self.best_estimator_.n_features_in_)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The score of the best estimator on other data, by the search's own scoring."""
+        check_is_fitted(self, "best_estimator_")
+        return float(self.scorer_(self.best_estimator_, X, *([] if y is None else [y])))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags", "input_tags"):
+            setattr(tags, name, copy.deepcopy(getattr(inner, name)))
+        return tags
+
+
+def _seeded(model: Any, seed: int) -> Any:
+    """A copy of the estimator, with this seed wherever a `random_state` is None."""
+    states = {k: v for k, v in model.get_params().items() if k.split("__")[-1] == "random_state"}
+    return clone(model).set_params(**{name: int(seed) for name, state in states.items() if state is None})
+
+
+def _score(model: Any, X: Any, y: Any, scorer: Any, split: Any, params: dict[str, Any]) -> float:
+    """The model's score on one split."""
+    found = model_selection.cross_val_score(
+        model, X, y, scoring=scorer, cv=[split], params=params, error_score="raise"
+    )
+    return float(found[0])
+
+
+def _columns(candidates: list[dict[str, Any]], scores: FloatArray) -> dict[str, Any]:
+    """The columns of `cv_results_` that `GridSearchCV` has too, and pulls."""
+    columns: dict[str, Any] = {"params": candidates}
+    for place, candidate in enumerate(candidates):
+        for name, value in candidate.items():
+            empty = np.ma.MaskedArray(np.empty(len(candidates), dtype=object), mask=True)
+            columns.setdefault(f"param_{name}", empty)[place] = value
+    pulls, mean = np.isfinite(scores).sum(axis=0), np.nanmean(scores, axis=0)
+    rank = np.lexsort((-mean, -pulls)).argsort() + 1
+    moments = {"mean_test_score": mean, "std_test_score": np.nanstd(scores, axis=0)}
+    return columns | moments | {"rank_test_score": rank, "pulls": pulls}
+
+
+def _gaps(race: SharpElasticBatchRacing, scores: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """How far each candidate is from the best at most, and who may be the best; scores are in [0, 1]."""
+    n_arms = scores.shape[1]
+    within, survives = np.full(n_arms, np.inf), np.ones(n_arms, dtype=bool)
+    counts, first = np.unique(race.pulls_by_round(n_arms), return_index=True)
+    for count, log_term in zip(counts, race.log_terms(n_arms)[first], strict=True):
+        if count <= len(scores):
+            means, width = scores[:count].mean(axis=0), race.width(int(count), log_term)
+            rivals = np.array([np.nanmax(np.delete(means, arm)) for arm in range(n_arms)])
+            within = np.fmin(within, np.maximum(width + rivals - means, 0))
+            survives = means >= np.nanmax(means) - width  # not so if NaN
+    return within, survives
