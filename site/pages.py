@@ -26,7 +26,8 @@ setups ([notebook 07](notebooks/07-simulations.ipynb)).*
 
 ![{fig3}](figures/fig3.png)
 
-*Figure 3, ours: the same with sharp, pausing and staked EBR ([notebook 09](notebooks/09-sharp-racing.ipynb)).*
+*Figure 3, ours: the same with sharp, pausing and staked EBR
+([notebook 09](notebooks/09-sharp-racing.ipynb)).*
 """
 
 CONTENTS = """

@@ -9,7 +9,7 @@ import numpy as np
 from ebr.algorithms.game import drive
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.live.terms import width_of
+from ebr.live.terms import checked_support
 from ebr.validation import positive, shown
 
 try:
@@ -118,9 +118,14 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Self:
         """Race the candidates; `groups` are for the splits, `params` for the estimator's fit."""
-        width = width_of(self.support, self.epsilon)
+        limits = checked_support(self.support)
+        if limits is None:
+            raise ValueError("support must be a pair of finite numbers (low, high), got None")
+        width = limits[1] - limits[0]
+        if not positive("epsilon", self.epsilon) < width:
+            raise ValueError(f"epsilon must lie in (0, {width:g}), in the support, got {self.epsilon!r}")
         spread = 1.0 if self.spread is None else positive("spread", self.spread) / width
-        epsilon, low = positive("epsilon", self.epsilon) / width, self.support[0]
+        epsilon, low = self.epsilon / width, limits[0]
         self.race_ = SharpElasticBatchRacing(self.deadline, epsilon, self.delta, spread / math.sqrt(2))
         candidates = list(model_selection.ParameterGrid(self.param_grid))
         if len(candidates) < 2:

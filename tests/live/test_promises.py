@@ -71,7 +71,7 @@ def by_hand(name, told, support, blocks, control):
     if assumed == "bounded" and known not in ("Bernoulli", "bounded"):
         return None
     model = assumed or known
-    if control and not (sharp and best == 1):
+    if control and not (name[0] in ("sharp", "staked") and best == 1):
         return None
     if blocks and not (sharp and model in ("sub-Gaussian", "Gaussian")):
         return None
