@@ -337,6 +337,8 @@ class Brief:
             for feature in ("missing", "blocks"):
                 if getattr(self, feature) and (objection := race.objection(feature, self.rewards)):
                     raise ValueError(objection)
+            if self.missing and race.resumes:  # a final that lacks rewards decides nothing, and says less
+                raise ValueError(f"algorithm must be 'sharp' if rewards may be missing, got {kind!r}")
             return with_control(race, self.control, self.margin, width)
 
         return make

@@ -294,9 +294,9 @@ def test_a_certified_race_is_one_more_where_an_arm_needs_few_rewards(path):
 @pytest.mark.usefixtures("few_experiments")
 def test_races_that_do_not_permit_what_is_asked_are_left_out():
     for asked in ({"k": 2}, {"control": True}, {"blocks": True}, {"missing": True}):
-        plan, alone = ebr.plan(4, 3, 0.1, **asked), asked.keys() & {"k", "blocks"}
+        plan, alone = ebr.plan(4, 3, 0.1, **asked), asked.keys() & {"k", "blocks", "missing"}
         assert set(plan.costs.index) == ({"sharp"} if alone else {"sharp", "staked"})
-    normal = ebr.plan(4, 3, 0.1, rewards="Gaussian", sigma=1, missing=True, algorithm="sharp")
+    normal = ebr.plan(4, 3, 0.1, rewards="Gaussian", sigma=1, missing=True)
     assert normal.algorithm.looks == "union"
     assert set(ebr.plan(4, 1001, 0.1).costs.index) == {"sharp", "staked"}  # pausing has at most 1,000 rounds
     assert ebr.plan(20_001, 2, 0.3).costs.index.tolist() == ["sharp"]
