@@ -36,7 +36,8 @@ def test_every_algorithm_that_a_journal_may_name_has_one_of_format_4():
     first = [json.loads(path.read_text().splitlines()[0]) for path in sorted(FOLDER.glob("*.jsonl"))]
     assert {line["format"] for line in first} == {4}
     assert len(first) == len(ENDS)
-    elastic = ["ElasticBatchRacing", "SharpElasticBatchRacing", "PausingElasticBatchRacing", "ElasticPair"]
+    elastic = [f"{kind}ElasticBatchRacing" for kind in ("", "Sharp", "Pausing", "Staked", "Certified")]
+    elastic.append("ElasticPair")
     others = ["AggressiveElimination", "DeltaElimination", "Passive", "SequentialRacing"]
     assert {line["algorithm"] for line in first} == {*elastic, *others}
 

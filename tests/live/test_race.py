@@ -397,3 +397,63 @@ def test_a_race_recommends_the_k_best(algorithm, path):
     with ebr.Race.open(path) as again:
         assert again.algorithm == algorithm(3, 0.3, 0.1, k=2)
         assert again.recommendation == ("B", "D")
+
+
+STAKED = ebr.StakedElasticBatchRacing(8, 0.02, 0.1, rewards="Bernoulli")
+
+
+def play_rounds(race, rounds):
+    """Tell so many rounds of two arms, the second better by 0.1."""
+    for _ in range(rounds):
+        race.tell({arm: (n, n * (5 if arm == "A" else 6) // 10) for arm, n in race.ask().items()})
+
+
+@pytest.mark.parametrize("algorithm", [STAKED, ebr.SharpElasticBatchRacing(8, 0.02, 0.1)])
+def test_a_race_that_is_stopped_says_what_could_be_said(algorithm, path):
+    with ebr.Race(algorithm, ["A", "B"], path) as race:
+        assert race.now == (None, math.inf)  # nothing is known yet
+        said = []
+        while not race.finished and len(said) < 2:
+            play_rounds(race, 1)
+            said.append(race.now)
+        assert all(arm == "B" for arm, _ in said)
+        assert 0.02 < said[1][1] <= said[0][1] < 1
+        race.ask()  # not told, and not counted
+        race.stop()
+        assert (race.finished, race.stopped, race.now) == (True, True, None)
+        assert (race.recommendation, race.within) == said[1]
+        assert "as it was stopped" in race.verdict
+        assert str(race.report()).count("was stopped") >= 1
+        with pytest.raises(ValueError, match="the race has ended"):
+            race.stop()
+    with ebr.Race.open(path) as again:
+        assert (again.recommendation, again.within, again.stopped) == (*said[1], True)
+    assert path.read_text("utf-8").splitlines()[-1].startswith('{"event": "stop", "round": 3')
+
+
+def test_a_stop_in_units_of_ones_own(path):
+    with ebr.Race(STAKED, ["A", "B"], path, lower_is_better=True) as race:
+        play_rounds(race, 2)
+        assert race.now[0] == "A"
+        race.stop()
+        assert race.recommendation == "A"
+
+
+def test_a_stop_that_is_not_permitted_is_refused_and_not_recorded(path):
+    with ebr.Race(ebr.PausingElasticBatchRacing(8, 0.05, 0.1), ["A", "B"], path) as race:
+        play_rounds(race, 1)
+        assert race.now is None
+        before = path.read_bytes()
+        with pytest.raises(ValueError, match="algorithm must permit stopping early"):
+            race.stop()
+        assert path.read_bytes() == before
+
+
+def test_a_forged_stop_is_refused(path):
+    with ebr.Race(STAKED, ["A", "B"], path) as race:
+        play_rounds(race, 1)
+        race.stop()
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines, lines[-1]]))  # stopped twice
+    with pytest.raises(ebr.JournalError):
+        ebr.Race.open(path)
