@@ -9,7 +9,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
-from ebr.algorithms.game import Defaults, Game, Known, Lots, check_known, checked_control, entered, spelled
+from ebr.algorithms.game import (
+    Defaults,
+    Ending,
+    Game,
+    Known,
+    LossyGame,
+    Lots,
+    Standing,
+    advance,
+    check_known,
+    checked_control,
+    entered,
+    spelled,
+)
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT, REWARDS
 from ebr.theory.certificates import Boundaries, Certificate, certificate
@@ -132,7 +145,7 @@ class CertifiedElasticBatchRacing(Defaults):
 
     def objection(self, feature: str, rewards: Known = None) -> str | None:
         """A control is permitted; the certificate is for independent arms, all with b_t rewards."""
-        return None if feature == "control" else super().objection(feature, rewards)
+        return None if feature in ("control", "stopping") else super().objection(feature, rewards)
 
     def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
         """What lies between two numbers is not normal."""
@@ -170,6 +183,25 @@ class CertifiedElasticBatchRacing(Defaults):
             return max(self.epsilon, float(others[0] - first + reach) / self.looks[look])
         known = (self.epsilon, *self.shifts)
         return next((s for s in known if others[0] < self.behind(look, np.array(first), s)), math.inf)
+
+    def play_lossy(
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+    ) -> LossyGame:
+        """Race that may be stopped at every look; no reward may be missing."""
+        game, look = self.play(n_arms, replicates, rewards=rewards, generator=generator), -1
+        pulls, total = next(game), np.zeros((replicates, n_arms))
+        arms, within = np.full(replicates, -1), np.full(replicates, np.inf)
+        while True:
+            counts, sums = yield Standing(pulls, arms, within)
+            if not np.array_equal(counts, pulls):
+                raise ValueError(self.objection("missing", rewards))
+            total, look, turn = total + sums, look + 1, advance(game, sums)
+            if turn.pulls is None:
+                return Ending(np.asarray(turn.arms), np.full(replicates, self.epsilon))
+            pulls, seen = turn.pulls, np.where(turn.pulls > 0, total, -np.inf)
+            arms = np.where(pulls.any(axis=1), seen.argmax(axis=1), arms)
+            for row in np.flatnonzero(pulls.any(axis=1)):
+                within[row] = self.within(look, seen[row][np.isfinite(seen[row])])
 
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None

@@ -10,6 +10,7 @@ import pytest
 from oracles import CertifiedPairs, Rewards, all_paths, certified_race, play
 
 import ebr
+from ebr.algorithms.game import advance
 from ebr.live.checker import largest_failure
 from ebr.simulation.designs import expected_truths
 
@@ -169,3 +170,29 @@ def test_gaussian_designs_keep_delta():
     for others in ([0.0, 0.0, 0.0], [0.2, 0.0, 0.0], [0.01, 0.15, 0.0]):
         found = ebr.simulate(design.race, ebr.Gaussian([0.2, *others], 1.0), runs=runs, seed=2)
         assert 1 - found.correct(0.2).mean() <= 0.1 + 6 * math.sqrt(0.09 / runs)
+
+
+def test_a_certified_race_that_is_stopped_is_within_what_it_says():
+    race = ebr.CertifiedElasticBatchRacing(
+        3, (20, 40, 80), (2.4, 2.2), 0.1, 0.1, rewards="Bernoulli", shifts=(0.3, 0.5)
+    )
+    means, generator = np.array([0.7, 0.45, 0.35]), np.random.default_rng(1)
+    game = race.play_lossy(3, 2000, generator=generator)
+    standing, false, said = next(game), np.zeros(2000, dtype=bool), 0
+    assert (standing.arms == -1).all()
+    while True:
+        running = standing.pulls.any(axis=1)
+        gap = means.max() - means[standing.arms]
+        false |= running & (standing.arms >= 0) & (gap >= standing.within)
+        said += int(np.isfinite(standing.within[running]).sum())
+        sums = generator.binomial(standing.pulls, means).astype(float)
+        turn = advance(game, (standing.pulls, sums))
+        if turn.pulls is None:
+            break
+        standing = turn.pulls
+    assert said > 500
+    assert false.mean() <= 0.1
+    other = race.play_lossy(3)
+    nothing = 0 * next(other).pulls
+    with pytest.raises(ValueError, match="missing"):
+        other.send((nothing, np.zeros((1, 3))))
