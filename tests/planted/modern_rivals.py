@@ -51,8 +51,8 @@ def four_logarithms(deadline, epsilon, delta):
 
 
 def late(deadline, epsilon, delta):
-    """Forty rounds where fifteen are promised."""
-    return StakedElasticBatchRacing(40, epsilon, delta)
+    """Forty rounds where fifteen are promised, the first of them small."""
+    return StakedElasticBatchRacing(40, epsilon, delta, start=1.0)
 
 
 def every_lag(self):
