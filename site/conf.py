@@ -85,7 +85,7 @@ def short(
 
 
 def skip(app: Sphinx, what: str, name: str, item: object, skipped: bool, options: object) -> bool | None:
-    """Leave out the fields of named tuples, which say nothing beyond the signature, and scikit-learn's own."""
+    """Leave out fields of named tuples, which say nothing beyond the signature, and scikit-learn's own."""
     field = (getattr(item, "__doc__", None) or "").startswith("Alias for field number")
     return True if field or name == "set_fit_request" else None
 
