@@ -197,9 +197,11 @@ class CertifiedElasticBatchRacing(Defaults):
                 raise ValueError(self.objection("missing", rewards))
             total, look, turn = total + sums, look + 1, advance(game, sums)
             if turn.pulls is None:
-                return Ending(np.asarray(turn.arms), np.full(replicates, self.epsilon))
+                arms = np.asarray(turn.arms)  # a control may be recommended for the margin alone
+                return Ending(arms, np.where(arms == self.control, self.margin or 0.0, self.epsilon))
             pulls, seen = turn.pulls, np.where(turn.pulls > 0, total, -np.inf)
             arms = np.where(pulls.any(axis=1), seen.argmax(axis=1), arms)
+            within = within.copy()  # what was said stays as it was
             for row in np.flatnonzero(pulls.any(axis=1)):
                 within[row] = self.within(look, seen[row][np.isfinite(seen[row])])
 

@@ -470,10 +470,6 @@ class _Course:
 
     def _checked(self, turn: Turn) -> Turn:
         """What is void, or for gaps alone, guarantees nothing of how far the arm is from the best."""
-        algorithm = self._terms.algorithm
-        if self.within is not None and turn.arms is not None:
-            if algorithm.control is not None and algorithm.control == turn.arms.flat[0]:
-                self.within = max(self.within, algorithm.margin or 0.0)
-            if self._terms.void or algorithm.needs_gap:
-                self.within = math.inf
+        if turn.arms is not None and (self._terms.void or self._terms.algorithm.needs_gap):
+            self.within = math.inf
         return turn

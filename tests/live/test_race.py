@@ -453,7 +453,17 @@ def test_a_forged_stop_is_refused(path):
     with ebr.Race(STAKED, ["A", "B"], path) as race:
         play_rounds(race, 1)
         race.stop()
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines, lines[-1]]))  # stopped twice
-    with pytest.raises(ebr.JournalError):
-        ebr.Race.open(path)
+    ended = path.read_bytes()
+    going = b"".join(ended.splitlines(keepends=True)[:-1])
+    for before, number in (
+        (ended, 2),
+        (ended, 3),
+        (going, 1),
+        (going, 3),
+    ):  # stopped twice, or in another round
+        path.write_bytes(before)
+        journal = Journal(path, create=False)
+        journal.append({"event": "stop", "round": number})
+        journal.close()
+        with pytest.raises(ebr.JournalError, match="is not what the algorithm does here"):
+            ebr.Race.open(path)
