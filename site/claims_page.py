@@ -58,9 +58,7 @@ def _row(entry: ledger.Entry) -> str:
     if entry.finding:
         count, _ = ledger.cell(claim)
         target = f"notebooks/{claim.notebook}.html#cell-{count}"
-        checked = (
-            f'<a href="{target}">notebook {claim.notebook[:2]}, cell {count}</a>{_evidence(entry.finding)}'
-        )
+        checked = f'<a href="{target}">notebook {claim.number}, cell {count}</a>{_evidence(entry.finding)}'
     data = {"verdict": claim.verdict, "section": ledger.section(claim), "basis": claim.basis}
     attributes = " ".join(f'data-{name}="{escape(value)}"' for name, value in data.items())
     cells = (

@@ -211,8 +211,8 @@ def test_a_misspelt_parameter_is_an_error_before_anything_runs(dry):
 FIGURE = """
 import matplotlib.pyplot as plt, pandas as pd
 from compendium.shared import figures
-figure, axis = plt.subplots()
-save = figures.saver("01-first", runs=runs, seed=seed, label=label)
+figure, axis = plt.subplots(figsize=(figures.COLUMN, 2))
+save = figures.saver("01-first")
 save(figure, "fig0", pd.DataFrame({"runs": [runs], "seed": [seed], "label": [label]}))
 """
 SOURCES = """

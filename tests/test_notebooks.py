@@ -1,6 +1,7 @@
 """The committed notebooks are fit to be compared and to be read."""
 
 import ast
+import json
 import re
 import shutil
 import subprocess
@@ -10,10 +11,35 @@ from pathlib import Path
 import nbformat
 import pytest
 from compendium.shared import ledger
-from compendium.shared.findings import VERDICTS, said
+from compendium.shared.findings import said
+from PIL import Image
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 LONGEST_CELL, WIDEST_LINE = 20, 110
+MOST_WORDS_IN_A_CELL, MOST_WORDS = 400, 2500
+WORDS_A_MINUTE = 200  # and a minute for each figure
+FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}  # in JupyterLab, and on the site
+# Notebooks that do not have this form yet; whoever rewrites one takes it out.
+OLD_FORM = {
+    "00-ledger",
+    "01-setting",
+    "02-confidence",
+    "03-upper-bounds",
+    "04-lower-bounds",
+    "05-two-rounds",
+    "06-scheduling",
+    "07-simulations",
+    "08-choices",
+    "09-sharp-racing",
+    "10-failure-probability",
+    "11-clinical-trial",
+    "12-tuning",
+    "13-the-price-of-a-deadline",
+    "14-top-k",
+    "15-budget-and-deadline",
+    "16-modern-rivals",
+    "17-stakes",
+}
 UNWRITTEN = re.compile(r"\b(PLACEHOLDER|TODO|FIXME|XXX|TBD|lorem ipsum)\b", re.IGNORECASE)
 
 
@@ -57,21 +83,126 @@ def test_one_cell_of_parameters_holds_commented_literals_alone(notebook):
     assert all("#" in line for line in cell.source.splitlines() if " = " in line)
 
 
-def test_figures_are_saved_with_every_parameter(path, notebook):
-    names = {target.id for node in ast.parse(parameters(notebook).source).body for target in node.targets}
-    source = "\n".join(cell.source for cell in code(notebook)).replace("%matplotlib inline", "")
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    savers = [call for call in calls if ast.unparse(call.func) == "figures.saver"]
-    assert len(savers) == ("save(" in source)
-    for call in savers:
-        assert ast.literal_eval(call.args[0]) == path.stem
-        assert {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords} == {n: n for n in names}
+def test_imports_and_set_up_are_one_folded_cell_that_names_the_notebook(path, notebook):
+    if path.stem == "00-ledger":
+        return  # saves and records nothing
+    folded = [cell for cell in code(notebook) if cell.metadata == FOLDED]
+    assert len(folded) == 1
+    assert folded[0] is code(notebook)[1], "it follows the parameters"
+    setup, rest = folded[0].source, "\n".join(cell.source for cell in code(notebook)[2:])
+    assert f'save = figures.saver("{path.stem}")' in setup
+    assert ("record(" in rest) == (f'record = findings.Recorder("{path.stem}")' in setup)
+    imports = (ast.Import, ast.ImportFrom)
+    assert not any(isinstance(node, imports) for node in ast.walk(ast.parse(rest)))
+
+
+def test_committed_figures_tell_every_parameter(path, notebook):
+    pictures = (path.parents[1] / "figures").glob("*.png")
+    said = {
+        told["Source"]: told["Description"] for told in (Image.open(picture).info for picture in pictures)
+    }
+    literals = ast.parse(parameters(notebook).source).body
+    values = {node.targets[0].id: ast.literal_eval(node.value) for node in literals}
+    source = f"ebr notebook {path.stem}"
+    told = ", ".join(f"{name}={values[name]}" for name in sorted(values))
+    assert source not in said or said[source].startswith(f"{source}; {told}; data sha256 ")
+    assert (source in said) == any("save(" in cell.source for cell in code(notebook))
+
+
+def words(cell):
+    """How many words a cell of prose has."""
+    return len(cell.source.split()) if cell.cell_type == "markdown" else 0
+
+
+def minutes(notebook):
+    """How long it takes to read: a minute for every 200 words, and one for each figure."""
+    shown = [output.get("data", {}) for cell in code(notebook) for output in cell.outputs]
+    return max(
+        1, round(sum(map(words, notebook.cells)) / WORDS_A_MINUTE + sum("image/png" in s for s in shown))
+    )
+
+
+def faults(notebook, claims):
+    """What is amiss in the form of a notebook that checks these claims, in words."""
+    opening, found = notebook.cells[0].source, []
+    parts = re.match(r"# .+\n\n\*\*Question\.\*\* .+\n\n\*\*Answer\.\*\* .+", opening)
+    if notebook.cells[0].cell_type != "markdown" or not parts:
+        found.append("it must open with its title, **Question.** and **Answer.**")
+    about = f"about {minutes(notebook)} minute" + "s" * (minutes(notebook) > 1)
+    if f"*Reading time: {about}.*" not in opening:
+        found.append(f"its reading time must be {about}")
+    for cell in notebook.cells:
+        if words(cell) > MOST_WORDS_IN_A_CELL:
+            found.append(f"a cell has {words(cell)} words: {cell.source[:60]}")
+    if sum(map(words, notebook.cells)) > MOST_WORDS:
+        found.append(f"it has {sum(map(words, notebook.cells))} words")
+    sources = [cell.source for cell in notebook.cells]
+    shown = next((place for place, source in enumerate(sources) if "record.claims()" in source), len(sources))
+    proof = next(
+        (place for place, source in enumerate(sources) if "*Proof" in source or "$\\square$" in source), None
+    )
+    if claims and (shown == len(sources) or (proof is not None and proof < shown)):
+        found.append("its claims must be shown before the first proof")
+    tables = [json.dumps(output.get("data", {})) for cell in code(notebook) for output in cell.outputs]
+    recorded = {claim for claim in claims for table in tables if f"**{claim} " in table}
+    found += [f"{claim} must be recorded" for claim in sorted(claims - recorded)]
+    if claims and any("| claim |" in cell.source for cell in notebook.cells if words(cell)):
+        found.append("its claims come from the ledger, not from hand")
+    return found
+
+
+def claims_of(path):
+    return {claim.id for claim in ledger.claims() if claim.notebook == path.stem}
+
+
+def test_a_notebook_has_the_form_that_readers_know(path, notebook):
+    assert path.stem in OLD_FORM or faults(notebook, claims_of(path)) == []
+
+
+def test_notebooks_of_the_old_form_are_there_and_have_it():
+    for name in sorted(OLD_FORM):
+        path = NOTEBOOKS[0].with_name(f"{name}.ipynb")
+        assert faults(nbformat.read(path, as_version=4), claims_of(path)), f"take {name} out of OLD_FORM"
+
+
+def sound():
+    """A small notebook of the right form, that checks claim C01."""
+    made = nbformat.v4
+    opening = "# 99 · T\n\n**Question.** Why?\n\n**Answer.** So. Thus.\n\n*Reading time: about 1 minute.*"
+    finding = made.new_output("display_data", {"text/markdown": "**C01 holds** (proved)"})
+    return made.new_notebook(
+        cells=[
+            made.new_markdown_cell(opening),
+            made.new_code_cell("record.claims()"),
+            made.new_markdown_cell("*Proof.* By hand. $\\square$"),
+            made.new_code_cell("record(module.check())", outputs=[finding]),
+        ]
+    )
+
+
+PLANTED = {
+    "it must open": lambda cells: cells.pop(0),
+    "its reading time": lambda cells: cells[0].update(source=cells[0].source.replace("about 1", "about 2")),
+    "a cell has 401 words": lambda cells: cells[2].update(source="word " * 401),
+    "it has 28": lambda cells: cells.extend([nbformat.v4.new_markdown_cell("word " * 400)] * 7),
+    "its claims must be shown": lambda cells: cells.insert(3, cells.pop(1)),
+    "C01 must be recorded": lambda cells: cells.pop(3),
+    "its claims come": lambda cells: cells[2].update(source="| claim | in short |"),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_planted_fault_of_form_is_found(fault):
+    notebook = sound()
+    assert faults(notebook, {"C01"}) == []
+    PLANTED[fault](notebook.cells)
+    assert any(one.startswith(fault) for one in faults(notebook, {"C01"}))
 
 
 def test_nothing_of_one_run_or_one_machine_is_stored(notebook):
     assert set(notebook.metadata) == {"kernelspec", "language_info"}
     assert notebook.metadata.kernelspec.name == "python3"
-    assert all(set(cell.metadata) <= {"tags"} for cell in notebook.cells)
+    assert all(set(cell.metadata) <= {"tags", "jupyter"} for cell in notebook.cells)
     outputs = [output for cell in code(notebook) for output in cell.outputs]
     assert not any(output.output_type == "error" for output in outputs)
     assert not any(output.get("name") == "stderr" for output in outputs)  # progress bars
@@ -80,8 +211,10 @@ def test_nothing_of_one_run_or_one_machine_is_stored(notebook):
     assert str(Path(__file__).parents[1]) not in text
 
 
-def test_a_cell_fits_half_a_screen_and_a_line_a_page(notebook):
+def test_a_cell_fits_half_a_screen_and_a_line_a_page(path, notebook):
     for cell in code(notebook):
+        if path.stem in OLD_FORM and cell.metadata == FOLDED:
+            continue
         assert len(cell.source.splitlines()) <= LONGEST_CELL, cell.source
         assert max(map(len, printed(cell).splitlines()), default=0) <= WIDEST_LINE, printed(cell)
 
@@ -106,7 +239,7 @@ def test_a_notebook_ends_in_its_verdict(path, notebook):
     last = printed(code(notebook)[-1])
     assert last.count("verdict: ") == 1
     found = ledger.found().get(path.stem, {})
-    for verdict in VERDICTS:
+    for verdict in ledger.VERDICTS:
         claims = sorted(claim for claim, finding in found.items() if finding["verdict"] == verdict)
         assert not claims or said(claims, verdict) in last
 

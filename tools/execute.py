@@ -83,8 +83,9 @@ def refresh(path: Path) -> None:
     unfinished.unlink()
     notebook.metadata = {"kernelspec": notebook.metadata.kernelspec, "language_info": {"name": "python"}}
     for cell in notebook.cells:
-        tags = cell.metadata.get("tags", [])
-        cell.metadata = {"tags": tags} if tags else {}
+        # Tags, and whether JupyterLab folds the cell.
+        kept = {key: value for key, value in cell.metadata.items() if key in ("tags", "jupyter")}
+        cell.metadata = {key: value for key, value in kept.items() if value}
         if cell.cell_type == "code":
             cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
     text = nbformat.writes(notebook) + "\n"

@@ -13,7 +13,7 @@ from compendium.failure_probability.hard_problems import Hard, Space
 from compendium.failure_probability.importance import Estimate, failure
 from compendium.shared import figures, lineup
 from compendium.shared.findings import Evidence, Finding, counted, exceeds, measured
-from compendium.shared.lineup import WITHOUT_DEADLINE, Look, Maker
+from compendium.shared.lineup import WITHOUT_DEADLINE, Maker
 from ebr.algorithms.elimination import AggressiveElimination
 
 # The smallest ε of a search, where races, or the sums whose limits are to be computed, are too many below.
@@ -28,12 +28,6 @@ ALGORITHMS: dict[str, Maker] = {
 }
 SMALL_MEANS = ("sharp, [0, 1]", "pausing, [0, 1]", "pausing, Bernoulli")  # whose tests depend on the means
 SLOW = (*SMALL_MEANS, "sequential")
-LOOKS: dict[str, Look] = {
-    **lineup.LOOKS,
-    "pausing, [0, 1]": Look("0.35", "p", ":"),
-    "pausing, Bernoulli": Look("#882255", "h", "-"),
-    "pausing, Gaussian": Look("#332288", "d", "--"),
-}
 
 
 def search(name: str, trials: int, runs: int, seed: int, delta: float, space: Space) -> pd.DataFrame:
@@ -170,9 +164,9 @@ def promises_kept(table: pd.DataFrame, checked: pd.DataFrame, shares: pd.DataFra
 def draw(table: pd.DataFrame) -> Figure:
     """δ asked against δ paid, from `paid`; the vertical axis is compressed below 10⁻¹⁰."""
     figure, axis = plt.subplots(figsize=(figures.COLUMN, 4.2))
-    for name in (name for name in LOOKS if name in set(table["algorithm"])):
+    for name in (name for name in lineup.LOOKS if name in set(table["algorithm"])):
         curve = table[table["algorithm"] == name]
-        axis.plot(curve["delta"], curve["log10"], **LOOKS[name].line(ms=3, label=name))
+        axis.plot(curve["delta"], curve["log10"], **lineup.LOOKS[name].line(ms=3, label=name))
     asked = np.geomspace(table["delta"].min() / 1.5, 1, 50)
     axis.fill_between(asked, np.log10(asked), 1, color="0.9", zorder=0)
     axis.plot(asked, np.log10(asked), color="tab:red", lw=0.7, zorder=5, label="δ itself")

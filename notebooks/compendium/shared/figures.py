@@ -1,20 +1,25 @@
 """One style for every figure, and one way to save it, with the plotted numbers beside it."""
 
+import ast
 import hashlib
+import json
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from IPython.core.getipython import get_ipython
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 from PIL import Image
 
@@ -24,6 +29,8 @@ PROJECT = Path(__file__).resolve().parents[3]
 COMMITTED, TRIED = PROJECT / "figures", PROJECT / "build" / "figures"
 trying = False  # whether the notebook's parameters are other ones than those of its committed figures
 COLUMN, PAGE = 3.4, 7.0  # inches: a journal's column and its full page
+SMALLEST = 7.0  # points: the smallest text of a figure
+STILL_TOO_SMALL = {"fig-confidence", "fig-plan", "fig-trial", "fig-tuning", "fig16-rivals"}  # figures yet to be redrawn
 INVISIBLE = 8  # of 255: a difference of brightness or colour
 # What an SVG says in numbers: where things are, in points of a 72nd inch, and names that hash where they are.
 PLACES, NAMES = re.compile(rb"-?\d+\.\d+"), re.compile(rb"\b[a-z][0-9a-f]{10}\b")
@@ -72,23 +79,43 @@ def thin(trace: pd.DataFrame, points: int) -> pd.DataFrame:
     return trace[trace["round"].isin(rounds) | (trace["round"] == last)].reset_index(drop=True)
 
 
-def saver(notebook: str, **parameters: Any) -> Callable[[Figure, str, Tables], None]:
-    """How a notebook saves its figures: `save(figure, name, tables)`.
+def parameters(notebook: str) -> dict[str, Any]:
+    """The running notebook's parameters: names from its cell of that tag, values from the kernel."""
+    path = PROJECT / "notebooks" / f"{notebook}.ipynb"
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    tagged = (cell for cell in cells if "parameters" in cell["metadata"].get("tags", []))
+    body = [statement for cell in tagged for statement in ast.parse("".join(cell["source"])).body]
+    names = [ast.unparse(statement.targets[0]) for statement in body if isinstance(statement, ast.Assign)]
+    kernel = vars(sys.modules["__main__"])
+    return {name: kernel[name] for name in sorted(names)}
 
-    Writes `name`.png, .svg and .pdf, and the plotted numbers, one row a point. One table goes to
-    data/`name`.csv, several to data/`name`-KEY.csv each. They must be `rounded`: a figure is drawn from what
-    is saved. The files say where they come from (the notebook, *all* its parameters, a hash of the data) and
-    nothing of when, so a rerun writes the same bytes. Each appears under its name only when it is complete.
+
+def provenance(notebook: str) -> str:
+    """Where a notebook's files come from: its name and *all* its parameters.
 
     From here on everything goes to build/figures if the committed figures have other parameters.
     """
     global trying
     source = f"ebr notebook {notebook}"
-    settings = ", ".join(f"{key}={value}" for key, value in sorted(parameters.items()))
+    told = f"{source}; {', '.join(f'{key}={value}' for key, value in parameters(notebook).items())}; "
     said = dict(map(_provenance, COMMITTED.glob("*.png"))).get(source)
-    trying = said is not None and not said.startswith(f"{source}; {settings}; ")
-    if trying and folder() == TRIED:
+    before, trying = trying, said is not None and not said.startswith(told)
+    if trying and not before and folder() == TRIED:
         print(f"The committed figures have other parameters: what is saved goes to {TRIED}.", file=sys.stderr)
+    return told
+
+
+def saver(notebook: str) -> Callable[[Figure, str, Tables], None]:
+    """How a notebook saves its figures: `save(figure, name, tables)`.
+
+    Writes `name`.png, .svg and .pdf, and the plotted numbers, one row a point. One table goes to
+    data/`name`.csv, several to data/`name`-KEY.csv each. They must be `rounded`: a figure is drawn from what
+    is saved. The files say where they come from (`provenance`, and a hash of the data) and nothing of when,
+    so a rerun writes the same bytes. Each appears under its name only when it is complete.
+
+    A figure must be as wide as a column or a page, and its text no smaller than 7 points.
+    """
+    told = provenance(notebook)
 
     def save(figure: Figure, name: str, data: Tables) -> None:
         if isinstance(data, pd.DataFrame):
@@ -98,8 +125,10 @@ def saver(notebook: str, **parameters: Any) -> Callable[[Figure, str, Tables], N
         contents = {key: _csv(key, table) for key, table in tables.items()}
         for key, content in contents.items():
             write(f"data/{key}.csv", partial(Path.write_bytes, data=content))
+        if name not in STILL_TOO_SMALL:
+            check_print(figure, name)
         digest = hashlib.sha256(b"".join(contents.values())).hexdigest()
-        description = f"{source}; {settings}; data sha256 {digest}"
+        source, description = told.partition(";")[0], f"{told}data sha256 {digest}"
         metadata: dict[str, dict[str, str | None]] = {
             "png": {"Title": name, "Source": source, "Description": description, "Software": "ebr"},
             "svg": {"Title": name, "Source": source, "Description": description, "Date": None},
@@ -111,6 +140,27 @@ def saver(notebook: str, **parameters: Any) -> Callable[[Figure, str, Tables], N
             _keep_places(figure)  # matplotlib puts back what the style says
 
     return save
+
+
+def check_print(figure: Figure, name: str) -> None:
+    """Raise ValueError if a figure fits neither column nor page, or has text below 7 points.
+
+    The small letters inside a formula (exponents, indices) are not looked at.
+    """
+    width = figure.get_figwidth()
+    if width not in (COLUMN, PAGE):
+        raise ValueError(f"width of {name} must be {COLUMN} or {PAGE} inches, got {width:g}")
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        words, size = text.get_text().strip(), text.get_fontsize()
+        if words and text.get_visible() and size < SMALLEST:
+            raise ValueError(f"text of {name} must have {SMALLEST:g} points or more, got {size:g}: {words!r}")
+
+
+def letters(axes: Iterable[Axes]) -> None:
+    """Give each panel its letter, above its left corner."""
+    for letter, axis in zip(ascii_lowercase, axes, strict=False):
+        axis.set_title(letter, loc="left", fontweight="bold")
 
 
 def _lay_out(figure: Figure) -> None:

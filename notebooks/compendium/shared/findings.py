@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -10,8 +9,8 @@ from IPython.display import Markdown, display
 
 from compendium.shared import figures
 from compendium.shared.distributions import frequency_interval, norm, tail_of_count
+from compendium.shared.ledger import VERDICTS, agreeing, as_table, verdicts_table
 
-VERDICTS = ("holds", "holds corrected", "fails as stated", "not checkable here", "open")
 BASES = ("proved", "computed", "simulated")
 
 # A random check speaks against a true claim with at most this probability.
@@ -104,6 +103,7 @@ class Recorder:
     """
 
     def __init__(self, notebook: str) -> None:
+        figures.provenance(notebook)  # which decides where the file goes
         self.notebook = notebook
         self.findings: dict[str, Finding] = {}
 
@@ -114,6 +114,10 @@ class Recorder:
         text = json.dumps(ordered, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
         figures.write(f"data/findings/{self.notebook}.json", lambda path: path.write_text(text, "utf-8"))
         display(Markdown("\n\n".join(table(finding.as_data()) for finding in found)))
+
+    def claims(self) -> None:
+        """Show the claims that this notebook checks, with the ledger's verdicts."""
+        display(Markdown(verdicts_table(self.notebook)))
 
     def verdict(self) -> str:
         """The verdicts of this notebook, a line each."""
@@ -130,11 +134,6 @@ def said(claims: list[str], verdict: str) -> str:
     return f"{', '.join(claims)} {agreeing(verdict, len(claims))}"
 
 
-def agreeing(verdict: str, many: int) -> str:
-    """A verdict whose verb agrees with how many claims it is about."""
-    return verdict if many == 1 else verdict.replace("holds", "hold").replace("fails", "fail")
-
-
 def table(finding: dict[str, Any]) -> str:
     """A finding, as the file has it, in Markdown."""
     rows = []
@@ -145,13 +144,6 @@ def table(finding: dict[str, Any]) -> str:
         rows.append((row["what"], row.get("where", ""), value, random + runs, allowed))
     title = f"**{finding['claim']} {finding['verdict']}** ({finding['basis']})"
     return f"{title}\n\n{as_table('what | where | value | 99 % interval | allowed', rows)}"
-
-
-def as_table(head: str, rows: Sequence[tuple[str, ...]]) -> str:
-    """A table in Markdown."""
-    lines = [f"| {head} |", "|" + "---|" * (head.count("|") + 1)]
-    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join(lines)
 
 
 def number(value: float) -> str:

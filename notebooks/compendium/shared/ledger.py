@@ -6,17 +6,17 @@ write what their checks found to figures/data/findings/. Here the two are joined
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
-from compendium.shared.findings import VERDICTS, agreeing, as_table
-
 ROOT = Path(__file__).resolve().parents[3]
 LEDGER = ROOT / "claims.yaml"
 FINDINGS = ROOT / "figures" / "data" / "findings"
+VERDICTS = ("holds", "holds corrected", "fails as stated", "not checkable here", "open")
 DECIDED = VERDICTS[:3]  # those that a check can find
 KINDS = ("slip", "gap", "error")
 
@@ -60,6 +60,11 @@ class Claim:
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict of {self.id} must be one of {VERDICTS}, got {self.verdict!r}")
+
+    @property
+    def number(self) -> str:
+        """Its notebook's number, for instance "03", "03b" or "A1"."""
+        return self.notebook.partition("-")[0]
 
 
 @dataclass(frozen=True)
@@ -200,11 +205,21 @@ def claims_table(entered: list[Claim]) -> str:
         verdict = claim.verdict if claim.verdict in ("holds", "open") else f"**{claim.verdict}**"
         where = ""
         if claim.verdict in DECIDED:
-            number, heading = cell(claim)
-            where = f"[{claim.notebook[:2]}]({claim.notebook}.ipynb), cell {number}: {heading}"
+            count, heading = cell(claim)
+            where = f"[{claim.number}]({claim.notebook}.ipynb), cell {count}: {heading}"
         said = claim.statement + assumed
         rows.append((claim.place, claim.id, said, verdict, claim.basis, claim.correction, where))
     return as_table("the paper | claim | what is said | verdict | rests on | what is so | checked in", rows)
+
+
+def verdicts_table(notebook: str) -> str:
+    """The claims of a notebook in Markdown: what is said, the verdict, and what the verdict rests on."""
+    rows = [
+        (claim.id, claim.place, claim.statement, f"**{claim.verdict}**", claim.basis)
+        for claim in claims()
+        if claim.notebook == notebook
+    ]
+    return as_table("claim | where | what is said | verdict | rests on", rows)
 
 
 def errata_table(entered: list[Erratum]) -> str:
@@ -215,3 +230,15 @@ def errata_table(entered: list[Erratum]) -> str:
         check = f"`{one.check}`" if one.check else ""
         rows.append((one.id, one.place, one.printed, so, one.kind, ", ".join(one.claims), check))
     return as_table(" | where | what is printed | what is so | kind | claims | shown by", rows)
+
+
+def agreeing(verdict: str, many: int) -> str:
+    """A verdict whose verb agrees with how many claims it is about."""
+    return verdict if many == 1 else verdict.replace("holds", "hold").replace("fails", "fail")
+
+
+def as_table(head: str, rows: Sequence[tuple[str, ...]]) -> str:
+    """A table in Markdown."""
+    lines = [f"| {head} |", "|" + "---|" * (head.count("|") + 1)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines)

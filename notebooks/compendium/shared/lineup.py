@@ -45,29 +45,46 @@ def sharp(rewards: str) -> Maker:
     return lambda deadline, epsilon, delta: SharpElasticBatchRacing(deadline, epsilon, delta, rewards=rewards)
 
 
+Dash = str | tuple[int, tuple[int, ...]]
+
+
 class Look(NamedTuple):
     """How an algorithm looks in every figure: told apart by marker and dash, too, not by colour alone."""
 
     color: str
     marker: str
-    dash: str
+    dash: Dash
 
     def line(self, **more: Any) -> dict[str, Any]:
         """As keyword arguments of matplotlib's plot and errorbar."""
         return {"color": self.color, "marker": self.marker, "ls": self.dash, "ms": 2.5} | more
 
 
+LONG, DOUBLE = (0, (7, 2)), (0, (4, 1, 1, 1, 1, 1))
+SHARP, PAUSING, RIVAL = "#55CBEA", "#7A1F5E", "0.45"
+# One table for all figures. A colour is an algorithm's; its kinds for several rewards, and the rivals among
+# themselves, differ by marker and dash. Readers who do not see red, green or blue can tell any two apart
+# (tests/compendium/shared/test_lineup.py).
 LOOKS: dict[str, Look] = {
-    "EBR": Look("C0", "o", "-"),
-    "kδER": Look("C1", "s", "--"),
-    "AE": Look("C2", "^", "-."),
-    "sequential": Look("C3", "D", ":"),
-    "passive": Look("C4", "v", "-"),
-    "sharp": Look("C5", "P", "-"),
-    "sharp, [0, 1]": Look("black", "X", "--"),
-    "sharp, Gaussian": Look("0.5", "*", "-"),
-    "pausing": Look("#882255", "d", "-."),
-    "staked": Look("#117733", "o", "-"),
+    "EBR": Look("#0A55B0", "o", "-"),
+    "kδER": Look("#D4380D", "s", "--"),
+    "AE": Look("#158E65", "^", "-."),
+    "sequential": Look("#A96BE8", "D", ":"),
+    "passive": Look("#EDBE00", "v", LONG),
+    "sharp": Look(SHARP, "P", "-"),
+    "sharp, [0, 1]": Look(SHARP, "X", "--"),
+    "sharp, Gaussian": Look(SHARP, "*", ":"),
+    "sharp, T = 1": Look(SHARP, "1", "-."),
+    "pausing": Look(PAUSING, "d", "-."),
+    "pausing, [0, 1]": Look(PAUSING, "p", ":"),
+    "pausing, Bernoulli": Look(PAUSING, "h", "-"),
+    "pausing, Gaussian": Look(PAUSING, "8", "--"),
+    "staked": Look("#0D3011", "<", "-"),
+    "certified": Look("#EE6C92", ">", "-"),
+    "KL-LUCB": Look(RIVAL, "x", ":"),
+    "Top-Two": Look(RIVAL, "+", "--"),
+    "Paulson": Look(RIVAL, "2", DOUBLE),
+    "Paulson, looks": Look(RIVAL, "3", LONG),
 }
 
 

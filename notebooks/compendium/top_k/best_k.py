@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from compendium.shared import figures
 from compendium.shared.findings import Evidence, Finding, counted, measured, refutes
-from compendium.shared.lineup import LOOKS, SETUPS, Look, MakeSharp, curves, legend_below, part, ticks
+from compendium.shared.lineup import LOOKS, SETUPS, MakeSharp, curves, legend_below, part, ticks
 from compendium.sharp_racing.sharp_event import fully_spent, spent
 from compendium.top_k.joint_verification import Verification
 from compendium.top_k.top_k_rivals import RACERS, TopMaker
@@ -24,7 +24,6 @@ ROUNDING = 1e-9
 HALF = 0.5  # C43's correction: a race needs less than half of what Theorem 3 with H_k says
 LEAST_SAVINGS = {"EBR": 8.0, "sequential": 5.0, "kδER": 400.0}  # X13's: pulls over those of sharp EBR
 # How each looks: as in every figure, and sharp EBR's single round beside it.
-TOP_LOOKS = LOOKS | {"sharp, T = 1": Look("C5", "1", ":")}
 EVENTS = {
     "wrong": "races with an arm that is not within ε of the k-th",
     "late": "races with an arm above its term",
@@ -211,7 +210,7 @@ def draw(table: pd.DataFrame) -> Figure:
     for row, (sweep, along, label) in zip(axes, sweeps, strict=True):
         for axis, setup in zip(row, SETUPS, strict=True):
             shown = part(table, setup, sweep)
-            curves(axis, shown, "pulls", along, TOP_LOOKS)
+            curves(axis, shown, "pulls", along, LOOKS)
             fixed = "T = {deadline}" if sweep == "k" else "k = {k}"
             first = table[table["sweep"] == sweep].iloc[0]
             axis.set(xscale="log", yscale="log", title=f"{setup}, {fixed.format(**first)}", xlabel=label)

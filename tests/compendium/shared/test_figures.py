@@ -5,13 +5,23 @@ import os
 import re
 
 import matplotlib.pyplot as plt
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 from compendium.shared import figures, findings
 from PIL import Image, PngImagePlugin
 
+find_parameters = figures.parameters
 DATA = figures.rounded(pd.DataFrame({"x": [1, 2, 3], "y": [0.1, 1 / 3, 1e-7], "name": ["a", "b", "c"]}))
+
+
+@pytest.fixture(autouse=True)
+def given(monkeypatch):
+    """The parameters of a notebook that is none."""
+    parameters = {"runs": 3, "seed": 1}
+    monkeypatch.setattr(figures, "parameters", lambda notebook: parameters)
+    return parameters
 
 
 def draw(folder, monkeypatch, data=DATA):
@@ -20,7 +30,7 @@ def draw(folder, monkeypatch, data=DATA):
     figure, axis = plt.subplots()
     axis.plot(DATA["x"], DATA["y"])
     try:
-        figures.saver("99-nothing", runs=3, seed=1)(figure, "fig0", data)
+        figures.saver("99-nothing")(figure, "fig0", data)
     finally:
         plt.close(figure)
     return files(folder)
@@ -48,9 +58,23 @@ def test_every_file_tells_notebook_parameters_and_the_datas_hash_and_has_every_d
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "data" / "fig0.csv"), DATA, check_exact=True)
 
 
+def test_parameters_have_names_from_the_notebook_and_values_from_the_kernel(
+    tmp_path, monkeypatch
+):
+    made = nbformat.v4
+    tagged = made.new_code_cell("runs = 3  # races\nfirst = [1]", metadata={"tags": ["parameters"]})
+    (tmp_path / "notebooks").mkdir()
+    path = tmp_path / "notebooks" / "99-nothing.ipynb"
+    nbformat.write(made.new_notebook(cells=[made.new_code_cell("other = 2"), tagged]), path)
+    monkeypatch.setattr(figures, "PROJECT", tmp_path)
+    for name, value in {"runs": 7, "first": [2], "other": 2}.items():  # as papermill may have set them
+        monkeypatch.setattr("__main__." + name, value, raising=False)
+    assert list(find_parameters("99-nothing").items()) == [("first", [2]), ("runs", 7)]
+
+
 @pytest.mark.parametrize("told", [False, True])
 def test_other_parameters_than_the_committed_figures_have_never_touch_them(
-    tmp_path, monkeypatch, capsys, told
+    tmp_path, monkeypatch, capsys, given, told
 ):
     committed, tried, named = tmp_path / "figures", tmp_path / "build", tmp_path / "named"
     before = draw(committed, monkeypatch)
@@ -58,18 +82,19 @@ def test_other_parameters_than_the_committed_figures_have_never_touch_them(
     monkeypatch.setattr(figures, "TRIED", tried)
     monkeypatch.setenv("EBR_FIGURES", str(named) if told else "")
 
-    def save(**parameters):
+    def save(runs):
+        given["runs"] = runs
         figure, _ = plt.subplots()
-        figures.saver("99-nothing", **parameters)(figure, "fig0", DATA.assign(x=[4, 5, 6]))
+        figures.saver("99-nothing")(figure, "fig0", DATA.assign(x=[4, 5, 6]))
         findings.Recorder("99-nothing")(findings.Finding("C01", True, (), "computed"))
         plt.close(figure)
         return capsys.readouterr().err
 
     said = f"The committed figures have other parameters: what is saved goes to {tried}.\n"
-    assert save(runs=4, seed=1) == ("" if told else said)
+    assert save(runs=4) == ("" if told else said)
     assert files(committed) == before
     assert set(files(named if told else tried)) == {*before, "data/findings/99-nothing.json"}
-    assert save(seed=1, runs=3) == ""  # the committed ones are saved where they are
+    assert save(runs=3) == ""  # the committed ones are saved where they are
     assert (files(committed) == before) == told
     monkeypatch.setattr(figures, "trying", False)
 
@@ -169,7 +194,7 @@ def test_a_picture_of_other_numbers_is_written_however_alike_it_looks(tmp_path, 
 
 def test_a_figure_is_laid_out_as_matplotlib_would_to_save_it(tmp_path, monkeypatch):
     def drawn():
-        figure, axes = plt.subplots(2, 2, figsize=(5, 3), sharey="row")
+        figure, axes = plt.subplots(2, 2, figsize=(figures.COLUMN, 3), sharey="row")
         axes[0, 0].plot(DATA["x"], DATA["y"], label="a curve of some length")
         axes[1, 0].set(yscale="log", ylim=(1e-3, 1e5), ylabel="pulls", title="a title")
         figure.legend(loc="outside lower center")
@@ -191,3 +216,37 @@ def test_thinning_keeps_the_ends_of_every_arm():
     thin = figures.thin(trace, points=20)
     assert len(thin) < 45
     assert thin.groupby("arm")["round"].agg(["min", "max"]).to_numpy().tolist() == [[1, 1000], [1, 77]]
+
+
+@pytest.fixture
+def drawn():
+    figures.style()
+    figure, axes = plt.subplots(1, 2, figsize=(figures.PAGE, 2))
+    figures.letters(axes)
+    yield figure
+    plt.close(figure)
+
+
+def test_panels_have_letters(drawn):
+    assert [axis.get_title(loc="left") for axis in drawn.axes] == ["a", "b"]
+
+
+SMALL = {
+    "a note": lambda figure: figure.axes[1].annotate("a note", (0, 0), fontsize=6.9),
+    "a tick": lambda figure: figure.axes[0].set_xticks([0.5], ["a tick"], fontsize=5),
+    "a curve": lambda figure: figure.axes[0].plot([1], label="a curve") and figure.legend(fontsize="small"),
+}
+
+
+@pytest.mark.parametrize("words", SMALL)
+def test_text_that_nobody_could_read_in_print_is_refused(drawn, words):
+    figures.check_print(drawn, "fig0")
+    SMALL[words](drawn)
+    with pytest.raises(ValueError, match=rf"text of fig0 must have 7 points or more, got .*'{words}'"):
+        figures.check_print(drawn, "fig0")
+
+
+def test_a_figure_that_fits_neither_column_nor_page_is_refused(drawn):
+    drawn.set_figwidth(8)
+    with pytest.raises(ValueError, match=r"width of fig0 must be 3.4 or 7.0 inches, got 8"):
+        figures.check_print(drawn, "fig0")

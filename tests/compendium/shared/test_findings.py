@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 from compendium.shared.findings import (
     FALSE_ALARM,
-    VERDICTS,
     Evidence,
     Finding,
     Recorder,
@@ -17,6 +16,7 @@ from compendium.shared.findings import (
     refutes,
     table,
 )
+from compendium.shared.ledger import VERDICTS
 from scipy.stats import beta, binom
 
 ROW = Evidence("pulls", 1 / 3, "T = 3", allowed="≤ 1")
@@ -25,6 +25,7 @@ ROW = Evidence("pulls", 1 / 3, "T = 3", allowed="≤ 1")
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("EBR_FIGURES", str(tmp_path))
+    monkeypatch.setattr("compendium.shared.figures.parameters", lambda notebook: {})
     return tmp_path / "data" / "findings"
 
 
