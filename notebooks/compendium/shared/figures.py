@@ -30,7 +30,8 @@ COMMITTED, TRIED = PROJECT / "figures", PROJECT / "build" / "figures"
 trying = False  # whether the notebook's parameters are other ones than those of its committed figures
 COLUMN, PAGE = 3.4, 7.0  # inches: a journal's column and its full page
 SMALLEST = 7.0  # points: the smallest text of a figure
-STILL_TOO_SMALL = {"fig-confidence", "fig-plan", "fig-trial", "fig-tuning", "fig16-rivals"}  # figures yet to be redrawn
+# Figures yet to be redrawn.
+STILL_TOO_SMALL = {"fig-confidence", "fig-plan", "fig-trial", "fig-tuning", "fig16-rivals"}
 INVISIBLE = 8  # of 255: a difference of brightness or colour
 # What an SVG says in numbers: where things are, in points of a 72nd inch, and names that hash where they are.
 PLACES, NAMES = re.compile(rb"-?\d+\.\d+"), re.compile(rb"\b[a-z][0-9a-f]{10}\b")
@@ -152,7 +153,7 @@ def check_print(figure: Figure, name: str) -> None:
         raise ValueError(f"width of {name} must be {COLUMN} or {PAGE} inches, got {width:g}")
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
-        words, size = text.get_text().strip(), text.get_fontsize()
+        words, size = text.get_text().strip(), float(text.get_fontsize())
         if words and text.get_visible() and size < SMALLEST:
             raise ValueError(f"text of {name} must have {SMALLEST:g} points or more, got {size:g}: {words!r}")
 

@@ -58,9 +58,7 @@ def test_every_file_tells_notebook_parameters_and_the_datas_hash_and_has_every_d
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "data" / "fig0.csv"), DATA, check_exact=True)
 
 
-def test_parameters_have_names_from_the_notebook_and_values_from_the_kernel(
-    tmp_path, monkeypatch
-):
+def test_parameters_have_names_from_the_notebook_and_values_from_the_kernel(tmp_path, monkeypatch):
     made = nbformat.v4
     tagged = made.new_code_cell("runs = 3  # races\nfirst = [1]", metadata={"tags": ["parameters"]})
     (tmp_path / "notebooks").mkdir()
