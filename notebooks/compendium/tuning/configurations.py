@@ -6,14 +6,17 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import joblib
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.datasets import load_digits
 from sklearn.model_selection import ShuffleSplit
 from sklearn.tree import DecisionTreeClassifier
 
+from compendium.shared import figures
 from ebr.arrays import FloatArray, IntArray
 from ebr.live.search import RacingSearchCV
 from ebr.simulation.sweep import workers
@@ -102,16 +105,32 @@ def search(deadline: int, epsilon: float, delta: float, spread: float, seed: int
         return race.fit(images[pool], labels[pool])
 
 
-def history(race: RacingSearchCV) -> pd.DataFrame:
-    """A row a round and surviving configuration: pulls and mean so far, as `Race.history` has them."""
-    names, rows, before = list(configurations()), [], 0
-    ends = np.unique(race.race_.pulls_by_round(len(names)))[: race.n_rounds_]
-    for number, end in enumerate(ends, start=1):
-        means = race.scores_[:end].mean(axis=0)
-        rows += [(number, names[arm], end - before, end, means[arm]) for arm in np.flatnonzero(means >= 0)]
-        before = end
-    frame = pd.DataFrame(rows, columns=["round", "arm", "pulls", "total", "mean"])
-    return frame.assign(lower=np.nan, upper=np.nan)  # in blocks arms alone have no intervals
+def ranked(race: RacingSearchCV) -> pd.DataFrame:
+    """How far each configuration is below the chosen one on its own splits, and below the best at most.
+
+    Columns: arm, splits, behind, within, survives; the nearest first.
+    """
+    scores, results = race.scores_, race.cv_results_
+    behind = np.nanmean(scores[:, [race.best_index_]] - scores, axis=0)
+    table = pd.DataFrame({"arm": list(configurations()), "splits": results["pulls"], "behind": behind})
+    table = table.assign(within=results["within"], survives=results["survives"])
+    return table.sort_values("within", ignore_index=True)
+
+
+def draw(table: pd.DataFrame, epsilon: float) -> Figure:
+    """Draw what `ranked` has: a bar up to the most that is possible, a marker at the mean seen."""
+    figure, axis = plt.subplots(figsize=(figures.COLUMN, 2.8))
+    places = np.arange(len(table))[::-1]
+    axis.hlines(places, 0, table["within"], color="0.75", lw=3)
+    for survives, face in ((True, "C0"), (False, "white")):
+        part = (table["survives"] == survives).to_numpy()
+        axis.plot(table["behind"][part], places[part], "o", mfc=face, mec="C0", ms=4)
+    for place, row in zip(places, table.itertuples(), strict=True):
+        axis.annotate(f"{row.splits}", (row.within, place), (3, 0), textcoords="offset points", va="center")
+    axis.axvline(epsilon, color="0.3", lw=0.8, ls=":")
+    axis.set_yticks(places, table["arm"])
+    axis.set(xlabel="accuracy below the best configuration's", xlim=(-0.02, 0.72))
+    return figure
 
 
 def bank(splits: int, seed: int) -> Bank:
