@@ -34,24 +34,25 @@ ALTERNATIVES: dict[str, dict[str, lineup.Maker]] = {
 
 
 class View(NamedTuple):
-    """What a small multiple shows: an algorithm under the choice, the sweep, and a curve to compare with."""
+    """What a small multiple shows: an algorithm, the sweep, a curve to compare with, and the choice in words."""
 
     algorithm: str
     sweep: str
     beside: str
+    words: str
 
 
 # Where each choice shows most.
 VIEWS = {
-    "A1a": View("EBR", "ε", "sequential"),
-    "A1b": View("EBR", "ε", "sequential"),
-    "A2": View("EBR", "T", "sequential"),
-    "A3": View("EBR", "T", "AE"),
-    "A4": View("sequential", "ε", "EBR"),
-    "A5": View("kδER", "ε", "EBR"),
-    "A6a": View("AE", "T", "EBR"),
-    "A6b": View("AE", "T", "EBR"),
-    "A7": View("EBR", "T", "AE"),
+    "A1a": View("EBR", "ε", "sequential", "EBR without σ²"),
+    "A1b": View("EBR", "ε", "sequential", "EBR with σ = 1"),
+    "A2": View("EBR", "T", "sequential", "EBR, lone arm pulled on"),
+    "A3": View("EBR", "T", "AE", "EBR, from the last survivors"),
+    "A4": View("sequential", "ε", "EBR", "sequential, until one is left"),
+    "A5": View("kδER", "ε", "EBR", "kδER, released constants"),
+    "A6a": View("AE", "T", "EBR", "AE, rounded down"),
+    "A6b": View("AE", "T", "EBR", "AE, given the true gap"),
+    "A7": View("EBR", "T", "AE", "EBR, half of the grid"),
 }
 PALE = {"Setup 1": 1.0, "Setup 2": 0.45}  # the setups are told apart by how strong a line is
 
@@ -121,12 +122,13 @@ def draw(default: pd.DataFrame, tables: Mapping[str, pd.DataFrame]) -> Figure:
     figure, axes = plt.subplots(3, 3, figsize=(figures.PAGE, 6.4))
     for axis, (choice, view) in zip(axes.flat, VIEWS.items(), strict=True):
         _multiple(axis, default, tables[choice], view)
-        axis.set_title(f"{choice}: {view.algorithm} (grey: {view.beside})", fontsize=8)
+        axis.set_title(view.words, fontsize=8)
     for axis in axes[:, 0]:
         axis.set_ylabel("pulls")
     lines = [Line2D([], [], color="black", alpha=alpha) for alpha in PALE.values()]
     lines += [Line2D([], [], color="black", ls=dash) for dash in ("-", "--")]
     words = ["Setup 1 (strong)", "Setup 2 (pale)", "default (solid)", "alternative (dashed)"]
+    figures.letters(axes.flat)
     figure.legend(lines, words, loc="outside lower center", ncols=4)
     return figure
 

@@ -278,4 +278,5 @@ def draw(places: pd.DataFrame, saw: pd.DataFrame, epsilon: float, rounds: int) -
     right.annotate("ρ", (1.1, 1.03 * saw["ratio"].max()), fontsize=8)
     right.set(xscale="log", ylabel="pulls it gets / x", ylim=(0.7, 8))
     right.set(xlabel="pulls that a problem needs, x/R", title=f"minimax schedule, T = {rounds}")
+    figures.letters((left, right))
     return figure

@@ -173,15 +173,6 @@ def legend_below(figure: Figure, axis: Axes, columns: int | None = None) -> None
     figure.legend(handles, labels, loc="outside lower center", ncols=columns or -(-len(labels) // rows))
 
 
-def one_panel(table: pd.DataFrame, setup: str, sweep: str) -> Figure:
-    """One panel of `four_panels` on its own."""
-    figure, axis = plt.subplots(figsize=(figures.COLUMN, 3.0))
-    panel(axis, table, "pulls", setup, sweep)
-    axis.set_ylabel("pulls (mean of all runs)")
-    figure.legend(loc="outside lower center", ncols=3)
-    return figure
-
-
 def four_panels(table: pd.DataFrame) -> Figure:
     """Figure 2 from a table of `sweep`, whoever races in it: pulls along T above, along ε below."""
     figure, axes = plt.subplots(2, 2, figsize=(figures.PAGE, 5.2), sharey="row")
@@ -189,6 +180,7 @@ def four_panels(table: pd.DataFrame) -> Figure:
         panel(axis, table, "pulls", *where)
     for axis in axes[:, 0]:
         axis.set_ylabel("pulls (mean of all runs)")
+    figures.letters(axes.flat)
     legend_below(figure, axes[0, 0])
     return figure
 

@@ -303,6 +303,7 @@ def draw_ratios(table: pd.DataFrame) -> Figure:
         lineup.panel(axis, table[table["against"] == "floor"], "ratio", *where)
         axis.axhline(1, color="0.3", lw=0.8, zorder=0)
     for axis in axes[:, 0]:
-        axis.set_ylabel("pulls over T* kl(δ, 1−δ)")
+        axis.set_ylabel("pulls over the floor, T* kl(δ, 1−δ)")
+    figures.letters(axes.flat)
     lineup.legend_below(figure, axes[0, 0])
     return figure

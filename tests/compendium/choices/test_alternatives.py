@@ -49,8 +49,8 @@ def test_a_verdict_hangs_on_a_choice_that_changes_it(fulfilled):
 def test_a_small_multiple_shows_default_alternative_and_what_they_are_compared_with(fulfilled):
     doubled = fulfilled.assign(pulls=2 * fulfilled["pulls"])
     figure = alternatives.draw(fulfilled, dict.fromkeys(alternatives.VIEWS, doubled))
-    for axis, (choice, view) in zip(figure.axes, alternatives.VIEWS.items(), strict=True):
-        assert axis.get_title() == f"{choice}: {view.algorithm} (grey: {view.beside})"
+    for axis, view in zip(figure.axes, alternatives.VIEWS.values(), strict=True):
+        assert axis.get_title() == view.words
         for beside, usual, other in (axis.lines[:3], axis.lines[3:]):
             assert (usual.get_ls(), other.get_ls(), beside.get_color()) == ("-", "--", "0.7")
             assert usual.get_color() == other.get_color() == lineup.LOOKS[view.algorithm].color
