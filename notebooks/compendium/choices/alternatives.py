@@ -34,7 +34,7 @@ ALTERNATIVES: dict[str, dict[str, lineup.Maker]] = {
 
 
 class View(NamedTuple):
-    """What a small multiple shows: an algorithm, the sweep, a curve to compare with, and the choice in words."""
+    """What a small multiple shows: an algorithm, the sweep, a curve to compare with, the choice in words."""
 
     algorithm: str
     sweep: str
