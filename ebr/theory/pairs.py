@@ -15,11 +15,11 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.divergence import erlang_quantile, pair_divergence
 from ebr.validation import checked, count, in_unit_interval
 
-OWN = 0.1  # the part of α for the two arms' own bounds; the rest is for both together
-PIECES = 64  # of the leader's possible means; the weights of the two arms are constant on each
+OWN = 0.1  # the part of α for the two arms' own bounds, half each; the rest is for both together
+PIECES = 64  # pieces of the leader's possible means; the two arms' weights are constant on each
 HALVINGS = 11  # of a piece, before a pair is left unrefuted
 TINY = 1e-300  # 0 log 0 = 0, and a logarithm of 0 that is finite
-MARGIN = 1.1  # how much farther than the normal law says a bound is first sought
+MARGIN = 1.1  # a bound is first sought this much farther out than the normal law says
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
     the leader's probability is p and the other's p + s, r_1 = r(A−1) and r_2 = −r(C+1), each with its own
     counts, are stochastically no larger than independent normal variables, and
     w_1 r_1 + w_2 r_2 > z, r_1 > y or r_2 > y has probability at most Φ̄(z) + 2Φ̄(y) = α if w_1² + w_2² = 1.
-    The pair is refuted if one of the three holds *for every p*. The weights may depend on p.
+    The pair is refuted if, *for every p*, one of the three holds. The weights may depend on p.
 
     One p, the pooled estimate, is tried first: what is not refuted there is not refuted. A range of p is then
     dealt with at once, as r_1 falls with p and r_2 rises; ranges that are not refuted at once are halved.
@@ -93,7 +93,7 @@ def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
 
 @dataclass(frozen=True)
 class _Binomials:
-    """Pairs of binomial sums, each already one less or more, and the limits of their test: y and z."""
+    """Pairs of binomial sums, already one less or more, and the limits y and z of their test."""
 
     pairs: Pairs
     shift: float
@@ -102,7 +102,7 @@ class _Binomials:
 
     @classmethod
     def of(cls, pairs: Pairs, shift: float, miss: FloatArray) -> Self:
-        """With what is to be passed at level α: y by one arm alone, z by both together."""
+        """The limits at level α: y for one arm alone, z for both together."""
         from scipy.special import ndtri
 
         return cls(pairs, shift, -ndtri(OWN / 2 * miss), -ndtri((1 - OWN) * miss))
@@ -122,7 +122,7 @@ class _Binomials:
         return first, -_root(self.pairs.other, self.pairs.other_pulls, left + self.shift)
 
     def refutes(self, first: FloatArray, second: FloatArray, one: FloatArray, two: FloatArray) -> BoolArray:
-        """Whether one of the three conditions, the same, holds for all p of a range; r_1, r_2, w_1, w_2."""
+        """Whether one of the three conditions holds for all p of a range; from r_1, r_2, w_1, w_2."""
         together = one * first + two * second > self.together
         return np.asarray(together | (first > self.own) | (second > self.own))
 
@@ -213,10 +213,10 @@ def _piece(p: FloatArray, shift: float) -> IntArray:
 
 
 class BinomialLimits:
-    """How large a sum of the other arm's rewards may be and still be refuted by the leader's.
+    """The largest sum of the other arm's rewards that the leader's sum refutes.
 
-    For counts on a grid, and a level for each pair of them. What is found out about a limit is kept: a sum
-    that is refuted, as are all below it, and one that is not, as none above it is.
+    Counts lie on a grid, with a level for each pair of counts. Two bounds of each limit are kept: a sum that
+    is refuted, as all below it are, and a sum that is not, as none above it is.
     """
 
     def __init__(self, counts: IntArray, miss: FloatArray) -> None:
@@ -251,7 +251,7 @@ class BinomialLimits:
         return np.asarray(other <= known.least[places])
 
     def _places(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> IntArray:
-        """Where the bounds of these limits are kept; of new ones only that all rewards 1 are not refuted."""
+        """Where the bounds of these limits are kept. A new limit is below the count: all 1 is not refuted."""
         asked = leader + low * (self.counts[high] + 1)  # a number for each pair of stage and sum
         known = self._known.setdefault((high, shift), _Bounds.none())
         places = np.searchsorted(known.keys, asked)
@@ -279,7 +279,7 @@ class BinomialLimits:
 
 @dataclass(frozen=True)
 class _Bounds:
-    """Of some limits, by ascending keys: a sum that is refuted, −1 for none, and one that is not."""
+    """Bounds of limits, by ascending keys: a refuted sum, −1 if none is known, and one that is not."""
 
     keys: FloatArray
     least: FloatArray
@@ -287,11 +287,11 @@ class _Bounds:
 
     @classmethod
     def none(cls) -> Self:
-        """Of a key that nothing has: nothing is refuted."""
+        """One entry with a key that no limit has."""
         return cls(np.full(1, -1.0), np.full(1, -1.0), np.zeros(1))
 
     def with_new(self, keys: FloatArray, most: FloatArray) -> Self:
-        """These and others, of which nothing is known to be refuted."""
+        """These limits and new ones, for which no refuted sum is known."""
         order = np.argsort(every := np.concatenate([self.keys, keys]))
         least = np.concatenate([self.least, np.full(len(keys), -1.0)])
         return type(self)(every[order], least[order], np.concatenate([self.most, most])[order])
