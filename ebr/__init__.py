@@ -30,7 +30,6 @@ if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used,
     from ebr.simulation.simulate import simulate, trace
     from ebr.simulation.sweep import Point, sweep
     from ebr.theory.problems import Bernoulli, Gaussian, setup_1, setup_2
-    from ebr.theory.schedules import minimax_overpull, minimax_schedule, overpull
 
 __all__ = [
     "AggressiveElimination",
@@ -52,10 +51,7 @@ __all__ = [
     "StakedElasticBatchRacing",
     "SuccessiveRejects",
     "certified_design",
-    "minimax_overpull",
-    "minimax_schedule",
     "operating_characteristics",
-    "overpull",
     "plan",
     "setup_1",
     "setup_2",
@@ -84,7 +80,6 @@ _HOMES = {
     "ebr.simulation.simulate": "simulate, trace",
     "ebr.simulation.sweep": "Point, sweep",
     "ebr.theory.problems": "Bernoulli, Gaussian, setup_1, setup_2",
-    "ebr.theory.schedules": "minimax_overpull, minimax_schedule, overpull",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split(", ")}
 

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 
 from ebr.arrays import FloatArray
 
-MOST_PULLS = 2**53  # of one arm in one round: beyond it a sum of rewards is no longer exact
-MOST_TOTAL = 2**63 - 1  # of all arms in a race: the largest count that an array holds
-MOST_ROUNDS = 10_000  # of a race, whose schedule is made in advance: one of so many is simulated in seconds
-MOST_ARMS = 10**6  # one race on so many fills a hundred megabytes
-LEAST = 1e-100  # of ε and δ: what is made of their squares is still a number
-SCALES = (1e-50, 1e50)  # of σ, for the same reason
+MOST_PULLS = 2**53  # pulls of an arm in a round: beyond it a sum of rewards is not exact
+MOST_TOTAL = 2**63 - 1  # pulls of all arms in a race: the largest count that an array holds
+MOST_ROUNDS = 10_000  # rounds of a race: a race of this many is simulated in seconds
+MOST_ARMS = 10**6  # a race on this many arms fills a hundred megabytes
+LEAST = 1e-100  # the least ε and δ: their squares do not underflow
+SCALES = (1e-50, 1e50)  # the range of σ, for the same reason
 LONGEST = 80  # characters of a value in a message
 
 Rule = Callable[[str, Any], Any]
@@ -62,7 +62,7 @@ def probability(name: str, value: Any) -> float:
 
 def whole(name: str, value: Any, at_least: int, at_most: int | None = None) -> int:
     """Return `value` if it is an integer of at least `at_least`; raise ValueError otherwise."""
-    # A plain integer is told at once: to ask for a kind takes microseconds, and races check every round.
+    # The test for a plain integer is fast; isinstance with Integral takes microseconds, in every round.
     is_whole = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
     if not is_whole or value < at_least:
         raise ValueError(f"{name} must be an integer of at least {at_least}, got {shown(value)}")
@@ -94,7 +94,7 @@ def numbers(name: str, values: ArrayLike, at_least: int = 1) -> FloatArray:
 rounds: Rule = partial(whole, at_least=1, at_most=MOST_ROUNDS)
 several: Rule = partial(whole, at_least=2, at_most=MOST_ARMS)
 
-# What the parameters of that name must be, whose ever they are.
+# Rules for parameter names shared across the package.
 COMMON: dict[str, Rule] = {
     "deadline": rounds,
     "n_arms": several,
@@ -108,8 +108,8 @@ COMMON: dict[str, Rule] = {
 def check_fields(parameters: object, **checks: Rule | tuple[str, ...]) -> None:
     """Check the fields of a frozen dataclass and keep what the checks return.
 
-    Those of a common name are checked by its rule, others by the given check, a function or the choices that
-    there are. Numbers become plain ones, so that equal parameters print alike and are seeded alike.
+    Fields with a common name are checked by its rule, others by the check given: a function, or the possible
+    choices. Numbers become plain Python numbers, so that equal parameters print alike and are seeded alike.
     """
     fields = vars(parameters)
     for name, check in {**COMMON, **checks}.items():
@@ -153,10 +153,10 @@ def count(pulls: float, n_arms: int = 1) -> int:
 
 
 def shown(value: Any) -> str:
-    """A value as messages have it: not longer than a line."""
+    """A value as error messages show it: at most a line."""
     try:
         text = repr(value)
-    except Exception as error:  # an integer may have too many digits, and a stranger's repr do anything
+    except Exception as error:  # an integer may have too many digits, and any repr may fail
         return f"a {type(value).__name__} ({type(error).__name__} when it is shown)"
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 

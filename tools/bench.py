@@ -70,7 +70,7 @@ def verdicts(targets: list[Target]) -> pd.DataFrame:
 
 
 def draw(targets: list[Target]) -> None:
-    """Draw how far each number is from its limit: what is to the right of the line is missed."""
+    """Draw how far each number is from its limit; targets to the right of the line are missed."""
     figures.style()
     shares = [
         target.limit / target.measured if target.sign == "≥" else target.measured / target.limit

@@ -43,7 +43,7 @@ class Case(NamedTuple):
 
 
 def modelled(algorithm: Any, name: str, target: str = "", remembers: bool = False) -> dict[str, Case]:
-    """An algorithm that is told what is known of the rewards, in each model that there is."""
+    """An algorithm with each model of the rewards."""
     race = functools.partial(algorithm, DEADLINE, EPSILON, DELTA)
     return {
         f"{name}, {model}": Case(race(rewards=model), model, model == target, remembers) for model in REWARDS
@@ -65,7 +65,7 @@ RIVAL_RUNS = {"batched": 1000, "staged": 20, "single": 1, "closest": 1}  # by th
 
 
 def problem_of(rewards: str, setup: str) -> Problem:
-    """A setup, with normal rewards where these are known to be."""
+    """A setup, with normal rewards if the model is Gaussian."""
     return (NORMAL if rewards == "Gaussian" else SETUPS)[setup]
 
 
@@ -170,7 +170,7 @@ def row(label: str, name: str) -> dict[str, Any]:
 
 
 def cold_seconds(algorithm: Any, problem: Problem) -> float:
-    """The time of a first race, of an algorithm like this one that has not raced yet: δ is a hair smaller."""
+    """The time of a first race: of an algorithm with a slightly smaller δ, which has no tests cached."""
     alike = (dataclasses.replace(algorithm, delta=DELTA * (1 - 1e-9 * number)) for number in (1, 2, 3))
     races = (functools.partial(ebr.simulate, one, problem, ROUND_BASED_RUNS) for one in alike)
     return float(np.median([yardsticks.timed(race)[0] for race in races]))
@@ -187,7 +187,7 @@ def rival_row(label: str, name: str) -> dict[str, Any]:
     rival, runs = RIVALS[label], RIVAL_RUNS[RIVALS[label].pace]
     problem = problem_of(rival.rewards, name)
     race = functools.partial(rival.race, Setting(problem, DEADLINE, EPSILON, DELTA, runs, 0))
-    race()  # compiles what it compiles
+    race()  # the first call compiles
     compiled = functools.partial(yardsticks.compiled_loop, SETUPS[name], EPSILON, DELTA, 1)
     (before, seconds), (loop_pulls, table) = yardsticks.alternate([compiled, race], 2, 25, seconds=1.0)
     pulls = table["pulls"].sum()

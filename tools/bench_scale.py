@@ -21,7 +21,7 @@ RUNS = 3
 ARMS = (1_000, 10_000, 100_000, 1_000_000)
 DEADLINES = (2, 5, 15, 50, 150)
 ARMS_OF_DEADLINES = 100_000
-# With a thousand arms calls cost more than numbers do; the slope is of the sizes where numbers count.
+# With a thousand arms the calls cost more than the numbers; the slope is taken over larger sizes.
 FITTED_FROM = 10_000
 LARGEST_EXPONENT = 1.1  # in n: linear, but for noise
 LARGEST_EXPONENT_IN_T = 1.0  # at most linear
@@ -116,7 +116,7 @@ def slope(points: pd.DataFrame, over: str) -> float:
 
 
 def memory() -> Part:
-    """The most memory that other cases need."""
+    """The peak memory of the other cases."""
     rows, targets = [], []
     for label, problem, arguments, runs in MEMORY:
         progress(f"memory of {label}, {problem}")

@@ -1,4 +1,4 @@
-"""What the benchmark measures by: loops of one pull at a time, bare draws, clocks that take turns."""
+"""The yardsticks of the benchmark: loops of one pull at a time, bare draws, and clocks that take turns."""
 
 import functools
 import math
@@ -28,7 +28,7 @@ COLUMNS = [*CASE, RATE, PLAIN, COMPILED, BARE, COLD, EXPONENT, PEAK, NUMPY]
 
 
 class Target(NamedTuple):
-    """What is to hold of a number that was measured."""
+    """A limit for a measured number."""
 
     what: str
     sign: str
@@ -37,14 +37,14 @@ class Target(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What a part of the benchmark found: rows of the table, and its targets."""
+    """The result of a part of the benchmark: rows of the table, and targets."""
 
     rows: pd.DataFrame
     targets: list[Target]
 
 
 def progress(text: str) -> None:
-    """Say what is going on, beside the table."""
+    """Print progress on stderr."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -104,7 +104,7 @@ Clock = Callable[[], float]
 
 
 def beside_draws(algorithm: Algorithm, problem: Problem, runs: int) -> tuple[int, Action, Action]:
-    """How many pulls a simulation asks for, the simulation, and nothing but its draws."""
+    """The pulls of a simulation, the simulation as a function, and its draws alone as a function."""
     draws: list[tuple[FloatArray, IntArray]] = []  # the arms' means, and how many pulls of them
     original, generator = simulate.draw_sums, np.random.default_rng(0)
 
@@ -139,7 +139,7 @@ def measured(algorithm: Algorithm, problem: Problem, runs: int, least: int, most
 def alternate(
     actions: list[Action], least: int, most: int, seconds: float, clock: Clock = time.process_time
 ) -> tuple[FloatArray, list[Any]]:
-    """Do things in turn, over and over: the seconds that each takes in each turn, and the last results."""
+    """Call functions in turn, many times: the seconds of each call, and the last results."""
     turns: list[tuple[float, ...]] = []
     started = clock()
     while len(turns) < least or (len(turns) < most and clock() - started < seconds):
@@ -156,7 +156,7 @@ def timed(action: Action, clock: Clock = time.process_time) -> tuple[float, Any]
 
 
 def peak_memory(arguments: str) -> float:
-    """The most memory that a process which simulates this case has held, in MiB."""
+    """The peak memory of a process that simulates this case, in MiB."""
     case = f"import ebr; ebr.simulate({arguments})"
     # A child starts with its parent's peak on its account, so a bare interpreter stands in between.
     report = (

@@ -86,19 +86,19 @@ def check(folder: Path, place: Path | None = None) -> None:
 
 
 def holds(path: Path) -> bool:
-    """Whether a file in a folder is more than a mark of which nothing is written yet."""
+    """Whether a file in a folder is anything but an empty mark."""
     return path.name != MARK or not path.is_file() or path.stat().st_size > 0
 
 
 def marks(folder: Path) -> list[str]:
-    """What an environment says of itself: three texts, empty if it does not."""
+    """The three lines of an environment's mark; empty texts if there is none."""
     mark = folder / MARK
     lines = os.fsdecode(mark.read_bytes()).splitlines() if mark.exists() else []
     return lines if len(lines) == 3 else ["", "", ""]
 
 
 def make(folder: Path, name: str) -> None:
-    """Make the environment, or turn the one that is there if it has what the lock says."""
+    """Make the environment; one that is there and has the lock's packages is turned to this checkout."""
     _, lay, digest = marks(folder)
     if digest != lock_digest() or not runs(folder):
         started = time.monotonic()
@@ -213,7 +213,7 @@ def make_relative(paths: Path) -> None:
 
 
 def words(will_lie: Path, digest: str) -> bytes:
-    """What a mark says: whose the environment is, where it lies, what it has."""
+    """The text of a mark: the checkout, the environment's place, and the lock's digest."""
     return os.fsencode(f"{HERE}\n{will_lie}\n{digest}\n")
 
 

@@ -125,7 +125,7 @@ def execute(source: Path, target: Path, given: dict[str, Any]) -> tuple[Path, fl
             f"in: {error.source.strip().splitlines()[0]} …\nThe whole traceback is in {failed}."
         )
     except DeadKernelError:
-        logging.disable()  # what its sockets still say is no news
+        logging.disable()  # messages of its sockets after the end are of no interest
         fail(f"{source}: the kernel died; see the last executed cell in {unfinished}.")
     except KeyboardInterrupt:
         fail(f"{source}: interrupted")
@@ -133,7 +133,7 @@ def execute(source: Path, target: Path, given: dict[str, Any]) -> tuple[Path, fl
 
 
 def hooks(source: Path) -> dict[str, Any]:
-    """What is to happen before and after each cell of code: note it, for the manager and on the terminal."""
+    """Hooks before and after each code cell: note the cell, for the manager and on the terminal."""
     cells = [cell for cell in nbformat.read(source, as_version=4).cells if cell.cell_type == "code"]
     done = 0
 

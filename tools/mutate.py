@@ -31,8 +31,8 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 THEORY, ROOMS = ROOT / "ebr/theory", ROOT / "notebooks/compendium"
-WORDS = ("Evidence", "measured", "counted", "Finding")  # what is told of a number, not the number
-PATIENCE = 5.0  # times as long as without an error, and as many seconds
+WORDS = ("Evidence", "measured", "counted", "Finding")  # calls that label a number
+PATIENCE = 5.0  # a mutant may take this many times as long as the check, and this many seconds more
 OPERATORS: dict[type, type] = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 OPERATORS |= {ast.Pow: ast.Mult, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 NAMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "ceil": "floor"}
@@ -165,7 +165,7 @@ def functions(path: Path) -> Iterator[tuple[str, ast.FunctionDef]]:
 
 
 def mutants(name: str, function: ast.FunctionDef) -> Iterator[Mutant]:
-    """All of a function's."""
+    """All mutants of a function."""
     nodes = list(ast.walk(function))
     parents = {id(inner): place for place, node in enumerate(nodes) for inner in ast.iter_child_nodes(node)}
     silent = {id(inner) for node in nodes if _no_formula(node) for inner in ast.walk(node)}
@@ -189,7 +189,7 @@ def _no_formula(node: ast.AST) -> bool:
 
 
 def _changes(node: ast.AST) -> Iterator[Callable[[Any], None]]:
-    """What may be wrong at a node, as functions that make it so."""
+    """The errors that may be planted at a node, as functions that plant them."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         others = (2 * node.value, node.value + 1, *([node.value / 2] if type(node.value) is float else []))
         for value in {other for other in others if other != node.value}:
@@ -209,7 +209,7 @@ def _changes(node: ast.AST) -> Iterator[Callable[[Any], None]]:
 def survivors(
     claim: str, check: Check, room: str, most: int, seconds: float, tests: bool = False
 ) -> Iterator[tuple[str, ...]]:
-    """A claim's mutants that its check does not see, of `most` for each formula, as long as time is left."""
+    """The mutants that a claim's check does not see, of at most `most` per formula, within the time."""
     called = outcome(check, 600, trace=True)[2]
     start = time.monotonic()
     right, chosen = outcome(check, 600), []

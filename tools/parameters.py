@@ -18,7 +18,7 @@ PREFIX = "EBR_PARAMETER_"
 
 
 def given() -> dict[str, Any]:
-    """What was given: names are the notebooks' in small letters, values Python literals."""
+    """The parameters given: names in small letters, as in the notebooks; values are Python literals."""
     parameters = {}
     for variable in sorted(os.environ):
         if variable.startswith(PREFIX):

@@ -38,7 +38,7 @@ def say(text: str, file: TextIO = sys.stdout) -> None:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Draw the line after something was done, while nobody else does."""
+    """Do something and draw the line again, under a lock."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     with open(FOLDER / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -49,7 +49,7 @@ def alone() -> Iterator[None]:
 
 
 def write(text: str, file: TextIO = sys.stderr) -> None:
-    """In one piece and at once."""
+    """Write in one piece, unbuffered."""
     file.write(text)
     file.flush()
 

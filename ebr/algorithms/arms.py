@@ -1,4 +1,4 @@
-"""The arms of a race, for many replicates at once: all pulled equally often, or each at a pace of its own."""
+"""Tables of a race's arms, for many replicates at once: equal pull counts, or each arm at its own pace."""
 
 import numpy as np
 
@@ -9,22 +9,22 @@ class Survivors:
     """S_t and the sums of its arms' rewards.
 
     All survivors of a replicate have been pulled equally often, so their sums compare as their means do.
-    Arrays are arms × replicates, as draws are made arm by arm, and hold only the arms that survive in
+    Arrays are arms × replicates, because draws are made arm by arm. They hold only the arms that survive in
     some replicate that is still running.
 
-    Where the k best are looked for, the survivors are the undecided arms. An arm that is dropped has the sum
-    −∞, one that is accepted +∞; so the k-th of all sums is that of the last undecided arm for which there is
-    a place, whatever number of places is taken already.
+    With k > 1 the survivors are the undecided arms. A dropped arm has the sum −∞, an accepted arm +∞. So the
+    k-th largest sum is that of the last undecided arm for which there is a place, however many places are
+    taken.
 
     Attributes
     ----------
     running
         Which replicates go on.
     first
-        The k-th largest sum in each replicate, as of the last round that it played: for k = 1 the leader's.
+        The k-th largest sum in each replicate after its last round. For k = 1 it is the leader's.
     leader
-        Whose are the k largest, for replicates that have ended; −1 if nobody was left. For k > 1 it has k
-        columns, arms in the order of their numbers.
+        The arms with the k largest sums, for replicates that have ended; −1 if no arm was left. For k > 1 it
+        has k columns, arms in the order of their numbers.
     """
 
     def __init__(self, n_arms: int, replicates: int, k: int = 1) -> None:
@@ -40,7 +40,7 @@ class Survivors:
         self._sums = np.zeros(self._shape)  # −∞ for an arm that is dropped, ∞ for one that is accepted
 
     def pulls(self, each: IntArray | int) -> IntArray:
-        """What to ask for: so many pulls (one number, or one a replicate) of every survivor."""
+        """The pulls to ask for: `each` of every survivor, one number or one per replicate."""
         asked: IntArray = self._alive * (self.running * each)
         if len(asked) == self._shape[0]:
             return asked.T
@@ -49,7 +49,7 @@ class Survivors:
         return table.T
 
     def add(self, sums: FloatArray) -> None:
-        """Take in the rewards' sums of a round."""
+        """Add the sums of a round's rewards."""
         self._sums += sums.T if len(self._arms) == len(sums.T) else sums.T[self._arms]
         if self._k == 1:
             largest = self._sums.max(axis=0)
@@ -78,7 +78,7 @@ class Survivors:
         return one, others
 
     def last(self) -> FloatArray:
-        """The smallest sum of a survivor, which the leader's is where there is no other."""
+        """The smallest sum of a survivor; the leader's if it is alone."""
         lowest = np.where(self._alive, self._sums, np.inf).min(axis=0)
         return np.asarray(np.minimum(lowest, self.first))
 
@@ -105,7 +105,7 @@ class Survivors:
         return np.asarray(np.add.reduce(self._alive, axis=0, dtype=np.int32))
 
     def end(self, ended: BoolArray) -> None:
-        """End some replicates, and forget the arms that nobody pulls any more."""
+        """End some replicates, and remove the arms that no replicate pulls any more."""
         ending = np.flatnonzero(self.running & ended)
         if len(ending):
             sums = self._sums if len(ending) == len(ended) else self._sums[:, ending]
@@ -120,7 +120,7 @@ class Survivors:
             self._sums = self._sums[needed]
 
     def _leading(self, sums: FloatArray) -> IntArray:
-        """Whose the k largest sums are."""
+        """The arms with the k largest sums."""
         if self._k > 1:
             leading = np.argsort(-sums, axis=0, kind="stable")[: self._k]  # of equals, the first ones
             return np.asarray(np.sort(self._arms[leading], axis=0).T)
@@ -132,23 +132,23 @@ class Survivors:
 class Paces:
     """Each arm's stage, the sum of its rewards, and who is certified against it.
 
-    An arm at stage s has been pulled b_s times, b_0 = 0. Arrays have one entry for each arm that is still in
-    a race that goes on, replicate by replicate; `leader` and `best` have one for each replicate.
+    An arm at stage s has been pulled b_s times, b_0 = 0. Arrays have one entry per arm that is left in a
+    running replicate, replicate by replicate; `leader` and `best` have one per replicate.
 
     Attributes
     ----------
     replicate, arm
         Which arm of which replicate an entry is.
     sums, stage, aim
-        The sum of the rewards, the stage, and the stage to which the coming round is to take the arm.
+        The sum of the rewards, the stage, and the stage that the coming round takes the arm to.
     rested
         Whether the arm was not pulled in the last round.
     certifier
-        The arm that is certified not to be worse than this one by ε, −1 where none is; a leader's is itself.
+        The arm that is certified not to be worse than this one by ε; −1 if none is. A leader's is itself.
     open
-        Whether the arm may be better than the leader by ε, for all that is certified.
+        Whether the arm may still be better than the leader by ε.
     leader, best
-        The leader, its last one where a race has ended, and the sum of its rewards.
+        The leader, the last one if the race has ended, and the sum of its rewards.
     """
 
     def __init__(self, n_arms: int, replicates: int) -> None:
@@ -168,7 +168,7 @@ class Paces:
         self._pulled: IntArray = np.zeros(0, dtype=np.int64)  # the entries of the coming round
 
     def pulls(self, counts: IntArray) -> IntArray:
-        """What to ask for, replicates × arms: every arm from its stage to its aim."""
+        """The pulls to ask for, replicates × arms: every arm from its stage to its aim."""
         table = np.zeros(self._shape, dtype=np.int64)
         self._pulled = np.flatnonzero(self.aim > self.stage)
         asked = counts[self.aim[self._pulled]] - counts[self.stage[self._pulled]]
@@ -176,13 +176,13 @@ class Paces:
         return table.T
 
     def add(self, sums: FloatArray) -> None:
-        """Take in the rewards' sums of a round."""
+        """Add the sums of a round's rewards."""
         self.sums[self._pulled] += sums.T.ravel()[self._place[self._pulled]]
         self.rested = self.stage == self.aim
         self.stage = self.aim
 
     def lead(self, stage: int) -> None:
-        """Find the leaders: the largest sums, the first of those that tie, at this stage, the highest."""
+        """Find the leaders among the arms at the highest stage: largest sum, ties to the first arm."""
         highest = np.flatnonzero(self.stage == stage)
         replicate = self.replicate[highest]
         first = _firsts(replicate)
@@ -198,12 +198,12 @@ class Paces:
         return np.asarray(self.arm == self.leader[self.replicate])
 
     def certify(self, chosen: IntArray) -> None:
-        """Let their leaders be certified against these arms."""
+        """Record that the leaders are certified against these arms."""
         self.certifier[chosen] = self.leader[self.replicate[chosen]]
         self.open[chosen] = False
 
     def keep(self, dropped: IntArray) -> None:
-        """Go on without the dropped arms, in the replicates where some arm is open."""
+        """Remove the dropped arms, and the replicates in which no arm is open."""
         going = np.zeros(len(self.leader), dtype=bool)
         going[self.replicate[self.open]] = True
         kept = going[self.replicate]

@@ -23,7 +23,7 @@ class Differences(Defaults):
     fixed_counts: ClassVar[bool] = True
 
     def _check(self, **checks: Rule | tuple[str, ...]) -> None:
-        """Check the fields; those that only one race has as said."""
+        """Check the common fields, and those of one race by the checks given."""
         check_fields(self, start=scale, **checks)
         if self.rewards is not None:
             one_of("rewards", self.rewards, REWARDS)
@@ -36,7 +36,7 @@ class Differences(Defaults):
         return np.asarray(start * (self.epsilon / start) ** (np.arange(1, self.deadline + 1) / self.deadline))
 
     def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
-        """Tests for normal rewards prove nothing of others; what lies between two numbers is not normal."""
+        """Tests for normal rewards prove nothing for others, and bounded rewards are not normal."""
         normal = bounded and self.model(rewards) == "Gaussian"
         return "the algorithm is made for normal rewards, which have no bounds" if normal else None
 
@@ -48,9 +48,9 @@ class Differences(Defaults):
         return fixed_count_deviation(pulls, self.delta / (n_arms * self.deadline), self.sigma)
 
     def model(self, told: Known) -> str:
-        """The rewards' model: the caller's, else the problem's, else the weakest.
+        """The rewards' model: the parameter `rewards`, else what the race is told, else the weakest.
 
-        A σ below ½ says more of rewards than that they are bounded.
+        A σ below ½ is a stronger statement than that rewards lie in [0, 1].
         """
         known = self.rewards or told or "sub-Gaussian"
         return "sub-Gaussian" if known in IN_UNIT and self.sigma < 0.5 else known

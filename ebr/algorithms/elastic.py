@@ -81,7 +81,7 @@ class ElasticBatchRacing(Defaults):
                 raise ValueError(f"{name} must be {default!r} for k > 1, got {vars(self)[name]!r}")
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
-        """⌈80σ² log(nT/δ) ε^{−2t/T}⌉ for t = 1 … T: a survivor's pulls, all told, after each round."""
+        """⌈80σ² log(nT/δ) ε^{−2t/T}⌉ for t = 1 … T: a survivor's total pulls after each round."""
         rounds = np.arange(1, self.deadline + 1)
         variance = self.sigma**2 if self.schedule == "scaled" else 1.0
         first = SCHEDULE_CONSTANT * variance * math.log(n_arms * self.deadline / self.delta)
@@ -90,7 +90,7 @@ class ElasticBatchRacing(Defaults):
         return pulls.astype(np.int64)
 
     def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
-        """The half-width D of the confidence interval around the mean of so many rewards."""
+        """The half-width D of the confidence interval around a mean of `pulls` rewards."""
         return deviation(pulls, n_arms, self.deadline, self.delta, self.sigma)
 
     def slack(self, n_arms: int) -> float:

@@ -57,7 +57,7 @@ class AggressiveElimination(Defaults):
 
 
 class Constants(NamedTuple):
-    """What the pseudo-code and the released code of kδER differ in, β₁ aside.
+    """The constants in which the pseudo-code and the released code of kδER differ, β₁ aside.
 
     δ_{r+1} = δ/(later · 2^r), log(later · k 2^T/δ) in round T, log(again · |S′|/δ) for S′; and whether the
     race ends at once when nobody is left but k arms, set aside.

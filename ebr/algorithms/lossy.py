@@ -31,7 +31,7 @@ Test = Callable[[Pairs, float], BoolArray]
 
 @dataclass(frozen=True)
 class PairTests:
-    """What a race tests pairs of arms with: numbers that are fixed before the first reward.
+    """The tests of pairs of arms: numbers that are fixed before the first reward.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class PairTests:
         return normal_refuted(pairs, shift, self.log_terms[t], self.sigma)
 
     def futile(self, t: int, pairs: Pairs, shift: float) -> BoolArray:
-        """The same of the control; arms that have all their rewards have those of round T's test, too."""
+        """The same with the control as leader. Two arms with all b_T rewards also have round T's test."""
         most = self.pulls[-1]
         complete = (pairs.leader_pulls == most) & (pairs.other_pulls == most)
         last = normal_refuted(pairs, shift, self.log_terms[-1], self.sigma)
@@ -96,11 +96,11 @@ class _Standing:
         self.within: FloatArray = np.full(replicates, np.inf)
 
     def owed(self, target: int) -> IntArray:
-        """What each survivor still lacks of so many rewards."""
+        """How many rewards each survivor is short of the target."""
         return np.asarray(np.maximum(target - self.counts, 0) * (self.alive & self.running[:, None]))
 
     def decide(self, tests: PairTests, t: int, told: BoolArray) -> None:
-        """Drop, and end the races in which an arm is certified, among those that round t was of."""
+        """Drop arms, and end the races in which an arm is certified, among those that played round t."""
         refuted, epsilon = partial(tests.refuted, t), tests.epsilon
         if tests.control is not None and tests.margin is not None:
             futile = self._certified(partial(tests.futile, t), told, tests.margin)[:, tests.control]
@@ -111,7 +111,7 @@ class _Standing:
         self._end(np.asarray(certified.any(axis=1)), best, epsilon)
 
     def now(self, tests: PairTests, t: int) -> tuple[IntArray, FloatArray]:
-        """Arms and what is guaranteed of them; of what still runs the least ε′, by L of round t.
+        """The arms, and how far from the best each may be; for running races the least ε′, with L of round t.
 
         ε′ = max_j μ̂_j − μ̂_i + σ √(2L (1/N_i + 1/N_j)).
         """
@@ -130,7 +130,7 @@ class _Standing:
         return np.where(self.running, best, self.arms), np.where(self.running, within, self.within)
 
     def _means(self) -> FloatArray:
-        """The survivors'; −∞ for others, and where there is no reward."""
+        """The survivors' means; −∞ for other arms, and for arms without rewards."""
         heard = self.alive & (self.counts > 0)
         means: FloatArray = np.full(self.sums.shape, -np.inf)
         return np.asarray(np.divide(self.sums, self.counts, out=means, where=heard))
@@ -152,7 +152,7 @@ class _Standing:
 
     @staticmethod
     def _rivals(arms: BoolArray) -> BoolArray:
-        """Pairs of two different ones of these arms: replicates × arms × arms."""
+        """The pairs of two different arms among these: replicates × arms × arms."""
         return np.asarray(arms[:, :, None] & arms[:, None, :] & ~np.eye(arms.shape[1], dtype=bool))
 
     def _end(self, ended: BoolArray, arms: IntArray, within: FloatArray | float) -> None:

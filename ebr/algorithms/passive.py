@@ -13,7 +13,7 @@ from ebr.validation import check_fields, count
 
 @dataclass(frozen=True)
 class Passive(Defaults):
-    """T = 1: every arm ⌈80σ² log(n/δ)/ε²⌉ times at once, then the best empirical mean."""
+    """T = 1: pull every arm ⌈80σ² log(n/δ)/ε²⌉ times, then recommend the best empirical mean."""
 
     epsilon: float
     delta: float

@@ -17,8 +17,8 @@ from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted, normal_refu
 from ebr.theory.selection import bechhofer_count, binomial_count
 from ebr.validation import count, scale, whole
 
-MOST_EXACT = 1500  # rewards of an arm, for which the exact fixed design is sought
-MOST_STAGES = 1_000  # each is tested against each: a table of so many squared
+MOST_EXACT = 1500  # rewards of an arm up to which the exact fixed design is searched for
+MOST_STAGES = 1_000  # every stage is tested against every other: the table has this many squared
 FALL = 1 / 3  # how fast the shares of δ fall with the lag between two arms
 
 _stages = partial(whole, at_least=1, at_most=MOST_STAGES)
@@ -44,8 +44,8 @@ class PausingElasticBatchRacing(Differences):
     start
         w_0: the grid resolves gaps from w_0 down to ε, as in sharp EBR.
     lead
-        How many times further than to the round's own count b_t an arm may be pulled: a is the largest number
-        of stages with b_{t+a} ≤ lead · b_t, about.
+        How far beyond the round's own count b_t an arm may be pulled: a is about the largest number of stages
+        with b_{t+a} ≤ lead · b_t.
     """
 
     deadline: int
@@ -82,7 +82,7 @@ class PausingElasticBatchRacing(Differences):
         return np.asarray(self.delta * by_lag * (weights / weights.sum())[:, None])
 
     def log_terms(self, miss: FloatArray, rewards: str | None = None) -> FloatArray:
-        """L: a test of level α speaks once the likelihood ratio, or what stands for it, exceeds about L."""
+        """L: a test of level α refutes once the likelihood ratio, or its counterpart, exceeds about L."""
         model = self.model(rewards)
         if model in ("Gaussian", "Bernoulli"):
             from scipy.special import ndtri
@@ -97,9 +97,9 @@ class PausingElasticBatchRacing(Differences):
         """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T, where the sign of a difference decides.
 
         All arms that are worse than the best by ε or more must be behind it at b_T, with 1 − δ_{T,T}. For
-        Gaussian rewards b_T is Bechhofer's: this fails most often where all are worse by just ε. With T = 1
-        and Bernoulli rewards it is the exact fixed design's count, ties by lot, if that is about 1,500 at
-        most and so is soon found; else, as with T > 1, there is a union over pairs of arms.
+        Gaussian rewards b_T is Bechhofer's count, as failures are most likely where all are worse by just ε.
+        With T = 1 and Bernoulli rewards it is the count of the exact fixed design, ties broken at random, if
+        that is at most about 1,500 and so quickly found. Otherwise it is a union over pairs of arms.
         """
         miss, model = self.shares().sum(axis=1) / (n_arms - 1), self.model(rewards)
         pulls = np.floor(4 * self.sigma**2 * self.log_terms(miss, rewards) / self.widths() ** 2) + 1
@@ -117,7 +117,7 @@ class PausingElasticBatchRacing(Differences):
         return np.asarray(np.minimum(np.maximum.accumulate(pulls), pulls[-1]), dtype=np.int64)
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
-        """The leader's pulls after each round, which no arm's exceed: those of the stage it may go to."""
+        """The leader's pulls after each round, which no other arm exceeds: the count of its highest stage."""
         grid = np.unique(self.pulls_by_stage(n_arms, rewards))
         stages = np.arange(1, self.deadline + 1) + self.ahead
         stages[0], stages[-1] = 1, len(grid)  # of a single round, the last
@@ -152,7 +152,7 @@ class PausingElasticBatchRacing(Differences):
 
 
 class _Tests:
-    """What is fixed before a race: the grid's counts, the tests' levels, and how they are used."""
+    """What is fixed before a race: the counts of the grid and the levels of the tests."""
 
     def __init__(self, race: PausingElasticBatchRacing, n_arms: int, model: str) -> None:
         pulls = race.pulls_by_stage(n_arms, model)
@@ -167,7 +167,7 @@ class _Tests:
     def refuted(
         self, leaders: FloatArray, high: int, arms: Paces, chosen: IntArray, shift: float
     ) -> BoolArray:
-        """Whether arms are refuted to be better, by s, than their leaders at a stage not below theirs."""
+        """Whether it is refuted that arms are better, by s, than their leaders, whose stage is not lower."""
         replicate, other, low = arms.replicate[chosen], arms.sums[chosen], arms.stage[chosen]
         if self.model == "Bernoulli":
             which = low * len(leaders) + replicate  # of the limits, for a stage and a leader each
@@ -185,7 +185,7 @@ class _Tests:
         return normal_refuted(pairs, shift, self.race.log_terms(miss, self.model), self.race.sigma)
 
     def compare(self, arms: Paces, stage: int) -> None:
-        """Certify the leaders against the arms that the tests allow, and drop those that are no better."""
+        """Certify leaders against arms where the tests allow it, and drop the arms that are no better."""
         chosen = np.flatnonzero(arms.open)
         if stage == self.top:  # where all have b_T pulls the sign of the difference decides
             at_top = arms.stage[chosen] == stage
@@ -218,14 +218,14 @@ class _Tests:
         return np.asarray(1 + np.searchsorted(-np.minimum.accumulate(enough), -(gap**2) / (2 * variance)))
 
     def aim_last(self, arms: Paces) -> None:
-        """Take to b_T all who may win, and all against whom not everybody who may win is certified."""
+        """Pull to b_T every arm that may win, and every arm against which some of these is not certified."""
         final = arms.open | arms.leads | (arms.stage == self.top)
         while len(more := self.uncertified(arms, final)):
             final[more] = True
         arms.aim = np.where(final, self.top, arms.stage)
 
     def uncertified(self, arms: Paces, final: BoolArray) -> IntArray:
-        """Which arms are not in the final, yet some finalist is not certified against them.
+        """The arms outside the final against which some finalist is not certified.
 
         At equal counts a larger sum refutes more: the finalist with the smallest sum of each stage is enough.
         """
@@ -243,5 +243,5 @@ class _Tests:
 
 @lru_cache(maxsize=64)
 def _tests(race: PausingElasticBatchRacing, n_arms: int, model: str) -> _Tests:
-    """The tests of a race; their limits are searched for once, however often it is run."""
+    """The tests of a race, cached: their limits are searched for once."""
     return _Tests(race, n_arms, model)

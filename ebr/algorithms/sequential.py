@@ -12,7 +12,7 @@ from ebr.models import IN_UNIT
 from ebr.theory.confidence import sequential_deviation
 from ebr.validation import MOST_PULLS, MOST_TOTAL, check_fields
 
-MOST_TURNS = 10**6  # of a race, each with its own asking: a minute of a simulation
+MOST_TURNS = 10**6  # times that a race may ask for pulls: a minute of simulation
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class SequentialRacing(Defaults):
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
-        """Race one sweep at a time, or as many as are certain to decide nothing if rewards lie in [0, 1]."""
+        """Race one sweep at a time; with rewards in [0, 1], skip ahead over sweeps that decide nothing."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         self._check_end(n_arms)
         slack = self.epsilon / n_arms
@@ -95,7 +95,7 @@ class SequentialRacing(Defaults):
         )
 
     def _check_end(self, n_arms: int) -> None:
-        """Raise ValueError if arms that tie would be pulled more often than can be counted."""
+        """Raise ValueError if tied arms would need more pulls than can be counted."""
         most = min(MOST_PULLS, MOST_TOTAL // n_arms)
         width = 2 * float(self.deviation(most, n_arms))
         if self.end == "certified" and width > self.epsilon:

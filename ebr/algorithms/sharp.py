@@ -44,21 +44,21 @@ class SharpElasticBatchRacing(Differences):
     rewards
         "sub-Gaussian": L_t = log((n−1)/δ_t), Chernoff's bound. "Gaussian": N(μ, σ²) rewards, L_t = z_t²/2
         with boundaries z_t from the joint law of rounds and arms. "bounded" or "Bernoulli": rewards in
-        [0, 1]; means are compared by a likelihood ratio, which pays where they are near 0 or 1. `None`: what
-        the problem says, and "sub-Gaussian" if it says nothing.
+        [0, 1]; means are compared by a likelihood ratio, which saves most near 0 and 1. `None`: the model of
+        the problem, or "sub-Gaussian" if it has none.
     start
-        w_0. The default, ½, is half the largest gap that there can be; 1 gives the paper's ε^{−2t/T}.
+        w_0. The default, ½, is half the largest possible gap; 1 gives the paper's ε^{−2t/T}.
     split
         How δ is shared among the rounds: "late", δ_t ∝ 1/w_t, or "equal", δ/T each.
     k
         How many arms to find, as in `ElasticBatchRacing`. There are k(n−k) pairs of arms to tell apart.
     looks
-        How the rounds of Gaussian rewards are taken together: by their "joint" law, or by a "union" over
-        them and the pairs, L_t = z²/2 with the normal quantile z at (n−1)/δ_t, as journals of before have it.
+        How the rounds of Gaussian rewards are combined: by their "joint" law, or by a "union" over rounds and
+        pairs, L_t = z²/2 with the normal quantile z at (n−1)/δ_t, as in older journals.
     control, margin
-        The number of an arm, the control, and how much better another must be to be wanted: at least ε, and ε
-        if left out. The race ends early, and recommends the control, when no arm can be better than it by
-        the margin. Only for k = 1.
+        The number of the control arm, and how much better than it another arm must be to matter: at least ε,
+        which is the default. The race ends early and recommends the control once no arm can be better by the
+        margin. Only for k = 1.
 
     Notes
     -----
@@ -103,7 +103,7 @@ class SharpElasticBatchRacing(Differences):
         vars(self).update(control=control, margin=margin)
 
     def shares(self) -> FloatArray:
-        """δ_t: how much of δ each round may spend."""
+        """δ_t: the share of δ that each round may spend."""
         weights = 1 / self.widths() if self.split == "late" else np.ones(self.deadline)
         return np.asarray(self.delta * weights / weights.sum())
 
@@ -125,9 +125,9 @@ class SharpElasticBatchRacing(Differences):
         return -np.log(miss)
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
-        """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T: a survivor's pulls, all told, after each round.
+        """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T: a survivor's total pulls after each round.
 
-        For Gaussian rewards z_t depends on b_t: at b_t the width is at most w_t, and hardly fewer would do.
+        For Gaussian rewards z_t depends on b_t; b_t is, but for a few, the least count with width w_t.
         """
         if self._jointly(rewards):
             return self._planned(n_arms)[0].copy()
@@ -153,7 +153,7 @@ class SharpElasticBatchRacing(Differences):
         return 2 * self.width(self.pulls_by_round(n_arms, rewards), self.log_terms(n_arms, rewards))
 
     def objection(self, feature: str, rewards: Known = None) -> str | None:
-        """Why a feature is not permitted: only what is proved is."""
+        """Why a feature is not permitted; only what is proved is permitted."""
         if feature in ("missing", "stopping") and self.k > 1:
             return f"{FEATURES[feature]} is for k = 1, got k = {self.k}"
         if feature == "missing" and self._jointly(rewards):
@@ -166,13 +166,13 @@ class SharpElasticBatchRacing(Differences):
         return None
 
     def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
-        """Nor is the joint law of looks proved in blocks, whose arms may depend on each other."""
+        """As in `Differences`; in blocks, whose arms may be dependent, the joint law is not proved."""
         if blocks and self._jointly(rewards):
             return "the joint law of Gaussian looks is that of independent arms; in blocks looks is 'union'"
         return super().void(rewards, bounded, blocks)
 
     def deciding_widths(self, n_arms: int, rewards: Known = None) -> FloatArray:
-        """What an arm's gap is held against after each round in the cost bound: w_t.
+        """The width that the cost bound compares an arm's gap with after each round: w_t.
 
         For joint looks at Gaussian rewards w̄ = σ z √(2/b), the least of the looks made so far.
         """

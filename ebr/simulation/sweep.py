@@ -136,14 +136,14 @@ def _task(
     behind: str | None,
     key: str | None,
 ) -> tuple[int, store.Result, str | None]:
-    """The result of a call, with its place and the key that it has here; None if another process was faster.
+    """The result of a call, with its place and its key here; the key is None if another process was faster.
 
     Raises RuntimeError in a worker whose sources are not those `behind` the call where it was made.
     """
     if key and (kept := store.get(key)) is not None:
         return place, kept, None
     here, worker = store.sources(function, *call), _worker()
-    # Where sources have changed since a process began there is no digest; here that is no news of another.
+    # A process whose sources changed since it began has no digest; in this process that is no error.
     if here != behind and (worker or (here and behind)):
         raise RuntimeError(_other_sources(worker or f"process {os.getpid()}"))
     try:

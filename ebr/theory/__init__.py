@@ -1,1 +1,1 @@
-"""The mathematics: problems, confidence, divergence, bounds, schedules, policies; nothing random."""
+"""The mathematics: problems, confidence, divergence, bounds, tests of pairs, bets; nothing random."""

@@ -88,7 +88,7 @@ def problem_upper_bound(
 
 @checked()
 def elimination_rounds(problem: Problem, epsilon: float, widths: FloatArray, k: int = 1) -> IntArray:
-    """τ_i: by when sharp EBR, on its event, has decided an arm, counted from 0; T − 1 at the latest.
+    """τ_i: the round, from 0, by which sharp EBR on its event has decided an arm; at most T − 1.
 
     The first t with 2w_t ≤ Δ_i, or 2w_t ≤ min_j Δ_j + ε, when the race is over.
     """
@@ -212,7 +212,7 @@ def recommended_gap(n_arms: int, deadline: int, delta: float, shrink: float = 1.
 def elimination_need(
     n_arms: int, deadline: int, delta: float, shrink: float = 1.0, tolerance: float = 1.0
 ) -> float:
-    """What dropping an arm with Δ_i ≥ g = ε^{γ_i/T} in round γ_i needs on E′, in units of g.
+    """The gap needed on E′ to drop an arm with Δ_i ≥ g = ε^{γ_i/T} in round γ_i, in units of g.
 
     2(1+r)y + (k−1)(u/k − 2(1−r)y)⁺ − u/k with the letters of `recommended_gap` and u = ε/g, the `tolerance`:
     twice D + D′ must fit into the gap to the best survivor, which is Δ_i less what k − 1 rounds can lose, and

@@ -11,7 +11,7 @@ from ebr.validation import MOST_ARMS, checked, in_unit_interval, whole
 # Lemma "confidence": the self-normalised bound of de la Peña, Klass and Lai (2004), Corollary 2.2.
 SELF_NORMALISED = 4 + 2 * math.log(2)
 
-# Of a formula: nothing is played.
+# Limits for formulas, which may be wider than for races that are played.
 _arms = partial(whole, at_least=1, at_most=MOST_ARMS)
 _rounds = partial(whole, at_least=1, at_most=10**300)
 _miss = partial(in_unit_interval, least=1e-300)
@@ -44,7 +44,7 @@ def sequential_deviation(
 def fixed_count_deviation(pulls: IntArray | int, miss: float, sigma: float = 0.5) -> FloatArray:
     """Hoeffding's σ √(2 log(2/p) / τ): the mean of a *fixed* number τ of rewards is off by more with p.
 
-    Of Algorithm 1's intervals it asks less than `deviation` does: see `fixed_count_ratio`.
+    It is narrower than `deviation` at the counts of Algorithm 1: see `fixed_count_ratio`.
     """
     return np.sqrt(2 * sigma**2 * math.log(2 / miss) / np.asarray(pulls, dtype=np.float64))
 

@@ -11,11 +11,11 @@ from ebr.arrays import BoolArray, FloatArray
 from ebr.validation import checked, probability
 
 HALVINGS = 60  # of an interval in [0, 1]: to the last digit
-FEW = 16  # numbers, for which plain Python is fast enough
+FEW = 16  # up to this many numbers plain Python is fast enough
 LEAST = sys.float_info.min  # a ratio below it has lost digits
 STEPS = 6  # of Newton's method, from a bound that is not far: to the last digit
-LOWEST = 1e-4  # of a mean: from there Newton's method goes up to thresholds near 0
-NEAR = 1e-10  # a step of Newton's method that is the last: the next would be as short as rounding
+LOWEST = 1e-4  # the least start of Newton's method, as a part of the mean, for thresholds near 0
+NEAR = 1e-10  # Newton's method stops after a step this short: the next would be below rounding
 Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # values and slopes
 
 
@@ -98,7 +98,7 @@ def _pair_slope(
 
 
 def _from_middle(leader: FloatArray, other: FloatArray) -> FloatArray:
-    """How far two means are from their midpoint, together: kl(μ̂_1̂, p) + kl(μ̂_i, p)."""
+    """The divergence of two means from their midpoint p: kl(μ̂_1̂, p) + kl(μ̂_i, p)."""
     both = np.stack([leader, other])
     return np.asarray(np.add(*relative_entropy(both, (leader + other) / 2)))
 
@@ -118,8 +118,8 @@ def erlang_quantile(miss: ArrayLike) -> FloatArray:
 
 
 def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
-    """The lowest mean that is not told from the leader's: kl(μ̂_1̂, m) + kl(·, m) ≤ level."""
-    means, which = np.unique(np.clip(leader, 0.0, 1.0), return_inverse=True)  # of many races, few differ
+    """The lowest mean that cannot be told from the leader's: kl(μ̂_1̂, m) + kl(·, m) ≤ level."""
+    means, which = np.unique(np.clip(leader, 0.0, 1.0), return_inverse=True)  # many races share a mean
     low = np.zeros_like(means)
     high = np.where(_from_middle(means, low) <= level, low, means)  # even 0 is not told from it
 
@@ -138,7 +138,7 @@ def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
 def solved(
     low: FloatArray, high: FloatArray, curve: Curve, start: FloatArray | float = -math.inf
 ) -> FloatArray:
-    """Where a curve, its values and its slopes, rises through 0 between low and high.
+    """Where a curve, given by values and slopes, rises through 0 between low and high.
 
     By Newton's method, from `start` if that is inside, within what is left of the range, which is halved
     where a step would leave it.

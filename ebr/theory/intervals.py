@@ -1,4 +1,4 @@
-"""Confidence intervals to be reported: for the means of all arms, after all rounds of a race at once."""
+"""Confidence intervals for reports: for the means of all arms, simultaneously over all rounds of a race."""
 
 import math
 from dataclasses import dataclass
@@ -70,21 +70,21 @@ class Simultaneous:
         "exact", for rewards 0 and 1; "KL", for rewards in a known interval, the support; "normal"; or
         "Hoeffding", for σ-sub-Gaussian ones.
     delta
-        How likely it may be that one of them misses its arm's mean.
+        The probability that any of the intervals misses its arm's mean, at most.
     n_arms
         How many arms there are.
     looks
-        How many counts of pulls an arm may have had after a round, T, if these are fixed before the first
-        reward; None if counts may depend on what was seen.
+        T, the number of pull counts that an arm may have after a round, if these are fixed before the first
+        reward; None if counts may depend on the rewards.
     support
         The closed interval in which every reward lies, or None.
     sigma
-        Of normal and sub-Gaussian rewards.
+        σ of normal and sub-Gaussian rewards.
 
     Notes
     -----
-    *Why they hold after selection.* Think of each arm's rewards as a list written in advance, of which a race
-    reads the first b. Let an arm's count after any round be one of b_1 … b_T, numbers that are fixed before
+    *Why they hold after selection.* Think of each arm's rewards as a list written in advance. A race reads
+    its first b entries. Let an arm's count after any round be one of b_1 … b_T, numbers that are fixed before
     the race. At a *fixed* count the interval misses μ_i with probability δ/(nT) at most, whether a race ever
     looks there or not; so with 1 − δ none of the nT intervals does. Whatever a race shows is among them,
     whichever arms it drops, pauses or recommends, and whenever it ends: so all that are shown hold, of all
@@ -111,14 +111,14 @@ class Simultaneous:
             raise ValueError("support must be an interval for method 'KL', got None")
 
     def miss(self, pulls: IntArray | int) -> FloatArray:
-        """The probability with which a single interval may miss, at most."""
+        """The largest probability with which a single interval may miss."""
         counts = np.asarray(pulls, dtype=np.float64)
         if self.looks is None:
             return np.asarray(self.delta / (self.n_arms * counts * (counts + 1)))
         return np.full(counts.shape, self.delta / (self.n_arms * self.looks))
 
     def around(self, means: FloatArray, pulls: IntArray) -> Interval:
-        """The lower and upper ends for means of so many rewards, within the support; NaN for 0 of them."""
+        """The lower and upper ends for means of `pulls` rewards, within the support; NaN without rewards."""
         none = np.asarray(pulls) < 1
         counts, middle = np.maximum(pulls, 1), np.where(none, 0.5, means)
         lower, upper = self._ends(middle, counts, self.miss(counts))

@@ -1,4 +1,4 @@
-"""Looks planned in advance at a Brownian motion W: how high it may be found, and what is left of its law.
+"""Looks planned in advance at a Brownian motion W: their boundaries, and the law of W between them.
 
 Z_t = W/√b_t at count b_t is N(0, 1), and Z_s, Z_t correlate by √(b_s/b_t). W crosses at look t if Z_t > z_t,
 and first crosses there if it has not before. First crossings exclude each other: their probabilities add up
@@ -27,7 +27,7 @@ FARTHEST = 6.0  # beyond a boundary
 STEP = 1 / 6  # of the trapezoidal rule for the best arm's mean, in standard deviations
 BEST = np.arange(-7.5, 7.5, STEP)  # around where it is when another arm's difference is at its boundary
 LOWEST = -7.5  # a path that was lower comes back to cross with less than 10⁻¹³ of the others' probability
-NEAREST = 1.05  # the least ratio of two counts for which 96 nodes are enough: errors of 10⁻⁹, relatively
+NEAREST = 1.05  # the least ratio of two counts for which 96 nodes are enough: relative errors of 10⁻⁹
 CERTAIN = 30.0  # a quantile that is exceeded with less than 10⁻¹⁹⁷
 SLACK = 1e-9  # how much less than its share a look is planned to spend
 
@@ -77,7 +77,7 @@ def _mixed(masses: FloatArray, rows: FloatArray) -> FloatArray:
 def _root(
     falling: Callable[[float], float], value: float, low: float, high: float, near: float = 1e-12
 ) -> float:
-    """Where a probability that falls from above `value` has come down to it, on the scale of logarithms."""
+    """Where a falling probability reaches `value`; solved on the scale of logarithms."""
 
     def above(x: float) -> float:
         return math.log(falling(x) / value)
@@ -91,7 +91,7 @@ def _root(
 
 
 class _Plan:
-    """Looks at n arms: how much of δ a look spends.
+    """Looks at n arms, and how much of δ each spends.
 
     For every other arm i, Z_i = (μ̂_i − μ̂_1 + Δ_i) √b / (σ√2) is a process like Z; all of them share arm 1.
     """
@@ -126,7 +126,7 @@ class _Plan:
         return float(np.exp(-(best**2) / 2) @ some * STEP / math.sqrt(2 * math.pi))
 
     def look(self, count: float, quantile: float) -> None:
-        """Go on to a look, and leave the paths behind that cross there."""
+        """Go on to a look, and drop the paths that cross there."""
         root = math.sqrt(count)
         self.paths = self.paths.within(count, (LOWEST * root, quantile * root), NODES)
 
@@ -157,11 +157,11 @@ class _Plan:
         return math.floor((self.scale * distance / width) ** 2) + 1
 
     def last(self, width: float, share: float) -> int:
-        """A count at which the looks may end; it need not be as far from the last one as others."""
+        """A count at which the looks may end; it may be nearer to the one before than other looks."""
         return min(self.count(width, share), max(self.fixed(width, share), int(self.paths.time) + 1))
 
     def quantile(self, count: int, width: float, share: float) -> float:
-        """The z ≥ 0 that a look at this count may have, at which the width is known to be enough."""
+        """The z ≥ 0 of a look at this count, where the width is known to be enough."""
         high = bechhofer_distance(self.n_arms, share) / math.sqrt(2)
         if count < self.least:
             return high

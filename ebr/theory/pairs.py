@@ -15,12 +15,11 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.divergence import erlang_quantile, pair_divergence
 from ebr.validation import checked, count, in_unit_interval
 
-OWN = 0.1  # the part of α for the two arms' own bounds; the rest is for both together
-PIECES = 64  # of the leader's possible means; the weights of the two arms are constant on each
+OWN = 0.1  # the part of α for the two arms' own bounds, half each; the rest is for both together
+PIECES = 64  # pieces of the leader's possible means; the two arms' weights are constant on each
 HALVINGS = 11  # of a piece, before a pair is left unrefuted
 TINY = 1e-300  # 0 log 0 = 0, and a logarithm of 0 that is finite
-CLOSE = 8  # how far from a guess a limit mostly is, at most
-MARGIN = 1.1  # how much farther than the normal law says a bound is first sought
+MARGIN = 1.1  # a bound is first sought this much farther out than the normal law says
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
     return refuted
 
 
-def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray, everywhere: bool = True) -> BoolArray:
+def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
     """Whether two binomial sums refute that the other's probability is at least the leader's plus s.
 
     Let r(k) = sign(k/N − p) √(2N kl(k/N, p)). A binomial variable A of N trials with probability p has
@@ -75,10 +74,10 @@ def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray, everywhere: b
     the leader's probability is p and the other's p + s, r_1 = r(A−1) and r_2 = −r(C+1), each with its own
     counts, are stochastically no larger than independent normal variables, and
     w_1 r_1 + w_2 r_2 > z, r_1 > y or r_2 > y has probability at most Φ̄(z) + 2Φ̄(y) = α if w_1² + w_2² = 1.
-    The pair is refuted if one of the three holds *for every p*. The weights may depend on p.
+    The pair is refuted if, *for every p*, one of the three holds. The weights may depend on p.
 
-    A range of p is dealt with at once: r_1 falls with p and r_2 rises. Ranges that are not are halved. With
-    `everywhere=False` only one p is tried, the pooled estimate: what is not refuted there is not refuted.
+    One p, the pooled estimate, is tried first: what is not refuted there is not refuted. A range of p is then
+    dealt with at once, as r_1 falls with p and r_2 rises; ranges that are not refuted at once are halved.
     """
     shrunk = Pairs(pairs.leader - 1, pairs.leader_pulls, pairs.other + 1, pairs.other_pulls)
     leader, other = shrunk.means
@@ -88,14 +87,13 @@ def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray, everywhere: b
     pooled = _between(0, test.pooled(), 1 - shift)
     spoken = test.refutes(*test.roots(pooled, pooled), *test.weights(_piece(pooled, shift)))
     refuted[chosen[~spoken]] = False
-    if everywhere:
-        refuted[chosen[spoken]] = test[np.flatnonzero(spoken)].refuted()
+    refuted[chosen[spoken]] = test[np.flatnonzero(spoken)].refuted()
     return np.asarray(refuted)
 
 
 @dataclass(frozen=True)
 class _Binomials:
-    """Pairs of binomial sums, each already one less or more, and the limits of their test: y and z."""
+    """Pairs of binomial sums, already one less or more, and the limits y and z of their test."""
 
     pairs: Pairs
     shift: float
@@ -104,7 +102,7 @@ class _Binomials:
 
     @classmethod
     def of(cls, pairs: Pairs, shift: float, miss: FloatArray) -> Self:
-        """With what is to be passed at level α: y by one arm alone, z by both together."""
+        """The limits at level α: y for one arm alone, z for both together."""
         from scipy.special import ndtri
 
         return cls(pairs, shift, -ndtri(OWN / 2 * miss), -ndtri((1 - OWN) * miss))
@@ -124,7 +122,7 @@ class _Binomials:
         return first, -_root(self.pairs.other, self.pairs.other_pulls, left + self.shift)
 
     def refutes(self, first: FloatArray, second: FloatArray, one: FloatArray, two: FloatArray) -> BoolArray:
-        """Whether one of the three conditions, the same, holds for all p of a range; r_1, r_2, w_1, w_2."""
+        """Whether one of the three conditions holds for all p of a range; from r_1, r_2, w_1, w_2."""
         together = one * first + two * second > self.together
         return np.asarray(together | (first > self.own) | (second > self.own))
 
@@ -215,10 +213,10 @@ def _piece(p: FloatArray, shift: float) -> IntArray:
 
 
 class BinomialLimits:
-    """How large a sum of the other arm's rewards may be and still be refuted by the leader's.
+    """The largest sum of the other arm's rewards that the leader's sum refutes.
 
-    For counts on a grid, and a level for each pair of them. What is found out about a limit is kept: a sum
-    that is refuted, as are all below it, and one that is not, as none above it is.
+    Counts lie on a grid, with a level for each pair of counts. Two bounds of each limit are kept: a sum that
+    is refuted, as all below it are, and a sum that is not, as none above it is.
     """
 
     def __init__(self, counts: IntArray, miss: FloatArray) -> None:
@@ -228,11 +226,9 @@ class BinomialLimits:
     def limits(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> FloatArray:
         """The limit for each leader's sum at one stage against an arm at another; −1: nothing is refuted."""
         places = self._places(leader, high, low, shift)
-        known, chosen, step = self._known[high, shift], np.unique(places), 1
+        known, chosen = self._known[high, shift], np.unique(places)
         while len(chosen := chosen[known.most[chosen] - known.least[chosen] > 1]):
-            middle = np.floor((known.least[chosen] + known.most[chosen]) / 2)
-            self._try(high, shift, chosen, np.maximum(known.most[chosen] - step, middle))  # seldom far below
-            step *= 2
+            self._try(high, shift, chosen, np.floor((known.least[chosen] + known.most[chosen]) / 2))
         return np.asarray(known.least[places])
 
     def refuted(
@@ -240,25 +236,22 @@ class BinomialLimits:
     ) -> BoolArray:
         """Whether the other arms' sums are, each by the leader `whose` number it has.
 
-        Mostly none is near its limit, and a sum well below it is much sooner found to be refuted. A sum that
-        is not whole, as an expected one, is refuted if the next whole one is: limits are whole.
+        Of the sums that a limit is asked for the middle one is tried, until all are decided: mostly none is
+        near the limit. A sum that is not whole, as an expected one, is refuted if the next whole one is.
         """
-        places = self._places(leader, high, low, shift)
+        places = self._places(leader, high, low, shift)[whose]
         known = self._known[high, shift]
-        found = np.asarray(other <= known.least[places][whose])
-        left = np.flatnonzero(~found)
-        while len(left := left[other[left] <= known.most[places][whose[left]] - 1]):
-            tried = np.full(len(known.keys), -1.0)
-            np.maximum.at(tried, places[whose[left]], np.ceil(other[left]))
-            chosen = np.flatnonzero(tried >= 0)
-            self._try(high, shift, chosen, tried[chosen])
-            there = other[left] <= known.least[places][whose[left]]
-            found[left[there]] = True
-            left = left[~there]
-        return found
+        left = np.flatnonzero((other > known.least[places]) & (other <= known.most[places] - 1))
+        left = left[np.lexsort((other[left], places[left]))]
+        while len(left):
+            chosen, first, number = np.unique(places[left], return_index=True, return_counts=True)
+            self._try(high, shift, chosen, np.ceil(other[left[first + number // 2]]))
+            sums, where = other[left], places[left]
+            left = left[(sums > known.least[where]) & (sums <= known.most[where] - 1)]
+        return np.asarray(other <= known.least[places])
 
     def _places(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> IntArray:
-        """Where the bounds of these limits are kept; those that were never asked for are found."""
+        """Where the bounds of these limits are kept. A new limit is below the count: all 1 is not refuted."""
         asked = leader + low * (self.counts[high] + 1)  # a number for each pair of stage and sum
         known = self._known.setdefault((high, shift), _Bounds.none())
         places = np.searchsorted(known.keys, asked)
@@ -266,7 +259,7 @@ class BinomialLimits:
         if there.all():
             return np.asarray(places)
         new = np.unique(asked[~there])
-        most = 1 + self._pooled(*self._stages(new, high), high, shift)
+        most = self.counts[self._stages(new, high)[1]]
         self._known[high, shift] = known = known.with_new(new, most)
         return np.asarray(np.searchsorted(known.keys, asked))
 
@@ -283,44 +276,10 @@ class BinomialLimits:
         there = binomial_refuted(pairs, shift, self.miss[high, low])
         known.least[chosen[there]], known.most[chosen[~there]] = other[there], other[~there]
 
-    def _pooled(self, leader: FloatArray, low: IntArray, high: int, shift: float) -> FloatArray:
-        """The largest sums that are refuted at the pooled estimate of p: no larger one is for every p."""
-
-        def refuted(other: FloatArray, chosen: IntArray) -> BoolArray:
-            pulls = np.full(len(chosen), self.counts[high])
-            pairs = Pairs(leader[chosen], pulls, other[chosen], self.counts[low[chosen]])
-            return binomial_refuted(pairs, shift, self.miss[high, low[chosen]], False)
-
-        least, most = np.full(len(low), -1.0), self.counts[low].astype(np.float64)
-        guess = self._guess(leader, high, low, shift)
-        for near in (guess - CLOSE, guess + CLOSE):
-            inside = np.flatnonzero((near > least) & (near < most))
-            there = refuted(near, inside)
-            least[inside[there]], most[inside[~there]] = near[inside[there]], near[inside[~there]]
-        while len(wide := np.flatnonzero(most - least > 1)):
-            middle = np.floor((least + most) / 2)
-            there = refuted(middle, wide)
-            least[wide[there]], most[wide[~there]] = middle[wide[there]], middle[wide[~there]]
-        return least
-
-    def _guess(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> FloatArray:
-        """About where the limit is, by the normal law."""
-        from scipy.special import ndtri
-
-        pulls, other_pulls = self.counts[high], self.counts[low]
-        quantile, mean = -ndtri((1 - OWN) * self.miss[high, low]), (leader - 1) / pulls
-        other = mean + shift
-        for _ in range(3):  # the variance is that of the pooled estimate, which depends on what is sought
-            p = (pulls * mean + other_pulls * (other - shift)) / (pulls + other_pulls)
-            p = _between(0, p, 1 - shift)
-            variance = p * (1 - p) / pulls + (p + shift) * (1 - p - shift) / other_pulls
-            other = mean + shift - quantile * np.sqrt(variance)
-        return np.asarray(np.floor(other * other_pulls - 1))
-
 
 @dataclass(frozen=True)
 class _Bounds:
-    """Of some limits, by ascending keys: a sum that is refuted, −1 for none, and one that is not."""
+    """Bounds of limits, by ascending keys: a refuted sum, −1 if none is known, and one that is not."""
 
     keys: FloatArray
     least: FloatArray
@@ -328,11 +287,11 @@ class _Bounds:
 
     @classmethod
     def none(cls) -> Self:
-        """Of a key that nothing has: nothing is refuted."""
+        """One entry with a key that no limit has."""
         return cls(np.full(1, -1.0), np.full(1, -1.0), np.zeros(1))
 
     def with_new(self, keys: FloatArray, most: FloatArray) -> Self:
-        """These and others, of which nothing is known to be refuted."""
+        """These limits and new ones, for which no refuted sum is known."""
         order = np.argsort(every := np.concatenate([self.keys, keys]))
         least = np.concatenate([self.least, np.full(len(keys), -1.0)])
         return type(self)(every[order], least[order], np.concatenate([self.most, most])[order])

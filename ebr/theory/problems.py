@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
 from ebr.validation import check_fields, checked, in_unit_interval, numbers, probability, shown, whole
 
-MOST_BINS = 10**9  # T of formulas, which make no schedule
+MOST_BINS = 10**9  # the largest T of formulas, which make no schedule
 _bins = partial(whole, at_least=1, at_most=MOST_BINS)
 
 
@@ -19,12 +19,12 @@ _bins = partial(whole, at_least=1, at_most=MOST_BINS)
 class Problem:
     """A bandit model ν: n arms with means μ_i and σ-sub-Gaussian rewards.
 
-    The mathematics that the reward distributions below share.
+    The base class of `Bernoulli` and `Gaussian`.
     """
 
     means: FloatArray
     sigma: float
-    rewards: ClassVar[str] = "sub-Gaussian"  # what is known of them, for those who ask
+    rewards: ClassVar[str] = "sub-Gaussian"  # what algorithms are told about the rewards
 
     def __post_init__(self) -> None:
         check_fields(self, means=_checked_means)
@@ -67,14 +67,14 @@ class Problem:
         """γ(ν) of Definition 1: γ_i = j where Δ_i ∈ [ε^{j/T}, ε^{(j−1)/T}), from 1 (easy) to T (hard).
 
         The ends are open: Δ ≥ ε^{1/T} is 1 and Δ < ε^{(T−1)/T} is T. At T = 1 the printed bins overlap;
-        every gap is then in the only one, 1. Where the k best are looked for, Δ_i is of `top_gaps`.
+        every gap is then in the only one, 1. For k > 1, Δ_i is that of `top_gaps`.
         """
         return 1 + falls(self.top_gaps(k), epsilon ** (np.arange(1, deadline) / deadline))
 
     def is_good(self, arm: ArrayLike, epsilon: float, k: int = 1) -> BoolArray:
         """Whether an arm is ε-optimal, μ_i > μ_[1] − ε; for one arm or an array of them.
 
-        Where the k best are looked for, μ_i > μ_[k] − ε. Arm −1 stands for "none" and is never good.
+        For k > 1, μ_i > μ_[k] − ε. Arm −1 stands for "none" and is never good.
         """
         if not whole("k", k, 1) <= self.n_arms:
             raise ValueError(f"k must lie in 1 … {self.n_arms}, the number of arms, got {k}")

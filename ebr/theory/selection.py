@@ -14,12 +14,12 @@ import numpy as np
 from ebr.arrays import FloatArray, IntArray
 from ebr.validation import checked, count, in_unit_interval, whole
 
-MOST_CELLS = 20_000  # of the success probabilities' range, before a certificate is given up
-NEGLIGIBLE = 1e-8  # of δ: what counts that are too rare to be summed may add, and what rounding may
+MOST_CELLS = 20_000  # cells of the range of success probabilities, before a certificate is given up
+NEGLIGIBLE = 1e-8  # the part of δ for rounding, and for counts too rare to be summed
 LEAST = 1e-300  # hardly more than nothing
-SERIES = 0.05  # where a series of four terms has all digits
+SERIES = 0.05  # below it a series of four terms is exact to all digits
 STEP = 1 / 16  # of the trapezoidal rule for the normal density, whose error is far below rounding
-MOST_SUBJECTS = 10**6  # of an arm, for which counts are gone through
+MOST_SUBJECTS = 10**6  # rewards of an arm up to which counts are enumerated
 PLACES = np.arange(-10, 10 + STEP, STEP)  # around where the best arm is when it errs
 
 
@@ -42,7 +42,7 @@ _miss = partial(in_unit_interval, least=1e-300)
 @checked(delta=_miss)
 @lru_cache(maxsize=4096)
 def bechhofer_distance(n_arms: int, delta: float) -> float:
-    """The h ≥ 0 at which the normal slippage error is δ; 0 where even lots err no more often."""
+    """The h ≥ 0 at which the normal slippage error is δ; 0 if a random choice errs no more often."""
     from scipy.optimize import brentq
     from scipy.special import ndtri
 
@@ -68,7 +68,7 @@ def bechhofer_count(n_arms: int, epsilon: float, delta: float, sigma: float) -> 
 def slippage_error(
     subjects: int, best: FloatArray, others: FloatArray, n_arms: int, least: float = 1e-16
 ) -> FloatArray:
-    """How often the best of `subjects` 0/1 rewards each is not the best arm's, all others alike; ties by lot.
+    """How often the largest of n binomial counts is not the best arm's, others alike; ties at random.
 
     With f and F of the others' binomial count X, the best arm wins at its own count x with probability
     E[1/(1+ties)] = (F(x)ⁿ − F(x−1)ⁿ) / (n f(x)). What it loses is summed over x: a small error is as accurate

@@ -22,7 +22,7 @@ bernoulli_models = pytest.mark.parametrize("model", ["sub-Gaussian", "bounded"])
 
 
 @pytest.mark.parametrize("model", REWARDS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     means=st.lists(st.sampled_from([0, 0.02, 0.3, 0.45, 0.5, 0.55, 0.95, 1]), min_size=2, max_size=8),
     data=st.data(),
@@ -58,7 +58,7 @@ def test_every_replicate_is_the_plain_loop(
 
 
 @pytest.mark.parametrize("split", ["late", "equal"])
-@pytest.mark.parametrize("deadline", [1, 2, 3, 15, 60])
+@pytest.mark.parametrize("deadline", [1, 2, 15])
 @pytest.mark.parametrize("n_arms", [2, 5, 100])
 def test_gaussian_counts_and_widths_are_never_above_the_unions(n_arms, deadline, split):
     for epsilon, delta in product((0.01, 0.1, 0.4), (1e-9, 0.01, 0.3)):
@@ -262,26 +262,3 @@ def test_bounded_rewards_are_refused_where_they_are_gaussian():
 def test_gaussian_rewards_are_played_with_a_warning_where_they_are_bounded():
     with pytest.warns(UserWarning, match="not Gaussian: the algorithm's guarantee is void"):
         assert first_round(SHARP(2, 0.1, 0.05, rewards="Gaussian"), BERNOULLI) == FIRST
-
-
-def mean_pulls(algorithm, problem):
-    result = ebr.simulate(algorithm, problem, runs=50, seed=3)
-    assert result.correct(0.01).all()
-    return result.pulls.mean()
-
-
-# The standard error of sharp EBR's mean is about 3 %, of Algorithm 1's less; and the seed is fixed.
-@pytest.mark.parametrize(("setup", "sub_gaussian", "bounded"), [(ebr.setup_1, 12, 22), (ebr.setup_2, 11, 22)])
-def test_sharp_racing_costs_a_tenth_of_algorithm_1s_pulls_or_less(setup, sub_gaussian, bounded):
-    elastic = mean_pulls(ebr.ElasticBatchRacing(15, 0.01, 0.01), setup())
-    assert elastic > sub_gaussian * mean_pulls(SHARP(15, 0.01, 0.01, rewards="sub-Gaussian"), setup())
-    assert elastic > bounded * mean_pulls(SHARP(15, 0.01, 0.01, rewards="bounded"), setup())
-
-
-@bernoulli_models
-@pytest.mark.parametrize("setup", [ebr.setup_1, ebr.setup_2])
-@pytest.mark.parametrize("deadline", [1, 2, 3, 6, 15, 50])
-def test_sharp_racing_never_costs_more_than_aggressive_elimination(model, setup, deadline):
-    aggressive = ebr.simulate(ebr.AggressiveElimination(deadline, 0.01, 0.01), setup(), runs=1).pulls[0]
-    sharp = ebr.simulate(SHARP(deadline, 0.01, 0.01, rewards=model), setup(), runs=50)
-    assert sharp.pulls.max() < aggressive

@@ -4,8 +4,7 @@ from functools import cache
 
 import numpy as np
 from compendium.scheduling import theorem_5
-
-from ebr.theory.schedules import minimax_overpull, printed_bound
+from compendium.scheduling.batch_schedules import minimax_overpull, printed_bound
 
 
 @cache

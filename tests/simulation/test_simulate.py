@@ -123,7 +123,7 @@ def test_equal_parameters_of_other_types_are_the_same_experiment():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("race", "runs", "kibibytes"), [("Elastic", 100, 2**20), ("PausingElastic", 20, 2**19)]
+    ("race", "runs", "kibibytes"), [("Elastic", 50, 2**20), ("PausingElastic", 10, 2**19)]
 )
 def test_races_of_a_hundred_thousand_arms_stay_under_a_gibibyte_or_half_of_it(race, runs, kibibytes):
     # On Linux a child's ru_maxrss starts from its parent's; VmHWM is its own.

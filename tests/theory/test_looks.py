@@ -36,7 +36,7 @@ def below(counts, quantiles):
     """P(no look finds Z above its boundary), by scipy's normal integral."""
     if len(counts) == 1:
         return norm.cdf(quantiles[0])
-    return multivariate_normal.cdf(quantiles, cov=covariance(np.array(counts)), abseps=1e-13, releps=1e-13)
+    return multivariate_normal.cdf(quantiles, cov=covariance(np.array(counts)), abseps=1e-8, releps=1e-8)
 
 
 @pytest.mark.parametrize("counts", [[1.0, 2.0], [3.0, 10.0, 11.0], [1.0, 1.05, 40.0], [5.0, 9.0, 20.0]])

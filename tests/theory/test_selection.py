@@ -147,12 +147,3 @@ def test_a_game_without_a_generator_draws_fresh_lots():
     for race in (ebr.PausingElasticBatchRacing(1, 0.9, 0.5), ebr.SequentialHalving(8)):
         won = [int(drive(race.play(4, rewards="Bernoulli"), np.zeros_like)[0]) for _ in range(400)]
         assert binomtest(won.count(0), 400, 1 / 4).pvalue > 1e-6
-
-
-@pytest.mark.parametrize("deadline", [2, 5])
-def test_the_last_gaussian_count_of_pausing_is_below_the_union_over_pairs(deadline):
-    race = ebr.PausingElasticBatchRacing(deadline, 0.05, 0.05)
-    share = float(race.shares()[-1, -1])
-    last = race.pulls_by_stage(10, "Gaussian")[-1]
-    assert last == bechhofer_count(10, 0.05, share, 0.5)
-    assert last < 2 * (0.5 * norm.isf(share / 9) / 0.05) ** 2

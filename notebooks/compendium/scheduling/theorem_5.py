@@ -11,12 +11,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 from scipy.optimize import Bounds, differential_evolution
 
+from compendium.scheduling.batch_schedules import (
+    GOLDEN,
+    minimax_overpull,
+    minimax_schedule,
+    overpull,
+    printed_bound,
+)
 from compendium.shared import figures
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.lineup import LOOKS
 from ebr.arrays import FloatArray
 from ebr.theory.bounds import hpcm
-from ebr.theory.schedules import GOLDEN, minimax_overpull, minimax_schedule, overpull, printed_bound
 
 Root = Callable[[int, float], float]
 

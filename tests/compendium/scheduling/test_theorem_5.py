@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from compendium.scheduling import theorem_5
+from compendium.scheduling.batch_schedules import GOLDEN, minimax_overpull, overpull
 
 import ebr
-from ebr.theory.schedules import GOLDEN, minimax_overpull, overpull
 
 
 def test_the_table_of_schedules_has_the_case_worked_by_hand():

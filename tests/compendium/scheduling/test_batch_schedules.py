@@ -5,10 +5,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from compendium.scheduling.batch_schedules import minimax_overpull, minimax_schedule, overpull, printed_bound
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-
-from ebr.theory.schedules import minimax_overpull, minimax_schedule, overpull, printed_bound
 
 GOLDEN = (1 + math.sqrt(5)) / 2
 NAN = math.nan
