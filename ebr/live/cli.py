@@ -146,7 +146,7 @@ def start(options: argparse.Namespace) -> Said:
     control = place_of(options.control, options.arms)
     brief = Brief(**_taken(options, names), support=_limits(options), control=control)
     race = brief.maker(options.algorithm, len(options.arms))()
-    terms = brief.agreed(race, options.arms, options.rounding)
+    terms = brief.agreed(race, options.arms)
     with ebr.Race.begin(terms, options.journal) as begun:
         return lambda: standing(begun, options.journal)
 
@@ -305,8 +305,6 @@ def _start_options(command: argparse.ArgumentParser) -> None:
     _rules(command)
     compared = "(sharp; plan compares them)"
     command.add_argument("--algorithm", choices=(*KINDS, "ebr"), default="sharp", help=compared)
-    rounds = "take rewards in [0, 1] as Bernoulli ones: each becomes 0 or 1, by lot"
-    command.add_argument("--rounding", action="store_true", help=rounds)
     command.add_argument("--control", metavar="ARM", help="end early if no arm can be better than this one")
 
 

@@ -62,8 +62,6 @@ class Race:
         What else is known of them: "Bernoulli" (each is 0 or 1, and nothing else is accepted), "bounded",
         "Gaussian" or "sub-Gaussian". By default "Bernoulli" where the algorithm assumes it, "bounded" where
         the support lies in [0, 1], and else "sub-Gaussian".
-    rounding
-        Take Bernoulli rewards that lie in [0, 1] without being 0 or 1, by randomised rounding; see below.
     scale
         To go: the worst reward and the best, 0 and 1 to the algorithm, whose ε and σ are parts of its width.
     blocks
@@ -103,14 +101,6 @@ class Race:
     common to a block cancels. It needs independent blocks, and differences that are √2σ-sub-Gaussian. Rewards
     in an interval of width w have σ ≤ w/√2. "Gaussian" ones are N(·, σ²) within a block, independently from
     arm to arm; with looks="union" differences N(·, 2σ²) are enough. Arms alone have no intervals.
-
-    *Randomised rounding* counts a reward y as 1 with probability y and else as 0: its mean stays, and tests
-    that are made for rewards 0 and 1 hold. Use it with `PausingElasticBatchRacing`, which on beta and uniform
-    rewards took a sixth to nearly half fewer pulls than with "bounded", for all its noise; an algorithm
-    that treats both alike gets nothing but the noise. Lots are a function of the journal's seed, of round and
-    the arm: rewards that are told again, after a crash, are rounded as before. The journal has the sums as
-    reported and as counted. Single rewards are needed, but where a sum is a whole number: it is then taken
-    to be that of zeros and ones.
     """
 
     round: int
@@ -124,7 +114,6 @@ class Race:
         journal: str | os.PathLike[str],
         support: Support = USUAL,
         rewards: str | None = None,
-        rounding: bool = False,
         scale: tuple[float, float] | None = None,
         blocks: bool = False,
         control: str | None = None,
@@ -136,7 +125,7 @@ class Race:
             warnings.warn(f"scale is to go: say {advice}", DeprecationWarning, stacklevel=2)
         # Before any file is touched: this refuses what cannot be raced.
         units = checked_scale(scale, lower_is_better)
-        new = Terms.agreed(algorithm, arms, support, rewards, rounding, units, blocks, control, margin)
+        new = Terms.agreed(algorithm, arms, support, rewards, units, blocks, control, margin)
         self._enter(Journal(journal), new)
 
     @classmethod
@@ -198,8 +187,8 @@ class Race:
         self.stopped = False
         self._places = {arm: place for place, arm in enumerate(self.arms)}
         self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
-        # Of a round and an arm: both, its pulls, their sum as reported and as counted; all pulls, and mean.
-        self._rows: list[tuple[int, str, int, float, float, int, float]] = []
+        # Of a round and an arm: both, its pulls and their sum; all pulls so far, and their mean.
+        self._rows: list[tuple[int, str, int, float, int, float]] = []
         self._course = _Course(terms)
         self._turn(self._course.go_on())  # which refuses a control that is none of the arms
         self.control = terms.control
@@ -221,7 +210,7 @@ class Race:
             pulls, so_far = self._so_far[arm][0] + count, self._so_far[arm][1] + total
             self._so_far[arm] = pulls, so_far
             mean = so_far / pulls if pulls else math.nan
-            self._rows.append((self.round, arm, count, reported, total, pulls, mean))
+            self._rows.append((self.round, arm, count, total, pulls, mean))
         self._turn(self._course.go_on(counts, sums))
 
     def _turn(self, turn: Turn) -> None:
@@ -355,17 +344,15 @@ class Race:
     def history(self) -> "pd.DataFrame":
         """A row a round and arm: round, arm, its pulls and their sum; pulls so far (total), mean and bounds.
 
-        The bounds of all arms and rounds hold at once with probability 1 − δ, as in `intervals`. Where
-        rewards are rounded, sum and mean are of what is counted, and a column more has the reported sum.
+        The bounds of all arms and rounds hold at once with probability 1 − δ, as in `intervals`.
         """
         import pandas as pd
 
-        kinds = {"pulls": int, "reported": float, "sum": float, "total": int, "mean": float}
+        kinds = {"pulls": int, "sum": float, "total": int, "mean": float}
         frame = pd.DataFrame(self._rows, columns=["round", "arm", *kinds])
         frame = frame.astype({"round": int, **kinds})  # kinds of their own, also where there are no rows
         lower, upper = self._bounds(frame["mean"].to_numpy(), frame["total"].to_numpy())
-        frame = frame.assign(lower=lower, upper=upper)
-        return frame if self.terms.rounding else frame.drop(columns="reported")
+        return frame.assign(lower=lower, upper=upper)
 
     @property
     def intervals(self) -> "pd.DataFrame":

@@ -234,7 +234,7 @@ def _rewards(terms: Terms) -> str:
         return f"in independent blocks; differences of arms within a block are {kind}"
     within = f"lies between {support[0]:g} and {support[1]:g}" if support else ""
     if terms.rewards == "Bernoulli":
-        each = f"{within} and is made 0 or 1 by lot" if terms.rounding else "is 0 or 1"
+        each = "is 0 or 1"
     elif _by_support(terms):
         each = within
     else:

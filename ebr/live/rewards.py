@@ -26,6 +26,10 @@ COMPLETE = (
     "tell the round when it is complete, or say missing='at random' (--missing 'at random') if what is"
     " missing has nothing to do with the rewards"
 )
+BETWEEN = (
+    "start a race of 'bounded' rewards for others in [0, 1]; in one that was begun with rounding, tell 1 with"
+    " probability y in place of y, and else 0"
+)
 Pulls = dict[str, int]
 Sums = dict[str, tuple[int, float]]  # of each arm the number of its rewards and their sum
 Singles = dict[str, list[float]]  # of each arm its rewards
@@ -37,19 +41,12 @@ def asked_line(number: int, pulls: Pulls) -> Line:
 
 
 def told_line(terms: Terms, number: int, pulls: Pulls, rewards: Any, missing: str | None = None) -> Line:
-    """The line that has a round's rewards; raise ValueError unless they are what was asked for.
-
-    Where rewards are rounded it also has how many of each arm count as 1.
-    """
+    """The line that has a round's rewards; raise ValueError unless they are what was asked for."""
     rewards = _by_arm(rewards, tuple(pulls)) if terms.blocks else rewards
     line = _summed_line(terms, number, pulls, rewards, missing)
     if terms.rewards == "Bernoulli":
-        ones = {}
-        for place, arm in enumerate(terms.arms):
-            if arm in pulls:
-                lots = np.random.default_rng([terms.seed, number, place]) if terms.rounding else None
-                ones[arm] = _ones(arm, rewards[arm], line["rewards"][arm][1], lots)
-        line |= {"counted": ones} if terms.rounding else {}
+        ones = {arm: _ones(arm, rewards[arm], line["rewards"][arm][1]) for arm in pulls}
+        line |= {"counted": ones} if terms.rounding else {}  # of a journal that was begun with rounding
     return line
 
 
@@ -165,26 +162,17 @@ def _check_count(arm: str, count: int, asked: int, short: bool) -> None:
     raise ValueError(f"{asked} rewards of {arm!r} were asked for, got {count}: {advice}")
 
 
-def _ones(arm: str, rewards: Any, total: float, lots: np.random.Generator | None) -> int:
-    """Count the ones among an arm's rewards, whose others are 0.
-
-    With lots, by *randomised rounding*: a reward y counts as 1 with probability y, so that its expectation
-    stays what it is.
-    """
+def _ones(arm: str, rewards: Any, total: float) -> int:
+    """Count the ones among an arm's rewards; raise ValueError unless all others are 0."""
     if isinstance(rewards, tuple):
         if not float(total).is_integer():
-            advice = "pass the single rewards to have them rounded" if lots else "each of them is 0 or 1"
-            raise ValueError(
-                f"the sum of the rewards of {arm!r} must be a whole number, got {total}: {advice}"
-            )
+            must = f"the sum of the rewards of {arm!r} must be a whole number"
+            raise ValueError(f"{must}, got {total}: each of them is 0 or 1")
         return int(total)
     values = _values(arm, rewards)
-    if lots is not None:
-        return int(np.count_nonzero(lots.random(len(values)) < values))
     neither = values[(values != 0) & (values != 1)]
     if len(neither):
-        advice = "start the race with rounding=True for others in [0, 1]"
-        raise ValueError(f"Bernoulli rewards of {arm!r} must be 0 or 1, got {neither[0]}: {advice}")
+        raise ValueError(f"Bernoulli rewards of {arm!r} must be 0 or 1, got {neither[0]}: {BETWEEN}")
     return int(np.count_nonzero(values))
 
 

@@ -99,7 +99,6 @@ def test_the_guarantee_is_what_the_table_by_hand_says(name):
                 ["A", "B", "C"],
                 limits,
                 told,
-                False,
                 checked_scale(scale),
                 blocks,
                 control,

@@ -181,7 +181,6 @@ def test_names_are_names_in_every_format(path, unflushed):
             {},
             "the 2 recommended arms are within 0.1 of the k-",
         ),
-        (PAUSING, {"rounding": True}, "each lies between 0 and 1 and is made 0 or 1 by lot"),
         (ebr.SharpElasticBatchRacing(2, 0.2, 0.1, 0.2), {}, "is 0.2-sub-Gaussian and lies between 0 and 1"),
         (ebr.SharpElasticBatchRacing(2, 0.2, 0.1, 5), {"support": (-4, 6)}, "lies between -4 and 6"),
     ],
