@@ -21,7 +21,6 @@ if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used,
     from ebr.algorithms.sequential import SequentialRacing
     from ebr.algorithms.sharp import SharpElasticBatchRacing
     from ebr.algorithms.staked import StakedElasticBatchRacing
-    from ebr.live.characteristics import operating_characteristics
     from ebr.live.journal import JournalError
     from ebr.live.plan import plan
     from ebr.live.race import Race
@@ -54,7 +53,6 @@ __all__ = [
     "certified_design",
     "minimax_overpull",
     "minimax_schedule",
-    "operating_characteristics",
     "overpull",
     "plan",
     "setup_1",
@@ -75,7 +73,6 @@ _HOMES = {
     "ebr.algorithms.sequential": "SequentialRacing",
     "ebr.algorithms.sharp": "SharpElasticBatchRacing",
     "ebr.algorithms.staked": "StakedElasticBatchRacing",
-    "ebr.live.characteristics": "operating_characteristics",
     "ebr.live.journal": "JournalError",
     "ebr.live.plan": "plan",
     "ebr.live.race": "Race",

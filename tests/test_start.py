@@ -35,7 +35,7 @@ def test_importing_the_package_loads_nothing_slow():
 
 
 @pytest.mark.parametrize(
-    "command", ["", "start", "ask", "tell", "status", "plan", "characteristics", "report"]
+    "command", ["", "start", "ask", "tell", "status", "plan", "plot", "report"]
 )
 def test_help_loads_not_even_numpy(command):
     modules = command_line(*command.split(), "--help")

@@ -136,7 +136,7 @@ def test_the_deadlines_go_three_rounds_further_and_each_is_a_plan_of_its_own():
         ({"truths": [[5, 4, 60]], "epsilon": 1, "support": (0, 50)}, "must lie in [0, 50], got 60"),
         ({"blocks": True, "algorithm": "staked"}, "algorithm must permit rewards in blocks"),
         ({"missing": True, "algorithm": "pausing"}, "algorithm must permit missing rewards"),
-        ({"algorithm": "ebr"}, "algorithm must be one of 'sharp', 'pausing', 'staked', got 'ebr'"),
+        ({"algorithm": "ae"}, "algorithm must be one of 'sharp', 'pausing', 'staked', 'ebr', got 'ae'"),
         ({"k": 3}, "k must lie in 1 … 2, below the number of arms, got 3"),
         ({"k": 2, "algorithm": "pausing"}, "k must be 1 for algorithm 'pausing', got 2"),
         ({"epsilon": 60, "support": (0, 50)}, "epsilon must lie in (0, 50), the support, got 60"),
@@ -160,7 +160,7 @@ def test_the_deadlines_go_three_rounds_further_and_each_is_a_plan_of_its_own():
     ],
 )
 def test_bad_arguments_are_named_with_value_and_range_before_anything_runs(changed, says, monkeypatch):
-    monkeypatch.setattr("ebr.live.truths.simulate", None)  # whoever runs it fails otherwise
+    monkeypatch.setattr("ebr.live.plan.simulate", None)  # whoever runs it fails otherwise
     with pytest.raises(ValueError, match=re.escape(says)):
         ebr.plan(**{"n_arms": 3, "deadline": 6, "epsilon": 0.05} | changed)
 
@@ -329,7 +329,8 @@ def test_a_printed_plan_fits_a_terminal_and_has_every_number_as_has_its_page(cas
         assert lines[0] == f"{wanted} with probability {confidence:g}"
         assert f"recommended: {plan.recommended}, {plan.recommended} elastic batch racing" in lines
         page = plan._repr_html_()
-        assert page.count("<table") == page.count("</table>") == 1 + (plan.rounds is not None)
+        by_truth = len(plan.found) == 1
+        assert page.count("<table") == page.count("</table>") == 1 + (plan.rounds is not None) + by_truth
         words, cells = str(plan).split(), " ".join(re.findall(r"<t[dh]>([^<]*)</t[dh]>", page)).split()
         costs = plan.costs.drop(columns="cost")
         assert {f"{cost:.2f}" for cost in plan.costs["cost"]} <= set(words) & set(cells)
@@ -391,7 +392,7 @@ def simulations(monkeypatch):
         right = np.ones(runs, dtype=bool)
         return SimpleNamespace(pulls=np.arange(runs), rounds=right, correct=lambda epsilon: right)
 
-    monkeypatch.setattr("ebr.live.truths.simulate", simulate)
+    monkeypatch.setattr("ebr.live.plan.simulate", simulate)
     return asked
 
 
@@ -416,8 +417,8 @@ def test_on_many_arms_fewer_experiments_are_simulated_and_the_plan_says_how_many
         simulations.clear()
         plan = ebr.plan(n_arms, deadline, 0.05)
         assert plan.runs == runs
-        assert {asked[1:] for asked in simulations} == {(n_arms, runs)}
         assert f"of {runs} simulated experiments" in str(plan)
+        assert {asked[1:] for asked in simulations} == {(n_arms, runs)}
         row = plan.races.loc[("sharp", "hard")]
         assert row["pulls"] == (runs - 1) / 2  # the mean of 0 … runs − 1
         spread = math.sqrt(sum((x - (runs - 1) / 2) ** 2 for x in range(runs)) / (runs - 1))

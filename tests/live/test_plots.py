@@ -1,4 +1,4 @@
-"""Pictures of a race, of a plan and of operating characteristics: they show their tables and can be read."""
+"""Pictures of a race and of a plan: they show their tables and can be read."""
 
 from itertools import combinations
 
@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from compendium.shared import figures
 from live.races import ARMS, play, rewards
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
@@ -99,23 +98,3 @@ def test_the_plot_of_a_plan_shows_the_totals_on_an_axis_of_ones_own_too(example)
         assert lengths == pytest.approx((2 * example.errors[name]).tolist())
     assert [line.get_xdata() for line in axis.lines if len(line.get_xdata()) == 2] == [[6, 6]]
     plt.close(figure)
-
-
-def test_the_picture_of_operating_characteristics_shows_the_table_and_can_be_read():
-    usual = ebr.operating_characteristics(ebr.SharpElasticBatchRacing(6, 0.05, 0.05), 3, runs=300)
-    figure = usual.plot()
-    right, pulls = figure.axes
-    assert figure.get_size_inches()[0] == 3.4
-    for axis, name in ((right, "right"), (pulls, "pulls")):
-        drawn = np.concatenate([bars.lines[0].get_xdata() for bars in axis.containers])
-        assert sorted(drawn) == sorted(usual.table[name])
-    ends = [bar[:, 0] for bars in right.containers for bar in bars.lines[2][0].get_segments()]
-    np.testing.assert_allclose(ends, usual.table[["right_lower", "right_upper"]])
-    far = [bar[1, 0] for bars in pulls.containers for bar in bars.lines[2][0].get_segments()]
-    np.testing.assert_allclose(far, usual.table[["pulls", "pulls_90"]].max(axis=1))
-    colours = [to_hex(bars.lines[0].get_color()).upper() for bars in right.containers]
-    assert colours == ["#0072B2", "#D55E00", "#009E73"]  # Okabe and Ito's, whatever the user's style is
-    figure.draw_without_rendering()
-    texts = [*right.get_yticklabels(), right.xaxis.label, pulls.xaxis.label, *right.texts, *pulls.texts]
-    texts += figure.legends[0].get_texts()
-    assert {"1 − δ", "worst case", "0.9", "all tie"} <= set(legible(figure, texts))
