@@ -224,8 +224,10 @@ def _planned(options: argparse.Namespace) -> "Plan":
     arms: list[str] | None = options.arms
     if arms is None and options.pilot is None:
         raise ValueError("arms must be how many, or their names, if there is no pilot, got none")
-    alone = arms is not None and len(arms) == 1 and arms[0].isdecimal()
-    return ebr.plan(n_arms=int(arms[0]) if arms and alone else arms and len(arms), **more)
+    n_arms = None if arms is None else len(arms)
+    if arms is not None and n_arms == 1 and arms[0].isdecimal():
+        n_arms = int(arms[0])
+    return ebr.plan(n_arms=n_arms, **more)
 
 
 def plan(options: argparse.Namespace) -> Said:

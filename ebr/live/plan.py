@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ DELTA = 0.05  # where it is neither given nor sought
 RUNS = 200  # simulated experiments behind a mean
 WORK = 150_000  # arms × rounds × experiments at most, lest a plan take minutes
 FEWEST = 2  # experiments all the same, or there is no standard error
+WIDTH = 96  # of a line of text
 MOST_OF = 0.9  # of the experiments, that are over within so many pulls
 CONFIDENCE = 0.99  # of the interval for the probability of a failure
 LEVEL = 0.75  # of the best arm in the usual truths, as a part of the scale
@@ -58,7 +60,7 @@ WORDS = {
     "pulls": "pulls of each survivor",
     "so_far": "each so far",
     "worst_case": "all arms so far, none dropped",
-    "gone": "gap surely gone",
+    "gone": "dropped if this much worse",
 }
 PAUSING_WORDS = {
     "pulls": "pulls of the leader",
@@ -244,7 +246,7 @@ class Plan:
         }[a.model(self.terms.rewards)]
         less = ", the smaller the better" if self.terms.scale.worst > self.terms.scale.best else ""
         notes.append(f"rewards are {rewards}{less}")
-        notes += [self.assumed] if self.assumed else []
+        notes += wrap(self.assumed, WIDTH)
         if a.margin is not None:
             notes.append(f"ends early if no arm can be better than the control by {width * a.margin:g}")
         return [*notes, f"recommended: {self.recommended}, {ALGORITHMS[type(a).__name__]}"]
@@ -272,7 +274,7 @@ class Plan:
         compared = pd.DataFrame(columns).replace({"truth": words})
         tables = {"Pulls of all arms on average, by race and truth": compared}
         if len(self.found) == 1:
-            tables["Truth by truth"] = _by_truth(self.races.loc[self.recommended])
+            tables["Truth by truth"] = _by_truth(self.races.droplevel("race"))
         if self.rounds is not None:
             shown = self.rounds.map(_number).rename(
                 columns=PAUSING_WORDS if self.algorithm.resumes else WORDS
@@ -366,17 +368,16 @@ def plan(
     experiments, or of fewer if there are many arms and rounds: look at their standard errors. Rewards in the
     support are simulated by coins, the noisiest of them, others by normal ones with σ.
 
-    Of sharp EBR "surely" and "at most" on a truth hold together with probability 1 − δ, by its theorem; all
+    Of sharp EBR what is dropped and "at most" on a truth hold together with probability 1 − δ, by its theorem; all
     other bounds with probability 1. Rewards that are missing are asked for again; that is not counted.
 
     *A budget B.* What is bought is an ε (or δ) of three digits with which the most pulls that there can be
     keep to B, while with the next smaller one they do not; at the least it is 10⁻⁹.
     """
-    names, assumed = _names(n_arms), ""
-    if pilot is not None:
-        tried = _piloted(pilot, n_arms)
-        names = list(tried)
+    tried, assumed = None if pilot is None else _piloted(pilot, n_arms), ""
+    if tried is not None:
         rewards, sigma, assumed = _known_of(tried, rewards, sigma, support)
+    names = tried or [f"arm {number}" for number in range(1, several("n_arms", n_arms) + 1)]
     n_arms = len(names)
     check_places(k, n_arms)
     if budget is None and epsilon is None:
@@ -391,20 +392,17 @@ def plan(
     found, refused = {}, []
     for kind in kinds:
         try:
-            candidate = _candidate(brief, kind, names, budget, bought, truths)
-            if pilot is not None and truths is None:
-                candidate.truths.extend(_truths_of(candidate.terms, {"pilot": _means(tried)}))
-            found[kind] = candidate
+            found[kind] = _candidate(brief, kind, list(names), budget, bought, truths)
         except ValueError as error:
             refused.append(error)
     if not found:
         raise refused[0]
+    if tried is not None and truths is None:
+        for candidate in found.values():
+            means = {"pilot": [float(rewards.mean()) for rewards in tried.values()]}
+            candidate.truths.extend(_truths_of(candidate.terms, means))
     many = _runs_for(n_arms, brief.deadline) if runs is None else whole("runs", runs, FEWEST)
     return Plan(found, many, budget, bought, assumed)
-
-
-def _names(n_arms: int | None) -> list[str]:
-    return [f"arm {number}" for number in range(1, several("n_arms", n_arms) + 1)]
 
 
 def _piloted(pilot: Any, n_arms: int | None) -> dict[str, FloatArray]:
@@ -420,10 +418,6 @@ def _piloted(pilot: Any, n_arms: int | None) -> dict[str, FloatArray]:
     return {str(arm): numbers(f"pilot of {arm!r}", rewards, 2) for arm, rewards in pilot.items()}
 
 
-def _means(tried: dict[str, FloatArray]) -> list[float]:
-    return [float(rewards.mean()) for rewards in tried.values()]
-
-
 def _known_of(
     tried: dict[str, FloatArray], rewards: Known, sigma: float | None, support: Support
 ) -> tuple[Known, float | None, str]:
@@ -434,8 +428,10 @@ def _known_of(
             raise ValueError(f"pilot of {arm!r} must be numbers in the support, [{low:g}, {high:g}]")
     if rewards is None and all(np.isin(values, (0, 1)).all() for values in tried.values()):
         return "Bernoulli", sigma, "that they are 0 or 1 is taken from the pilot"
-    if sigma is not None or rewards in IN_UNIT or not math.isinf(high):
+    if rewards in IN_UNIT or not math.isinf(high):
         return rewards, sigma, ""
+    if sigma is not None:
+        return rewards or "sub-Gaussian", sigma, ""
     from scipy.special import chdtri
 
     limits = {
@@ -445,8 +441,8 @@ def _known_of(
     arm = max(limits, key=lambda each: limits[each])
     sigma = float(f"{limits[arm]:.3g}")
     said = (
-        f"sigma = {sigma:g} is estimated from the pilot ({PILOT:.0%} upper limit for {arm}, {len(tried[arm])}"
-        " rewards, if normal): an assumption, which no guarantee covers; support=(low, high) would need none"
+        f"sigma = {sigma:g} is estimated from the pilot: {PILOT:.0%} upper limit for {arm}, {len(tried[arm])}"
+        " rewards, if normal. It is an assumption: if sigma is larger, nothing is guaranteed."
     )
     return rewards or "sub-Gaussian", sigma, said
 
@@ -502,7 +498,9 @@ def _simulated(found: dict[str, Candidate], runs: int) -> pd.DataFrame:
         at_most = {"at_most": _at_most(race, truth.problem, known)}
         rows[kind, truth.name] = row_of(race.assuming(known), truth, runs) | at_most
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["race", "truth"])
-    lower, upper = exact_interval(frame["failures"] / runs, np.full(len(frame), runs), 1 - CONFIDENCE)
+    lower, upper = exact_interval(
+        frame["failures"].to_numpy() / runs, np.full(len(frame), runs), 1 - CONFIDENCE
+    )
     frame = frame.assign(failing_lower=lower, failing_upper=upper)
     kept = ["pulls", "error", "pulls_90", "rounds", "failures", "failing_lower", "failing_upper", "at_most"]
     return frame[kept]

@@ -211,7 +211,7 @@ class Report:
 
     def html(self) -> str:
         """The report as a page of its own, which needs no other file."""
-        title = html.escape(f"Report: {self.facts['Result']}")
+        title = html.escape(f"Report ({self.facts['Result']})")
         head = f'<meta charset="utf-8"><title>{title}</title>\n<style>\n{STYLE}\n</style>'
         body = f"<h1>{title}</h1>\n{self._repr_html_()}\n{self._picture()}"
         return f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}\n</body>\n</html>'
@@ -221,12 +221,12 @@ class Report:
             f"<tr><th scope='row'>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
             for name, value in self.facts.items()
         )
-        paragraphs = "\n".join(f"<p>{html.escape(text)}</p>" for text in (self.sentences, self.reading))
+        sentences, reading = (f"<p>{html.escape(text)}</p>" for text in (self.sentences, self.reading))
         tables = "\n".join(  # to_html escapes the arms' names
             f"<h2>{html.escape(title)}</h2>\n{table.to_html(index=False, border=0)}"
             for title, table in self._tables().items()
         )
-        return f'{paragraphs}\n<table class="facts">\n{facts}\n</table>\n{tables}'
+        return f'{sentences}\n<table class="facts">\n{facts}\n</table>\n{tables}\n{reading}'
 
     def _picture(self) -> str:
         """The race as it stood when it was reported, inside the page."""
@@ -430,7 +430,7 @@ def _design(terms: Terms, word: str) -> str:
         text += (
             f"; {word} of an arm after each round, at most: {', '.join(f'{n:,}' for n in schedule.tolist())}"
         )
-    known = fields(algorithm) if is_dataclass(algorithm) else ()
+    known: Any = fields(algorithm) if is_dataclass(algorithm) else ()
     others = [
         f"{each.name.replace('_', ' ')}: {_plain(value)}"
         for each in known

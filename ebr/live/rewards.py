@@ -127,7 +127,7 @@ def _summed_line(
     if missing is not None:
         one_of("missing", missing, MISSING)
     came_late = {} if late is None else _late(terms, pulls, late, owed)
-    own = {arm: count - came_late.get(arm, [0])[0] for arm, count in pulls.items()}
+    own = {arm: count - int(came_late.get(arm, [0])[0]) for arm, count in pulls.items()}
     sums = _summed(terms, own, rewards, missing is not None)
     if terms.blocks:
         for part in (sums, came_late):

@@ -1,5 +1,6 @@
 """Pictures of a race and of a plan: they show their tables and can be read."""
 
+import re
 from itertools import combinations
 
 import matplotlib.pyplot as plt
@@ -98,3 +99,57 @@ def test_the_plot_of_a_plan_shows_the_totals_on_an_axis_of_ones_own_too(example)
         assert lengths == pytest.approx((2 * example.errors[name]).tolist())
     assert [line.get_xdata() for line in axis.lines if len(line.get_xdata()) == 2] == [[6, 6]]
     plt.close(figure)
+
+
+def test_in_a_picture_of_a_race_every_number_can_be_read(path, unflushed):
+    arms = ["a treatment with a rather long name, twice daily", "B", "C"]
+    plan = ebr.plan(3, 6, 2e-6, support=(0, 2e-5), algorithm="sharp", rewards=None)
+    with plan.start(path, arms) as race:
+        while not race.finished:
+            race.tell({arm: (n, 1e-5 * n) for arm, n in race.ask().items()})
+        figure = race.plot()
+    figure.draw_without_rendering()
+    axis = figure.axes[0]
+    assert len(axis.texts) == len(race.history) > 9
+    assert all(text.get_fontsize() >= 7 for text in labels(axis))
+    legible_places(axis.texts)
+    assert figure.get_size_inches()[0] == 7  # a long name needs room
+    assert axis.xaxis.get_offset_text().get_text() == ""
+    shown = [float(tick.get_text().replace("−", "-")) for tick in axis.get_xticklabels()]
+    assert shown == pytest.approx(axis.get_xticks().tolist(), abs=1e-9)
+
+
+def legible_places(texts):
+    """No two texts, be they alike, lie upon each other."""
+    boxes = [text.get_window_extent() for text in texts]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
+def test_in_a_picture_of_a_plan_ticks_are_plain_and_long_truths_are_on_one_line():
+    truths = [[0.75, 0.74, 0.73, 0.72, 0.71, 0.7], [0.6, 0.5, 0.5, 0.45, 0.4, 0.35]]
+    figure = ebr.plan(6, 30, 0.05, truths=truths, runs=2, algorithm="sharp").plot()
+    figure.draw_without_rendering()
+    axis = figure.axes[0]
+    names = {text.get_text() for text in axis.texts}
+    assert {"0.75, 0.74, 0.73, 0.72, 0.71, 0.7", "0.6, 0.5, 0.5, 0.45, 0.4, 0.35"} <= names
+    legible(figure, labels(axis))
+    low, high = axis.get_ylim()
+    inside = [
+        tick.label1.get_text() for tick in axis.yaxis.get_major_ticks() if low <= tick.get_loc() <= high
+    ]
+    assert len(inside) > 1
+    assert all(re.fullmatch(r"[\d,]+", words) for words in inside)
+    assert len(axis.get_xticks()) <= 13
+
+
+def test_a_terminal_draws_the_race_as_it_stands(path, run, unflushed):
+    with Race(ALGORITHM, ARMS, path) as race:
+        race.tell(rewards(race))
+        before = path.read_bytes()
+        drawn = path.with_name("own.svg")
+        assert run("plot", path, "--to", drawn) == (0, f"drawn in {drawn}\n")
+        assert "<svg" in drawn.read_text()
+        usual = path.with_suffix(".png")
+        assert run("plot", path) == (0, f"drawn in {usual}\n")
+        assert usual.read_bytes().startswith(b"\x89PNG")
+        assert path.read_bytes() == before

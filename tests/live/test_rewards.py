@@ -1,5 +1,6 @@
 """Rewards as people tell them: refused before they are written, missing at random, or late."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from live.races import ARMS, forge, lines_of, rewards
+from live.races import ARMS, body_of, forge, lines_of, rewards, sealed
 from oracles import Rewards, lossy_race, sharp_schedule
 
 import ebr
@@ -300,3 +301,115 @@ def test_losses_forged_into_a_race_that_cannot_have_them_are_refused(path):
     forge(path, 3, rewards={"A": [2, 1.0], "B": [2, 1.0]}, missing=LOST)
     with pytest.raises(ebr.JournalError, match=r"line 3 .* permit missing .*PausingElastic"):
         ebr.Race.open(path)
+
+
+# Rewards that come late: they count in the round in which they are told.
+
+
+def plain_sums(path):
+    """The oracle: what counts of each arm after each round, added up from the journal's lines."""
+    count, total, rounds = {}, {}, []
+    for line in lines_of(path):
+        for part in ("rewards", "late") if line["event"] == "tell" else ():
+            for arm, (n, x) in line.get(part, {}).items():
+                count[arm], total[arm] = count.get(arm, 0) + n, total.get(arm, 0) + x
+        if line["event"] == "tell":
+            rounds.append({arm: (count[arm], total[arm]) for arm in count})
+    return rounds
+
+
+@pytest.mark.parametrize(
+    "algorithm", [SHARP(5, 0.1, 0.1), ebr.StakedElasticBatchRacing(5, 0.1, 0.1)], ids=str
+)
+def test_late_rewards_stand_in_for_as_many_of_a_later_round(algorithm, path):
+    with ebr.Race(algorithm, LETTERS, path) as race:
+        first = race.ask()
+        told = {arm: [1, 0] * (n // 2) + [1] * (n % 2) for arm, n in first.items()}
+        race.tell(told | {"A": told["A"][5:], "B": told["B"][1:]}, missing=LOST)
+        second = race.ask()
+        fresh = {arm: [1, 0] * (n // 2) + [0] * (n % 2) for arm, n in second.items()}
+        race.tell(fresh | {"A": fresh["A"][3:]}, late={"A": told["A"][:3]})
+        asked, owed = race.ask(), race._owed
+        assert owed == {"A": 2, "B": 1, "C": 0}
+    with ebr.Race.open(path) as race:  # replayed line by line
+        assert (race.ask(), race._owed) == (asked, owed)
+        known = race.intervals
+        by_hand = plain_sums(path)[-1]
+        assert known["pulls"].to_dict() == {arm: n for arm, (n, _) in by_hand.items()}
+        assert known["mean"].to_dict() == pytest.approx({arm: x / n for arm, (n, x) in by_hand.items()})
+    # The same race, told the same rewards as if none had come late, asks the same from here on.
+    other = path.with_name("other.jsonl")
+    content = [json.loads(line) for line in path.read_text().splitlines()]
+    late = content[4].pop("late")["A"]
+    content[4]["rewards"]["A"] = [
+        own + more for own, more in zip(content[4]["rewards"]["A"], late, strict=True)
+    ]
+    other.write_bytes(sealed(map(body_of, content)))
+    with ebr.Race.open(other) as race:
+        assert race.ask() == asked
+
+
+@pytest.mark.parametrize(
+    ("late", "message"),
+    [
+        ({"A": [1, 1, 1]}, "late rewards of 'A' must be at most 2, got 3: what earlier rounds lacked, and"),
+        ({"B": [1]}, "late rewards of 'B' must be at most 0, got 1"),
+        ({"D": [1]}, "late must be of arms asked for in this round, A, B, C, got 'D'"),
+        ({"A": [0.5]}, "Bernoulli rewards of 'A' must be 0 or 1, got 0.5"),
+        ({"A": [2]}, "must lie in"),
+        ({"A": []}, "late rewards of 'A' must be one or more, got none"),
+        ([1], "late must be a dict by arm, got"),
+        ({"A": [1]}, "rewards of 'A' were asked for, got"),  # and no fewer of its own
+    ],
+)
+def test_wrong_late_rewards_are_refused_and_nothing_is_written(late, message, path):
+    with ebr.Race(SHARP(4, 0.1, 0.1), LETTERS, path, rewards="Bernoulli") as race:
+        first = race.ask()
+        race.tell({arm: (n - 2 * (arm == "A"), 5) for arm, n in first.items()}, missing=LOST)
+        before, pulls = (race.ask(), path.read_bytes())[1], race.ask()
+        pulls |= {"A": pulls["A"] - 1} if late == {"A": [0.5]} else {}
+        with pytest.raises(ValueError, match=message):
+            race.tell({arm: (n, 5) for arm, n in pulls.items()}, late=late)
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "algorithm", [ebr.PausingElasticBatchRacing(3, 0.3, 0.2), SHARP(3, 0.3, 0.2, k=2), ALGORITHM], ids=str
+)
+def test_late_rewards_are_refused_where_missing_ones_are(algorithm, path):
+    with ebr.Race(algorithm, LETTERS, path) as race:
+        pulls = race.ask()
+        with pytest.raises(ValueError, match="late rewards of 'A' must be at most 0"):
+            race.tell({arm: (n, 0) for arm, n in pulls.items()}, late={"A": [1]})
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"late": {"A": [3, 1.0]}}, "line 5 .*late rewards of 'A' must be at most 2, got 3"),
+        ({"late": {"A": [2, 3.0]}}, "line 5 .*must lie in"),
+        ({"late": {"A": 2}}, "line 5 .*late must have count and sum of each arm"),
+        ({"late": {}}, "line 5 "),
+        ({"late": ...}, "line 5 .* is not what the algorithm does here"),
+    ],
+)
+def test_forged_late_rewards_are_refused_with_their_line(changes, says, path):
+    with ebr.Race(SHARP(4, 0.1, 0.1), LETTERS, path) as race:
+        first = race.ask()
+        race.tell({arm: (n - 2 * (arm == "A"), 5) for arm, n in first.items()}, missing=LOST)
+        second = race.ask()
+        race.tell({arm: (n - 2 * (arm == "A"), 5) for arm, n in second.items()}, late={"A": [1, 0]})
+    ebr.Race.open(path).close()
+    forge(path, 5, **changes)
+    with pytest.raises(ebr.JournalError, match=says):
+        ebr.Race.open(path)
+
+
+def test_a_terminal_tells_late_rewards(path, run):
+    with ebr.Race(SHARP(4, 0.1, 0.1), ["A", "B"], path) as race:
+        first = race.ask()
+        race.tell({"A": (first["A"] - 5, 20), "B": (first["B"], 20)}, missing=LOST)
+        second = race.ask()
+    words = [f"A={second['A'] - 5}:30", f"B={second['B']}:30"]
+    assert run("tell", path, "--round", 2, *words, "--late", "A=5:3")[0] == 0
+    assert lines_of(path)[-1]["late"] == {"A": [5, 3.0]}
