@@ -34,9 +34,7 @@ def test_importing_the_package_loads_nothing_slow():
     assert not modules & {*SLOW, "numpy", "scipy"}
 
 
-@pytest.mark.parametrize(
-    "command", ["", "start", "ask", "tell", "status", "plan", "plot", "report"]
-)
+@pytest.mark.parametrize("command", ["", "start", "ask", "tell", "status", "plan", "plot", "report"])
 def test_help_loads_not_even_numpy(command):
     modules = command_line(*command.split(), "--help")
     assert "ebr.live.cli" in modules

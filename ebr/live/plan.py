@@ -368,8 +368,8 @@ def plan(
     experiments, or of fewer if there are many arms and rounds: look at their standard errors. Rewards in the
     support are simulated by coins, the noisiest of them, others by normal ones with σ.
 
-    Of sharp EBR what is dropped and "at most" on a truth hold together with probability 1 − δ, by its theorem; all
-    other bounds with probability 1. Rewards that are missing are asked for again; that is not counted.
+    Of sharp EBR what is dropped and "at most" on a truth hold together with probability 1 − δ, by its
+    theorem; all other bounds with probability 1. Missing rewards that are asked for again are not counted.
 
     *A budget B.* What is bought is an ε (or δ) of three digits with which the most pulls that there can be
     keep to B, while with the next smaller one they do not; at the least it is 10⁻⁹.

@@ -2,11 +2,9 @@
 
 import math
 import re
-import shlex
 import statistics
 import warnings
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,7 +20,6 @@ from ebr.algorithms.game import drive
 from ebr.models import IN_UNIT, REWARDS
 from ebr.simulation import simulate
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 EXAMPLE = (3, 6, 0.05)  # the README's
 CASES = [EXAMPLE, (2, 1, 0.3), (40, 3, 0.02, 0.2), (12, 5, 0.04, 0.05, 1.5)]
 PROBLEMS = ["hard", "spread", "easy", "alike"]
@@ -354,28 +351,6 @@ def test_a_plan_says_what_its_numbers_are(example):
     assert "hard: the others are 0.5 worse" in str(ebr.plan(2, 1, 0.3))
     assert "hard: the others are 20 worse; easy: 25" in str(ebr.plan(2, 1, 10, support=(20, 70)))
     assert "hard" not in str(ebr.plan(2, 1, 0.3, truths={"mine": [0.5, 0.4]}))
-
-
-def test_the_readme_shows_this_plan():
-    assert str(ebr.plan(*EXAMPLE)) in README
-    first = ebr.StakedElasticBatchRacing(6, 0.05, 0.05, rewards="bounded").first_count(3)
-    assert f"race.ask()  # {dict.fromkeys('ABC', int(first))}" in README
-
-
-def test_the_readmes_commands_work_as_printed(run, folder):
-    own = README.split("## Use it on your own experiment")[1].split("\n## ")[0]
-    (python,) = re.findall(r"```python\n(.*?)```", own, re.DOTALL)
-    names = {}
-    exec(python, names)  # in a folder of its own
-    assert names["race"].round == 2
-    names["race"].close()
-    (folder / "trial.jsonl").unlink()
-    _, shell = re.findall(r"```sh\n(.*?)```", own, re.DOTALL)
-    for line in shell.splitlines():
-        _, module, package, *words = shlex.split(line, comments=True)
-        assert (module, package) == ("-m", "ebr")
-        assert run(*words)[0] == 0
-    assert ebr.Race.open("trial.jsonl", readonly=True).round == 2
 
 
 def test_a_total_beyond_all_integers_is_refused():
