@@ -35,7 +35,17 @@ MOST_NAMES = 6  # of arms that are spelled out in a sentence
 WIDTH = 96  # of a line of text
 NOTHING_CAME = "of some arm no reward has come in"
 DIGITS = 4  # of a mean, behind the point, where rewards are about 1 wide
-SAID = ("deadline", "epsilon", "delta", "sigma", "rewards", "k", "control", "margin")  # by other facts
+SAID = (
+    "n_arms",
+    "deadline",
+    "epsilon",
+    "delta",
+    "sigma",
+    "rewards",
+    "k",
+    "control",
+    "margin",
+)  # by other facts
 STYLE = """\
 body { font: 16px/1.45 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222 }
 h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 1.6em }
