@@ -9,8 +9,9 @@ True
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # as typing has it, which takes half as long to load as all else: an interrupt before
+# `ebr.__main__` has begun ends in a traceback
 if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used, when it is used
     from ebr.algorithms.budgeted import BudgetedElimination, SequentialHalving, SuccessiveRejects
     from ebr.algorithms.certified import CertifiedElasticBatchRacing
@@ -21,7 +22,6 @@ if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used,
     from ebr.algorithms.sequential import SequentialRacing
     from ebr.algorithms.sharp import SharpElasticBatchRacing
     from ebr.algorithms.staked import StakedElasticBatchRacing
-    from ebr.live.characteristics import operating_characteristics
     from ebr.live.journal import JournalError
     from ebr.live.plan import plan
     from ebr.live.race import Race
@@ -51,7 +51,6 @@ __all__ = [
     "StakedElasticBatchRacing",
     "SuccessiveRejects",
     "certified_design",
-    "operating_characteristics",
     "plan",
     "setup_1",
     "setup_2",
@@ -71,7 +70,6 @@ _HOMES = {
     "ebr.algorithms.sequential": "SequentialRacing",
     "ebr.algorithms.sharp": "SharpElasticBatchRacing",
     "ebr.algorithms.staked": "StakedElasticBatchRacing",
-    "ebr.live.characteristics": "operating_characteristics",
     "ebr.live.journal": "JournalError",
     "ebr.live.plan": "plan",
     "ebr.live.race": "Race",

@@ -21,6 +21,8 @@ import ebr
 from ebr.models import REWARDS
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ebr.live.plan import Plan
     from ebr.live.race import Race
 
@@ -31,13 +33,14 @@ an experiment, from its start to its end:
   python -m ebr ask trial.jsonl                            how often to try each arm in this round
   python -m ebr tell --round=1 trial.jsonl A=120:67 B=...  number : successes (or the sum of rewards)
   python -m ebr status trial.jsonl                         where it stands; then ask again
+  python -m ebr plot trial.jsonl                           a picture of it, trial.png
   python -m ebr stop trial.jsonl                           end it early, with what can be said
   python -m ebr report trial.jsonl --format markdown       for a protocol or a paper
 
 exit status: 0 done, 2 refused, 3 done but the output could not be written, 130 interrupted"""
 REFUSED, UNSAID, INTERRUPTED = 2, 3, 130  # exit statuses
 Said = Callable[[], str]  # what a command says once it is done
-KINDS = ("sharp", "pausing", "staked", "certified")  # the races that a plan chooses from
+KINDS = ("sharp", "pausing", "staked", "certified", "ebr")  # the races that can be asked for
 
 
 class Parser(argparse.ArgumentParser):
@@ -139,20 +142,10 @@ def _look(options: argparse.Namespace, words: str) -> str:
 
 
 def start(options: argparse.Namespace) -> Said:
-    """Begin a race, or find that the same one has begun already."""
-    from ebr.live.terms import Brief, place_of
-
-    names = "deadline epsilon delta sigma rewards lower_is_better k blocks margin"
-    control = place_of(options.control, options.arms)
-    brief = Brief(**_taken(options, names), support=_limits(options), control=control)
-    race = brief.maker(options.algorithm, len(options.arms))()
-    terms = brief.agreed(race, options.arms, options.rounding)
-    with ebr.Race.begin(terms, options.journal) as begun:
-        return lambda: standing(begun, options.journal)
-
-
-def _taken(options: argparse.Namespace, names: str) -> dict[str, Any]:
-    return {name: getattr(options, name) for name in names.split()}
+    """Begin the race that plan recommends, or --algorithm; or find that the same one has begun already."""
+    made = _planned(options)
+    with made.start(options.journal, options.arms, options.control or None) as race:
+        return lambda: f"{made.why}\n{standing(race, options.journal)}"
 
 
 def _limits(options: argparse.Namespace) -> Any:
@@ -181,7 +174,8 @@ def tell(options: argparse.Namespace) -> Said:
         raise ValueError("give either ARM=COUNT:SUM for each arm or --file or --blocks")
     rewards: Any = readers[given[0]](getattr(options, given[0]))
     with ebr.Race.open(options.journal) as race:
-        race.tell(rewards, options.round, options.missing)
+        late = from_words(options.late) if options.late else None
+        race.tell(rewards, options.round, options.missing, late)
         return lambda: standing(race, options.journal)
 
 
@@ -201,7 +195,7 @@ def status(options: argparse.Namespace) -> Said:
 def report(options: argparse.Namespace) -> Said:
     """Sum up a race for a protocol or a paper; this changes nothing."""
     with ebr.Race.open(options.journal, readonly=True) as race:
-        made = race.report()
+        made = race.report(options.word)
     return {"text": made.__str__, "markdown": made.markdown, "html": made.html}[options.format]
 
 
@@ -219,36 +213,51 @@ def certify(options: argparse.Namespace) -> Said:
     return lambda: f"Certified: with every rate of the arms a failure has probability {bound:.5f} at most."
 
 
-def characteristics(options: argparse.Namespace) -> Said:
-    """Say how a race would fare, whatever the truth may be: operating characteristics, simulated."""
-    made = ebr.operating_characteristics(
-        _planned(options), options.truths, runs=options.runs, seed=options.seed
-    )
-    if options.csv:
-        made.to_csv(options.csv)
-    if options.picture:
-        made.plot().savefig(options.picture, bbox_inches="tight")
-    return lambda: str(made)
-
-
 def _planned(options: argparse.Namespace) -> "Plan":
     names = "deadline epsilon delta sigma rewards algorithm k budget margin lower_is_better blocks missing"
-    arms: list[str] = options.arms
-    n_arms = int(arms[0]) if len(arms) == 1 and arms[0].isdecimal() else len(arms)
-    truths = options.truths if options.run is plan else None
-    more = {"support": _limits(options), "control": options.control is not None, "truths": truths}
-    return ebr.plan(n_arms=n_arms, **_taken(options, names), **more)
+    more: dict[str, Any] = {name: getattr(options, name) for name in (*names.split(), "truths", "runs")}
+    more |= {"support": _limits(options), "control": options.control is not None}
+    if options.pilot is not None:
+        from ebr.live.rewards import from_file
+
+        more["pilot"] = from_file(options.pilot)
+    arms: list[str] | None = options.arms
+    if arms is None and options.pilot is None:
+        raise ValueError("arms must be how many, or their names, if there is no pilot, got none")
+    n_arms = None if arms is None else len(arms)
+    if arms is not None and n_arms == 1 and arms[0].isdecimal():
+        n_arms = int(arms[0])
+    return ebr.plan(n_arms=n_arms, **more)
 
 
 def plan(options: argparse.Namespace) -> Said:
     """Say which race is recommended and what it would cost, or what a budget buys; start it, if told so."""
     made = _planned(options)
     if options.picture:
-        made.plot().savefig(options.picture, bbox_inches="tight")
+        _save(made.plot(), options.picture)
     if not options.start:
         return lambda: str(made)
     with made.start(options.start, options.arms, options.control or None) as race:
         return lambda: f"{made}\n\n{standing(race, options.start)}"
+
+
+def plot(options: argparse.Namespace) -> Said:
+    """Draw the race as it stands: means and intervals, round by round; this changes nothing."""
+    from pathlib import Path
+
+    to = options.to or str(Path(options.journal).with_suffix(".png"))
+    with ebr.Race.open(options.journal, readonly=True) as race:
+        _save(race.plot(), to)
+    return lambda: f"drawn in {to}"
+
+
+def _save(figure: "Figure", to: str) -> None:
+    """Save a picture; raise ValueError if a journal is there, or if there is no such kind of picture."""
+    from ebr.live.journal import is_journal
+
+    if is_journal(to):
+        raise ValueError(f"{to} is the journal of a race: name another file for the picture")
+    figure.savefig(to, bbox_inches="tight")
 
 
 def _parser() -> Parser:
@@ -287,27 +296,11 @@ def _rules(command: argparse.ArgumentParser) -> None:
     add("--lower-is-better", action="store_true", help="the smallest mean is the best, as of a latency")
 
 
-def _guarantee(command: argparse.ArgumentParser, needed: bool) -> None:
-    """ε and δ; where they are not needed a budget may buy one of them."""
-    add = command.add_argument
-    add("--epsilon", type=float, required=needed, help="how far from the best is good enough")
-    default = 0.05 if needed else None
-    add("--delta", type=float, default=default, help="how likely a failure may be (0.05)")
-
-
 def _start_options(command: argparse.ArgumentParser) -> None:
     # The journal first: behind the arms it would be taken for one of them.
     command.usage = "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON [option ...]"
     _journal_option(command)
-    names = "their names; --arms=-A --arms=B if they begin so"
-    command.add_argument("--arms", nargs="+", action="extend", required=True, metavar="ARM", help=names)
-    _guarantee(command, needed=True)
-    _rules(command)
-    compared = "(sharp; plan compares them)"
-    command.add_argument("--algorithm", choices=(*KINDS, "ebr"), default="sharp", help=compared)
-    rounds = "take rewards in [0, 1] as Bernoulli ones: each becomes 0 or 1, by lot"
-    command.add_argument("--rounding", action="store_true", help=rounds)
-    command.add_argument("--control", metavar="ARM", help="end early if no arm can be better than this one")
+    _design(command)
 
 
 def _tell_options(command: argparse.ArgumentParser) -> None:
@@ -323,23 +316,28 @@ def _tell_options(command: argparse.ArgumentParser) -> None:
         "'at random', as missing='at random' in Python: for reasons that have nothing to do with any reward"
     )
     command.add_argument("--missing", metavar="WHY", help=fewer)
+    late = "rewards that earlier rounds lacked: they stand in for as many of this round's own"
+    command.add_argument("--late", nargs="+", action="extend", metavar="ARM=COUNT:SUM", help=late)
 
 
 def _design(command: argparse.ArgumentParser) -> None:
-    many = "how many, or their names"
-    command.add_argument("--arms", nargs="+", action="extend", required=True, metavar="N", help=many)
-    _guarantee(command, needed=False)
+    add = command.add_argument
+    many = "their names (--arms=-A --arms=B if they begin so), or in a plan how many"
+    add("--arms", nargs="+", action="extend", metavar="ARM", help=many)
+    add("--epsilon", type=float, help="how far from the best is good enough")
+    add("--delta", type=float, help="how likely a failure may be (0.05)")
     buys = "pulls of all arms at most: find the epsilon that they buy, or with --epsilon alone the delta"
-    command.add_argument("--budget", type=int, metavar="B", help=buys)
+    add("--budget", type=int, metavar="B", help=buys)
     _rules(command)
-    command.add_argument("--algorithm", choices=KINDS, help="this one (all are compared)")
+    add("--algorithm", choices=KINDS, help="this one (all are compared, and one recommended)")
     guard = "the last arm, or this one, is a control: end early if none is better"
-    command.add_argument("--control", nargs="?", const="", metavar="ARM", help=guard)
-    command.add_argument("--missing", action="store_true", help="rewards may be missing, at random")
+    add("--control", nargs="?", const="", metavar="ARM", help=guard)
+    add("--missing", action="store_true", help="rewards may be missing, at random")
     own = "means that the arms may have, one each, in the rewards' units; may be repeated"
-    command.add_argument(
-        "--truth", dest="truths", nargs="+", type=float, action="append", metavar="MEAN", help=own
-    )
+    add("--truth", dest="truths", nargs="+", type=float, action="append", metavar="MEAN", help=own)
+    tried = "rewards of earlier trials (columns arm, reward): they say what can be expected"
+    add("--pilot", metavar="CSV", help=tried)
+    add("--runs", type=int, metavar="N", help="experiments simulated on each truth (200 or fewer)")
 
 
 def _plan_options(command: argparse.ArgumentParser) -> None:
@@ -349,18 +347,17 @@ def _plan_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--picture", metavar="FILE", help=drawn)
 
 
-def _characteristics_options(command: argparse.ArgumentParser) -> None:
-    _design(command)
-    add = command.add_argument
-    add("--runs", type=int, default=1000, help="races simulated on each truth (1000)")
-    add("--seed", type=int, default=0, help="of the simulation (0)")
-    add("--csv", metavar="FILE", help="write the table there")
-    add("--picture", metavar="FILE", help="draw it there (png, svg, pdf)")
-
-
 def _report_options(command: argparse.ArgumentParser) -> None:
     _journal_option(command)
     command.add_argument("--format", choices=("text", "markdown", "html"), default="text", help="(text)")
+    word = "what pulls are called, for instance subjects (pulls)"
+    command.add_argument("--word", default="pulls", help=word)
+
+
+def _plot_options(command: argparse.ArgumentParser) -> None:
+    _journal_option(command)
+    kinds = "the picture, by its name png, svg or pdf (the journal's name with .png)"
+    command.add_argument("--to", metavar="FILE", help=kinds)
 
 
 # Every command, and what adds its options to its parser.
@@ -371,7 +368,7 @@ OPTIONS: dict[Callable[[argparse.Namespace], Said], Callable[[argparse.ArgumentP
     stop: _journal_option,
     status: _journal_option,
     plan: _plan_options,
-    characteristics: _characteristics_options,
+    plot: _plot_options,
     report: _report_options,
     certify: _journal_option,
 }
@@ -427,13 +424,13 @@ def asking(race: "Race", pulls: dict[str, int], journal: str) -> str:
 
 def standing(race: "Race", journal: str) -> str:
     """Where the race stands."""
-    from ebr.live.report import word_for_left_out
+    from ebr.live.report import digits, word_for_left_out
 
     pulls, *numbers = race.known
     left_out, within = "out" if race.finished else word_for_left_out(race.algorithm), set(race.survivors)
     table = {"arm": list(race.arms), " pulls": [str(number) for number in pulls]}
     for name, column in zip((" mean", " lower", " upper"), numbers, strict=True):
-        table[name] = ["-" if number != number else f"{number:.4f}" for number in column]
+        table[name] = list(map(digits(race.terms), column))
     table[""] = ["in" if arm in within else left_out for arm in race.arms]
     return f"{_heading(race)}\n\n{_text(table)}\n\n{_next(race, journal)}"
 

@@ -4,12 +4,15 @@ The proved races that permit what is asked are simulated on truths, which are wh
 what a budget of pulls buys is searched for.
 """
 
+import html
+import math
 import os
 import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,13 +20,16 @@ import pandas as pd
 from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm, Known, check_places
+from ebr.arrays import BoolArray, FloatArray
 from ebr.live.plots import draw_plan
-from ebr.live.terms import ALGORITHMS, USUAL, Brief, Support, Terms
-from ebr.live.truths import FAR, Means, Truth, named_truths, row_of, usual_truths
+from ebr.live.terms import ALGORITHMS, UNIT, USUAL, Brief, Scale, Support, Terms
+from ebr.models import IN_UNIT
+from ebr.simulation.simulate import Simulation, simulate
 from ebr.theory.bounds import sharp_upper_bound
-from ebr.theory.problems import Problem
+from ebr.theory.intervals import exact_interval
+from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.theory.selection import bechhofer_count
-from ebr.validation import one_of, several, shown, whole
+from ebr.validation import numbers, one_of, rounds, several, shown, whole
 
 if TYPE_CHECKING:  # slow to import, and a plan in a terminal needs neither
     from matplotlib.axes import Axes
@@ -38,6 +44,12 @@ DELTA = 0.05  # where it is neither given nor sought
 RUNS = 200  # simulated experiments behind a mean
 WORK = 150_000  # arms × rounds × experiments at most, lest a plan take minutes
 FEWEST = 2  # experiments all the same, or there is no standard error
+WIDTH = 96  # of a line of text
+MOST_OF = 0.9  # of the experiments, that are over within so many pulls
+CONFIDENCE = 0.99  # of the interval for the probability of a failure
+LEVEL = 0.75  # of the best arm in the usual truths, as a part of the scale
+FAR = 0.5  # the largest gap that is looked at, as a part of it
+PILOT = 0.95  # how surely a σ estimated from a pilot is large enough, if rewards are normal
 MORE_ROUNDS = 3  # how far beyond the deadline to look
 EVERY = 20  # deadlines up to which each is looked at; beyond, a few between this and the plan's own
 LARGEST = 0.999  # ε or δ that a budget may buy
@@ -48,7 +60,7 @@ WORDS = {
     "pulls": "pulls of each survivor",
     "so_far": "each so far",
     "worst_case": "all arms so far, none dropped",
-    "gone": "gap surely gone",
+    "gone": "dropped if this much worse",
 }
 PAUSING_WORDS = {
     "pulls": "pulls of the leader",
@@ -56,6 +68,23 @@ PAUSING_WORDS = {
     "worst_case": "all arms so far, at most",
 }
 Maker = Callable[..., Algorithm]  # makes a race, with other rules if some are passed
+Means = Problem | Sequence[float] | FloatArray
+
+
+class Truth(NamedTuple):
+    """What the arms' means might be: a name, the best mean in the rewards' units, and the problem inside."""
+
+    name: str
+    best: float
+    problem: Problem
+
+
+class Candidate(NamedTuple):
+    """A race that permits what is asked: its terms, how to make it with other rules, and its truths."""
+
+    terms: Terms
+    make: Maker
+    truths: list[Truth]
 
 
 @dataclass(frozen=True)
@@ -64,14 +93,16 @@ class Plan:
 
     Attributes
     ----------
-    terms
-        What the recommended race would be begun with; its arms have no names yet, and a control is the last.
-    recommended
-        The recommended race: "sharp", "pausing", "staked" or "certified".
+    found
+        The races that permit what is asked, by name.
+    recommended, terms
+        The recommended race, "sharp" for instance, and its terms; a control is the last arm.
     races
         A row for each race and truth: the mean `pulls` of all arms in simulated experiments and its standard
-        `error`; `at_most`, the most pulls that there can be if no reward is missing, proved (of sharp EBR on
-        this truth, with probability 1 − δ); and how many experiments were `failures`.
+        `error`; `pulls_90`, which 90 % of them did not exceed; the mean `rounds`; how many experiments were
+        `failures`, with an exact 99 % interval for the probability of one (`failing_lower`,
+        `failing_upper`); and `at_most`, the most pulls that there can be if no reward is missing, proved (of
+        sharp EBR on this truth, with probability 1 − δ). Simulated when it is asked for.
     costs
         A row a race: `cost`, its pulls relative to those of the cheapest race, the mean over the truths;
         `at_most` on any truth; `failures`. The recommended race comes first.
@@ -80,8 +111,6 @@ class Plan:
         (`so_far`), of all arms all told if none is dropped (`worst_case`), and the gap from which on arms are
         gone after it (`gone`), of sharp EBR. Where arms pause: the leader's pulls, which no arm exceeds. None
         if the race decides from round to round how often to pull.
-    truths, make
-        The truths; and how to make the recommended race with other rules.
     deadlines, errors
         The recommended race's mean pulls on each truth (and the worst case) if there were 1, 2, … rounds, of
         more than 20 a few; and the standard errors. Simulated when they are asked for.
@@ -89,18 +118,55 @@ class Plan:
         How many simulated experiments the means are of: 200, fewer on many arms or in many rounds.
     budget, bought
         The budget, if one was given, and which of "epsilon" and "delta" was sought for it, if any.
+    assumed
+        What is taken from a pilot, in a sentence.
     """
 
-    terms: Terms = field(repr=False)
-    recommended: str
-    races: pd.DataFrame = field(repr=False)
-    costs: pd.DataFrame = field(repr=False)
-    rounds: pd.DataFrame | None = field(repr=False)
-    truths: list[Truth] = field(repr=False)
-    make: Maker = field(repr=False)
+    found: dict[str, Candidate] = field(repr=False)
     runs: int = RUNS
     budget: int | None = None
     bought: str | None = None
+    assumed: str = ""
+
+    @cached_property
+    def races(self) -> pd.DataFrame:
+        """Simulate every race on every truth; there is a progress bar on a terminal if it takes long."""
+        return _simulated(self.found, self.runs)
+
+    @cached_property
+    def costs(self) -> pd.DataFrame:
+        """The races compared, the recommended one first."""
+        costs = _summary(self.found, self.races, self.bought)
+        return costs.loc[_order(costs, self.budget, self.bought)]
+
+    @property
+    def recommended(self) -> str:
+        """The race that costs least; nothing is simulated where there is one alone."""
+        return str(next(iter(self.found)) if len(self.found) == 1 else self.costs.index[0])
+
+    @property
+    def why(self) -> str:
+        """Which race is recommended, and why, in a line."""
+        name = f"{self.recommended} ({ALGORITHMS[type(self.algorithm).__name__]})"
+        if len(self.found) == 1:
+            return f"Race: {name}, the only one that was asked for or permits what was asked."
+        compared = ", ".join(f"{race} {cost:.2f}" for race, cost in self.costs["cost"].items())
+        return f"Race: {name}, recommended by plan. Pulls over the cheapest race's, simulated: {compared}."
+
+    @property
+    def terms(self) -> Terms:
+        """What the recommended race would be begun with."""
+        return self.found[self.recommended].terms
+
+    @property
+    def truths(self) -> list[Truth]:
+        """What the arms' means might be."""
+        return self.found[self.recommended].truths
+
+    @property
+    def rounds(self) -> pd.DataFrame | None:
+        """The recommended race's pulls round by round."""
+        return _rounds(self.terms)
 
     @property
     def algorithm(self) -> Any:
@@ -113,19 +179,24 @@ class Plan:
         return len(self.terms.arms)
 
     def start(
-        self, journal: str | os.PathLike[str], arms: Sequence[str], control: str | None = None
+        self, journal: str | os.PathLike[str], arms: Sequence[str] | None = None, control: str | None = None
     ) -> "Race":
-        """Begin the race that was planned, or go on with it; a control is the last arm, or the one named."""
+        """Begin the race that was planned, or go on with it.
+
+        The arms are those of the pilot, or "arm 1", …, if left out; a control is the last, or the one named.
+        """
         from ebr.live.race import Race
 
-        return Race.begin(self.terms.renamed(arms, control), journal)
+        terms = self.terms
+        return Race.begin(terms.renamed(terms.arms if arms is None else arms, control), journal)
 
     @cached_property
     def _by_deadline(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """`deadlines` and `errors`; there is a progress bar on a terminal if it takes long."""
         rows, errors, n_arms = {}, {}, self.n_arms
         for deadline in _bar(_deadlines(self.algorithm), "deadline"):
-            race = self.make(deadline=deadline, epsilon=self.algorithm.epsilon, delta=self.algorithm.delta)
+            make = self.found[self.recommended].make
+            race = make(deadline=deadline, epsilon=self.algorithm.epsilon, delta=self.algorithm.delta)
             raced = race.assuming(race.model(self.terms.rewards))
             found = {truth.name: row_of(raced, truth, self.runs) for truth in self.truths}
             rows[deadline] = {"worst case": float(_most(race, n_arms, self.terms.rewards))}
@@ -153,7 +224,9 @@ class Plan:
         return "\n\n".join(["\n".join(self._notes()), *tables, "\n".join(self._explained())])
 
     def _repr_html_(self) -> str:
-        notes, explained = ("".join(f"<p>{line}</p>" for line in f()) for f in (self._notes, self._explained))
+        notes, explained = (
+            "".join(f"<p>{html.escape(line)}</p>" for line in f()) for f in (self._notes, self._explained)
+        )
         return notes + "".join(table.to_html(index=False) for table in self._tables().values()) + explained
 
     def _notes(self) -> list[str]:
@@ -173,6 +246,7 @@ class Plan:
         }[a.model(self.terms.rewards)]
         less = ", the smaller the better" if self.terms.scale.worst > self.terms.scale.best else ""
         notes.append(f"rewards are {rewards}{less}")
+        notes += wrap(self.assumed, WIDTH)
         if a.margin is not None:
             notes.append(f"ends early if no arm can be better than the control by {width * a.margin:g}")
         return [*notes, f"recommended: {self.recommended}, {ALGORITHMS[type(a).__name__]}"]
@@ -199,6 +273,8 @@ class Plan:
         words = {"cost": "relative cost", "at_most": "at most"}
         compared = pd.DataFrame(columns).replace({"truth": words})
         tables = {"Pulls of all arms on average, by race and truth": compared}
+        if len(self.found) == 1:
+            tables["Truth by truth"] = _by_truth(self.races.droplevel("race"))
         if self.rounds is not None:
             shown = self.rounds.map(_number).rename(
                 columns=PAUSING_WORDS if self.algorithm.resumes else WORDS
@@ -211,7 +287,7 @@ class Plan:
         width, hard = self.terms.scale.width, min(2 * self.algorithm.epsilon, FAR)
         usual = f"hard: the others are {hard * width:.3g} worse; easy: {FAR * width:.3g}; spread: in between."
         means = [
-            f"Means ± standard errors of {self.runs} simulated experiments on each truth; their failures.",
+            f"Means ± standard errors of {self.runs:,} simulated experiments on each truth; their failures.",
             "At most: on any truth, if no reward is missing; proved, not simulated.",
             "Relative cost: pulls over those of the cheapest race, the mean over the truths.",
         ]
@@ -219,8 +295,8 @@ class Plan:
 
 
 def plan(
-    n_arms: int,
-    deadline: int,
+    n_arms: int | None = None,
+    deadline: int | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     sigma: float | None = None,
@@ -235,6 +311,8 @@ def plan(
     blocks: bool = False,
     missing: bool = False,
     truths: Mapping[str, Means] | Sequence[Means] | None = None,
+    pilot: "Mapping[str, Sequence[float]] | pd.DataFrame | None" = None,
+    runs: int | None = None,
 ) -> Plan:
     """Plan an experiment: compare the proved races that permit what is asked, and recommend one.
 
@@ -251,7 +329,8 @@ def plan(
         "sub-Gaussian", with σ; such rewards have no support, None. ε, σ and margin are in the rewards'
         units. σ is half the support's width if left out, and 0.5 without a support.
     algorithm
-        "sharp", "pausing", "staked" or "certified", if it is to be this one; otherwise those that are made
+        "sharp", "pausing", "staked", "certified" or "ebr" (Algorithm 1), if it is to be this one, which is
+        then shown truth by truth, with failures and their intervals; otherwise those that are made
         and simulated in seconds are compared: on more than 20,000 arms "sharp" alone, and "certified" where
         an arm needs few rewards.
     k
@@ -272,6 +351,14 @@ def plan(
         By default all others are worse than the k best, which tie, by 2ε but no more than half the scale
         ("hard"), by half the scale ("easy"), spread evenly from the one to the other, or not at all
         ("alike"). The scale is the support, or 2σ.
+    pilot
+        Rewards of earlier trials, by arm: a dict, a table with a column for each arm, or one with the columns
+        arm and reward. It says how many arms there are, and their means are one more truth. Rewards 0 and 1
+        are taken to be "Bernoulli". If neither these nor a support nor σ is known, σ is *estimated*: 95 %
+        upper limit, for normal rewards, of the standard deviation of the arm that varies most. That is an
+        assumption: no guarantee covers a σ that is larger. The pilot's rewards do not count in the race.
+    runs
+        How many experiments are simulated on each truth.
 
     Notes
     -----
@@ -281,38 +368,83 @@ def plan(
     experiments, or of fewer if there are many arms and rounds: look at their standard errors. Rewards in the
     support are simulated by coins, the noisiest of them, others by normal ones with σ.
 
-    Of sharp EBR "surely" and "at most" on a truth hold together with probability 1 − δ, by its theorem; all
-    other bounds with probability 1. Rewards that are missing are asked for again; that is not counted.
+    Of sharp EBR what is dropped and "at most" on a truth hold together with probability 1 − δ, by its
+    theorem; all other bounds with probability 1. Missing rewards that are asked for again are not counted.
 
     *A budget B.* What is bought is an ε (or δ) of three digits with which the most pulls that there can be
     keep to B, while with the next smaller one they do not; at the least it is 10⁻⁹.
     """
-    n_arms = several("n_arms", n_arms)
+    tried, assumed = None if pilot is None else _piloted(pilot, n_arms), ""
+    if tried is not None:
+        rewards, sigma, assumed = _known_of(tried, rewards, sigma, support)
+    names = tried or [f"arm {number}" for number in range(1, several("n_arms", n_arms) + 1)]
+    n_arms = len(names)
     check_places(k, n_arms)
     if budget is None and epsilon is None:
         raise ValueError("epsilon must lie in (0, 1), or a budget be given, got None")
     bought = None if budget is None else "epsilon" if epsilon is None else "delta" if delta is None else None
     known, place = (sigma, rewards, support, lower_is_better), n_arms - 1 if control else None
     level = DELTA if delta is None else delta
-    brief = Brief(deadline, epsilon, level, *known, k, blocks, missing, place, margin)
+    brief = Brief(rounds("deadline", deadline), epsilon, level, *known, k, blocks, missing, place, margin)
     kinds = _compared(brief, n_arms, bought)
     if algorithm is not None:
-        kinds = [one_of("algorithm", algorithm, COMPARED)]
+        kinds = [one_of("algorithm", algorithm, (*COMPARED, "ebr"))]
     found, refused = {}, []
     for kind in kinds:
         try:
-            found[kind] = _candidate(brief, kind, n_arms, budget, bought, truths)
+            found[kind] = _candidate(brief, kind, list(names), budget, bought, truths)
         except ValueError as error:
             refused.append(error)
     if not found:
         raise refused[0]
-    runs = _runs_for(n_arms, brief.deadline)
-    races = _simulated(found, runs)
-    costs = _summary(found, races, bought)
-    first = _order(costs, budget, bought)
-    terms, make, listed = found[first[0]]
-    tables = races.loc[first], costs.loc[first], _rounds(terms)
-    return Plan(terms, first[0], *tables, listed, make, runs, budget, bought)
+    if tried is not None and truths is None:
+        for candidate in found.values():
+            means = {"pilot": [float(rewards.mean()) for rewards in tried.values()]}
+            candidate.truths.extend(_truths_of(candidate.terms, means))
+    many = _runs_for(n_arms, brief.deadline) if runs is None else whole("runs", runs, FEWEST)
+    return Plan(found, many, budget, bought, assumed)
+
+
+def _piloted(pilot: Any, n_arms: int | None) -> dict[str, FloatArray]:
+    """The rewards of each arm of a pilot, two or more; raise ValueError if they are none."""
+    if isinstance(pilot, pd.DataFrame) and {"arm", "reward"} <= set(pilot.columns):
+        pilot = {arm: rows.to_numpy() for arm, rows in pilot.groupby("arm", sort=False)["reward"]}
+    elif isinstance(pilot, pd.DataFrame):
+        pilot = {arm: column.dropna().to_numpy() for arm, column in pilot.items()}
+    if not isinstance(pilot, Mapping) or len(pilot) < 2:
+        raise ValueError(f"pilot must be a table or dict of the rewards of 2 arms or more, got {pilot!r:.60}")
+    if n_arms not in (None, len(pilot)):
+        raise ValueError(f"n_arms must be left out, or {len(pilot)} as in the pilot, got {n_arms!r}")
+    return {str(arm): numbers(f"pilot of {arm!r}", rewards, 2) for arm, rewards in pilot.items()}
+
+
+def _known_of(
+    tried: dict[str, FloatArray], rewards: Known, sigma: float | None, support: Support
+) -> tuple[Known, float | None, str]:
+    """What a pilot adds to what is known of the rewards: kind, σ, and a sentence that says so."""
+    low, high = support if isinstance(support, tuple | list) else (-math.inf, math.inf)
+    for arm, values in tried.items():
+        if not (low <= values.min() and values.max() <= high):
+            raise ValueError(f"pilot of {arm!r} must be numbers in the support, [{low:g}, {high:g}]")
+    if rewards is None and all(np.isin(values, (0, 1)).all() for values in tried.values()):
+        return "Bernoulli", sigma, "that they are 0 or 1 is taken from the pilot"
+    if rewards in IN_UNIT or not math.isinf(high):
+        return rewards, sigma, ""
+    if sigma is not None:
+        return rewards or "sub-Gaussian", sigma, ""
+    from scipy.special import chdtri
+
+    limits = {
+        arm: values.std(ddof=1) * math.sqrt((len(values) - 1) / chdtri(len(values) - 1, PILOT))
+        for arm, values in tried.items()
+    }
+    arm = max(limits, key=lambda each: limits[each])
+    sigma = float(f"{limits[arm]:.3g}")
+    said = (
+        f"sigma = {sigma:g} is estimated from the pilot: {PILOT:.0%} upper limit for {arm}, {len(tried[arm])}"
+        " rewards, if normal. It is an assumption: if sigma is larger, nothing is guaranteed."
+    )
+    return rewards or "sub-Gaussian", sigma, said
 
 
 def _compared(brief: Brief, n_arms: int, bought: str | None) -> Sequence[str]:
@@ -327,21 +459,14 @@ def _compared(brief: Brief, n_arms: int, bought: str | None) -> Sequence[str]:
     return [kind for kind in COMPARED if kind != "certified" or not other]
 
 
-class Candidate(NamedTuple):
-    """A race that permits what is asked: its terms, how to make it with other rules, and its truths."""
-
-    terms: Terms
-    make: Maker
-    truths: list[Truth]
-
-
 def _candidate(
-    brief: Brief, kind: str, n_arms: int, budget: int | None, bought: str | None, truths: Any
+    brief: Brief, kind: str, names: Sequence[str], budget: int | None, bought: str | None, truths: Any
 ) -> Candidate:
     """Make a race, with what a budget buys; raise ValueError if it does not permit what is asked."""
     if kind == "certified" and bought is not None:
         raise ValueError(f"{bought} must be given for algorithm 'certified', which takes seconds to make")
-    make, rules = brief.maker(kind, n_arms), {}
+    n_arms, rules = len(names), {}
+    make = brief.maker(kind, n_arms)
     if budget is not None:
         _check_budget(budget, n_arms, brief.deadline)
     if budget is not None and bought is not None:
@@ -352,11 +477,15 @@ def _candidate(
     _most(race, n_arms, brief.told)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # whoever starts the race is warned
-        terms = brief.agreed(race, [f"arm {number}" for number in range(1, n_arms + 1)])
-    known = race.model(terms.rewards)
+        terms = brief.agreed(race, names)
     if truths is None:
-        return Candidate(terms, make, usual_truths(n_arms, race, known))
-    return Candidate(terms, make, named_truths(truths, known, race.sigma, n_arms, terms.scale))
+        return Candidate(terms, make, usual_truths(n_arms, race, race.model(terms.rewards)))
+    return Candidate(terms, make, _truths_of(terms, truths))
+
+
+def _truths_of(terms: Terms, truths: Mapping[str, Means] | Sequence[Means]) -> list[Truth]:
+    known = terms.algorithm.model(terms.rewards)
+    return named_truths(truths, known, terms.algorithm.sigma, len(terms.arms), terms.scale)
 
 
 def _simulated(found: dict[str, Candidate], runs: int) -> pd.DataFrame:
@@ -369,7 +498,26 @@ def _simulated(found: dict[str, Candidate], runs: int) -> pd.DataFrame:
         at_most = {"at_most": _at_most(race, truth.problem, known)}
         rows[kind, truth.name] = row_of(race.assuming(known), truth, runs) | at_most
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["race", "truth"])
-    return frame[["pulls", "error", "at_most", "failures"]]
+    lower, upper = exact_interval(
+        frame["failures"].to_numpy() / runs, np.full(len(frame), runs), 1 - CONFIDENCE
+    )
+    frame = frame.assign(failing_lower=lower, failing_upper=upper)
+    kept = ["pulls", "error", "pulls_90", "rounds", "failures", "failing_lower", "failing_upper", "at_most"]
+    return frame[kept]
+
+
+def _by_truth(rows: pd.DataFrame) -> pd.DataFrame:
+    """One race on each truth, in words."""
+    ends = zip(rows["failing_lower"], rows["failing_upper"], strict=True)
+    return pd.DataFrame(
+        {
+            "truth": rows.index,
+            f"{MOST_OF:.0%} of them within": rows["pulls_90"].map("{:,}".format).to_numpy(),
+            "rounds": rows["rounds"].map("{:.1f}".format).to_numpy(),
+            "failures": rows["failures"].to_numpy(),
+            f"P(failure), {CONFIDENCE:.0%}": [f"{low:.2%} to {high:.2%}" for low, high in ends],
+        }
+    )
 
 
 def relative_cost(races: pd.DataFrame) -> "pd.Series[float]":
@@ -478,3 +626,89 @@ def _deadlines(algorithm: Any) -> list[int]:
 def _number(value: float) -> str:
     """A count with thousands, a gap with three digits."""
     return f"{value:,.0f}" if value >= 10 or float(value).is_integer() else f"{value:.3g}"
+
+
+def usual_truths(n_arms: int, race: Algorithm, known: str) -> list[Truth]:
+    """The truths that a plan looks at if none are given."""
+    hard, others = min(2 * race.epsilon, FAR), n_arms - race.k
+    gaps = {"hard": np.full(others, hard), "spread": np.linspace(hard, FAR, others)}
+    gaps |= {"easy": np.full(others, FAR), "alike": np.zeros(others)}
+    means = {name: LEVEL - np.append(np.zeros(race.k), gap) for name, gap in gaps.items()}
+    return named_truths(means, known, race.sigma)
+
+
+def named_truths(
+    truths: Mapping[str, Means] | Sequence[Means],
+    rewards: str,
+    sigma: float,
+    n_arms: int | None = None,
+    scale: Scale = UNIT,
+) -> list[Truth]:
+    """Check truths, by name or in a list: means in the rewards' units, or problems; of equally many arms."""
+    if isinstance(truths, Mapping):
+        named = list(truths.items())
+    else:
+        named = [(_spelled(each), each) for each in truths]
+        if len(dict(named)) < len(named):  # some print alike
+            named = [(_spelled(each, exactly=True), each) for each in truths]
+    made = []
+    for name, means in named:
+        try:
+            problem = means if isinstance(means, Problem) else problem_of(means, rewards, sigma, scale)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"truth {name!r}: {error}") from None
+        if n_arms not in (None, problem.n_arms):
+            raise ValueError(
+                f"truth {name!r} must have a mean for each of {n_arms} arms, got {problem.n_arms}"
+            )
+        n_arms = problem.n_arms
+        made.append(Truth(str(name), scale.outside(float(problem.means.max())), problem))
+    if not made:
+        raise ValueError("truths must be one or more lists of means, got none")
+    return made
+
+
+def problem_of(
+    means: Sequence[float] | FloatArray, rewards: str, sigma: float, scale: Scale = UNIT
+) -> Problem:
+    """Coins have the largest variance of all rewards in the support with their means; normal ones have σ.
+
+    Of rewards without a support only differences matter: gaps are kept, but for those beyond the scale, 2σ.
+    """
+    values = (numbers("means", means, 2) - scale.worst) / (scale.best - scale.worst)
+    if rewards in IN_UNIT:
+        if scale != UNIT and (out := (values < 0) | (values > 1)).any():
+            ends = f"[{min(scale.worst, scale.best):g}, {max(scale.worst, scale.best):g}]"
+            raise ValueError(f"means must lie in {ends}, got {np.asarray(means)[out][0]:g}")
+        return Bernoulli(values)
+    within = values.min() >= 0 and values.max() <= 1
+    return Gaussian(values if within else np.maximum(values - values.max() + 1, 0), sigma)
+
+
+def _spelled(means: Means, exactly: bool = False) -> str:
+    values = means.means.tolist() if isinstance(means, Problem) else np.ravel(means).tolist()
+    short = not exactly
+    return ", ".join(f"{it:g}" if short and isinstance(it, float | int) else repr(it) for it in values)
+
+
+def row_of(race: Algorithm, truth: Truth, runs: int) -> dict[str, Any]:
+    """What comes of simulated experiments on a truth."""
+    result = simulate(race, truth.problem, runs, seed=0)
+    pulls = result.pulls
+    return {
+        "pulls": float(pulls.mean()),
+        "error": float(pulls.std(ddof=1) / np.sqrt(runs)),
+        "pulls_90": int(np.quantile(pulls, MOST_OF, method="inverted_cdf")),
+        "rounds": float(result.rounds.mean()),
+        "failures": int((~is_right(race, result)).sum()),
+    }
+
+
+def is_right(algorithm: Algorithm, result: Simulation) -> BoolArray:
+    """Which choices are right: ε-optimal ones, and a control that no arm is better than by the margin."""
+    # Means are typed: an arm that is worse by ε, 0.6 − 0.4 say, is wrong however the difference is rounded.
+    right = result.correct(algorithm.epsilon * (1 - 1e-9))
+    if algorithm.control is not None and algorithm.margin is not None:
+        enough = result.problem.is_good(result.arm, algorithm.margin * (1 - 1e-9))
+        right |= (result.arm == algorithm.control) & enough
+    return right

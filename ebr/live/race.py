@@ -62,8 +62,6 @@ class Race:
         What else is known of them: "Bernoulli" (each is 0 or 1, and nothing else is accepted), "bounded",
         "Gaussian" or "sub-Gaussian". By default "Bernoulli" where the algorithm assumes it, "bounded" where
         the support lies in [0, 1], and else "sub-Gaussian".
-    rounding
-        Take Bernoulli rewards that lie in [0, 1] without being 0 or 1, by randomised rounding; see below.
     scale
         To go: the worst reward and the best, 0 and 1 to the algorithm, whose ε and σ are parts of its width.
     blocks
@@ -99,18 +97,16 @@ class Race:
     are out. `SharpElasticBatchRacing` asks for them again in the next round; `ebr.algorithms.lossy` has the
     proof. A race that is short at its end says within what of the best its arm is.
 
+    *Late rewards* (`late=`) were missing in an earlier round, and stand in for as many of this round's. When
+    they come must have nothing to do with any reward either. Given which come when, an arm's counts are then
+    fixed as above, whichever of its rewards they are of, and no reward counts twice: sharp EBR's proof holds
+    word for word. Staked EBR settles a round's bets by rewards that no earlier bet was on, late or not.
+    Races that do not permit missing rewards refuse late ones.
+
     *Blocks.* Sharp EBR compares survivors by differences of their means, which have the same blocks: what is
     common to a block cancels. It needs independent blocks, and differences that are √2σ-sub-Gaussian. Rewards
     in an interval of width w have σ ≤ w/√2. "Gaussian" ones are N(·, σ²) within a block, independently from
     arm to arm; with looks="union" differences N(·, 2σ²) are enough. Arms alone have no intervals.
-
-    *Randomised rounding* counts a reward y as 1 with probability y and else as 0: its mean stays, and tests
-    that are made for rewards 0 and 1 hold. Use it with `PausingElasticBatchRacing`, which on beta and uniform
-    rewards took a sixth to nearly half fewer pulls than with "bounded", for all its noise; an algorithm
-    that treats both alike gets nothing but the noise. Lots are a function of the journal's seed, of round and
-    the arm: rewards that are told again, after a crash, are rounded as before. The journal has the sums as
-    reported and as counted. Single rewards are needed, but where a sum is a whole number: it is then taken
-    to be that of zeros and ones.
     """
 
     round: int
@@ -124,7 +120,6 @@ class Race:
         journal: str | os.PathLike[str],
         support: Support = USUAL,
         rewards: str | None = None,
-        rounding: bool = False,
         scale: tuple[float, float] | None = None,
         blocks: bool = False,
         control: str | None = None,
@@ -136,7 +131,7 @@ class Race:
             warnings.warn(f"scale is to go: say {advice}", DeprecationWarning, stacklevel=2)
         # Before any file is touched: this refuses what cannot be raced.
         units = checked_scale(scale, lower_is_better)
-        new = Terms.agreed(algorithm, arms, support, rewards, rounding, units, blocks, control, margin)
+        new = Terms.agreed(algorithm, arms, support, rewards, units, blocks, control, margin)
         self._enter(Journal(journal), new)
 
     @classmethod
@@ -179,7 +174,7 @@ class Race:
         for number, line in enumerate(journal.lines[1:], start=2):
             try:
                 right = not self.finished and (
-                    self._stops(line) or fits(terms, line, self.round, self._coming, self._asked)
+                    self._stops(line) or fits(terms, line, self.round, self._coming, self._asked, self._owed)
                 )
             except ValueError as error:
                 raise journal.defect(number, f"says what is never written ({error})") from None
@@ -198,8 +193,9 @@ class Race:
         self.stopped = False
         self._places = {arm: place for place, arm in enumerate(self.arms)}
         self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
-        # Of a round and an arm: both, its pulls, their sum as reported and as counted; all pulls, and mean.
-        self._rows: list[tuple[int, str, int, float, float, int, float]] = []
+        self._owed = dict.fromkeys(self.arms, 0)  # rewards that were missing, and may come late
+        # Of a round and an arm: both, its pulls and their sum; all pulls so far, and their mean.
+        self._rows: list[tuple[int, str, int, float, int, float]] = []
         self._course = _Course(terms)
         self._turn(self._course.go_on())  # which refuses a control that is none of the arms
         self.control = terms.control
@@ -215,13 +211,16 @@ class Race:
             return
         self._losses |= "missing" in line
         counts, sums = np.zeros((1, len(self.arms)), dtype=np.int64), np.zeros((1, len(self.arms)))
-        for arm, (count, reported) in line["rewards"].items():
-            total, place = float(line.get("counted", {}).get(arm, reported)), self._places[arm]
+        for arm, (own, reported) in line["rewards"].items():
+            late, sum_of_late = line.get("late", {}).get(arm, (0, 0.0))
+            self._owed[arm] += self._coming[arm] - own - 2 * late  # which are owed no more, nor asked for
+            count, place = own + late, self._places[arm]
+            total = float(line.get("counted", {}).get(arm, reported)) + sum_of_late
             counts[0, place], sums[0, place] = count, self.terms.scale.inside(total, count)
             pulls, so_far = self._so_far[arm][0] + count, self._so_far[arm][1] + total
             self._so_far[arm] = pulls, so_far
             mean = so_far / pulls if pulls else math.nan
-            self._rows.append((self.round, arm, count, reported, total, pulls, mean))
+            self._rows.append((self.round, arm, count, total, pulls, mean))
         self._turn(self._course.go_on(counts, sums))
 
     def _turn(self, turn: Turn) -> None:
@@ -255,6 +254,7 @@ class Race:
         rewards: "Mapping[str, Any] | pd.DataFrame | FloatArray",
         round: int | None = None,
         missing: str | None = None,
+        late: "Mapping[str, Any] | pd.DataFrame | FloatArray | None" = None,
     ) -> None:
         """Take in a round's rewards: for each arm asked for a list or array of them, or a tuple (count, sum).
 
@@ -262,7 +262,9 @@ class Race:
         exactly what was asked for; or if they are said to be another round's, so that whoever names the
         `round` may tell it again, not knowing whether it was told, and it counts once.
 
-        With `missing="at random"` there may be fewer; [] says that all of an arm are missing. Rewards in
+        With `missing="at random"` there may be fewer; [] says that all of an arm are missing. `late` has
+        rewards of earlier rounds that were missing then, and stand in for as many of this round's: with
+        `late={"A": [1, 0]}` there are two fewer of A's own. Rewards in
         blocks may be a table: a DataFrame with the arms as columns, or an array with a column for each arm
         asked for, in that order.
         """
@@ -273,7 +275,7 @@ class Race:
                 raise ValueError(f"round must be {self.round}, got {told}, which {why}")
             if not self._asked:
                 raise ValueError(f"round {self.round} has not been asked for yet: ask first, then tell")
-            self._record(told_line(self.terms, self.round, self._coming, rewards, missing))
+            self._record(told_line(self.terms, self.round, self._coming, rewards, missing, late, self._owed))
 
     def stop(self) -> None:
         """End the race now, as `now` says; what was asked for and not told does not count.
@@ -355,17 +357,15 @@ class Race:
     def history(self) -> "pd.DataFrame":
         """A row a round and arm: round, arm, its pulls and their sum; pulls so far (total), mean and bounds.
 
-        The bounds of all arms and rounds hold at once with probability 1 − δ, as in `intervals`. Where
-        rewards are rounded, sum and mean are of what is counted, and a column more has the reported sum.
+        The bounds of all arms and rounds hold at once with probability 1 − δ, as in `intervals`.
         """
         import pandas as pd
 
-        kinds = {"pulls": int, "reported": float, "sum": float, "total": int, "mean": float}
+        kinds = {"pulls": int, "sum": float, "total": int, "mean": float}
         frame = pd.DataFrame(self._rows, columns=["round", "arm", *kinds])
         frame = frame.astype({"round": int, **kinds})  # kinds of their own, also where there are no rows
         lower, upper = self._bounds(frame["mean"].to_numpy(), frame["total"].to_numpy())
-        frame = frame.assign(lower=lower, upper=upper)
-        return frame if self.terms.rounding else frame.drop(columns="reported")
+        return frame.assign(lower=lower, upper=upper)
 
     @property
     def intervals(self) -> "pd.DataFrame":
@@ -406,9 +406,12 @@ class Race:
         left_out = word_for_left_out(self.algorithm)
         return draw_race(self.history, self.intervals["survives"], self.finished, axis, left_out)
 
-    def report(self) -> Report:
-        """Sum up the race as it stands, fit for a protocol or a paper: print it, or take its HTML."""
-        return report_of(self, self._journal, self._simultaneous())
+    def report(self, word: str = "pulls") -> Report:
+        """Sum up the race as it stands, fit for a protocol or a paper: print it, or take its HTML.
+
+        `word` is what pulls are called in it, "subjects" for instance.
+        """
+        return report_of(self, self._journal, self._simultaneous(), word)
 
     def close(self) -> None:
         """Let go of the journal; what was told is in it."""

@@ -26,6 +26,10 @@ COMPLETE = (
     "tell the round when it is complete, or say missing='at random' (--missing 'at random') if what is"
     " missing has nothing to do with the rewards"
 )
+BETWEEN = (
+    "start a race of 'bounded' rewards for others in [0, 1]; in one that was begun with rounding, tell 1 with"
+    " probability y in place of y, and else 0"
+)
 Pulls = dict[str, int]
 Sums = dict[str, tuple[int, float]]  # of each arm the number of its rewards and their sum
 Singles = dict[str, list[float]]  # of each arm its rewards
@@ -36,20 +40,28 @@ def asked_line(number: int, pulls: Pulls) -> Line:
     return {"event": "ask", "round": number, "pulls": pulls}
 
 
-def told_line(terms: Terms, number: int, pulls: Pulls, rewards: Any, missing: str | None = None) -> Line:
+def told_line(
+    terms: Terms,
+    number: int,
+    pulls: Pulls,
+    rewards: Any,
+    missing: str | None = None,
+    late: Any = None,
+    owed: Pulls | None = None,
+) -> Line:
     """The line that has a round's rewards; raise ValueError unless they are what was asked for.
 
-    Where rewards are rounded it also has how many of each arm count as 1.
+    `late` are rewards of earlier rounds, of which so many are `owed`: they stand in for some of this round's.
     """
-    rewards = _by_arm(rewards, tuple(pulls)) if terms.blocks else rewards
-    line = _summed_line(terms, number, pulls, rewards, missing)
+    if terms.blocks:
+        rewards = _by_arm(rewards, tuple(pulls))
+        late = late and _by_arm(late, tuple(pulls))
+    line = _summed_line(terms, number, pulls, rewards, missing, late, owed or {})
     if terms.rewards == "Bernoulli":
-        ones = {}
-        for place, arm in enumerate(terms.arms):
-            if arm in pulls:
-                lots = np.random.default_rng([terms.seed, number, place]) if terms.rounding else None
-                ones[arm] = _ones(arm, rewards[arm], line["rewards"][arm][1], lots)
-        line |= {"counted": ones} if terms.rounding else {}
+        for arm, (_, total) in line.get("late", {}).items():
+            _ones(arm, late[arm], total)
+        ones = {arm: _ones(arm, rewards[arm], line["rewards"][arm][1]) for arm in pulls}
+        line |= {"counted": ones} if terms.rounding else {}  # of a journal that was begun with rounding
     return line
 
 
@@ -58,7 +70,7 @@ def stop_line(number: int) -> Line:
     return {"event": "stop", "round": number}
 
 
-def fits(terms: Terms, line: Line, number: int, pulls: Pulls, asked: bool) -> bool:
+def fits(terms: Terms, line: Line, number: int, pulls: Pulls, asked: bool, owed: Pulls) -> bool:
     """Whether a line can come now: the question of this round or, once it was asked, its answer.
 
     Raises ValueError, as `told_line` does, if it is an answer of rewards that cannot be.
@@ -72,9 +84,10 @@ def fits(terms: Terms, line: Line, number: int, pulls: Pulls, asked: bool) -> bo
     if not isinstance(told, dict) or not all(isinstance(pair, list) for pair in told.values()):
         raise ValueError("rewards must have count and sum of each arm")
     counts = {arm: pair[:1] for arm, pair in told.items()}
-    if "missing" not in line and counts != {arm: [count] for arm, count in pulls.items()}:
+    whole = not {"missing", "late"} & line.keys()
+    if whole and counts != {arm: [count] for arm, count in pulls.items()}:
         return False
-    return _same(said, _told_again(terms, line, number, pulls))
+    return _same(said, _told_again(terms, line, number, pulls, owed))
 
 
 def _same(line: Line, other: Line) -> bool:
@@ -82,16 +95,20 @@ def _same(line: Line, other: Line) -> bool:
     return json.dumps(line, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _told_again(terms: Terms, line: Line, number: int, pulls: Pulls) -> Line:
+def _told_again(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls) -> Line:
     """The line that would be written of a line's rewards; its lots are believed, if they can be."""
     rewards = {arm: tuple(pair) for arm, pair in line["rewards"].items()}
     missing = one_of("missing", line["missing"], MISSING) if "missing" in line else None
+    late = line.get("late")
+    if late is not None and (not isinstance(late, dict) or not all(map(_is_pair, late.values()))):
+        raise ValueError("late must have count and sum of each arm")
+    late = late and {arm: tuple(pair) for arm, pair in late.items()}
     if not terms.rounding:
-        return told_line(terms, number, pulls, rewards, missing)
+        return told_line(terms, number, pulls, rewards, missing, late, owed)
     counted = line.get("counted")
     if not isinstance(counted, dict) or counted.keys() != pulls.keys():
         raise ValueError("counted must have the ones among the rewards of each arm")
-    again = _summed_line(terms, number, pulls, rewards, missing)
+    again = _summed_line(terms, number, pulls, rewards, missing, late, owed)
     for arm, ones in counted.items():
         count = again["rewards"][arm][0]
         if type(ones) is not int or not 0 <= ones <= count:
@@ -99,20 +116,45 @@ def _told_again(terms: Terms, line: Line, number: int, pulls: Pulls) -> Line:
     return again | {"counted": counted}
 
 
-def _summed_line(terms: Terms, number: int, pulls: Pulls, rewards: Any, missing: str | None) -> Line:
-    """The line with count and sum of each arm's rewards; it says why some are missing, if some are."""
+def _is_pair(pair: Any) -> bool:
+    return isinstance(pair, list) and len(pair) == 2
+
+
+def _summed_line(
+    terms: Terms, number: int, pulls: Pulls, rewards: Any, missing: str | None, late: Any, owed: Pulls
+) -> Line:
+    """The line with count and sum of each arm's rewards; it says which are late, and why some are missing."""
     if missing is not None:
         one_of("missing", missing, MISSING)
-    sums = _summed(terms, pulls, rewards, missing is not None)
-    if terms.blocks and len({count for count, _ in sums.values()}) > 1:
-        raise ValueError("of rewards in blocks whole blocks may be missing, the same ones of every arm")
+    came_late = {} if late is None else _late(terms, pulls, late, owed)
+    own = {arm: count - int(came_late.get(arm, [0])[0]) for arm, count in pulls.items()}
+    sums = _summed(terms, own, rewards, missing is not None)
+    if terms.blocks:
+        for part in (sums, came_late):
+            if len({part.get(arm, [0])[0] for arm in pulls}) > 1:
+                raise ValueError("of rewards in blocks whole blocks may be missing, the same of every arm")
     line: Line = {"event": "tell", "round": number, "rewards": sums}
-    if missing is not None and any(sums[arm][0] < asked for arm, asked in pulls.items()):
-        if objection := terms.algorithm.objection("missing", terms.rewards):
-            again = "pull again in place of what was lost, and tell the round when it is complete"
-            raise ValueError(f"{objection}: {again}")
-        line["missing"] = missing
-    return line
+    short = missing is not None and any(sums[arm][0] < count for arm, count in own.items())
+    if (short or came_late) and (objection := terms.algorithm.objection("missing", terms.rewards)):
+        again = "pull again in place of what was lost, and tell the round when it is complete"
+        raise ValueError(f"{objection}: {again}")
+    line |= {"late": came_late} if came_late else {}
+    return line | ({"missing": missing} if short else {})
+
+
+def _late(terms: Terms, asked: Pulls, late: Any, owed: Pulls) -> Singles:
+    """Count and sum of each arm's late rewards: no more than were missing, or than this round asks for."""
+    if not isinstance(late, Mapping) or not late:
+        raise ValueError(f"late must be a dict by arm, got {reprlib.repr(late)}")
+    sums: Singles = {}
+    for arm, rewards in late.items():
+        if arm not in asked:
+            raise ValueError(f"late must be of arms asked for in this round, {listed(asked)}, got {arm!r}")
+        most = min(owed.get(arm, 0), asked[arm])
+        sums[arm] = _count_and_sum(arm, rewards, most, terms.support, short=True, late=True)
+        if not sums[arm][0]:
+            raise ValueError(f"late rewards of {arm!r} must be one or more, got none")
+    return sums
 
 
 def _summed(terms: Terms, asked: Pulls, rewards: Any, short: bool) -> Singles:
@@ -129,7 +171,9 @@ def _summed(terms: Terms, asked: Pulls, rewards: Any, short: bool) -> Singles:
     return {arm: _count_and_sum(arm, rewards[arm], n, terms.support, short) for arm, n in asked.items()}
 
 
-def _count_and_sum(arm: str, rewards: Any, asked: int, support: Support, short: bool) -> list[float]:
+def _count_and_sum(
+    arm: str, rewards: Any, asked: int, support: Support, short: bool, late: bool = False
+) -> list[float]:
     """Check the rewards of an arm, a list or a tuple (count, sum), against what was asked; sum them up."""
     low, high = support or (-LARGEST, LARGEST)
     must = f"lie in [{low}, {high}], the race's support," if support else f"be finite, at most {LARGEST:g},"
@@ -146,6 +190,9 @@ def _count_and_sum(arm: str, rewards: Any, asked: int, support: Support, short: 
             raise ValueError(f"rewards of {arm!r} must {must} got {outside[0]}")
         # Rounded once, whatever the order: the sum stays in its range.
         count, total = len(values), math.fsum(values.tolist())
+    if late and count > asked:
+        what = f"late rewards of {arm!r} must be at most {asked}, got {count}"
+        raise ValueError(f"{what}: what earlier rounds lacked, and this one asks for; tell others later")
     _check_count(arm, count, asked, short)
     least, most = (count * low, count * high) if count else (0.0, 0.0)
     if not least <= total <= most:
@@ -165,26 +212,17 @@ def _check_count(arm: str, count: int, asked: int, short: bool) -> None:
     raise ValueError(f"{asked} rewards of {arm!r} were asked for, got {count}: {advice}")
 
 
-def _ones(arm: str, rewards: Any, total: float, lots: np.random.Generator | None) -> int:
-    """Count the ones among an arm's rewards, whose others are 0.
-
-    With lots, by *randomised rounding*: a reward y counts as 1 with probability y, so that its expectation
-    stays what it is.
-    """
+def _ones(arm: str, rewards: Any, total: float) -> int:
+    """Count the ones among an arm's rewards; raise ValueError unless all others are 0."""
     if isinstance(rewards, tuple):
         if not float(total).is_integer():
-            advice = "pass the single rewards to have them rounded" if lots else "each of them is 0 or 1"
-            raise ValueError(
-                f"the sum of the rewards of {arm!r} must be a whole number, got {total}: {advice}"
-            )
+            must = f"the sum of the rewards of {arm!r} must be a whole number"
+            raise ValueError(f"{must}, got {total}: each of them is 0 or 1")
         return int(total)
     values = _values(arm, rewards)
-    if lots is not None:
-        return int(np.count_nonzero(lots.random(len(values)) < values))
     neither = values[(values != 0) & (values != 1)]
     if len(neither):
-        advice = "start the race with rounding=True for others in [0, 1]"
-        raise ValueError(f"Bernoulli rewards of {arm!r} must be 0 or 1, got {neither[0]}: {advice}")
+        raise ValueError(f"Bernoulli rewards of {arm!r} must be 0 or 1, got {neither[0]}: {BETWEEN}")
     return int(np.count_nonzero(values))
 
 

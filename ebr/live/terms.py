@@ -84,7 +84,7 @@ class Terms:
     rewards
         What is known of them; None where a journal of format 1 did not say.
     rounding
-        Whether rewards are made 0 or 1 by lots.
+        Whether a journal says that rewards were made 0 or 1 at random; no new race does.
     blocks
         Whether the arms of a round are observed in the same blocks.
     seed
@@ -119,7 +119,6 @@ class Terms:
         arms: Sequence[str],
         support: Support,
         rewards: str | None,
-        rounding: bool,
         units: Scale,
         blocks: bool,
         control: str | None = None,
@@ -136,7 +135,7 @@ class Terms:
             assumed = "Bernoulli" if algorithm.rewards == "Bernoulli" else None
             rewards = _known(limits, units, assumed, blocks is True)
         seed = secrets.randbits(64)  # so that a replay draws the same lots, if any
-        terms = cls(algorithm, tuple(names), limits, units, rewards, rounding, blocks, seed)
+        terms = cls(algorithm, tuple(names), limits, units, rewards, blocks=blocks, seed=seed)
         if blocks and (why := terms.void):
             raise ValueError(f"blocks must not be True where nothing is proved of them: {why}")
         terms.warn()
@@ -343,9 +342,9 @@ class Brief:
 
         return make
 
-    def agreed(self, race: Algorithm, arms: Sequence[str], rounding: bool = False) -> Terms:
+    def agreed(self, race: Algorithm, arms: Sequence[str]) -> Terms:
         """The terms of such a race."""
-        return Terms.agreed(race, arms, self.support, None, rounding, self.scale, self.blocks)
+        return Terms.agreed(race, arms, self.support, None, self.scale, self.blocks)
 
 
 def _elastic(n_arms: int, rewards: Known, **rules: Any) -> Algorithm:

@@ -496,8 +496,7 @@ def every_edit(path):
     ("algorithm", "terms"),
     [
         pytest.param(SHARP, {}, id="sharp"),
-        pytest.param(BERNOULLI, {"rounding": True}, id="rounded"),
-        pytest.param(BERNOULLI, {}, id="zeros and ones", marks=pytest.mark.slow),
+        pytest.param(BERNOULLI, {}, id="zeros and ones"),
         pytest.param(ebr.SequentialRacing(0.4, 0.4), {}, id="sequential", marks=pytest.mark.slow),
         pytest.param(NORMAL, {"support": None, "rewards": "Gaussian"}, id="any", marks=pytest.mark.slow),
     ],
@@ -510,8 +509,11 @@ def test_every_edit_leaves_a_race_that_could_have_been_or_is_blamed_on_a_line(
     assert could > 5  # another seed, other rewards within the support: nobody can tell
 
 
+OLD = ["format-1/sequential-unbounded", "format-2/sharp-gaussian", "format-3/pausing-rounded"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("old", ["format-1/sequential-unbounded", "format-2/sharp-gaussian"])
+@pytest.mark.parametrize("old", OLD)
 def test_every_edit_of_an_old_journal_is_found_too(old, path):
     path.write_bytes((Path(__file__).parent / f"{old}.jsonl").read_bytes())
     found, could = every_edit(path)

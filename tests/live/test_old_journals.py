@@ -58,7 +58,6 @@ def test_a_journal_of_an_earlier_format_goes_on_as_it_began(old, tmp_path):
     assert last["event"] == "ask"
     with ebr.Race.open(journal) as race:
         assert race.asked == race.ask() == last["pulls"]
-        assert ("reported" in race.history) == ("rounded" in old.stem)
         algorithm = race.algorithm
     known = {"support": None} if "unbounded" in old.stem else {}
     known = {"support": None, "rewards": "Gaussian"} if "gaussian" in old.stem else known
@@ -67,7 +66,11 @@ def test_a_journal_of_an_earlier_format_goes_on_as_it_began(old, tmp_path):
     if first["format"] == 2:  # format 1 did not say what is known of the rewards
         with pytest.raises(ebr.JournalError, match=r"known of the rewards is .* and 'Bernoulli' here"):
             ebr.Race(algorithm, ARMS, journal, rewards="Bernoulli")
-    with ebr.Race(algorithm, ARMS, journal, **known, rounding="rounded" in old.stem) as race:
+    with (
+        ebr.Race.open(journal)
+        if "rounded" in old.stem
+        else ebr.Race(algorithm, ARMS, journal, **known) as race
+    ):
         race.tell({arm: (pulls, pulls // 2) for arm, pulls in race.ask().items()}, last["round"])
         assert race.round == last["round"] + 1 or race.finished
 

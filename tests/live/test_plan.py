@@ -2,25 +2,24 @@
 
 import math
 import re
-import shlex
+import statistics
 import warnings
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles import sharp_schedule
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest, chi2
 
 import ebr
 from ebr.algorithms.game import drive
 from ebr.models import IN_UNIT, REWARDS
 from ebr.simulation import simulate
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 EXAMPLE = (3, 6, 0.05)  # the README's
 CASES = [EXAMPLE, (2, 1, 0.3), (40, 3, 0.02, 0.2), (12, 5, 0.04, 0.05, 1.5)]
 PROBLEMS = ["hard", "spread", "easy", "alike"]
@@ -136,7 +135,7 @@ def test_the_deadlines_go_three_rounds_further_and_each_is_a_plan_of_its_own():
         ({"truths": [[5, 4, 60]], "epsilon": 1, "support": (0, 50)}, "must lie in [0, 50], got 60"),
         ({"blocks": True, "algorithm": "staked"}, "algorithm must permit rewards in blocks"),
         ({"missing": True, "algorithm": "pausing"}, "algorithm must permit missing rewards"),
-        ({"algorithm": "ebr"}, "algorithm must be one of 'sharp', 'pausing', 'staked', got 'ebr'"),
+        ({"algorithm": "ae"}, "algorithm must be one of 'sharp', 'pausing', 'staked', 'ebr', got 'ae'"),
         ({"k": 3}, "k must lie in 1 … 2, below the number of arms, got 3"),
         ({"k": 2, "algorithm": "pausing"}, "k must be 1 for algorithm 'pausing', got 2"),
         ({"epsilon": 60, "support": (0, 50)}, "epsilon must lie in (0, 50), the support, got 60"),
@@ -160,7 +159,7 @@ def test_the_deadlines_go_three_rounds_further_and_each_is_a_plan_of_its_own():
     ],
 )
 def test_bad_arguments_are_named_with_value_and_range_before_anything_runs(changed, says, monkeypatch):
-    monkeypatch.setattr("ebr.live.truths.simulate", None)  # whoever runs it fails otherwise
+    monkeypatch.setattr("ebr.live.plan.simulate", None)  # whoever runs it fails otherwise
     with pytest.raises(ValueError, match=re.escape(says)):
         ebr.plan(**{"n_arms": 3, "deadline": 6, "epsilon": 0.05} | changed)
 
@@ -329,7 +328,8 @@ def test_a_printed_plan_fits_a_terminal_and_has_every_number_as_has_its_page(cas
         assert lines[0] == f"{wanted} with probability {confidence:g}"
         assert f"recommended: {plan.recommended}, {plan.recommended} elastic batch racing" in lines
         page = plan._repr_html_()
-        assert page.count("<table") == page.count("</table>") == 1 + (plan.rounds is not None)
+        by_truth = len(plan.found) == 1
+        assert page.count("<table") == page.count("</table>") == 1 + (plan.rounds is not None) + by_truth
         words, cells = str(plan).split(), " ".join(re.findall(r"<t[dh]>([^<]*)</t[dh]>", page)).split()
         costs = plan.costs.drop(columns="cost")
         assert {f"{cost:.2f}" for cost in plan.costs["cost"]} <= set(words) & set(cells)
@@ -353,28 +353,6 @@ def test_a_plan_says_what_its_numbers_are(example):
     assert "hard" not in str(ebr.plan(2, 1, 0.3, truths={"mine": [0.5, 0.4]}))
 
 
-def test_the_readme_shows_this_plan():
-    assert str(ebr.plan(*EXAMPLE)) in README
-    first = ebr.StakedElasticBatchRacing(6, 0.05, 0.05, rewards="bounded").first_count(3)
-    assert f"race.ask()  # {dict.fromkeys('ABC', int(first))}" in README
-
-
-def test_the_readmes_commands_work_as_printed(run, folder):
-    own = README.split("## Use it on your own experiment")[1].split("\n## ")[0]
-    (python,) = re.findall(r"```python\n(.*?)```", own, re.DOTALL)
-    names = {}
-    exec(python, names)  # in a folder of its own
-    assert names["race"].round == 2
-    names["race"].close()
-    (folder / "trial.jsonl").unlink()
-    _, shell = re.findall(r"```sh\n(.*?)```", own, re.DOTALL)
-    for line in shell.splitlines():
-        _, module, package, *words = shlex.split(line, comments=True)
-        assert (module, package) == ("-m", "ebr")
-        assert run(*words)[0] == 0
-    assert ebr.Race.open("trial.jsonl", readonly=True).round == 2
-
-
 def test_a_total_beyond_all_integers_is_refused():
     with pytest.raises(ValueError, match=r"^epsilon .* at most 2\^63 - 1 pulls of n_arms = 2000 together"):
         ebr.plan(2000, 1, 4e-8)
@@ -391,7 +369,7 @@ def simulations(monkeypatch):
         right = np.ones(runs, dtype=bool)
         return SimpleNamespace(pulls=np.arange(runs), rounds=right, correct=lambda epsilon: right)
 
-    monkeypatch.setattr("ebr.live.truths.simulate", simulate)
+    monkeypatch.setattr("ebr.live.plan.simulate", simulate)
     return asked
 
 
@@ -416,8 +394,8 @@ def test_on_many_arms_fewer_experiments_are_simulated_and_the_plan_says_how_many
         simulations.clear()
         plan = ebr.plan(n_arms, deadline, 0.05)
         assert plan.runs == runs
-        assert {asked[1:] for asked in simulations} == {(n_arms, runs)}
         assert f"of {runs} simulated experiments" in str(plan)
+        assert {asked[1:] for asked in simulations} == {(n_arms, runs)}
         row = plan.races.loc[("sharp", "hard")]
         assert row["pulls"] == (runs - 1) / 2  # the mean of 0 … runs − 1
         spread = math.sqrt(sum((x - (runs - 1) / 2) ** 2 for x in range(runs)) / (runs - 1))
@@ -776,3 +754,130 @@ def test_with_both_given_it_says_whether_the_budget_is_enough():
         plan = ebr.plan(3, 6, 0.05, 0.05, budget=budget, **SHARP)
         assert plan.bought is None
         assert str(plan).splitlines()[1] == says
+
+
+# One race truth by truth: how often it fails, and what it costs.
+
+
+def test_with_one_round_and_two_arms_failures_are_as_many_as_enumeration_says():
+    """Each assertion fails by chance with probability 1e-7."""
+    runs, means = 40_000, (0.4, 0.6)
+    row = ebr.plan(2, 1, 0.2, 0.3, truths={"apart": means}, runs=runs, **SHARP).races.iloc[0]
+    b = math.floor(math.log(1 / 0.3) / 0.2**2) + 1
+    worse, better = (binom.pmf(np.arange(b + 1), b, p) for p in means)
+    joint = np.outer(worse, better)
+    wrong = 1 - np.triu(joint, 1).sum()  # the first arm wins ties: here the worse one
+    failures = int(row["failures"])
+    assert binomtest(failures, runs, wrong).pvalue > 1e-7
+    assert binomtest(failures, runs, 1 - np.triu(joint).sum()).pvalue < 1e-7  # planted: ties count as right
+    assert (row["pulls"], row["error"], row["pulls_90"], row["rounds"]) == (2 * b, 0, 2 * b, 1)
+    assert binom.sf(failures - 1, runs, row["failing_lower"]) == pytest.approx(0.005, rel=1e-6)
+    assert binom.cdf(failures, runs, row["failing_upper"]) == pytest.approx(0.005, rel=1e-6)
+
+
+def test_one_race_is_shown_truth_by_truth_and_simulated_only_when_it_is_looked_at(monkeypatch, path):
+    with monkeypatch.context() as patch:
+        patch.setattr("ebr.live.plan.simulate", None)  # whoever runs it fails
+        plan = ebr.plan(3, 4, 0.1, algorithm="pausing", truths=[[0.5, 0.45, 0.4], [0.9, 0.1, 0.1]], runs=157)
+        plan.start(path).close()
+    races = ebr.simulate(plan.algorithm.assuming("bounded"), ebr.Bernoulli([0.5, 0.45, 0.4]), 157)
+    row, pulls = plan.races.iloc[0], sorted(races.pulls.tolist())
+    assert row["pulls_90"] == pulls[141]  # the least number that 90 % of the races do not exceed, 142 of 157
+    assert row["rounds"] == pytest.approx(sum(races.rounds.tolist()) / 157)
+    for said in (str(plan), plan._repr_html_()):
+        assert f"{row['failing_lower']:.2%} to {row['failing_upper']:.2%}" in said
+        assert f"{row['pulls_90']:,.0f}" in said
+        assert "157 simulated experiments" in said
+    with pytest.raises(ValueError, match="runs must be an integer of at least 2, got 1"):
+        ebr.plan(3, 4, 0.1, runs=1)
+
+
+def test_truths_that_print_alike_are_told_apart():
+    plan = ebr.plan(2, 1, 0.3, truths=[[0.5, 0.4], [0.5, 0.4 + 1e-9]], runs=2, **SHARP)
+    assert plan.races.index.get_level_values("truth").tolist() == ["0.5, 0.4", f"0.5, {0.4 + 1e-9}"]
+
+
+# A plan from a pilot, and the race that is started.
+
+YES_NO = {"A": [1, 0, 1, 1, 0], "B": [0, 0, 1, 0], "C": [1, 1, 1]}
+SPREAD = {"A": [12.0, 15.5, 9.1, 13.3, 11.2], "B": [22.0, 30.5, 17.9, 26.4]}
+
+
+@pytest.mark.usefixtures("few_experiments")
+def test_a_pilot_of_zeros_and_ones_says_so_and_its_means_are_a_truth():
+    tables = [YES_NO, pd.DataFrame({arm: pd.Series(values) for arm, values in YES_NO.items()})]
+    tables.append(
+        pd.DataFrame([(arm, x) for arm, values in YES_NO.items() for x in values], columns=["arm", "reward"])
+    )
+    for pilot in tables:
+        plan = ebr.plan(deadline=3, epsilon=0.2, pilot=pilot)
+        assert plan.terms.rewards == "Bernoulli"
+        assert plan.terms.arms == ("A", "B", "C")
+        assert plan.truths[-1].name == "pilot"
+        assert plan.truths[-1].problem.means.tolist() == [0.6, 0.25, 1.0]
+        assert "that they are 0 or 1 is taken from the pilot" in str(plan)
+
+
+@pytest.mark.usefixtures("few_experiments")
+def test_a_spread_estimated_from_a_pilot_is_said_to_be_an_assumption():
+    plan = ebr.plan(deadline=3, epsilon=5, pilot=SPREAD)
+    spreads = {
+        arm: statistics.stdev(x) * math.sqrt((len(x) - 1) / chi2.ppf(0.05, len(x) - 1))
+        for arm, x in SPREAD.items()
+    }
+    assert plan.algorithm.sigma * plan.terms.scale.width == pytest.approx(max(spreads.values()), rel=0.005)
+    assert plan.terms.rewards == "sub-Gaussian"
+    said = " ".join(str(plan).split())
+    assert (
+        "is estimated from the pilot: 95% upper limit for B, 4 rewards, if normal. It is an assumption"
+        in said
+    )
+    assert max(map(len, str(plan).splitlines())) <= 100
+    for known in ({"support": (0, 50)}, {"sigma": 4}):  # nothing is estimated
+        assert "estimated" not in str(ebr.plan(deadline=3, epsilon=5, pilot=SPREAD, **known))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (
+            {"pilot": {"A": [1, 2]}},
+            "pilot must be a table or dict of the rewards of 2 arms or more, got {'A'",
+        ),
+        ({"pilot": 3}, "pilot must be a table or dict"),
+        ({"pilot": {"A": [1, 2], "B": [3]}}, "pilot of 'B' must be a list of at least 2 numbers"),
+        ({"pilot": SPREAD, "n_arms": 3}, "n_arms must be left out, or 2 as in the pilot, got 3"),
+        ({"pilot": SPREAD, "support": (0, 20)}, "pilot of 'B' must be numbers in the support, [0, 20]"),
+        ({"pilot": {"A": [1, 2], "B": [3, math.nan]}}, "pilot of 'B' must be numbers in the support"),
+        ({"n_arms": 2, "deadline": None}, "deadline must be an integer of at least 1, got None"),
+        ({}, "n_arms must be an integer of at least 2, got None"),
+    ],
+)
+def test_a_wrong_pilot_is_named(given, says):
+    with pytest.raises(ValueError, match=re.escape(says)):
+        ebr.plan(**{"deadline": 3, "epsilon": 0.3} | given)
+
+
+def test_a_terminal_plans_and_starts_from_a_pilot(folder, run):
+    rows = [f"{arm},{x}" for arm, values in YES_NO.items() for x in values]
+    (folder / "pilot.csv").write_text("\n".join(["arm,reward", *rows]))
+    words = ["--pilot", "pilot.csv", "--deadline", 2, "--epsilon", 0.3]
+    status, said = run("plan", *words, "--start", "a.jsonl")
+    assert (status, f"{ebr.plan(deadline=2, epsilon=0.3, pilot=YES_NO)}\n" in said) == (0, True)
+    assert ebr.Race.open("a.jsonl", readonly=True).arms == ("A", "B", "C")
+    assert run("start", "b.jsonl", *words)[0] == 0
+    one, other = (ebr.Race.open(f"{name}.jsonl", readonly=True).algorithm for name in "ab")
+    assert one == other
+
+
+@pytest.mark.parametrize("rewards", ["Bernoulli", "bounded"])
+def test_start_takes_the_race_that_plan_recommends_and_says_why_in_a_line(rewards, folder, run):
+    words = ["--arms", "A", "B", "C", "--deadline", 3, "--epsilon", 0.15, "--rewards", rewards]
+    status, said = run("start", "t.jsonl", *words)
+    plan = ebr.plan(3, 3, 0.15, rewards=rewards)
+    assert status == 0
+    assert said.splitlines()[0] == plan.why
+    assert plan.why.startswith(f"Race: {plan.recommended} (")
+    assert all(f"{race} {cost:.2f}" in plan.why for race, cost in plan.costs["cost"].items())
+    assert ebr.Race.open("t.jsonl", readonly=True).algorithm == plan.algorithm
+    assert run("start", "t.jsonl", *words)[0] == 0  # it has begun already

@@ -1,5 +1,6 @@
-"""Pictures of a race, of a plan and of operating characteristics: they show their tables and can be read."""
+"""Pictures of a race and of a plan: they show their tables and can be read."""
 
+import re
 from itertools import combinations
 
 import matplotlib.pyplot as plt
@@ -7,7 +8,6 @@ import numpy as np
 import pytest
 from compendium.shared import figures
 from live.races import ARMS, play, rewards
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
@@ -101,21 +101,55 @@ def test_the_plot_of_a_plan_shows_the_totals_on_an_axis_of_ones_own_too(example)
     plt.close(figure)
 
 
-def test_the_picture_of_operating_characteristics_shows_the_table_and_can_be_read():
-    usual = ebr.operating_characteristics(ebr.SharpElasticBatchRacing(6, 0.05, 0.05), 3, runs=300)
-    figure = usual.plot()
-    right, pulls = figure.axes
-    assert figure.get_size_inches()[0] == 3.4
-    for axis, name in ((right, "right"), (pulls, "pulls")):
-        drawn = np.concatenate([bars.lines[0].get_xdata() for bars in axis.containers])
-        assert sorted(drawn) == sorted(usual.table[name])
-    ends = [bar[:, 0] for bars in right.containers for bar in bars.lines[2][0].get_segments()]
-    np.testing.assert_allclose(ends, usual.table[["right_lower", "right_upper"]])
-    far = [bar[1, 0] for bars in pulls.containers for bar in bars.lines[2][0].get_segments()]
-    np.testing.assert_allclose(far, usual.table[["pulls", "pulls_90"]].max(axis=1))
-    colours = [to_hex(bars.lines[0].get_color()).upper() for bars in right.containers]
-    assert colours == ["#0072B2", "#D55E00", "#009E73"]  # Okabe and Ito's, whatever the user's style is
+def test_in_a_picture_of_a_race_every_number_can_be_read(path, unflushed):
+    arms = ["a treatment with a rather long name, twice daily", "B", "C"]
+    plan = ebr.plan(3, 6, 2e-6, support=(0, 2e-5), algorithm="sharp", rewards=None)
+    with plan.start(path, arms) as race:
+        while not race.finished:
+            race.tell({arm: (n, 1e-5 * n) for arm, n in race.ask().items()})
+        figure = race.plot()
     figure.draw_without_rendering()
-    texts = [*right.get_yticklabels(), right.xaxis.label, pulls.xaxis.label, *right.texts, *pulls.texts]
-    texts += figure.legends[0].get_texts()
-    assert {"1 − δ", "worst case", "0.9", "all tie"} <= set(legible(figure, texts))
+    axis = figure.axes[0]
+    assert len(axis.texts) == len(race.history) > 9
+    assert all(text.get_fontsize() >= 7 for text in labels(axis))
+    legible_places(axis.texts)
+    assert figure.get_size_inches()[0] == 7  # a long name needs room
+    assert axis.xaxis.get_offset_text().get_text() == ""
+    shown = [float(tick.get_text().replace("−", "-")) for tick in axis.get_xticklabels()]
+    assert shown == pytest.approx(axis.get_xticks().tolist(), abs=1e-9)
+
+
+def legible_places(texts):
+    """No two texts, be they alike, lie upon each other."""
+    boxes = [text.get_window_extent() for text in texts]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+
+
+def test_in_a_picture_of_a_plan_ticks_are_plain_and_long_truths_are_on_one_line():
+    truths = [[0.75, 0.74, 0.73, 0.72, 0.71, 0.7], [0.6, 0.5, 0.5, 0.45, 0.4, 0.35]]
+    figure = ebr.plan(6, 30, 0.05, truths=truths, runs=2, algorithm="sharp").plot()
+    figure.draw_without_rendering()
+    axis = figure.axes[0]
+    names = {text.get_text() for text in axis.texts}
+    assert {"0.75, 0.74, 0.73, 0.72, 0.71, 0.7", "0.6, 0.5, 0.5, 0.45, 0.4, 0.35"} <= names
+    legible(figure, labels(axis))
+    low, high = axis.get_ylim()
+    inside = [
+        tick.label1.get_text() for tick in axis.yaxis.get_major_ticks() if low <= tick.get_loc() <= high
+    ]
+    assert len(inside) > 1
+    assert all(re.fullmatch(r"[\d,]+", words) for words in inside)
+    assert len(axis.get_xticks()) <= 13
+
+
+def test_a_terminal_draws_the_race_as_it_stands(path, run, unflushed):
+    with Race(ALGORITHM, ARMS, path) as race:
+        race.tell(rewards(race))
+        before = path.read_bytes()
+        drawn = path.with_name("own.svg")
+        assert run("plot", path, "--to", drawn) == (0, f"drawn in {drawn}\n")
+        assert "<svg" in drawn.read_text()
+        usual = path.with_suffix(".png")
+        assert run("plot", path) == (0, f"drawn in {usual}\n")
+        assert usual.read_bytes().startswith(b"\x89PNG")
+        assert path.read_bytes() == before

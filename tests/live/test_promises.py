@@ -14,20 +14,20 @@ from ebr.live.terms import Terms, checked_scale
 RULES = (2, 0.2, 0.1)
 MODELS = ("Bernoulli", "bounded", "Gaussian", "sub-Gaussian")
 # Of each race: the rewards that it assumes, if any, and what its report says if all is as it assumes.
-WITHIN = "the recommended arm is within"
-NONE = "none: "
+WITHIN = "The recommended arm is within"
+NONE = "None: "
 PLAIN = {
     "Algorithm 1": (ebr.ElasticBatchRacing(*RULES), WITHIN),
-    "its k best": (ebr.ElasticBatchRacing(*RULES, k=2), "the 2 recommended arms are within"),
+    "its k best": (ebr.ElasticBatchRacing(*RULES, k=2), "The 2 recommended arms are within"),
     "as printed": (ebr.ElasticBatchRacing(*RULES, schedule="printed"), WITHIN),
     "as printed, σ = 2": (ebr.ElasticBatchRacing(*RULES, 2.0, schedule="printed"), NONE),
     "from S_{T+1}": (ebr.ElasticBatchRacing(*RULES, returned_from="after it"), NONE),
-    "AE": (ebr.AggressiveElimination(*RULES), "if all others are worse by"),
+    "AE": (ebr.AggressiveElimination(*RULES), "If all others are worse by"),
     "kδER": (ebr.DeltaElimination(*RULES), WITHIN),
     "kδER, released": (ebr.DeltaElimination(*RULES, constants="released"), NONE),
     "passive": (ebr.Passive(*RULES[1:]), WITHIN),
     "sequential": (ebr.SequentialRacing(*RULES[1:]), WITHIN),
-    "one's own": (Coin(), "whatever is proved of this algorithm"),
+    "one's own": (Coin(), "Whatever is proved of this algorithm"),
 }
 KINDS = {
     "sharp": ebr.SharpElasticBatchRacing,
@@ -80,8 +80,8 @@ def by_hand(name, told, support, blocks, control):
     if model == "Gaussian" and place != "any":
         return NONE
     if control:
-        return "with probability at least 0.9 no arm is better than A, the control, by 0.3"
-    return "the 2 recommended arms are within" if best == 2 else WITHIN
+        return "If A, the control, is recommended, no arm beats it by 0.3 or more. If another arm is"
+    return "The 2 recommended arms are within" if best == 2 else WITHIN
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -99,7 +99,6 @@ def test_the_guarantee_is_what_the_table_by_hand_says(name):
                 ["A", "B", "C"],
                 limits,
                 told,
-                False,
                 checked_scale(scale),
                 blocks,
                 control,
@@ -118,25 +117,25 @@ def test_the_guarantee_is_what_the_table_by_hand_says(name):
 
 def test_a_journal_of_before_with_joint_looks_in_blocks_promises_nothing():
     terms = Terms(ebr.SharpElasticBatchRacing(*RULES, rewards="Gaussian"), ("A", "B"), None, blocks=True)
-    assert guarantee(terms, 0.2, losses=False).startswith("none: the joint law of Gaussian looks")
+    assert guarantee(terms, 0.2, losses=False).startswith("None: the joint law of Gaussian looks")
 
 
 def test_the_table_has_races_of_every_kind():
     every = product(PLAIN | COMPARING, (None, *MODELS), SUPPORTS, (False, True), (None, "A"))
     said = [by_hand(*case) for case in every]
     assert {text[:12] for text in said if text} == {
-        "none: ",
-        "the recommen",
-        "the 2 recomm",
-        "if all other",
-        "whatever is ",
-        "with probabi",
+        "None: ",
+        "The recommen",
+        "The 2 recomm",
+        "If all other",
+        "Whatever is ",
+        "If A, the co",
     }
     assert said.count(None) < 0.9 * len(said)
 
 
 SHARP = ebr.SharpElasticBatchRacing(*RULES)
-LOSSY = "no arm is better than the recommended one by 0."
+LOSSY = "No arm is better than the recommended one by 0."
 UNION = ebr.SharpElasticBatchRacing(*RULES, rewards="Gaussian", looks="union")
 
 
@@ -144,12 +143,12 @@ UNION = ebr.SharpElasticBatchRacing(*RULES, rewards="Gaussian", looks="union")
 @pytest.mark.parametrize(
     ("algorithm", "support", "kept", "expected"),
     [
-        (SHARP, (0, 1), 1, "the recommended arm is within 0.2 of the best"),
+        (SHARP, (0, 1), 1, "The recommended arm is within 0.2 of the best"),
         (SHARP, (0, 1), 0.4, LOSSY),
-        (SHARP, (0, 1), 0, "none: of some arm no reward has come in"),
+        (SHARP, (0, 1), 0, "None: of some arm no reward has come in"),
         (UNION, None, 0.4, LOSSY),
-        (UNION, (-0.5, 0.5), 0.4, "none: the algorithm is made for normal rewards"),
-        (UNION, (-0.5, 0.5), 1, "none: the algorithm is made for normal rewards"),
+        (UNION, (-0.5, 0.5), 0.4, "None: the algorithm is made for normal rewards"),
+        (UNION, (-0.5, 0.5), 1, "None: the algorithm is made for normal rewards"),
     ],
 )
 def test_with_rewards_missing_the_guarantee_is_that_of_the_end(
@@ -162,7 +161,7 @@ def test_with_rewards_missing_the_guarantee_is_that_of_the_end(
             race.tell(given, missing="at random" if kept < 1 else None)
             so_far = race.report().facts["Guarantee"]
             doubt = kept < 1 and race.terms.void is None
-            assert race.finished or doubt == ("less is guaranteed if rewards are still missing" in so_far)
+            assert race.finished or doubt == ("Less is guaranteed if rewards are still missing" in so_far)
         report = race.report()
         assert report.facts["Guarantee"].startswith(expected)
         assert ("nothing to do with any of them" in report.sentences) == lossy

@@ -1,14 +1,16 @@
 """What a race reports: intervals that hold together, and a page with the race's own numbers and names."""
 
+import base64
 import math
 import re
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import mistune
 import numpy as np
 import pytest
 from live.races import Coin, lines_of
-from scipy.stats import beta
+from scipy.stats import beta, binom
 
 import ebr
 from ebr.live.journal import Journal
@@ -116,28 +118,36 @@ def test_an_ended_race_is_reported_whole(path, unflushed):
     pulls = race.history["pulls"].sum()
     assert race.recommendation == "A"
     for said in (
-        "sharp elastic batch racing",
-        repr(SHARP),
+        "sharp elastic batch racing on 3 arms in at most 6 rounds",
+        "the arm with the largest mean; differences below ε = 0.05 do not matter",
         "each is 0 or 1",
-        "the recommended arm is within 0.05 of the best with probability at least 0.95",
+        "The recommended arm is within 0.05 of the best with probability at least 0.95.",
         f"{race.round} of at most 6",
         "They and the guarantee hold together with probability at least 0.9.",
         "recommended: A",
         f"ebr {report.facts['Software'].split()[1]}",
         f"trial.jsonl, {len(path.read_text().splitlines())} lines",
         digest,
-        "exact (Clopper–Pearson) intervals",
+        "exact (Clopper–Pearson) intervals of the mean so far",
+        "tends to be too high",
         "all arms and all rounds at once with probability at least 0.95",
         "3 arms × 6 rounds, each at level 1 − 0.0028",
         f"The race ended after round {race.round} and {pulls:,} pulls; it recommends A (mean",
     ):
         assert said in " ".join(text.split())
-    assert "so far" not in text.lower()
+    assert "So far, after" not in text
+    assert "ElasticBatchRacing(" not in text
+    assert not {"late", "missing", "Differences"} & set(text.split())
     assert max(map(len, text.splitlines())) <= 100
     for row in race.intervals.itertuples():
         assert f"{row.mean:.4f} {row.lower:.4f} {row.upper:.4f}" in text
-    standing = re.findall(r" (recommended|not recommended)\n", text)
-    assert standing == ["recommended", "not recommended", "not recommended"]
+    standing = report.arms["standing"].tolist()
+    last = race.history.groupby("arm")["round"].max()
+    assert standing[0] == "recommended"
+    for arm, said in zip("BC", standing[1:], strict=True):
+        dropped = f"dropped after round {last[arm]}" if last[arm] < race.round else "not recommended"
+        assert said == dropped
+    assert "dropped after round 1" in text
 
 
 def test_a_running_race_is_reported_so_far(path, unflushed):
@@ -151,7 +161,7 @@ def test_a_running_race_is_reported_so_far(path, unflushed):
     assert "1 of at most 6 so far" in text
     assert "after 1 round and 234 pulls, nothing is recommended" in " ".join(text.split())
     assert text.count("in the race") == 2
-    assert text.count(" out\n") == 1
+    assert text.count(" dropped after round 1\n") == 1
 
 
 def test_names_are_names_in_every_format(path, unflushed):
@@ -163,7 +173,8 @@ def test_names_are_names_in_every_format(path, unflushed):
     assert report._repr_html_() in report.html()
     drawn = Page(mistune.create_markdown(plugins=["table"])(report.markdown()))
     assert set(ODD) <= {cell.strip() for cell in drawn.cells}
-    assert len(drawn.cells) == 2 + 2 * len(report.facts) + 6 * (1 + len(ODD))
+    told = len(report.rounds)
+    assert len(drawn.cells) == 2 + 2 * len(report.facts) + 7 * (1 + len(ODD)) + 8 * (1 + told)
     assert drawn.tags <= {"table", "thead", "tbody", "tr", "th", "td", "p", "strong"}
     assert all(name in str(report) for name in ODD)
 
@@ -172,16 +183,15 @@ def test_names_are_names_in_every_format(path, unflushed):
     ("algorithm", "options", "says"),
     [
         (ebr.ElasticBatchRacing(2, 0.4, 0.4), {}, "within 0.4 of the best with probability at least 0.6"),
-        (ebr.AggressiveElimination(2, 0.3, 0.1), {}, "if all others are worse by 0.3 or more"),
+        (ebr.AggressiveElimination(2, 0.3, 0.1), {}, "If all others are worse by 0.3 or more"),
         (ebr.DeltaElimination(2, 0.5, 0.2), {}, "within 0.5 of the best with probability at least 0.8"),
         (ebr.Passive(0.3, 0.1), {}, "1 of at most 1"),
         (ebr.SequentialRacing(0.5, 0.5), {}, "union over all counts"),
         (
             ebr.SharpElasticBatchRacing(3, 0.1, 0.1, k=2),
             {},
-            "the 2 recommended arms are within 0.1 of the k-",
+            "The 2 recommended arms are within 0.1 of the k-",
         ),
-        (PAUSING, {"rounding": True}, "each lies between 0 and 1 and is made 0 or 1 by lot"),
         (ebr.SharpElasticBatchRacing(2, 0.2, 0.1, 0.2), {}, "is 0.2-sub-Gaussian and lies between 0 and 1"),
         (ebr.SharpElasticBatchRacing(2, 0.2, 0.1, 5), {"support": (-4, 6)}, "lies between -4 and 6"),
     ],
@@ -205,7 +215,7 @@ def test_a_guarantee_that_is_void_is_said_to_be(path, unflushed):
     race = raced(
         ebr.SharpElasticBatchRacing(2, 0.2, 0.1, rewards="Gaussian"), ["A", "B"], path, support=(0, 1)
     )
-    assert "none: the algorithm is made for normal rewards" in str(race.report())
+    assert "None: the algorithm is made for normal rewards" in str(race.report())
 
 
 def test_a_report_says_what_is_missing_and_what_is_guaranteed(path):
@@ -224,7 +234,11 @@ def test_a_report_says_what_is_missing_and_what_is_guaranteed(path):
 
 def test_a_report_of_a_control_and_of_blocks(path):
     facts = Race(SHARP, ["A", "B", "C"], path, control="B", margin=0.3).report().facts
-    assert "no arm is better than B, the control, by 0.3 if it is recommended" in facts["Guarantee"]
+    assert facts["Guarantee"] == (
+        "If B, the control, is recommended, no arm beats it by 0.3 or more. If another arm is, it is within"
+        " 0.05 of the best. Either holds with probability at least 0.95."
+    )
+    assert facts["Aim"].endswith("; control: B, to be beaten by a margin of 0.3")
     assert "Missing" not in facts
     wide = ebr.SharpElasticBatchRacing(3, 0.2, 0.1, sigma=1.0)
     report = Race(wide, ["A", "B", "C"], path.with_name("2.jsonl"), blocks=True).report()
@@ -256,3 +270,138 @@ def test_a_terminal_prints_the_report_in_every_format_while_another_process_writ
         for form, wanted in (("text", report), ("markdown", report.markdown()), ("html", report.html())):
             assert run("report", path, "--format", form) == (0, f"{wanted}\n")
         assert path.read_bytes() == before
+
+
+# What a trial files: round by round, differences from the control, in its own words and units.
+
+
+@pytest.fixture
+def trial(path, unflushed):
+    """Two drugs and a placebo, pain from 0 to 50, less is better; of drug A three come late, one never."""
+    plan = ebr.plan(3, 4, 5, support=(0, 50), lower_is_better=True, control=True, margin=6, algorithm="sharp")
+    with plan.start(path, ["drug A", "drug B", "placebo"]) as race:
+        n = race.ask()["drug A"]
+        told = {"drug A": (n - 4, 20 * (n - 4)), "drug B": (n, 30 * n), "placebo": (n, 44 * n)}
+        race.tell(told, missing="at random")
+        asked = race.ask()
+        own = {arm: (count, 25 * count) for arm, count in asked.items()}
+        own["drug A"] = (asked["drug A"] - 3, 25 * (asked["drug A"] - 3))
+        race.tell(own, late={"drug A": [19, 20, 21]})
+    return Race.open(path, readonly=True)
+
+
+def test_every_round_is_reported_with_what_was_asked_came_late_and_is_missing(trial):
+    report, lines = trial.report("subjects"), lines_of(trial._journal.path)
+    told = [line for line in lines if line["event"] == "tell"]
+    asked = [line["pulls"] for line in lines if line["event"] == "ask"]
+    rows = report.rounds.to_dict("records")
+    assert len(rows) == sum(len(line["rewards"]) for line in told)
+    count, total = dict.fromkeys(trial.arms, 0), dict.fromkeys(trial.arms, 0.0)
+    for row in rows:  # by hand, from the journal
+        line, arm = told[row["round"] - 1], row["arm"]
+        late, late_sum = line.get("late", {}).get(arm, (0, 0))
+        own, own_sum = line["rewards"][arm]
+        assert (row["asked"], row["pulls"]) == (asked[row["round"] - 1][arm], own + late)
+        assert (row["late"], row["missing"]) == (late, row["asked"] - own - late)
+        count[arm], total[arm] = count[arm] + own + late, total[arm] + own_sum + late_sum
+        assert row["mean"] == pytest.approx((own_sum + late_sum) / (own + late))
+        assert row["so_far"] == pytest.approx(total[arm] / count[arm])
+    assert report.arms.set_index("arm")["missing"].to_dict() == {"drug A": 1, "drug B": 0, "placebo": 0}
+    assert report.arms["pulls"].tolist() == list(count.values())
+    assert report.facts["Missing"] == "4 rewards in 1 round, at random"
+    assert report.facts["Late"].startswith("3 of the missing rewards came in a later round")
+
+
+def test_a_report_speaks_the_trials_words_units_and_direction(trial):
+    for text in (str(report := trial.report("subjects")), report.markdown(), report.html()):
+        said = " ".join(text.split())
+        for words in (
+            "subjects",
+            "with the smallest mean",
+            "ε = 5",
+            "control: placebo, to be beaten by a margin of 6",
+            "tends to be too low",
+            "below 0 is better than the control",
+            "dropped after round 1",
+            trial._journal.lines[-1]["checksum"],
+        ):
+            assert words in said
+        assert "pulls" not in said.replace("counts of pulls", "")
+        assert "Racing(" not in said
+    with pytest.raises(
+        ValueError, match="word must be what pulls are called, for instance 'subjects', got 3"
+    ):
+        trial.report(3)
+
+
+def test_of_a_race_that_ended_with_the_control_only_that_is_said(path, unflushed):
+    race = raced(SHARP, ["A", "B"], path, means=[0.2, 0.9], control="B", margin=0.3)
+    says = "No arm beats B, the control, by 0.3 or more, with probability at least 0.95."
+    assert race.report().facts["Guarantee"] == says
+    assert race.verdict == "It recommends B, the control: no arm beats it by 0.3 or more."
+    path.unlink()
+    other = raced(SHARP, ["A", "B"], path, means=[0.9, 0.2], control="B", margin=0.3)
+    says = "The recommended arm is within 0.05 of the best with probability at least 0.95."
+    assert other.report().facts["Guarantee"] == says
+
+
+def test_a_page_has_a_picture_of_its_own_and_is_the_same_each_time(trial):
+    page = trial.report().html()
+    (data,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
+    drawn = ElementTree.fromstring(base64.b64decode(data))
+    assert drawn.tag.endswith("svg")
+    assert len(drawn.findall(".//{*}use")) > 10  # marks and letters
+    assert "http" not in re.sub(r'src="data:[^"]+"', "", page)
+    assert page == trial.report().html()
+
+
+@pytest.mark.parametrize(
+    ("support", "mean", "shown"),
+    [((0, 2e-5), 1.2345e-5, "0.000012345"), ((0, 1), 0.25, " 0.2500 "), ((-1e6, 1e6), 1234.0, " 1234 ")],
+)
+def test_digits_go_by_the_width_of_the_scale(support, mean, shown, path, run):
+    plan = ebr.plan(2, 2, 0.2 * (support[1] - support[0]), support=support, algorithm="sharp")
+    with plan.start(path, ["A", "B"]) as race:
+        race.tell({arm: (n, mean * n) for arm, n in race.ask().items()})
+        assert f"{shown.strip()} " in str(race.report())
+    assert shown.strip() in run("status", path)[1]
+
+
+def test_differences_from_the_control_are_as_wide_as_the_formula_says_by_hand(trial):
+    report = trial.report()
+    first = {row["arm"]: row for row in report.rounds.to_dict("records") if row["round"] == 1}
+    assert report.differences["after round"].tolist() == [1, 1]  # the placebo is out after it
+    for row in report.differences.to_dict("records"):
+        one, other = first[row["arm"]], first["placebo"]
+        assert row["difference"] == pytest.approx(one["mean"] - other["mean"])
+        half = 25 * math.sqrt(2 * math.log(2 * 2 * 4 / 0.05) * (1 / one["pulls"] + 1 / other["pulls"]))
+        assert row["upper"] - row["difference"] == pytest.approx(half)
+        assert row["difference"] - row["lower"] == pytest.approx(half)
+
+
+def test_a_difference_misses_no_more_often_than_its_share_of_delta_by_enumeration(path, unflushed):
+    race = raced(SHARP, ["A", "B", "C"], path, rounds=1, means=[0.5] * 3, rewards="Bernoulli", control="C")
+    row, n = race.report().differences.loc[0], int(race.history["total"].iloc[0])
+    half, share = (row["upper"] - row["lower"]) / 2, 0.05 / (2 * 6)
+    ones = np.arange(n + 1)
+    apart = np.abs(ones[:, None] - ones) / n
+
+    def misses(p, q, half):
+        joint = np.outer(binom.pmf(ones, n, p), binom.pmf(ones, n, q))
+        gap = (ones[:, None] - ones) / n - (p - q)
+        return joint[np.abs(gap) > half].sum()
+
+    assert apart.max() > half
+    worst = max(misses(p, q, half) for p in (0.1, 0.5, 0.9) for q in (0.1, 0.5, 0.9))
+    assert worst <= share
+    assert misses(0.5, 0.5, half * 0.7) > share  # planted: a third narrower would be seen
+
+
+def test_where_counts_depend_on_rewards_differences_follow_from_single_intervals(path, unflushed):
+    staked = ebr.StakedElasticBatchRacing(4, 0.1, 0.1)
+    race = raced(staked, ["A", "B", "C"], path, rounds=1, means=[0.5] * 3, control="C")
+    report, ends = race.report(), race.intervals
+    for row in report.differences.to_dict("records"):
+        assert row["lower"] == pytest.approx(ends.loc[row["arm"], "lower"] - ends.loc["C", "upper"])
+        assert row["upper"] == pytest.approx(ends.loc[row["arm"], "upper"] - ends.loc["C", "lower"])
+    assert "Their intervals follow from those of single arms" in report.reading

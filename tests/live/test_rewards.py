@@ -1,20 +1,18 @@
-"""Rewards as people tell them: refused before they are written, rounded to 0 and 1, or missing at random."""
+"""Rewards as people tell them: refused before they are written, missing at random, or late."""
 
+import json
 import math
-import random
 import re
-import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from live.races import ARMS, forge, lines_of, play, reward, rewards, rewrite
+from live.races import ARMS, body_of, forge, lines_of, rewards, sealed
 from oracles import Rewards, lossy_race, sharp_schedule
-from scipy.stats import binomtest
 
 import ebr
-from ebr.algorithms.game import drive
-from ebr.live.journal import Journal, JournalError
+from ebr.live.journal import JournalError
 from ebr.live.race import Race
 
 ALGORITHM = ebr.ElasticBatchRacing(deadline=3, epsilon=0.4, delta=0.4)
@@ -78,107 +76,51 @@ def test_truth_values_are_rewards_and_the_support_is_closed(path):
         assert race.intervals["mean"].tolist() == [1, 0, 1]
 
 
-# Zeros and ones, and rewards that are rounded to them.
+# Zeros and ones; journals of before may have rewards that were rounded to them at random.
 
 PAUSING = ebr.PausingElasticBatchRacing(4, 0.1, 0.1, rewards="Bernoulli")
 FEW = int(PAUSING.pulls_by_stage(3)[0])  # pulls in its first round
+ROUNDED = Path(__file__).parent / "format-3" / "pausing-rounded.jsonl"
 
 
 @pytest.fixture
-def begun(path, unflushed):
-    """A race with rounding whose first line is written, so that its copies draw the same lots."""
-    Race(PAUSING, ARMS, path, rounding=True).close()
+def rounded(path, unflushed):
+    """A journal of before: what counts of its first round is 30, 25 and 18 ones of 35."""
+    path.write_bytes(ROUNDED.read_bytes())
     return path
 
 
-def lot(seed, number, arm, told):
-    """The oracle: how many rewards of an arm count as 1, one lot after the other."""
-    lots = np.random.default_rng([seed, number, ARMS.index(arm)])
-    return sum(1 for y in told if lots.random() < y)
-
-
-def test_the_race_is_decided_by_what_is_counted_and_the_journal_has_both(begun):
-    seed = Journal(begun, readonly=True).lines[0]["seed"]
-    with Race.open(begun) as race:
-        play(race)
-        end, history, intervals = race.recommendation, race.history, race.intervals
-    assert lines_of(begun)[0]["rounding"] is True
-    tells = [line for line in lines_of(begun) if line["event"] == "tell"]
-    pulled, asked = dict.fromkeys(ARMS, 0), []
-
-    def respond(pulls):
-        asked.append({arm: int(n) for arm, n in zip(ARMS, pulls[0], strict=True) if n})
-        number, sums = len(asked), dict.fromkeys(ARMS, 0)
-        line = tells[number - 1]
-        for arm, n in asked[-1].items():
-            told = [reward(arm, k) for k in range(pulled[arm], pulled[arm] + n)]
-            sums[arm] = lot(seed, number, arm, told)
-            pulled[arm] += n
-            assert line["rewards"][arm] == [n, math.fsum(told)]
-            assert line["counted"][arm] == sums[arm]
-            (row,) = history.query("round == @number and arm == @arm").to_dict("records")
-            assert (row["pulls"], row["reported"], row["sum"]) == (n, math.fsum(told), sums[arm])
-        return np.array([list(sums.values())])
-
-    (best,) = drive(PAUSING.play(3, rewards="Bernoulli"), respond)
-    assert ARMS[best] == end
-    assert len(asked) == len(tells) > 1
-    assert intervals["pulls"].to_dict() == pulled
-    counted = {arm: sum(line["counted"].get(arm, 0) for line in tells) for arm in ARMS}
-    assert intervals["mean"].to_dict() == {arm: counted[arm] / pulled[arm] for arm in ARMS}
-
-
-def test_a_reward_counts_as_1_with_its_own_probability_and_0_and_1_stay_what_they_are(path, unflushed):
-    ones, seen = dict.fromkeys((0.3, 0.5, 0.9), 0), set()
-    for run in range(60):
-        with Race(PAUSING, ARMS, path.with_name(f"{run}.jsonl"), rounding=True) as race:
-            race.ask()
-            race.tell({arm: [y] * FEW for arm, y in zip(ARMS, ones, strict=True)})
-            seen.add(tuple(race.history["sum"]))
-            for y, counted in zip(ones, race.history["sum"], strict=True):
-                ones[y] += counted
-    for y, counted in ones.items():  # each fails by chance with probability 1e-7
-        assert binomtest(int(counted), 60 * FEW, y).pvalue > 1e-7
-        assert binomtest(int(counted), 60 * FEW, y * 0.6).pvalue < 1e-7  # planted: it would have been seen
-    assert len(seen) > 1  # lots differ from race to race, each time with probability above 0.85
-    with Race(PAUSING, ARMS, path, rounding=True) as race:
-        race.ask()
-        race.tell({"good": [1] * FEW, "fair": [0] * FEW, "poor": [True, *[False] * (FEW - 1)]})
-        assert race.history["sum"].tolist() == [FEW, 0, 1]
-
-
-def test_cut_anywhere_and_told_again_it_counts_the_same(begun):
-    with Race.open(begun) as race:
-        play(race)
-    content, said = begun.read_bytes(), lines_of(begun)
-    start = content.index(b"\n") + 1  # the first line has the seed
-    for length in sorted({start, *random.Random(1).sample(range(start, len(content)), 60), len(content)}):
-        rewrite(begun, content[:length])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with Race.open(begun) as race:
-                play(race)
-        assert lines_of(begun) == said
+def test_a_race_that_was_begun_with_rounding_goes_on_with_zeros_and_ones(rounded):
+    with Race.open(rounded) as race:
+        assert race.history["sum"].tolist() == [30, 25, 18]
+        assert race.ask() == {"A": 110, "B": 36}
+        says = "Bernoulli rewards of 'A' must be 0 or 1, got 0.5: .*tell 1 with probability y in place of y"
+        with pytest.raises(ValueError, match=says):
+            race.tell({"A": [0.5] * 110, "B": (36, 9)})
+        race.tell({"A": (110, 70), "B": [1, 0] * 18})
+    assert lines_of(rounded)[-1]["counted"] == {"A": 70, "B": 18}
+    with Race.open(rounded) as race:
+        assert race.intervals["mean"].tolist() == [100 / 145, 43 / 71, 18 / 35]
+    with pytest.raises(JournalError, match=r"rounding is True there and False here.*continue that one with"):
+        Race(race.algorithm, ["A", "B", "C"], rounded)
 
 
 @pytest.mark.parametrize(
     "change",
     [
         lambda counted: ...,
-        lambda counted: counted | {"good": FEW + 1},
-        lambda counted: counted | {"good": -1},
-        lambda counted: counted | {"good": 1.5},
+        lambda counted: counted | {"A": 36},
+        lambda counted: counted | {"A": -1},
+        lambda counted: counted | {"A": 1.5},
         lambda counted: counted | {"great": 1},
-        lambda counted: {"good": 1},
+        lambda counted: {"A": 1},
     ],
     ids=["none", "above", "below", "fraction", "unknown", "incomplete"],
 )
-def test_a_line_with_right_checksums_that_counts_what_cannot_be_is_refused(begun, change):
-    with Race.open(begun) as race:
-        race.tell(rewards(race))
-    forge(begun, 3, counted=change(lines_of(begun)[2]["counted"]))
+def test_a_line_with_right_checksums_that_counts_what_cannot_be_is_refused(rounded, change):
+    forge(rounded, 3, counted=change(lines_of(rounded)[2]["counted"]))
     with pytest.raises(JournalError, match=r"line 3 of .* says what is never written \(counted must"):
-        Race.open(begun)
+        Race.open(rounded)
 
 
 def test_counts_where_nothing_is_rounded_are_refused(path):
@@ -188,25 +130,22 @@ def test_counts_where_nothing_is_rounded_are_refused(path):
     start, _, tell = lines_of(path)
     assert start["rounding"] is False
     assert "counted" not in tell
-    assert "reported" not in race.history
     forge(path, 3, counted=dict.fromkeys(ARMS, 2))
     with pytest.raises(JournalError, match="line 3 of"):
         Race.open(path)
 
 
 @pytest.mark.parametrize(
-    ("rounding", "told", "says"),
+    ("told", "says"),
     [
-        (False, [1, 0.5, *[0] * (FEW - 2)], "Bernoulli rewards of 'good' must be 0 or 1, got 0.5: start"),
-        (False, [2, *[0] * (FEW - 1)], "must lie in [0.0, 1.0], the race's support, got 2"),
-        (False, (FEW, 1.5), "the rewards of 'good' must be a whole number, got 1.5: each of them is"),
-        (True, (FEW, 1.5), "'good' must be a whole number, got 1.5: pass the single rewards to have them"),
-        (True, [1.5, *[0] * (FEW - 1)], "lie in [0.0, 1.0], the race's support, got 1.5"),
-        (True, [0.5] * (FEW - 1), f"{FEW} rewards of 'good' were asked for, got {FEW - 1}"),
+        ([1, 0.5, *[0] * (FEW - 2)], "Bernoulli rewards of 'good' must be 0 or 1, got 0.5: start a race of"),
+        ([2, *[0] * (FEW - 1)], "must lie in [0.0, 1.0], the race's support, got 2"),
+        ((FEW, 1.5), "the rewards of 'good' must be a whole number, got 1.5: each of them is"),
+        ([0.5] * (FEW - 1), f"{FEW} rewards of 'good' were asked for, got {FEW - 1}"),
     ],
 )
-def test_what_is_neither_0_nor_1_is_refused_before_it_is_written(rounding, told, says, path, unflushed):
-    with Race(PAUSING, ARMS, path, rounding=rounding) as race:
+def test_what_is_neither_0_nor_1_is_refused_before_it_is_written(told, says, path, unflushed):
+    with Race(PAUSING, ARMS, path) as race:
         race.ask()
         content = path.read_bytes()
         with pytest.raises(ValueError, match=re.escape(says)):
@@ -364,14 +303,113 @@ def test_losses_forged_into_a_race_that_cannot_have_them_are_refused(path):
         ebr.Race.open(path)
 
 
-def test_rounded_rewards_may_be_missing_too(path):
-    with ebr.Race(SHARP(3, 0.3, 0.2), ["A", "B"], path, rewards="Bernoulli", rounding=True) as race:
-        race.ask()
-        race.tell({"A": [0.5, 0.25, 0.75], "B": []}, missing=LOST)
-        history = race.history
-    with ebr.Race.open(path) as race:
-        assert race.history.equals(history)
-        assert history["reported"].tolist() == [1.5, 0.0]
-    forge(path, 3, counted={"A": 4, "B": 0})
-    with pytest.raises(ebr.JournalError, match=r"line 3 .*counted must lie in 0 … 3 for 'A', got 4"):
+# Rewards that come late: they count in the round in which they are told.
+
+
+def plain_sums(path):
+    """The oracle: what counts of each arm after each round, added up from the journal's lines."""
+    count, total, rounds = {}, {}, []
+    for line in lines_of(path):
+        for part in ("rewards", "late") if line["event"] == "tell" else ():
+            for arm, (n, x) in line.get(part, {}).items():
+                count[arm], total[arm] = count.get(arm, 0) + n, total.get(arm, 0) + x
+        if line["event"] == "tell":
+            rounds.append({arm: (count[arm], total[arm]) for arm in count})
+    return rounds
+
+
+@pytest.mark.parametrize(
+    "algorithm", [SHARP(5, 0.1, 0.1), ebr.StakedElasticBatchRacing(5, 0.1, 0.1)], ids=str
+)
+def test_late_rewards_stand_in_for_as_many_of_a_later_round(algorithm, path):
+    with ebr.Race(algorithm, LETTERS, path) as race:
+        first = race.ask()
+        told = {arm: [1, 0] * (n // 2) + [1] * (n % 2) for arm, n in first.items()}
+        race.tell(told | {"A": told["A"][5:], "B": told["B"][1:]}, missing=LOST)
+        second = race.ask()
+        fresh = {arm: [1, 0] * (n // 2) + [0] * (n % 2) for arm, n in second.items()}
+        race.tell(fresh | {"A": fresh["A"][3:]}, late={"A": told["A"][:3]})
+        asked, owed = race.ask(), race._owed
+        assert owed == {"A": 2, "B": 1, "C": 0}
+    with ebr.Race.open(path) as race:  # replayed line by line
+        assert (race.ask(), race._owed) == (asked, owed)
+        known = race.intervals
+        by_hand = plain_sums(path)[-1]
+        assert known["pulls"].to_dict() == {arm: n for arm, (n, _) in by_hand.items()}
+        assert known["mean"].to_dict() == pytest.approx({arm: x / n for arm, (n, x) in by_hand.items()})
+    # The same race, told the same rewards as if none had come late, asks the same from here on.
+    other = path.with_name("other.jsonl")
+    content = [json.loads(line) for line in path.read_text().splitlines()]
+    late = content[4].pop("late")["A"]
+    content[4]["rewards"]["A"] = [
+        own + more for own, more in zip(content[4]["rewards"]["A"], late, strict=True)
+    ]
+    other.write_bytes(sealed(map(body_of, content)))
+    with ebr.Race.open(other) as race:
+        assert race.ask() == asked
+
+
+@pytest.mark.parametrize(
+    ("late", "message"),
+    [
+        ({"A": [1, 1, 1]}, "late rewards of 'A' must be at most 2, got 3: what earlier rounds lacked, and"),
+        ({"B": [1]}, "late rewards of 'B' must be at most 0, got 1"),
+        ({"D": [1]}, "late must be of arms asked for in this round, A, B, C, got 'D'"),
+        ({"A": [0.5]}, "Bernoulli rewards of 'A' must be 0 or 1, got 0.5"),
+        ({"A": [2]}, "must lie in"),
+        ({"A": []}, "late rewards of 'A' must be one or more, got none"),
+        ([1], "late must be a dict by arm, got"),
+        ({"A": [1]}, "rewards of 'A' were asked for, got"),  # and no fewer of its own
+    ],
+)
+def test_wrong_late_rewards_are_refused_and_nothing_is_written(late, message, path):
+    with ebr.Race(SHARP(4, 0.1, 0.1), LETTERS, path, rewards="Bernoulli") as race:
+        first = race.ask()
+        race.tell({arm: (n - 2 * (arm == "A"), 5) for arm, n in first.items()}, missing=LOST)
+        before, pulls = (race.ask(), path.read_bytes())[1], race.ask()
+        pulls |= {"A": pulls["A"] - 1} if late == {"A": [0.5]} else {}
+        with pytest.raises(ValueError, match=message):
+            race.tell({arm: (n, 5) for arm, n in pulls.items()}, late=late)
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "algorithm", [ebr.PausingElasticBatchRacing(3, 0.3, 0.2), SHARP(3, 0.3, 0.2, k=2), ALGORITHM], ids=str
+)
+def test_late_rewards_are_refused_where_missing_ones_are(algorithm, path):
+    with ebr.Race(algorithm, LETTERS, path) as race:
+        pulls = race.ask()
+        with pytest.raises(ValueError, match="late rewards of 'A' must be at most 0"):
+            race.tell({arm: (n, 0) for arm, n in pulls.items()}, late={"A": [1]})
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"late": {"A": [3, 1.0]}}, "line 5 .*late rewards of 'A' must be at most 2, got 3"),
+        ({"late": {"A": [2, 3.0]}}, "line 5 .*must lie in"),
+        ({"late": {"A": 2}}, "line 5 .*late must have count and sum of each arm"),
+        ({"late": {}}, "line 5 "),
+        ({"late": ...}, "line 5 .* is not what the algorithm does here"),
+    ],
+)
+def test_forged_late_rewards_are_refused_with_their_line(changes, says, path):
+    with ebr.Race(SHARP(4, 0.1, 0.1), LETTERS, path) as race:
+        first = race.ask()
+        race.tell({arm: (n - 2 * (arm == "A"), 5) for arm, n in first.items()}, missing=LOST)
+        second = race.ask()
+        race.tell({arm: (n - 2 * (arm == "A"), 5) for arm, n in second.items()}, late={"A": [1, 0]})
+    ebr.Race.open(path).close()
+    forge(path, 5, **changes)
+    with pytest.raises(ebr.JournalError, match=says):
         ebr.Race.open(path)
+
+
+def test_a_terminal_tells_late_rewards(path, run):
+    with ebr.Race(SHARP(4, 0.1, 0.1), ["A", "B"], path) as race:
+        first = race.ask()
+        race.tell({"A": (first["A"] - 5, 20), "B": (first["B"], 20)}, missing=LOST)
+        second = race.ask()
+    words = [f"A={second['A'] - 5}:30", f"B={second['B']}:30"]
+    assert run("tell", path, "--round", 2, *words, "--late", "A=5:3")[0] == 0
+    assert lines_of(path)[-1]["late"] == {"A": [5, 3.0]}

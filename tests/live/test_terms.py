@@ -48,11 +48,6 @@ SCALE = {"algorithm": SHARP(5, 0.05, 0.05), "scale": (0, 50)}
         ({"rewards": "good"}, "rewards must be one of 'Bernoulli', 'bounded', 'Gaussian', 'sub-Gaussian'"),
         (BERNOULLI | {"support": None}, "support must lie in [0, 1] for Bernoulli rewards, got None"),
         (BERNOULLI | {"rewards": "bounded"}, "rewards must not be 'Bernoulli' for bounded rewards"),
-        ({"rounding": 1}, "rounding must be True or False, got 1"),
-        (
-            {"rounding": True},
-            "rewards must be 'Bernoulli' for rounding=True, which makes them so, got 'bounded'",
-        ),
         ({"algorithm": SHARP(3, 0.3, 0.1, k=3)}, "k must lie in 1 … 2, below the number of arms, got 3"),
         (CONTROL | {"control": "D"}, "control must be one of the arms, A, B, C, got 'D'"),
         (CONTROL | {"control": "A", "margin": 0.01}, "margin must lie in [0.05, 1), from epsilon to"),
@@ -166,7 +161,6 @@ def test_a_race_of_an_algorithm_for_gaussian_rewards_is_warned_of_as_a_simulatio
         ({"arms": ARMS[::-1]}, [r"arms is \['good', .* there and \['poor', 'fair', 'good'\] here"]),
         ({"support": None}, [r"support is \[0\.0, 1\.0\] there and None here"]),
         ({"rewards": "sub-Gaussian"}, ["known of the rewards is 'bounded' there and 'sub-Gaussian' here"]),
-        ({"rewards": "Bernoulli", "rounding": True}, ["rounding is False there and True here"]),
     ],
 )
 def test_a_journal_of_another_race_is_refused_naming_what_differs(path, given, says):

@@ -101,7 +101,7 @@ def test_every_command_is_on_its_page_as_the_terminal_has_it(site, capsys):
     cli.main(["no such command"])
     choices = capsys.readouterr().err.partition("choose from ")[2].partition(")")[0]
     commands = re.findall(r"\w+", choices)
-    assert {"plan", "start", "ask", "tell", "status", "characteristics", "report"} <= set(commands)
+    assert {"plan", "start", "ask", "tell", "status", "plot", "report"} <= set(commands)
     page = re.sub(r"<[^>]+>", "", text_of(site, "command-line.html"))
     for option in ("--epsilon EPSILON", "--file CSV", "--budget B", "ARM=COUNT:SUM"):
         assert option in page
