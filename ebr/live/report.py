@@ -281,7 +281,7 @@ def _asked(terms: Terms, surely: str, epsilon: str) -> str:
 def _missing(lines: list[Line]) -> str:
     """How many rewards were missing, and why; nothing if none were."""
     short = [
-        sum(ask["pulls"].values()) - sum(count for count, _ in tell["rewards"].values())
+        sum(ask["pulls"].values()) - sum(count for count, *_ in tell["rewards"].values())
         for ask, tell in pairwise(lines)
         if "missing" in tell
     ]

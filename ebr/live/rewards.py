@@ -16,7 +16,7 @@ import numpy as np
 
 from ebr.arrays import FloatArray
 from ebr.live.journal import Line
-from ebr.live.terms import Support, Terms, listed
+from ebr.live.terms import Scale, Terms, listed
 from ebr.validation import one_of, shown
 
 MISSING = ("at random",)  # why rewards may be missing: nothing else is known to do no harm
@@ -104,7 +104,7 @@ def _summed_line(terms: Terms, number: int, pulls: Pulls, rewards: Any, missing:
     if missing is not None:
         one_of("missing", missing, MISSING)
     sums = _summed(terms, pulls, rewards, missing is not None)
-    if terms.blocks and len({count for count, _ in sums.values()}) > 1:
+    if terms.blocks and len({count for count, *_ in sums.values()}) > 1:
         raise ValueError("of rewards in blocks whole blocks may be missing, the same ones of every arm")
     line: Line = {"event": "tell", "round": number, "rewards": sums}
     if missing is not None and any(sums[arm][0] < asked for arm, asked in pulls.items()):
@@ -116,7 +116,10 @@ def _summed_line(terms: Terms, number: int, pulls: Pulls, rewards: Any, missing:
 
 
 def _summed(terms: Terms, asked: Pulls, rewards: Any, short: bool) -> Singles:
-    """Count and sum of each arm's rewards, exactly what was asked for; or, if they may be short, no more."""
+    """Count and sum of each arm's rewards, exactly what was asked for; or, if they may be short, no more.
+
+    Where the algorithm wants squares their sum comes third, on the race's scale from 0 to 1.
+    """
     if not isinstance(rewards, Mapping):
         raise ValueError(f"rewards must be a dict by arm, got {reprlib.repr(rewards)}")
     for arm in rewards:
@@ -126,18 +129,39 @@ def _summed(terms: Terms, asked: Pulls, rewards: Any, short: bool) -> Singles:
     if missing := [arm for arm in asked if arm not in rewards]:
         advice = "say [] for an arm of which all are" if short else COMPLETE
         raise ValueError(f"rewards of {listed(missing)} are missing: {advice}")
-    return {arm: _count_and_sum(arm, rewards[arm], n, terms.support, short) for arm, n in asked.items()}
+    sums = {arm: _count_and_sum(arm, rewards[arm], n, terms, short) for arm, n in asked.items()}
+    if not terms.squares:
+        return sums
+    return {arm: [*pair, _square(arm, rewards[arm], *pair, terms.scale)] for arm, pair in sums.items()}
 
 
-def _count_and_sum(arm: str, rewards: Any, asked: int, support: Support, short: bool) -> list[float]:
+def _square(arm: str, rewards: Any, count: float, total: float, scale: Scale) -> float:
+    """The sum of squares of an arm's rewards on the scale; the largest that is possible if it is not told."""
+    inside = scale.inside(total, int(count))
+    if not isinstance(rewards, tuple):
+        return math.fsum(scale.inside(value) ** 2 for value in _values(arm, rewards).tolist())
+    if len(rewards) == 2:
+        return inside
+    square, least = rewards[2], inside**2 / max(count, 1)
+    slack = 1e-9 * (1 + count)  # what floating point loses
+    if not isinstance(square, Real) or not least - slack <= square <= inside + slack:
+        must = f"lie in [{least:g}, {inside:g}], as of rewards in [0, 1]"
+        raise ValueError(f"the sum of squares of {arm!r} must {must}, got {shown(square)}")
+    return float(square)
+
+
+def _count_and_sum(arm: str, rewards: Any, asked: int, terms: Terms, short: bool) -> list[float]:
     """Check the rewards of an arm, a list or a tuple (count, sum), against what was asked; sum them up."""
+    support = terms.support
     low, high = support or (-LARGEST, LARGEST)
     must = f"lie in [{low}, {high}], the race's support," if support else f"be finite, at most {LARGEST:g},"
     total: Any
     if isinstance(rewards, tuple):
-        number, total = rewards if len(rewards) == 2 else (None, None)
+        forms = {2: "(count, sum)"} | ({3: "(count, sum, squares)"} if terms.squares else {})
+        number, total = rewards[:2] if len(rewards) in forms else (None, None)
         if not isinstance(number, Integral) or isinstance(number, bool) or not isinstance(total, Real):
-            raise ValueError(f"a tuple for {arm!r} must be (count, sum), got {reprlib.repr(rewards)}")
+            form = " or ".join(forms.values())
+            raise ValueError(f"a tuple for {arm!r} must be {form}, got {reprlib.repr(rewards)}")
         count = int(number)
     else:
         values = _values(arm, rewards)

@@ -375,3 +375,78 @@ def test_rounded_rewards_may_be_missing_too(path):
     forge(path, 3, counted={"A": 4, "B": 0})
     with pytest.raises(ebr.JournalError, match=r"line 3 .*counted must lie in 0 … 3 for 'A', got 4"):
         ebr.Race.open(path)
+
+
+STAKED = ebr.StakedElasticBatchRacing(deadline=5, epsilon=0.1, delta=0.2)
+
+
+def told_squares(path):
+    return [line["rewards"] for line in lines_of(path) if line["event"] == "tell"]
+
+
+def test_a_staked_race_has_the_squares_of_its_rewards_and_a_replay_believes_them(tmp_path):
+    with Race(STAKED, ARMS, tmp_path / "race.jsonl") as race:
+        assert race.algorithm.squares
+        told = rewards(race)
+        race.tell(told)
+        asked = race.ask()
+    (line,) = told_squares(tmp_path / "race.jsonl")
+    for arm, values in told.items():
+        assert line[arm] == [len(values), math.fsum(values), math.fsum(value**2 for value in values)]
+    with Race.open(tmp_path / "race.jsonl") as again:
+        assert again.ask() == asked
+        play(again)
+        assert again.recommendation == "good"
+    assert Race(STAKED, ARMS, tmp_path / "race.jsonl").finished
+
+
+def test_squares_are_taken_on_the_scale_where_less_is_better_and_from_sums_as_large_as_they_can_be(tmp_path):
+    race = Race(
+        ebr.StakedElasticBatchRacing(5, 0.1, 0.2, rewards="bounded"),
+        ARMS,
+        tmp_path / "race.jsonl",
+        lower_is_better=True,
+    )
+    first = race.ask()["good"]
+    race.tell(
+        {"good": [0.2] * first, "fair": (first, 0.5 * first), "poor": (first, 0.5 * first, 0.26 * first)}
+    )
+    ((_, _, good), (_, _, fair), (_, _, poor)) = told_squares(tmp_path / "race.jsonl")[0].values()
+    assert good == pytest.approx(0.64 * first)
+    assert fair == pytest.approx(0.5 * first)
+    assert poor == 0.26 * first
+    race.close()
+    with Race.open(tmp_path / "race.jsonl") as again:
+        assert again.round == 2
+
+
+@pytest.mark.parametrize("square", [0.2, 0.51, math.inf, "0.3"])
+def test_squares_that_cannot_be_are_refused_told_or_forged(tmp_path, square):
+    race = Race(STAKED, ["A", "B"], tmp_path / "race.jsonl")
+    first = race.ask()["A"]
+    wrong = square if isinstance(square, str) else square * first
+    with pytest.raises(ValueError, match="the sum of squares of 'A' must lie in"):
+        race.tell({"A": (first, 0.5 * first, wrong), "B": (first, 0.5 * first)})
+    race.tell(dict.fromkeys("AB", (first, 0.5 * first, 0.3 * first)))
+    race.close()
+    if wrong == math.inf:  # JSON has no such number
+        return
+    forge(tmp_path / "race.jsonl", 3, rewards={arm: [first, 0.5 * first, wrong] for arm in "AB"})
+    with pytest.raises(JournalError, match="sum of squares"):
+        Race.open(tmp_path / "race.jsonl")
+
+
+def test_a_race_that_was_begun_without_squares_goes_on_without(tmp_path):
+    path = tmp_path / "race.jsonl"
+    without = ebr.StakedElasticBatchRacing(5, 0.1, 0.2, squares=False)
+    with Race(without, ARMS, path) as race:
+        race.tell(rewards(race))
+        asked = race.ask()
+    assert {len(each) for each in told_squares(path)[0].values()} == {2}
+    first = lines_of(path)[0]["parameters"]
+    forge(path, 1, parameters={key: value for key, value in first.items() if key != "squares"})
+    with Race(STAKED, ARMS, path) as race:
+        assert not race.terms.squares
+        assert race.ask() == asked
+        with pytest.raises(ValueError, match=r"must be \(count, sum\), got \(3, 2, 1\)"):
+            race.tell(dict.fromkeys(asked, (3, 2, 1)))
