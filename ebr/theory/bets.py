@@ -39,13 +39,14 @@ below the logarithm, that touches it at p whatever the rewards are: X. Fan, I. G
 inequalities for martingales with applications" (EJP, 2015).
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
 
 import numpy as np
 
-from ebr.arrays import FloatArray, IntArray
+from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.pairs import Pairs
 
 NODES, WEIGHTS = (-1.3, 0.0, 1.3), (0.27, 0.46, 0.27)  # of a normal law, in three points
@@ -75,8 +76,12 @@ class Beliefs:
     variance: FloatArray
     counts: IntArray
 
-    def __getitem__(self, chosen: tuple[IntArray, ...]) -> Self:
+    def __getitem__(self, chosen: IntArray) -> Self:
         return type(self)(self.mean[chosen], self.variance[chosen], self.counts[chosen])
+
+    def flat(self) -> Self:
+        """The same of a table of arms, one after the other."""
+        return type(self)(self.mean.ravel(), self.variance.ravel(), self.counts.ravel())
 
 
 def believed(counts: IntArray, sums: FloatArray, squares: FloatArray) -> Beliefs:
@@ -135,7 +140,9 @@ def paid(
         return np.minimum(log_purse + _log_mixture(np.array(gains)), 0.0)
     differences = claimant.mean - rival.mean + shift + np.multiply.outer(NODES, spread)
     drifts = np.clip(differences / _deviation(fresh, pair, sigma, model), 0, MOST_DRIFT)
-    drifts = np.where(claimant.counts > 0, drifts, _quantile(log_purse))  # nothing is known: as a test would
+    unknown = claimant.counts == 0
+    if unknown.any():  # as a test would
+        drifts = np.where(unknown, _quantile(log_purse), drifts)
     after = log_purse.copy()
     bold = np.flatnonzero(drifts[-1] > LEAST_DRIFT)  # of others the claims are believed to be false: no bet
     purse, fresh, drifts = log_purse[bold], fresh[bold], drifts[:, bold]
@@ -204,7 +211,10 @@ def _cap(purse: FloatArray, drifts: FloatArray) -> tuple[FloatArray, FloatArray]
     weights, halves = np.asarray(WEIGHTS), drifts**2 / 2
     cap = np.maximum(-ndtri(purse), -1.0)
     for step in range(STEPS + 1):
-        parts = weights[:, None] * np.exp(np.minimum(drifts * cap - halves, -LEAST_LOG))
+        parts = drifts * cap
+        parts -= halves
+        np.exp(np.minimum(parts, -LEAST_LOG, out=parts), out=parts)
+        parts *= weights[:, None]
         ratio = parts.sum(axis=0)
         below = weights @ ndtr(cap - drifts) / ratio
         mean = ndtr(-cap) + below
@@ -257,15 +267,28 @@ def fisher_score(fresh: Pairs, lots: FloatArray) -> FloatArray:
     """
     from scipy.special import ndtri
 
-    a, b = fresh.leader, fresh.leader_pulls - fresh.leader
-    c, d = fresh.other, fresh.other_pulls - fresh.other
-    here = _log_factorial(a + b) + _log_factorial(c + d) + _log_factorial(a + c) + _log_factorial(b + d)
-    here = here - sum(map(_log_factorial, (a, b, c, d, a + b + c + d)))
-    ahead = a * fresh.other_pulls >= c * fresh.leader_pulls  # sum the smaller tail
-    beyond = _tail(np.where(ahead, [a, b, c, d], [c, d, a, b]))
-    tail = np.exp(here) * (beyond + np.where(ahead, lots, 1 - lots))
+    a, c, m, other_m = fresh.leader, fresh.other, fresh.leader_pulls, fresh.other_pulls
+    size = (int(m[0]) + 1, int(other_m[0]) + 1) if len(m) else (1, 1)
+    if 4 * math.prod(size) < len(m) and (m == m[0]).all() and (other_m == other_m[0]).all():
+        every = np.indices(size, dtype=np.float64).reshape(2, -1)  # as in a first round: one table for all
+        table = _hypergeometric(*every, m[:1], other_m[:1])
+        ahead, here, beyond = (part[(a * size[1] + c).astype(np.int64)] for part in table)
+    else:
+        ahead, here, beyond = _hypergeometric(a, c, m, other_m)
+    tail = here * (beyond + np.where(ahead, lots, 1 - lots))
     score = -ndtri(np.clip(tail, 1e-300, 1 - 1e-16))
     return np.where(ahead, score, -score)
+
+
+def _hypergeometric(
+    a: FloatArray, c: FloatArray, m: IntArray | FloatArray, other_m: IntArray | FloatArray
+) -> tuple[BoolArray, FloatArray, FloatArray]:
+    """Whether the upper tail at A is the smaller one, P(X = A), and that tail beyond A in parts of it."""
+    b, d = m - a, other_m - c
+    here = _log_factorial(a + b) + _log_factorial(c + d) + _log_factorial(a + c) + _log_factorial(b + d)
+    here = here - sum(map(_log_factorial, (a, b, c, d, a + b + c + d)))
+    ahead = np.asarray(a * other_m >= c * m)
+    return ahead, np.exp(here), _tail(np.where(ahead, [a, b, c, d], [c, d, a, b]))
 
 
 @lru_cache(maxsize=1)
