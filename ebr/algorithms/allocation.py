@@ -11,6 +11,7 @@ MOST = 60.0  # times the least count that the claimant may have
 FARTHEST = 8.0  # nats below δ: of a smaller purse no more is made
 NEAREST = 1.0  # nats below 1: of a larger purse no less is made
 SLOWEST = 1.35  # growth of the total, until the claims are within reach
+LINEAR = 1 / 6  # of a difference, added to the variance of rewards that may hide rare large ones
 LEAST_GAP = 0.5  # of ε: nobody is believed to be better than the claimant by more than the rest
 
 

@@ -20,14 +20,15 @@ FEATURES = {
 }
 MOST_CELLS = 2**25  # replicates × arms that are played side by side: 256 MB a table
 # Parameters that algorithms did not have from the first.
-UNSAID = {"k": 1, "looks": "joint", "control": None, "margin": None}
+UNSAID = {"k": 1, "looks": "joint", "control": None, "margin": None, "squares": None}
 Known = str | None  # of the rewards, one of REWARDS; None, where nothing is said, is the last
 Lots = np.random.Generator | None
 
 # What an algorithm plays: it yields how often to pull each arm in the coming round (replicates × arms, a
 # row of zeros for a replicate that has ended), is sent the sums of the rewards, and returns the arm that
 # it recommends for each replicate; or, if it looks for the k > 1 best, k different arms (replicates × k), in
-# the order of their numbers.
+# the order of their numbers. A game that wants squares is sent the sums and the sums of squares
+# (2 × replicates × arms); of an arm whose squares are unknown, its sum twice.
 Game = Generator[IntArray, FloatArray, IntArray]
 
 
@@ -120,6 +121,12 @@ class Algorithm(Protocol):
     def assuming(self, rewards: str) -> Self:
         """The race that takes the rewards for this, if it has such a parameter and that says nothing yet."""
 
+    def wants_squares(self, rewards: Known = None) -> bool:
+        """Whether its games are sent sums of squares as well as sums, of such rewards."""
+
+    def squared(self) -> Self:
+        """The race that wants squares, if it has such a parameter and that says nothing yet."""
+
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray | None:
         """How often an arm may have been pulled after each round, at most; None if that is not fixed."""
 
@@ -180,6 +187,15 @@ class Defaults:
         """A copy with the parameter `rewards`, of a dataclass that has it and leaves it open; else itself."""
         left_open = "rewards" in vars(self) and self.rewards is None
         return replace(cast(Any, self), rewards=rewards) if left_open else self
+
+    def wants_squares(self, rewards: Known = None) -> bool:
+        """No: sums are all that is sent."""
+        return False
+
+    def squared(self) -> Self:
+        """A copy with the parameter `squares`, of a dataclass that has it and leaves it open; else itself."""
+        left_open = "squares" in vars(self) and vars(self)["squares"] is None
+        return replace(cast(Any, self), squares=True) if left_open else self
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray | None:
         """None: how often an arm is pulled is not fixed in advance."""

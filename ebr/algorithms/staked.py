@@ -23,11 +23,11 @@ from ebr.algorithms.game import (
 )
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
-from ebr.theory.bets import MOST_TESTED, Beliefs, paid, thinned
+from ebr.theory.bets import MOST_TESTED, Beliefs, believed, paid, thinned
 from ebr.theory.confidence import sequential_deviation
 from ebr.theory.pairs import Pairs, sign_count
 from ebr.theory.selection import bechhofer_count
-from ebr.validation import count, positive, probability, rounds
+from ebr.validation import count, positive, probability, rounds, shown
 
 SEATS = 8  # arms that have claims at a time
 UNLIKELY = 0.1  # to be better than the leader by ε/2: such arms get no money
@@ -35,6 +35,7 @@ SAID = 0.05  # of what is staked is for what could be said if a race were stoppe
 COARSER = 1.25  # the ratio of the shifts at which that is said
 MOST_SHIFTS = 60  # of them, where rewards have no bounds
 CONTROL = 0.25  # at least as much money as half the leader's goes to a control
+AT_ONCE = 2**15  # claims that are settled in one go: their arrays fit into a processor's cache
 FIRST = 1.7  # times log(√n/δ): what the first round resolves
 
 Entry = TypeVar("Entry", np.float64, np.bool_)
@@ -70,6 +71,9 @@ class StakedElasticBatchRacing(Differences):
         How many rounds before the last the race is meant to be over; fewer of a short race.
     control, margin
         As in `SharpElasticBatchRacing`. The control always has a seat while it is in.
+    squares
+        Whether rewards in [0, 1] come with their sums of squares. Rewards of small spread then need far fewer
+        pulls. None leaves that to the caller: `Race` asks for squares, `simulate` does not.
 
     Notes
     -----
@@ -98,6 +102,7 @@ class StakedElasticBatchRacing(Differences):
     spare: int = 3
     control: int | None = None
     margin: float | None = None
+    squares: bool | None = None
     fixed_counts: ClassVar[bool] = False
     resumes: ClassVar[bool] = True
 
@@ -106,12 +111,18 @@ class StakedElasticBatchRacing(Differences):
         control, margin = checked_control(self.control, self.margin, self.epsilon, self.k)
         object.__setattr__(self, "control", control)
         object.__setattr__(self, "margin", margin)
+        if self.squares not in (None, True, False):
+            raise ValueError(f"squares must be True, False or None, got {shown(self.squares)}")
 
     __repr__ = spelled
 
     def objection(self, feature: str, rewards: Known = None) -> str | None:
         """Blocks are not permitted: bets are on arms that are independent."""
         return super().objection(feature, rewards) if feature == "blocks" else None
+
+    def wants_squares(self, rewards: Known = None) -> bool:
+        """Of rewards in [0, 1], if `squares` says so."""
+        return bool(self.squares) and self.model(rewards) == "bounded"
 
     def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
         """A half-width that holds at all counts at once, as counts here depend on rewards."""
@@ -137,9 +148,15 @@ class StakedElasticBatchRacing(Differences):
         return n_arms * last + (int(math.sqrt(n_arms) * last) if self.deadline > 1 else 0)
 
     def first_count(self, n_arms: int, rewards: Known = None) -> int:
-        """b_1 = ⌈4σ² · 1.7 log(√n/δ) / w_1²⌉, at most b_T T^{−0.7}; b_T for T = 1."""
+        """b_1 = ⌈4σ² · 1.7 log(√n/δ) / w_1²⌉, at most b_T T^{−0.7}; b_T for T = 1.
+
+        With squares ⌈1.7 log(√n/δ) / w_1⌉, which resolves as much where rewards hardly vary.
+        """
         last = self.last_count(n_arms, rewards)
-        pulls = 4 * self.sigma**2 * FIRST * math.log(math.sqrt(n_arms) / self.delta) / self.widths()[0] ** 2
+        variance, width = 4 * self.sigma**2, self.widths()[0]
+        if self.wants_squares(rewards):
+            variance = width
+        pulls = variance * FIRST * math.log(math.sqrt(n_arms) / self.delta) / width**2
         return last if self.deadline == 1 else math.ceil(min(pulls, last * self.deadline**-0.7))
 
     def play(
@@ -194,8 +211,10 @@ class _Table:
     ----------
     replicate, arms, within
         Which replicates go on; what each of all replicates recommends, and within how much of the best.
-    counts, sums, first_sums
-        An arm's rewards and their sum, and the sum of the first b_T of them.
+    counts, sums, first_sums, squares
+        An arm's rewards and their sum, the sum of the first b_T of them, and the sum of squares.
+    fresh_squares
+        The sums of squares of the round that is being settled.
     out
         Which arms are out.
     claimant, share
@@ -232,6 +251,9 @@ class _Table:
         self.counts: IntArray = np.zeros(shape, dtype=np.int64)
         self.sums: FloatArray = np.zeros(shape)
         self.first_sums: FloatArray = np.zeros(shape)
+        self.squares: FloatArray = np.zeros(shape)
+        self.fresh_squares = self.squares
+        self.squared = race.wants_squares(model)
         self.out: BoolArray = np.zeros(shape, dtype=bool)
         self.claimant: IntArray = np.zeros((replicates, seats), dtype=np.int64)
         self.share: FloatArray = np.zeros((replicates, seats))
@@ -250,6 +272,8 @@ class _Table:
     @property
     def beliefs(self) -> Beliefs:
         """What is believed of the arms; of rewards in [0, 1] with half a success and half a failure more."""
+        if self.squared:
+            return believed(self.counts, self.sums, self.squares)
         if self.model in IN_UNIT:
             mean = (self.sums + 0.5) / (self.counts + 1)
             return Beliefs(mean, mean * (1 - mean), self.counts)
@@ -269,12 +293,15 @@ class _Table:
 
     def settle(self, came: IntArray, sums: FloatArray, now: int) -> None:
         """Take in a round's rewards: pay the claims, see who is out, and end the races that are decided."""
-        came, fresh = came[self.replicate], np.asarray(sums[self.replicate], dtype=np.float64)
+        told = np.asarray(sums, dtype=np.float64)[..., self.replicate, :]
+        came, (fresh, squares) = came[self.replicate], told if told.ndim == 3 else (told, told)
         if now == 1 and self.race.deadline > 1:
             self._open(came, fresh)
+        self.fresh_squares = squares
         self._pay(came, fresh)
         self.counts = self.counts + came
         self.sums = self.sums + fresh
+        self.squares = self.squares + squares
         self.first_sums = np.where(self.counts <= self.last, self.sums, self.first_sums)
         both = np.asarray((self.purses >= 0).all(axis=0))
         self.out = np.asarray(self.out | both.any(axis=1))
@@ -346,8 +373,10 @@ class _Table:
                 self.within[self.replicate[ended]] = np.broadcast_to(within, ended.shape)[ended]
             for name in ("replicate", "counts", "sums", "first_sums", "out", "claimant", "share", "left"):
                 setattr(self, name, getattr(self, name)[~ended])
-            self.asked, self.final = self.asked[~ended], self.final[~ended]
-            self.purses, self.said = self.purses[:, ~ended], self.said[:, ~ended]
+            self.asked, self.final, self.squares = (
+                table[~ended] for table in (self.asked, self.final, self.squares)
+            )
+            self.purses, self.said = (np.compress(~ended, it, axis=1) for it in (self.purses, self.said))
 
     def _pay(self, came: IntArray, fresh: FloatArray) -> None:
         """Settle the bets on all claims that do not hold yet, where rewards of both arms came."""
@@ -368,19 +397,24 @@ class _Table:
         lots: np.random.Generator,
     ) -> None:
         """Settle the bets on these claims; lots are drawn for ε before 0."""
-        row, seat, rival = np.nonzero(live)
+        claim = np.flatnonzero(live)  # places in flat tables, which are found faster
+        seat, rival = np.divmod(claim, live.shape[2])
+        arms = seat // live.shape[1] * live.shape[2]  # where the arms of a claim's replicate begin
+        one, two = arms + self.claimant.ravel()[seat], arms + rival
         coins = self.model == "Bernoulli" and int(came.max()) <= MOST_TESTED
         model = "bounded" if self.model == "Bernoulli" and not coins else self.model
-        ties = lots.random(fresh.shape) if coins and len(shifts) else fresh
-        beliefs = self.beliefs
+        ties = (lots.random(fresh.shape) if coins and len(shifts) else fresh).ravel()
+        beliefs, squares, pulls = self.beliefs.flat(), self.fresh_squares.ravel(), came.ravel()
         for claims, shift in zip(purses, shifts.tolist(), strict=True):
             raised, lowered = thinned(fresh, came, shift, lots) if coins else (fresh, fresh)
-            due = claims[row, seat, rival] < 0
-            where = row[due], seat[due], rival[due]
-            one, two = (where[0], self.claimant[where[:2]]), (where[0], where[2])
-            pairs = Pairs(raised[one], came[one], lowered[two], came[two])
-            pair = beliefs[one], beliefs[two]
-            claims[where] = paid(claims[where], pairs, shift, pair, model, self.race.sigma, ties[two])
+            raised, lowered, flat = raised.ravel(), lowered.ravel(), claims.ravel()
+            due = np.flatnonzero(flat[claim] < 0)
+            for some in (due[start : start + AT_ONCE] for start in range(0, len(due), AT_ONCE)):
+                where, k, b = claim[some], one[some], two[some]
+                pairs = Pairs(raised[k], pulls[k], lowered[b], pulls[b])
+                bet = flat[where], pairs, shift, (beliefs[k], beliefs[b]), model, self.race.sigma
+                flat[where] = paid(*bet, ties[b], (squares[k], squares[b]) if self.squared else None)
+            claims[...] = flat.reshape(claims.shape)
 
     def stake(self, now: int) -> None:
         """Seat who may be better than the leader by ε/2; stake a part of what is left on their claims."""
@@ -481,14 +515,19 @@ class _Table:
         shift = float(self.shifts[place])
         width = allocation.resolved(gap, self.purses[place, rows, seat], reach, shift, race.delta)
         variance = beliefs.variance
-        if self.model in IN_UNIT:  # a test takes both arms to be alike
+        own = beliefs.variance[rows, claimant]
+        if self.squared:  # no stake may be larger than the range allows
+            linear = allocation.LINEAR * np.maximum(gap + shift, 0)
+            variance = variance + linear
+            own = own + np.where(open_, linear, np.inf).min(axis=1)
+        elif self.model in IN_UNIT:  # a test takes both arms to be alike
             between = (mean + beliefs.mean) / 2
             variance = np.maximum(variance, between * (1 - between))
-        own = beliefs.variance[rows, claimant]
         return allocation.cheapest(np.where(open_, width, np.inf), variance, own, claimant)
 
 
 def _given(purses: FloatArray, money: FloatArray) -> FloatArray:
     """Purses with money put into them, by logarithm. Rewards alone pay in full."""
-    more = np.minimum(np.logaddexp(purses, money[:, :, None]), -1e-12)
+    more, rich = np.minimum(purses, -1e-12), money > -np.inf
+    more[:, rich] = np.minimum(np.logaddexp(purses[:, rich], money[rich][:, None]), -1e-12)
     return np.where(purses < 0, more, 0.0)

@@ -132,7 +132,7 @@ class Race:
         # Before any file is touched: this refuses what cannot be raced.
         units = checked_scale(scale, lower_is_better)
         new = Terms.agreed(algorithm, arms, support, rewards, units, blocks, control, margin)
-        self._enter(Journal(journal), new)
+        self._enter(Journal(journal), new.squared())
 
     @classmethod
     def begin(cls, terms: Terms, journal: str | os.PathLike[str]) -> Self:
@@ -210,18 +210,19 @@ class Race:
             self._turn(self._course.stop())
             return
         self._losses |= "missing" in line
-        counts, sums = np.zeros((1, len(self.arms)), dtype=np.int64), np.zeros((1, len(self.arms)))
-        for arm, (own, reported) in line["rewards"].items():
-            late, sum_of_late = line.get("late", {}).get(arm, (0, 0.0))
+        counts, sums = np.zeros((1, len(self.arms)), dtype=np.int64), np.zeros((2, 1, len(self.arms)))
+        for arm, (own, reported, *squares) in line["rewards"].items():
+            late, sum_of_late, *late_squares = line.get("late", {}).get(arm, (0, 0.0, 0.0))
             self._owed[arm] += self._coming[arm] - own - 2 * late  # which are owed no more, nor asked for
             count, place = own + late, self._places[arm]
             total = float(line.get("counted", {}).get(arm, reported)) + sum_of_late
-            counts[0, place], sums[0, place] = count, self.terms.scale.inside(total, count)
+            counts[0, place], sums[0, 0, place] = count, self.terms.scale.inside(total, count)
+            sums[1, 0, place] = math.fsum([*squares, *late_squares])
             pulls, so_far = self._so_far[arm][0] + count, self._so_far[arm][1] + total
             self._so_far[arm] = pulls, so_far
             mean = so_far / pulls if pulls else math.nan
             self._rows.append((self.round, arm, count, total, pulls, mean))
-        self._turn(self._course.go_on(counts, sums))
+        self._turn(self._course.go_on(counts, sums if self.terms.squares else sums[0]))
 
     def _turn(self, turn: Turn) -> None:
         """Go on to the next round, or to the end."""
@@ -257,6 +258,10 @@ class Race:
         late: "Mapping[str, Any] | pd.DataFrame | FloatArray | None" = None,
     ) -> None:
         """Take in a round's rewards: for each arm asked for a list or array of them, or a tuple (count, sum).
+
+        `StakedElasticBatchRacing` takes in sums of squares, too, of rewards in a support. The journal has
+        them on a scale from the worst reward, 0, to the best, 1. They come from a list; with (count, sum)
+        they are taken to be as large as they can be; (count, sum, squares) says them on that scale.
 
         They are on the disk when this returns. Raises ValueError, and takes in nothing, if they are not
         exactly what was asked for; or if they are said to be another round's, so that whoever names the

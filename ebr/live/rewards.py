@@ -16,7 +16,7 @@ import numpy as np
 
 from ebr.arrays import FloatArray
 from ebr.live.journal import Line
-from ebr.live.terms import Support, Terms, listed
+from ebr.live.terms import Scale, Terms, listed
 from ebr.validation import one_of, shown
 
 MISSING = ("at random",)  # why rewards may be missing: nothing else is known to do no harm
@@ -100,7 +100,7 @@ def _told_again(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls
     rewards = {arm: tuple(pair) for arm, pair in line["rewards"].items()}
     missing = one_of("missing", line["missing"], MISSING) if "missing" in line else None
     late = line.get("late")
-    if late is not None and (not isinstance(late, dict) or not all(map(_is_pair, late.values()))):
+    if late is not None and not (isinstance(late, dict) and all(isinstance(v, list) for v in late.values())):
         raise ValueError("late must have count and sum of each arm")
     late = late and {arm: tuple(pair) for arm, pair in late.items()}
     if not terms.rounding:
@@ -114,10 +114,6 @@ def _told_again(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls
         if type(ones) is not int or not 0 <= ones <= count:
             raise ValueError(f"counted must lie in 0 … {count} for {arm!r}, got {ones!r:.50}")
     return again | {"counted": counted}
-
-
-def _is_pair(pair: Any) -> bool:
-    return isinstance(pair, list) and len(pair) == 2
 
 
 def _summed_line(
@@ -151,7 +147,7 @@ def _late(terms: Terms, asked: Pulls, late: Any, owed: Pulls) -> Singles:
         if arm not in asked:
             raise ValueError(f"late must be of arms asked for in this round, {listed(asked)}, got {arm!r}")
         most = min(owed.get(arm, 0), asked[arm])
-        sums[arm] = _count_and_sum(arm, rewards, most, terms.support, short=True, late=True)
+        sums[arm] = _count_and_sum(arm, rewards, most, terms, short=True, late=True)
         if not sums[arm][0]:
             raise ValueError(f"late rewards of {arm!r} must be one or more, got none")
     return sums
@@ -168,20 +164,41 @@ def _summed(terms: Terms, asked: Pulls, rewards: Any, short: bool) -> Singles:
     if missing := [arm for arm in asked if arm not in rewards]:
         advice = "say [] for an arm of which all are" if short else COMPLETE
         raise ValueError(f"rewards of {listed(missing)} are missing: {advice}")
-    return {arm: _count_and_sum(arm, rewards[arm], n, terms.support, short) for arm, n in asked.items()}
+    return {arm: _count_and_sum(arm, rewards[arm], n, terms, short) for arm, n in asked.items()}
+
+
+def _square(arm: str, rewards: Any, count: int, total: float, scale: Scale) -> float:
+    """The sum of squares of an arm's rewards on the scale; the largest that is possible if it is not told."""
+    inside = scale.inside(total, count)
+    if not isinstance(rewards, tuple):
+        return math.fsum(scale.inside(value) ** 2 for value in _values(arm, rewards).tolist())
+    if len(rewards) == 2:
+        return inside
+    square, least = rewards[2], inside**2 / max(count, 1)
+    slack = 1e-9 * (1 + count)  # what floating point loses
+    if not isinstance(square, Real) or not least - slack <= square <= inside + slack:
+        must = f"lie in [{least:g}, {inside:g}], as of rewards in [0, 1]"
+        raise ValueError(f"the sum of squares of {arm!r} must {must}, got {shown(square)}")
+    return float(square)
 
 
 def _count_and_sum(
-    arm: str, rewards: Any, asked: int, support: Support, short: bool, late: bool = False
+    arm: str, rewards: Any, asked: int, terms: Terms, short: bool, late: bool = False
 ) -> list[float]:
-    """Check the rewards of an arm, a list or a tuple (count, sum), against what was asked; sum them up."""
+    """Check the rewards of an arm, a list or a tuple (count, sum), against what was asked; sum them up.
+
+    Where the algorithm wants squares their sum comes third, on the race's scale from 0 to 1.
+    """
+    support = terms.support
     low, high = support or (-LARGEST, LARGEST)
     must = f"lie in [{low}, {high}], the race's support," if support else f"be finite, at most {LARGEST:g},"
     total: Any
     if isinstance(rewards, tuple):
-        number, total = rewards if len(rewards) == 2 else (None, None)
+        forms = {2: "(count, sum)"} | ({3: "(count, sum, squares)"} if terms.squares else {})
+        number, total = rewards[:2] if len(rewards) in forms else (None, None)
         if not isinstance(number, Integral) or isinstance(number, bool) or not isinstance(total, Real):
-            raise ValueError(f"a tuple for {arm!r} must be (count, sum), got {reprlib.repr(rewards)}")
+            form = " or ".join(forms.values())
+            raise ValueError(f"a tuple for {arm!r} must be {form}, got {reprlib.repr(rewards)}")
         count = int(number)
     else:
         values = _values(arm, rewards)
@@ -197,7 +214,8 @@ def _count_and_sum(
     least, most = (count * low, count * high) if count else (0.0, 0.0)
     if not least <= total <= most:
         raise ValueError(f"rewards of {arm!r} must {must} got {count} with the sum {shown(total)}")
-    return [count, float(total)]
+    squares = [_square(arm, rewards, count, total, terms.scale)] if terms.squares else []
+    return [count, float(total), *squares]
 
 
 def _check_count(arm: str, count: int, asked: int, short: bool) -> None:

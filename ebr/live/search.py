@@ -1,4 +1,4 @@
-"""Hyper-parameters raced, in scikit-learn's terms: candidates are arms, random splits are blocks."""
+"""Hyper-parameters raced, in scikit-learn's terms: candidates are arms, their scores on splits rewards."""
 
 import copy
 import math
@@ -8,6 +8,7 @@ import numpy as np
 
 from ebr.algorithms.game import drive
 from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.live.terms import checked_support
 from ebr.validation import positive, shown
@@ -48,8 +49,9 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         search = ebr.RacingSearchCV(SVC(), {"C": [0.1, 1, 10]}, epsilon=0.02, delta=0.05, deadline=4)
         search.fit(X, y).best_params_
 
-    In each of at most T rounds all surviving candidates are fitted and scored on the same random splits, and
-    `SharpElasticBatchRacing` drops those that are too far behind the leader.
+    In each of at most T rounds candidates are fitted and scored on random splits of the data, each on its
+    own. `StakedElasticBatchRacing` says how many splits each candidate needs, from the mean and the variance
+    of its scores. Nothing is assumed of the scores but their support.
 
     Parameters
     ----------
@@ -60,9 +62,10 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
     support
         The closed interval in which every score lies; a score outside is an error.
     spread
-        s: on a random split the difference of two candidates' scores is s-sub-Gaussian about its mean. The
-        default, the width of the support, is always right, and expensive: fits grow as (s/ε)². A smaller s
-        is an assumption, on which the guarantee then rests.
+        s, an assumption: on a random split the difference of two candidates' scores is s-sub-Gaussian about
+        its mean. With it all surviving candidates are scored on the same splits, and
+        `SharpElasticBatchRacing` drops those that are too far behind the leader. Fits grow as (s/ε)², and the
+        guarantee rests on s. None assumes nothing.
     cv
         Draws the splits: `ShuffleSplit`, `StratifiedShuffleSplit`, `GroupShuffleSplit` or another
         `BaseShuffleSplit`, whose n_splits and random_state the race sets. By default a fifth is held out,
@@ -77,11 +80,12 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         The choice, its mean score (too high as a rule, as that of any best of several), the refitted model.
     cv_results_
         As in `GridSearchCV`: params, param_*, mean_test_score, std_test_score, rank_test_score (those who
-        came further rank before others). Of the race: pulls, the splits that a candidate was scored on;
-        survives, whether it may be the best; within, how far at most its mean is below the best candidate's.
-        All of survives and within hold at once with probability 1 − δ.
+        came further rank before others). Of the race: pulls, the splits that a candidate was scored on. With
+        a spread also survives, whether it may be the best; within, how far at most its mean is below the best
+        candidate's. All of survives and within hold at once with probability 1 − δ.
     scores_, n_rounds_, race_, scorer_
-        The scores, splits × candidates (NaN where one was out), the rounds used, the algorithm, the scorer.
+        The scores, splits × candidates (NaN where one was not scored), the rounds used, the algorithm, the
+        scorer.
 
     Notes
     -----
@@ -89,9 +93,9 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
     above). Given the data, splits are independent draws, and the race needs no more. But they share the data:
     nothing is said of new data, nor of a model trained on more of them, as the refitted one is.
 
-    *Within.* With 1 − δ the best candidate survives, and no mean X̄ is ahead of its own by more than expected
-    and w̄_t, in any round. So a candidate is below the best by at most w̄_t + M − X̄, unless it is the best
-    itself; M is the largest mean of the others in the round. The least of all its rounds is shown.
+    *Within.* With a spread: with 1 − δ the best candidate survives, and no mean X̄ is ahead of its own by more
+    than expected and w̄_t, in any round. So a candidate is below the best by at most w̄_t + M − X̄, unless it
+    is the best itself; M is the largest mean of the others in the round. The least of all rounds is shown.
     """
 
     def __init__(
@@ -124,9 +128,8 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         width = limits[1] - limits[0]
         if not positive("epsilon", self.epsilon) < width:
             raise ValueError(f"epsilon must lie in (0, {width:g}), in the support, got {self.epsilon!r}")
-        spread = 1.0 if self.spread is None else positive("spread", self.spread) / width
-        epsilon, low = self.epsilon / width, limits[0]
-        self.race_ = SharpElasticBatchRacing(self.deadline, epsilon, self.delta, spread / math.sqrt(2))
+        low, paired = limits[0], self.spread is not None
+        self.race_ = self._race(width)
         candidates = list(model_selection.ParameterGrid(self.param_grid))
         if len(candidates) < 2:
             raise ValueError(f"param_grid must have two candidates or more, got {candidates}")
@@ -137,31 +140,61 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         splitter = self._splitter(y)
         random = splitter.random_state = check_random_state(self.random_state)
         rounds: list[FloatArray] = []
+        entrants = list(zip(candidates, models, strict=True))
 
         def respond(pulls: IntArray) -> FloatArray:
-            arms, splitter.n_splits = np.flatnonzero(pulls[0]), int(pulls.max())
-            splits = list(splitter.split(X, y, groups))
-            tasks = (
-                delayed(_score)(_seeded(models[arm], seed), X, y, self.scorer_, split, params)
-                for split, seed in zip(splits, random.randint(2**31, size=len(splits)), strict=True)
-                for arm in arms
-            )
-            rounds.append(np.full((len(splits), len(models)), np.nan))
-            rounds[-1][:, arms] = np.reshape(Parallel(n_jobs=self.n_jobs)(tasks), (-1, len(arms)))
-            self._check(rounds[-1][:, arms], [candidates[arm] for arm in arms])
-            return np.asarray(np.nan_to_num((rounds[-1] - low).sum(axis=0, keepdims=True) / width))
+            rounds.append(self._scored(pulls[0], entrants, splitter, (X, y, groups), params))
+            inside = (rounds[-1] - low) / width
+            sums = np.nansum([inside, inside**2], axis=1)[:, None]
+            return np.asarray(sums[0] if paired else sums)
 
-        self.best_index_ = int(drive(self.race_.play(len(models), rewards="sub-Gaussian"), respond)[0])
+        known = "sub-Gaussian" if paired else "bounded"
+        self.best_index_ = int(drive(self.race_.play(len(models), rewards=known), respond)[0])
         self.n_rounds_, self.scores_ = len(rounds), np.concatenate(rounds)
-        within, survives = _gaps(self.race_, (self.scores_ - low) / width)
-        guarantee = {"survives": survives, "within": width * within}
-        self.cv_results_ = _columns(candidates, self.scores_) | guarantee
+        self.cv_results_ = _columns(candidates, self.scores_, self.best_index_)
+        if paired:
+            within, survives = _gaps(self.race_, (self.scores_ - low) / width)
+            self.cv_results_ |= {"survives": survives, "within": width * within}
         self.best_params_ = candidates[self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         if self.refit:
             best = _seeded(models[self.best_index_], random.randint(2**31))
             self.best_estimator_ = best.fit(X, y, **params)
         return self
+
+    def _race(self, width: float) -> Any:
+        """The race, of scores as parts of the support."""
+        epsilon = self.epsilon / width
+        if self.spread is None:
+            rules = {"rewards": "bounded", "squares": True}
+            return StakedElasticBatchRacing(self.deadline, epsilon, self.delta, **rules)
+        sigma = positive("spread", self.spread) / width / math.sqrt(2)
+        return SharpElasticBatchRacing(self.deadline, epsilon, self.delta, sigma)
+
+    def _scored(
+        self, pulls: IntArray, entrants: list[tuple[Any, Any]], splitter: Any, data: Any, params: Any
+    ) -> FloatArray:
+        """Score candidates so often: splits × candidates, NaN where one was not scored on a split.
+
+        Entrants are candidates with their models; data are X, y and groups.
+        """
+        arms, random = np.flatnonzero(pulls), splitter.random_state
+        own = np.repeat(arms, pulls[arms])[:, None]  # a split has one candidate or, with a spread, all
+        on = own if self.spread is None else np.tile(arms, (int(pulls.max()), 1))
+        splitter.n_splits, seeds = len(on), random.randint(2**31, size=len(on))
+        tasks = (
+            delayed(_score)(_seeded(entrants[arm][1], seed), *data[:2], self.scorer_, split, params)
+            for chosen, split, seed in zip(on, splitter.split(*data), seeds, strict=True)
+            for arm in chosen
+        )
+        scores = np.full((len(on), len(entrants)), np.nan)
+        found = np.reshape(Parallel(n_jobs=self.n_jobs)(tasks), on.shape)
+        np.put_along_axis(scores, on, found, axis=1)
+        low, high = self.support
+        for place in zip(*np.nonzero(~((low <= found) & (found <= high))), strict=True):
+            must = f"scores must lie in [{low:g}, {high:g}], the support"  # of others nothing is proved
+            raise ValueError(f"{must}, got {found[place]} of {entrants[on[place]][0]}")
+        return scores
 
     def _splitter(self, y: Any) -> Any:
         """A copy of the splitter, to be set by the race."""
@@ -171,13 +204,6 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         if not isinstance(splitter, model_selection.BaseShuffleSplit):
             raise ValueError(f"cv must draw independent splits, as ShuffleSplit does, got {shown(self.cv)}")
         return splitter
-
-    def _check(self, scores: FloatArray, candidates: list[Any]) -> None:
-        """Raise ValueError for a score outside the support, of which nothing is proved."""
-        low, high = self.support
-        for split, arm in np.argwhere(~((low <= scores) & (scores <= high))):
-            must = f"scores must lie in [{low:g}, {high:g}], the support"
-            raise ValueError(f"{must}, got {scores[split, arm]} of {candidates[arm]}")
 
     predict, predict_proba = _delegated("predict"), _delegated("predict_proba")
     predict_log_proba, decision_function = _delegated("predict_log_proba"), _delegated("decision_function")
@@ -212,7 +238,7 @@ def _score(model: Any, X: Any, y: Any, scorer: Any, split: Any, params: dict[str
     return float(found[0])
 
 
-def _columns(candidates: list[dict[str, Any]], scores: FloatArray) -> dict[str, Any]:
+def _columns(candidates: list[dict[str, Any]], scores: FloatArray, best: int) -> dict[str, Any]:
     """The columns of `cv_results_` that `GridSearchCV` has too, and pulls."""
     columns: dict[str, Any] = {"params": candidates}
     for place, candidate in enumerate(candidates):
@@ -220,7 +246,7 @@ def _columns(candidates: list[dict[str, Any]], scores: FloatArray) -> dict[str, 
             empty = np.ma.MaskedArray(np.empty(len(candidates), dtype=object), mask=True)
             columns.setdefault(f"param_{name}", empty)[place] = value
     pulls, mean = np.isfinite(scores).sum(axis=0), np.nanmean(scores, axis=0)
-    rank = np.lexsort((-mean, -pulls)).argsort() + 1
+    rank = np.lexsort((-mean, -pulls, np.arange(len(mean)) != best)).argsort() + 1
     moments = {"mean_test_score": mean, "std_test_score": np.nanstd(scores, axis=0)}
     return columns | moments | {"rank_test_score": rank, "pulls": pulls}
 

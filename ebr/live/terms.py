@@ -157,7 +157,8 @@ class Terms:
             )
         try:
             parameters = first.get("parameters", {})
-            algorithm: Algorithm = getattr(ebr, str(name))(**parameters) if own is None else own
+            kind = getattr(ebr, str(name), None)
+            algorithm: Algorithm = kind(**parameters) if own is None or type(own) is kind else own
             if version in FORMATS_OF_UNION and name == "SharpElasticBatchRacing":
                 algorithm = changed(algorithm, looks="union")
             return cls(algorithm, *_said(first, version))
@@ -189,6 +190,16 @@ class Terms:
     def void(self) -> str | None:
         """Why nothing is proved of this race; None if its guarantee holds."""
         return self.algorithm.void(self.rewards, self.support is not None, self.blocks)
+
+    @property
+    def squares(self) -> bool:
+        """Whether sums of squares are taken in."""
+        return self.algorithm.wants_squares(self.rewards)
+
+    def squared(self) -> Self:
+        """The same terms, with squares where the rewards are in [0, 1] and the algorithm leaves that open."""
+        raced = self.algorithm.squared()
+        return dataclasses.replace(self, algorithm=raced) if raced.wants_squares(self.rewards) else self
 
     def line(self) -> Line:
         """A journal's first line."""
@@ -225,6 +236,8 @@ class Terms:
             theirs[words], ours[words] = there["rewards"], here["rewards"]
         if there.get("format") in FORMATS_OF_UNION:  # whether that is said now or not
             theirs["looks"] = ours.get("looks", "none")
+        if ours.get("squares") and theirs.get("squares") is None:  # it was begun without: it goes on without
+            theirs["squares"] = True
         said = [
             f"{key} is {' there and '.join(_apart(theirs.get(key, 'none'), ours.get(key, 'none')))} here"
             for key in ours | theirs

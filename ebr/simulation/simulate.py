@@ -152,7 +152,8 @@ def draw_sums(
 ) -> FloatArray | IntArray:
     """Draw the sums of so many rewards (arms × replicates), of the problem's kind and with such means.
 
-    One draw each, however many the pulls.
+    One draw each, however many the pulls. A problem of one's own may have the sums of squares as well
+    (2 × arms × replicates); they are sent to algorithms that want them.
     """
     raise ValueError(f"problem must be Bernoulli or Gaussian, got {problem!r}")
 
@@ -176,22 +177,25 @@ def race(
     algorithm: Algorithm, problem: Problem, replicates: int, generator: np.random.Generator, watch: Watch
 ) -> IntArray:
     """Play replicates side by side; `watch` sees each round's pulls and sums. Return the recommended arms."""
+    squares = algorithm.wants_squares(problem.rewards)
 
     def respond(pulls: IntArray) -> FloatArray:
-        sums = draw(problem, problem.means[:, None], pulls.T, generator).T
+        drawn = draw(problem, problem.means[:, None], pulls.T, generator).swapaxes(-1, -2)
+        sums = drawn if drawn.ndim == 2 else drawn[0]
         watch(pulls, sums)
-        return sums
+        return drawn if squares else sums
 
     game = algorithm.play(problem.n_arms, replicates, rewards=problem.rewards, generator=generator)
     return drive(game, respond)
 
 
 def draw(problem: Problem, means: FloatArray, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
-    """Draw the sums of a round (arms × replicates), passing over the arms that nobody pulls."""
+    """Draw what `draw_sums` does in a round, passing over the arms that nobody pulls."""
     pulled = pulls.any(axis=1)
     arms = slice(None) if pulled.all() else np.flatnonzero(pulled)  # a slice makes no copy
-    sums = np.zeros(pulls.shape)
-    sums[arms] = draw_sums(problem, means[arms], pulls[arms], generator)
+    drawn = draw_sums(problem, means[arms], pulls[arms], generator)
+    sums = np.zeros((*drawn.shape[:-2], *pulls.shape))
+    sums[..., arms, :] = drawn
     return sums
 
 

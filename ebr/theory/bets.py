@@ -22,15 +22,31 @@ factor negative. Its mean is v x^m y^{m'}, x = 1 + (g/m)(μ − p), y = 1 − (g
 inequality of arithmetic and geometric means at most v (1 + g (μ − μ' + s)/(m + m'))^{m + m'} ≤ v. A factor's
 logarithm is concave in the reward: with sums A and C in place of the rewards, as if these were 0 and 1, the
 product is no larger.
+
+*With sums of squares* the same product is bounded from below more sharply. Let m rewards have mean a and
+variance τ² = Q/m − a². None lies below l = max(0, a − τ√(m − 1)). Let h = a + τ²/(a − l), and let q be the
+quadratic that equals f(Y) = log(1 + b(Y − p)), b ≥ 0, at l and touches it at h. The third derivative of f is
+not negative, so f(Y) − q(Y), a sixth of it somewhere times (Y − l)(Y − h)², is not negative for Y ≥ l. So Σ
+f(Y) ≥ Σ q(Y), and the right side is what f sums to over rewards l and h alone with the same mean and
+variance. If only some Q' ≥ Q is known, Q' will do, as q is concave; Q' = A always is one. The rival's rewards
+are turned around, 1 − Y', and bounded likewise. The product only gets smaller: E f ≤ v stays for any p and g
+≥ 0 that are decided by the past and leave no factor negative.
+
+*Sources.* Bets on means in [0, 1]: I. Waudby-Smith and A. Ramdas, "Estimating means of bounded random
+variables by betting" (JRSS B, 2024). On two samples at once: R. Turner, A. Ly and P. Grünwald, "Generic
+E-variables for exact sequential k-sample tests that allow for optional stopping" (JSPI, 2024). A quadratic
+below the logarithm, that touches it at p whatever the rewards are: X. Fan, I. Grama and Q. Liu, "Exponential
+inequalities for martingales with applications" (EJP, 2015).
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
 
 import numpy as np
 
-from ebr.arrays import FloatArray, IntArray
+from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.pairs import Pairs
 
 NODES, WEIGHTS = (-1.3, 0.0, 1.3), (0.27, 0.46, 0.27)  # of a normal law, in three points
@@ -47,6 +63,9 @@ MOST_INVERTED = 2**12  # arms and replicates whose lots are drawn by inversion
 NEGLIGIBLE = 1e-13  # of a tail: where its sum ends
 UNSURE = 0.002  # nobody is believed to be nearer to 0 or 1
 ALMOST = 0.98  # of the largest stake that leaves no factor negative
+PRIOR, LENT = 1 / 16, 4  # the common variance of rewards before any is seen; how many each arm is lent
+HALVINGS = 10  # of that, to find the stake
+LEAST_REACH = 1e-9  # of rewards below their mean
 
 
 @dataclass(frozen=True)
@@ -57,8 +76,26 @@ class Beliefs:
     variance: FloatArray
     counts: IntArray
 
-    def __getitem__(self, chosen: tuple[IntArray, ...]) -> Self:
+    def __getitem__(self, chosen: IntArray) -> Self:
         return type(self)(self.mean[chosen], self.variance[chosen], self.counts[chosen])
+
+    def flat(self) -> Self:
+        """The same of a table of arms, one after the other."""
+        return type(self)(self.mean.ravel(), self.variance.ravel(), self.counts.ravel())
+
+
+def believed(counts: IntArray, sums: FloatArray, squares: FloatArray) -> Beliefs:
+    """What is believed of rewards in [0, 1]; arms are replicates × arms, and lend each other their variance.
+
+    A common variance has one reward more, of variance 1/16; each arm's own has four more of the common one.
+    """
+    some = np.maximum(counts, 1)
+    about = np.maximum(squares - sums**2 / some, 0)
+    freedom = np.maximum(counts - 1, 0)
+    common = (about.sum(axis=1, keepdims=True) + PRIOR) / (freedom.sum(axis=1, keepdims=True) + 1)
+    weight = 4 * common  # of a success and a failure that nobody saw
+    mean = (sums + weight / 2) / (counts + weight)
+    return Beliefs(mean, (about + LENT * common) / (freedom + LENT), counts)
 
 
 def paid(
@@ -69,6 +106,7 @@ def paid(
     model: str,
     sigma: float,
     lots: FloatArray,
+    squares: tuple[FloatArray, FloatArray] | None = None,
 ) -> FloatArray:
     """What purses are worth after a round, by logarithm.
 
@@ -82,20 +120,29 @@ def paid(
         What the rewards are, one of `ebr.models.REWARDS`, and their σ.
     lots
         Uniform on [0, 1], for ties of rewards 0 and 1.
+    squares
+        Of rewards in [0, 1], the claimants' and the rivals' sums of squares, or more; None if unknown.
     """
     claimant, rival = pair
     errors = [belief.variance / np.maximum(belief.counts, 1) for belief in pair]
     spread = SPREAD * np.sqrt(errors[0] + errors[1])
     if model == "bounded":
         part = errors[0] / (errors[0] + errors[1])
-        gains = [
-            unit_bet(fresh, shift, (claimant.mean + step * part, rival.mean - step * (1 - part)))
+        beliefs = [
+            (claimant.mean + step * part, rival.mean - step * (1 - part))
             for step in (node * spread for node in NODES)
         ]
+        if squares is None:
+            gains = [unit_bet(fresh, shift, means) for means in beliefs]
+        else:
+            variances = claimant.variance, rival.variance
+            gains = [square_bet(fresh, squares, shift, means, variances) for means in beliefs]
         return np.minimum(log_purse + _log_mixture(np.array(gains)), 0.0)
     differences = claimant.mean - rival.mean + shift + np.multiply.outer(NODES, spread)
     drifts = np.clip(differences / _deviation(fresh, pair, sigma, model), 0, MOST_DRIFT)
-    drifts = np.where(claimant.counts > 0, drifts, _quantile(log_purse))  # nothing is known: as a test would
+    unknown = claimant.counts == 0
+    if unknown.any():  # as a test would
+        drifts = np.where(unknown, _quantile(log_purse), drifts)
     after = log_purse.copy()
     bold = np.flatnonzero(drifts[-1] > LEAST_DRIFT)  # of others the claims are believed to be false: no bet
     purse, fresh, drifts = log_purse[bold], fresh[bold], drifts[:, bold]
@@ -164,7 +211,10 @@ def _cap(purse: FloatArray, drifts: FloatArray) -> tuple[FloatArray, FloatArray]
     weights, halves = np.asarray(WEIGHTS), drifts**2 / 2
     cap = np.maximum(-ndtri(purse), -1.0)
     for step in range(STEPS + 1):
-        parts = weights[:, None] * np.exp(np.minimum(drifts * cap - halves, -LEAST_LOG))
+        parts = drifts * cap
+        parts -= halves
+        np.exp(np.minimum(parts, -LEAST_LOG, out=parts), out=parts)
+        parts *= weights[:, None]
         ratio = parts.sum(axis=0)
         below = weights @ ndtr(cap - drifts) / ratio
         mean = ndtr(-cap) + below
@@ -217,15 +267,28 @@ def fisher_score(fresh: Pairs, lots: FloatArray) -> FloatArray:
     """
     from scipy.special import ndtri
 
-    a, b = fresh.leader, fresh.leader_pulls - fresh.leader
-    c, d = fresh.other, fresh.other_pulls - fresh.other
-    here = _log_factorial(a + b) + _log_factorial(c + d) + _log_factorial(a + c) + _log_factorial(b + d)
-    here = here - sum(map(_log_factorial, (a, b, c, d, a + b + c + d)))
-    ahead = a * fresh.other_pulls >= c * fresh.leader_pulls  # sum the smaller tail
-    beyond = _tail(np.where(ahead, [a, b, c, d], [c, d, a, b]))
-    tail = np.exp(here) * (beyond + np.where(ahead, lots, 1 - lots))
+    a, c, m, other_m = fresh.leader, fresh.other, fresh.leader_pulls, fresh.other_pulls
+    size = (int(m[0]) + 1, int(other_m[0]) + 1) if len(m) else (1, 1)
+    if 4 * math.prod(size) < len(m) and (m == m[0]).all() and (other_m == other_m[0]).all():
+        every = np.indices(size, dtype=np.float64).reshape(2, -1)  # as in a first round: one table for all
+        table = _hypergeometric(*every, m[:1], other_m[:1])
+        ahead, here, beyond = (part[(a * size[1] + c).astype(np.int64)] for part in table)
+    else:
+        ahead, here, beyond = _hypergeometric(a, c, m, other_m)
+    tail = here * (beyond + np.where(ahead, lots, 1 - lots))
     score = -ndtri(np.clip(tail, 1e-300, 1 - 1e-16))
     return np.where(ahead, score, -score)
+
+
+def _hypergeometric(
+    a: FloatArray, c: FloatArray, m: IntArray | FloatArray, other_m: IntArray | FloatArray
+) -> tuple[BoolArray, FloatArray, FloatArray]:
+    """Whether the upper tail at A is the smaller one, P(X = A), and that tail beyond A in parts of it."""
+    b, d = m - a, other_m - c
+    here = _log_factorial(a + b) + _log_factorial(c + d) + _log_factorial(a + c) + _log_factorial(b + d)
+    here = here - sum(map(_log_factorial, (a, b, c, d, a + b + c + d)))
+    ahead = np.asarray(a * other_m >= c * m)
+    return ahead, np.exp(here), _tail(np.where(ahead, [a, b, c, d], [c, d, a, b]))
 
 
 @lru_cache(maxsize=1)
@@ -289,3 +352,55 @@ def unit_bet(fresh: Pairs, shift: float, beliefs: tuple[FloatArray, FloatArray])
         down * (p + shift)
     )
     return np.asarray(gained + lost)
+
+
+def square_bet(
+    fresh: Pairs,
+    squares: tuple[FloatArray, FloatArray],
+    shift: float,
+    beliefs: tuple[FloatArray, FloatArray],
+    variances: tuple[FloatArray, FloatArray],
+) -> FloatArray:
+    """The same product from sums and sums of squares, with p and g for the believed means and variances.
+
+    With log(1 + x) = x − x²/2 the best p is q − D m/(m + m'), D = q + s − q'. The best g is where the bound's
+    slope in g, at what is believed, is 0: it falls in g. There is no bet where D ≤ 0.
+    """
+    m, other_m = fresh.leader_pulls, fresh.other_pulls
+    mean, other = (np.clip(belief, UNSURE, 1 - UNSURE) for belief in beliefs)
+    ahead = mean + shift - other
+    p = np.clip(mean - ahead * m / (m + other_m), 1e-3 * (1 - shift), (1 - 1e-3) * (1 - shift))
+    other_p = 1 - p - shift
+    laws = [
+        (m, p, _two_points(mean, variances[0], m)),
+        (other_m, other_p, _two_points(1 - other, variances[1], other_m)),
+    ]
+    stake, step = np.zeros_like(p), ALMOST * np.minimum(m / p, other_m / other_p)
+    for _ in range(HALVINGS):
+        step = step / 2
+        slope = np.zeros_like(p)
+        for count, null, (part, *points) in laws:
+            for weight, point in zip((part, 1 - part), points, strict=True):
+                slope += weight * (point - null) / (1 + (stake + step) / count * (point - null))
+        stake = np.where(slope > 0, stake + step, stake)
+    stake = np.where(ahead > 0, stake, 0.0)
+    gained = _least_log(fresh.leader, squares[0], m, stake / m, p)
+    turned = other_m - fresh.other, other_m - 2 * fresh.other + squares[1]
+    return gained + _least_log(*turned, other_m, stake / other_m, other_p)
+
+
+def _least_log(
+    total: FloatArray, square: FloatArray, count: IntArray | FloatArray, up: FloatArray, p: FloatArray
+) -> FloatArray:
+    """A bound from below of Σ log(1 + b(Y − p)), of rewards in [0, 1] with these sums."""
+    mean = total / count
+    variance = np.maximum(square / count - mean**2, 0) + NEGLIGIBLE  # what floating point may lose
+    part, low, high = _two_points(mean, variance, count)
+    return np.asarray(count * (part * np.log1p(up * (low - p)) + (1 - part) * np.log1p(up * (high - p))))
+
+
+def _two_points(mean: FloatArray, variance: FloatArray, count: IntArray | FloatArray) -> list[FloatArray]:
+    """The law on l and h with this mean and variance: how likely l is, l, and h."""
+    reach = np.minimum(np.sqrt(variance * np.maximum(count - 1, 1)), mean)
+    reach = np.maximum(reach, LEAST_REACH)
+    return [variance / (variance + reach**2), mean - reach, mean + variance / reach]

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from compendium.tuning.plus_minus import PlusMinus
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import Rewards, play
@@ -38,7 +39,10 @@ def plant(monkeypatch, name, *changes):
 
 def failures(model, deadline, epsilon, delta, start=1.0, seeds=1):
     """The probability that the worse arm is recommended, the other being better by ε: seeds × means."""
-    race = StakedElasticBatchRacing(deadline, epsilon, delta, rewards=model, start=start)
+    model, _, squares = model.partition(" with ")
+    race = StakedElasticBatchRacing(
+        deadline, epsilon, delta, rewards=model, start=start, squares=bool(squares)
+    )
     length = race.last_count(2)
     sequences = np.array(list(product((0, 1), repeat=length)))
     one, two = np.indices((len(sequences),) * 2).reshape(2, -1)
@@ -57,6 +61,7 @@ def failures(model, deadline, epsilon, delta, start=1.0, seeds=1):
 EXACT = {
     "Bernoulli": [(0.5, 0.3), (0.5, 0.6), (0.5, 0.9), (0.7, 0.3), (0.7, 0.9)],
     "bounded": [(0.5, 0.9), (0.7, 0.3), (0.7, 0.6), (0.7, 0.9)],
+    "bounded with squares": [(0.5, 0.9), (0.7, 0.3), (0.7, 0.6), (0.7, 0.9)],
     "sub-Gaussian": [(0.5, 0.9), (0.7, 0.3), (0.7, 0.6), (0.7, 0.9)],
 }
 
@@ -269,6 +274,67 @@ def test_hostile_problems_fail_with_at_most_delta(model):
         problem = ebr.Gaussian(means, 0.5) if normal else ebr.Bernoulli(means)
         wrong = (~ebr.simulate(race, problem, RUNS, seed=number).correct(epsilon * (1 - 1e-9))).sum()
         assert binom.sf(wrong - 1, RUNS, delta) > 1e-6 / 48, (means, wrong)
+
+
+# Sums of squares.
+
+
+def squared(deadline, epsilon, delta):
+    return StakedElasticBatchRacing(deadline, epsilon, delta, rewards="bounded", squares=True)
+
+
+NARROW = [
+    (means, epsilon, delta, deadline) for means, epsilon, delta, deadline in SIMULATED if max(means) < 1
+]
+
+
+@pytest.mark.parametrize("sigma", [0.001, 0.05, None])
+def test_with_squares_hostile_problems_fail_with_at_most_delta(sigma):
+    for number, (means, epsilon, delta, deadline) in enumerate(NARROW):
+        inside = 0.1 + 0.8 * np.array(means)
+        problem = ebr.Bernoulli(means) if sigma is None else PlusMinus(inside, sigma)
+        scale = 1 if sigma is None else 0.8
+        race = squared(deadline, epsilon * scale, delta)
+        wrong = (~ebr.simulate(race, problem, 500, seed=number).correct(scale * epsilon * (1 - 1e-9))).sum()
+        assert binom.sf(wrong - 1, 500, delta) > 1e-4, (means, wrong)  # of 33 problems: one in 300
+
+
+def test_rewards_of_small_spread_need_a_tenth_of_the_pulls_and_wide_ones_no_more_than_a_quarter_more():
+    narrow = PlusMinus(np.linspace(0.6, 0.4, 12), 0.05)
+    wide = ebr.Bernoulli(np.linspace(0.9, 0.1, 12))
+    without = dataclasses.replace(squared(8, 0.03, 0.05), squares=None)
+    pulls = {
+        race: [ebr.simulate(race, problem, 200, seed=1).pulls.mean() for problem in (narrow, wide)]
+        for race in (without, squared(8, 0.03, 0.05))
+    }
+    before, after = pulls.values()
+    assert after[0] < before[0] / 10
+    assert after[1] < before[1] * 1.25
+
+
+def test_sums_told_alone_stand_for_squares_as_large_as_they_can_be():
+    class Both(Rewards):
+        def pay(self, pulls):
+            return np.stack([super().pay(pulls)] * 2)
+
+    table = unit_table(20, 4, 3)
+    (alone, arm), (both, same) = (play(squared(5, 0.2, 0.2), told(table)) for told in (Rewards, Both))
+    assert np.array_equal(np.array(alone), np.array(both))
+    assert arm.tolist() == same.tolist()
+
+
+def test_a_race_leaves_it_open_whether_squares_come():
+    race = StakedElasticBatchRacing(5, 0.1, 0.1)
+    assert not race.wants_squares("bounded")
+    assert race.squared().wants_squares("bounded")
+    assert not race.squared().wants_squares("Bernoulli")
+    assert not race.squared().wants_squares("Gaussian")
+    refused = dataclasses.replace(race, squares=False)
+    assert refused.squared() == refused
+    assert "squares" not in repr(race)
+    assert "squares=True" in repr(race.squared())
+    with pytest.raises(ValueError, match="squares must be True, False or None, got 'no'"):
+        dataclasses.replace(race, squares="no")
 
 
 def unit_table(replicates, n_arms, seed):

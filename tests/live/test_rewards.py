@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from live.races import ARMS, body_of, forge, lines_of, rewards, sealed
+from live.races import ARMS, body_of, forge, lines_of, play, rewards, sealed
 from oracles import Rewards, lossy_race, sharp_schedule
 
 import ebr
@@ -311,7 +311,7 @@ def plain_sums(path):
     count, total, rounds = {}, {}, []
     for line in lines_of(path):
         for part in ("rewards", "late") if line["event"] == "tell" else ():
-            for arm, (n, x) in line.get(part, {}).items():
+            for arm, (n, x, *_) in line.get(part, {}).items():
                 count[arm], total[arm] = count.get(arm, 0) + n, total.get(arm, 0) + x
         if line["event"] == "tell":
             rounds.append({arm: (count[arm], total[arm]) for arm in count})
@@ -413,3 +413,78 @@ def test_a_terminal_tells_late_rewards(path, run):
     words = [f"A={second['A'] - 5}:30", f"B={second['B']}:30"]
     assert run("tell", path, "--round", 2, *words, "--late", "A=5:3")[0] == 0
     assert lines_of(path)[-1]["late"] == {"A": [5, 3.0]}
+
+
+STAKED = ebr.StakedElasticBatchRacing(deadline=5, epsilon=0.1, delta=0.2)
+
+
+def told_squares(path):
+    return [line["rewards"] for line in lines_of(path) if line["event"] == "tell"]
+
+
+def test_a_staked_race_has_the_squares_of_its_rewards_and_a_replay_believes_them(tmp_path):
+    with Race(STAKED, ARMS, tmp_path / "race.jsonl") as race:
+        assert race.algorithm.squares
+        told = rewards(race)
+        race.tell(told)
+        asked = race.ask()
+    (line,) = told_squares(tmp_path / "race.jsonl")
+    for arm, values in told.items():
+        assert line[arm] == [len(values), math.fsum(values), math.fsum(value**2 for value in values)]
+    with Race.open(tmp_path / "race.jsonl") as again:
+        assert again.ask() == asked
+        play(again)
+        assert again.recommendation == "good"
+    assert Race(STAKED, ARMS, tmp_path / "race.jsonl").finished
+
+
+def test_squares_are_taken_on_the_scale_where_less_is_better_and_from_sums_as_large_as_they_can_be(tmp_path):
+    race = Race(
+        ebr.StakedElasticBatchRacing(5, 0.1, 0.2, rewards="bounded"),
+        ARMS,
+        tmp_path / "race.jsonl",
+        lower_is_better=True,
+    )
+    first = race.ask()["good"]
+    race.tell(
+        {"good": [0.2] * first, "fair": (first, 0.5 * first), "poor": (first, 0.5 * first, 0.26 * first)}
+    )
+    ((_, _, good), (_, _, fair), (_, _, poor)) = told_squares(tmp_path / "race.jsonl")[0].values()
+    assert good == pytest.approx(0.64 * first)
+    assert fair == pytest.approx(0.5 * first)
+    assert poor == 0.26 * first
+    race.close()
+    with Race.open(tmp_path / "race.jsonl") as again:
+        assert again.round == 2
+
+
+@pytest.mark.parametrize("square", [0.2, 0.51, math.inf, "0.3"])
+def test_squares_that_cannot_be_are_refused_told_or_forged(tmp_path, square):
+    race = Race(STAKED, ["A", "B"], tmp_path / "race.jsonl")
+    first = race.ask()["A"]
+    wrong = square if isinstance(square, str) else square * first
+    with pytest.raises(ValueError, match="the sum of squares of 'A' must lie in"):
+        race.tell({"A": (first, 0.5 * first, wrong), "B": (first, 0.5 * first)})
+    race.tell(dict.fromkeys("AB", (first, 0.5 * first, 0.3 * first)))
+    race.close()
+    if wrong == math.inf:  # JSON has no such number
+        return
+    forge(tmp_path / "race.jsonl", 3, rewards={arm: [first, 0.5 * first, wrong] for arm in "AB"})
+    with pytest.raises(JournalError, match="sum of squares"):
+        Race.open(tmp_path / "race.jsonl")
+
+
+def test_a_race_that_was_begun_without_squares_goes_on_without(tmp_path):
+    path = tmp_path / "race.jsonl"
+    without = ebr.StakedElasticBatchRacing(5, 0.1, 0.2, squares=False)
+    with Race(without, ARMS, path) as race:
+        race.tell(rewards(race))
+        asked = race.ask()
+    assert {len(each) for each in told_squares(path)[0].values()} == {2}
+    first = lines_of(path)[0]["parameters"]
+    forge(path, 1, parameters={key: value for key, value in first.items() if key != "squares"})
+    with Race(STAKED, ARMS, path) as race:
+        assert not race.terms.squares
+        assert race.ask() == asked
+        with pytest.raises(ValueError, match=r"must be \(count, sum\), got \(3, 2, 1\)"):
+            race.tell(dict.fromkeys(asked, (3, 2, 1)))

@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ebr
+from ebr.algorithms.game import drive
 from ebr.live.search import _gaps
 
 X, Y = load_iris(return_X_y=True)
@@ -25,7 +26,12 @@ QUICK = {"epsilon": 0.05, "deadline": 2, "spread": 0.05, "random_state": 3}
 
 
 @pytest.mark.slow
-@parametrize_with_checks([ebr.RacingSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]}, spread=0.01)])
+@parametrize_with_checks(
+    [
+        ebr.RacingSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]}, **rules)
+        for rules in ({"spread": 0.01}, {"epsilon": 0.7, "deadline": 1, "delta": 0.5})
+    ]
+)
 def test_the_search_keeps_scikit_learns_conventions(estimator, check):
     check(estimator)
 
@@ -34,7 +40,9 @@ def test_a_race_of_one_round_is_a_grid_search_on_the_same_splits():
     tree = DecisionTreeClassifier(random_state=0)
     drawn = ShuffleSplit(test_size=0.3)
     race = ebr.RacingSearchCV(tree, DEPTHS, **QUICK | {"deadline": 1}, cv=drawn).fit(X, Y)
-    splits = ShuffleSplit(len(race.scores_), test_size=0.3, random_state=np.random.RandomState(3))
+    random = np.random.RandomState(3)
+    random.randint(2**31, size=len(race.scores_))  # the models' seeds are drawn before the splits
+    splits = ShuffleSplit(len(race.scores_), test_size=0.3, random_state=random)
     grid = GridSearchCV(tree, DEPTHS, cv=splits).fit(X, Y)
     assert len(race.scores_) > 5
     assert race.best_params_ == grid.best_params_
@@ -102,6 +110,38 @@ def test_survivors_share_splits_and_seeds_and_the_others_are_out():
         assert part["seed"].is_unique
         assert search.scores_[: len(part), place] == pytest.approx(part["score"].to_numpy())
         assert np.isnan(search.scores_[len(part) :, place]).all()
+
+
+def test_without_a_spread_every_candidate_has_splits_of_its_own_and_as_many_as_the_race_asks_for():
+    levels = [0.5, 0.2, 0.48, 0.3]
+    search, notes = noted(levels, spread=None, deadline=6, epsilon=0.1)
+    race = ebr.StakedElasticBatchRacing(6, 0.1, 0.05, rewards="bounded", squares=True)
+    assert search.race_ == race
+    assert notes["seed"].is_unique
+    assert (np.isfinite(search.scores_).sum(axis=1) == 1).all()
+    # The same race by hand, on the same scores.
+    scores = {level: part["score"].to_numpy() for level, part in notes.groupby("level")}
+    taken = dict.fromkeys(levels, 0)
+
+    def respond(pulls):
+        fresh = [
+            scores[level][taken[level] : taken[level] + n] for level, n in zip(levels, pulls[0], strict=True)
+        ]
+        taken.update({level: taken[level] + int(n) for level, n in zip(levels, pulls[0], strict=True)})
+        return np.array([[[part.sum() for part in fresh]], [[(part**2).sum() for part in fresh]]])
+
+    (best,) = drive(race.play(4, rewards="bounded"), respond)
+    assert search.best_index_ == best
+    assert search.cv_results_["pulls"].tolist() == list(taken.values()) == [len(scores[k]) for k in levels]
+    assert search.cv_results_["rank_test_score"][best] == 1
+    assert "within" not in search.cv_results_
+
+
+def test_without_a_spread_scores_that_hardly_vary_need_few_fits_and_the_choice_is_right():
+    fits = [noted([0.5, 0.45, 0.3], spread=None, deadline=6, random_state=seed)[0] for seed in range(10)]
+    assert {search.best_index_ for search in fits} <= {0}
+    unaided = ebr.SharpElasticBatchRacing(6, 0.05, 0.05, sigma=1 / np.sqrt(2))  # its first round alone
+    assert max(search.cv_results_["pulls"].sum() for search in fits) < 3 * unaided.pulls_by_round(3)[0]
 
 
 def test_a_seed_that_is_given_stays():

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from functools import lru_cache
 from itertools import pairwise, product
 from unittest import mock
 
@@ -230,6 +231,97 @@ def test_a_planted_error_in_a_bet_on_bounded_rewards_is_seen(monkeypatch, right,
     monkeypatch.setattr(bets, "unit_bet", planted(bets.unit_bet, right, wrong))
     with pytest.raises(AssertionError):
         check_bounded()
+
+
+# Sums of squares: every multiset of a few values, under laws that are wide, narrow, and in between.
+
+VALUES = np.array([0, 0.35, 0.5, 0.65, 1])
+LAWS = [(0, 4), (1, 3), (0, 2), (2, 4), (1, 2), (2, 3)]  # the two values of a law
+SQUARED = [(0.6, 0.4, 0.01), (0.55, 0.5, 0.02), (0.9, 0.3, 0.1), (0.5, 0.5, 0.003), (0.4, 0.6, 0.05)]
+SMALL = [(1, 1), (1, 4), (4, 2), (3, 3)]
+
+
+@lru_cache
+def multisets(m):
+    """How often each value is among m rewards: multisets × values."""
+    return np.array([each for each in product(range(m + 1), repeat=len(VALUES)) if sum(each) == m])
+
+
+@lru_cache
+def chances(m, values, first, last):
+    """How likely each multiset is if rewards have two values, of means between these; NaN for other means."""
+    means = np.linspace(first, last, 41)
+    low, high = VALUES[list(values)]
+    part = (means - low) / (high - low)
+    part = np.where((part < -1e-12) | (part > 1 + 1e-12), np.nan, np.clip(part, 0, 1))
+    sets = multisets(m)
+    alone = sets[:, list(values)].sum(axis=1) == m
+    return np.where(alone, binom.pmf(sets[:, values[1]], m, part[:, None]), 0 * part[:, None])
+
+
+def squared_means(bet):
+    """E f / v for every pair of laws, on the boundary and beyond it."""
+    for shift, sizes, (mean, other, variance) in product((0, 0.05, 0.3), SMALL, SQUARED):
+        sets = [multisets(m) for m in sizes]
+        one, two = np.indices([len(each) for each in sets]).reshape(2, -1)
+        sums, squares = ([each @ VALUES**power for each in sets] for power in (1, 2))
+        full = [np.full(one.size, float(value)) for value in (*sizes, mean, other, variance)]
+        pairs = Pairs(sums[0][one], full[0], sums[1][two], full[1])
+        told = squares[0][one], squares[1][two]
+        with np.errstate(invalid="ignore"):
+            gain = np.exp(bet(pairs, told, shift, (full[2], full[3]), (full[4], full[4])))
+        assert np.isfinite(gain).all()
+        gain = gain.reshape(len(sets[0]), -1)
+        for beyond, laws in product((0, 0.1), product(LAWS, repeat=2)):
+            ends = (0, 1 - shift - beyond), (shift + beyond, 1)
+            law = [chances(m, values, *at) for m, values, at in zip(sizes, laws, ends, strict=True)]
+            found = ((law[0] @ gain) * law[1]).sum(axis=1)
+            if not np.isnan(found).all():
+                yield float(np.nanmax(found))
+
+
+def check_squared():
+    """At most v, and nearly v for some law: an error of few per cent would be seen. Then the bound alone.
+
+    It is no more than the sum of logarithms, and just that of 0 and 1, or with one reward below equal others.
+    """
+    found = list(squared_means(bets.square_bet))
+    assert max(found) <= 1 + 1e-9
+    assert max(found) > 1 - 1e-3
+    for m, p, share in product((1, 2, 3, 4), (0.1, 0.5, 0.9), (0.1, 0.5, 0.98)):
+        sets, up = multisets(m), share / p
+        true = sets @ np.log1p(up * (VALUES - p))
+        full = [np.full(len(sets), value) for value in (m, up, p)]
+        found = bets._least_log(sets @ VALUES, sets @ VALUES**2, *full)
+        assert (found <= true + 1e-9).all()
+        coins = sets[:, [0, -1]].sum(axis=1) == m
+        outlier = ((sets[:, :3] == 1).sum(axis=1) == 1) & (sets[:, 3] == m - 1)
+        assert found[coins | outlier] == pytest.approx(true[coins | outlier], abs=1e-4)
+        told_less = bets._least_log(sets @ VALUES, sets @ VALUES, *full)  # squares as large as can be
+        assert (told_less <= found + 1e-9).all()
+
+
+def test_rewards_told_with_squares_bet_fairly_summed_over_all_of_them():
+    check_squared()
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("square_bet", "ALMOST *", "1.6 *"),  # a factor may be negative
+        ("square_bet", "fresh.leader, squares[0]", "fresh.leader, squares[1]"),  # squares of other rewards
+        ("square_bet", "other_m - 2 * fresh.other + squares[1]", "squares[1]"),
+        ("square_bet", "for belief in beliefs", "for belief in fresh.means"),  # p and g from the same round
+        ("square_bet", "stake / other_m, other_p", "stake / m, other_p"),
+        ("_least_log", "square / count - mean**2, 0", "square / count - 1.02 * mean**2, 0"),
+        ("_two_points", "np.maximum(count - 1, 1)", "np.maximum(count - 2, 1)"),
+        ("_two_points", "mean + variance / reach", "mean + variance"),
+    ],
+)
+def test_a_planted_error_in_a_bet_on_squares_is_seen(monkeypatch, name, right, wrong):
+    monkeypatch.setattr(bets, name, planted(getattr(bets, name), right, wrong))
+    with pytest.raises(AssertionError):
+        check_squared()
 
 
 SCORES = np.linspace(-12, 42, 54_001)
