@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used, when it is used
-    from ebr.algorithms.budgeted import BudgetedElimination, SequentialHalving, SuccessiveRejects
     from ebr.algorithms.certified import CertifiedElasticBatchRacing
     from ebr.algorithms.elastic import ElasticBatchRacing
     from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
@@ -35,7 +34,6 @@ if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used,
 __all__ = [
     "AggressiveElimination",
     "Bernoulli",
-    "BudgetedElimination",
     "CertifiedElasticBatchRacing",
     "DeltaElimination",
     "ElasticBatchRacing",
@@ -46,11 +44,9 @@ __all__ = [
     "Point",
     "Race",
     "RacingSearchCV",
-    "SequentialHalving",
     "SequentialRacing",
     "SharpElasticBatchRacing",
     "StakedElasticBatchRacing",
-    "SuccessiveRejects",
     "certified_design",
     "minimax_overpull",
     "minimax_schedule",
@@ -66,7 +62,6 @@ __all__ = [
 
 # Where each public name is from. Loading all of them takes ten times as long as loading numpy.
 _HOMES = {
-    "ebr.algorithms.budgeted": "BudgetedElimination, SequentialHalving, SuccessiveRejects",
     "ebr.algorithms.certified": "CertifiedElasticBatchRacing",
     "ebr.algorithms.elastic": "ElasticBatchRacing",
     "ebr.algorithms.elimination": "AggressiveElimination, DeltaElimination",

@@ -174,7 +174,6 @@ def test_truths_are_in_the_units_of_the_rewards():
         ebr.DeltaElimination(2, 0.3, 0.1),
         ebr.Passive(0.3, 0.1),
         ebr.SequentialRacing(0.3, 0.1),
-        ebr.BudgetedElimination(100, 2),
     ],
     ids=lambda race: type(race).__name__,
 )
