@@ -13,7 +13,6 @@ from importlib.util import find_spec
 TYPE_CHECKING = False  # as typing has it, which takes half as long to load as all else: an interrupt before
 # `ebr.__main__` has begun ends in a traceback
 if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used, when it is used
-    from ebr.algorithms.budgeted import BudgetedElimination, SequentialHalving, SuccessiveRejects
     from ebr.algorithms.certified import CertifiedElasticBatchRacing
     from ebr.algorithms.elastic import ElasticBatchRacing
     from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
@@ -34,7 +33,6 @@ if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used,
 __all__ = [
     "AggressiveElimination",
     "Bernoulli",
-    "BudgetedElimination",
     "CertifiedElasticBatchRacing",
     "DeltaElimination",
     "ElasticBatchRacing",
@@ -45,11 +43,9 @@ __all__ = [
     "Point",
     "Race",
     "RacingSearchCV",
-    "SequentialHalving",
     "SequentialRacing",
     "SharpElasticBatchRacing",
     "StakedElasticBatchRacing",
-    "SuccessiveRejects",
     "certified_design",
     "plan",
     "setup_1",
@@ -61,7 +57,6 @@ __all__ = [
 
 # Where each public name is from. Loading all of them takes ten times as long as loading numpy.
 _HOMES = {
-    "ebr.algorithms.budgeted": "BudgetedElimination, SequentialHalving, SuccessiveRejects",
     "ebr.algorithms.certified": "CertifiedElasticBatchRacing",
     "ebr.algorithms.elastic": "ElasticBatchRacing",
     "ebr.algorithms.elimination": "AggressiveElimination, DeltaElimination",

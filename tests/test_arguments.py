@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from compendium.budget_and_deadline import budget_bounds, plan_prices
+from compendium.budget_and_deadline import budget_bounds, budgeted, budgets, plan_prices
 from compendium.confidence import exact_tails
 from compendium.shared import characteristic_time
 from compendium.the_price_of_a_deadline import deadline_price, fixed_looks, two_arms_solutions
@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import ebr
 from ebr.algorithms.game import drive
-from ebr.theory import bounds, budgets, confidence, divergence, pairs, problems, selection
+from ebr.theory import bounds, confidence, divergence, pairs, problems, selection
 from ebr.validation import checked, whole
 
 NASTY = [
@@ -112,15 +112,15 @@ CALLS = {
     "AggressiveElimination": (played(ebr.AggressiveElimination), GAME | RACE | {"rounding": "up"}),
     "DeltaElimination": (played(ebr.DeltaElimination), GAME | RACE | {"constants": "published", "k": 1}),
     "BudgetedElimination": (
-        played(ebr.BudgetedElimination),
+        played(budgeted.BudgetedElimination),
         GAME | FIXED | {"deadline": 2, "sizes": "balanced", "memory": "all"},
     ),
     "geometric BudgetedElimination": (
-        played(ebr.BudgetedElimination),
+        played(budgeted.BudgetedElimination),
         GAME | FIXED | {"deadline": 2, "sizes": "geometric"},
     ),
-    "SequentialHalving": (played(ebr.SequentialHalving), GAME | FIXED),
-    "SuccessiveRejects": (played(ebr.SuccessiveRejects), GAME | FIXED),
+    "SequentialHalving": (played(budgeted.SequentialHalving), GAME | FIXED),
+    "SuccessiveRejects": (played(budgeted.SuccessiveRejects), GAME | FIXED),
     "plan": (ebr.plan, RACE | usual("n_arms sigma", rewards=None, algorithm="sharp", k=1)),
     "plan of a budget": (ebr.plan, usual("n_arms deadline", budget=500)),
     "simulate": (

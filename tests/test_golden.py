@@ -14,10 +14,10 @@ from pathlib import Path
 
 import compendium
 import pytest
+from compendium.budget_and_deadline.budgets import Plan
 
 import ebr
 from ebr.simulation.simulate import identity
-from ebr.theory.budgets import Plan
 
 FILE = Path(__file__).parent / "golden" / "identities.json.gz"
 GOLDEN = json.loads(gzip.decompress(FILE.read_bytes()))

@@ -31,7 +31,6 @@ OLD_FORM = {
     "11-clinical-trial",
     "13-the-price-of-a-deadline",
     "14-top-k",
-    "15-budget-and-deadline",
     "16-modern-rivals",
     "17-stakes",
 }

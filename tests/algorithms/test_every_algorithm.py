@@ -130,7 +130,6 @@ RACES = (*FINDS_K, ebr.AggressiveElimination, ebr.PausingElasticBatchRacing, ebr
 GOOD = {
     **{each: {"epsilon": 0.1, "delta": 0.1} for each in (ebr.Passive, ebr.SequentialRacing)},
     **{each: {"deadline": 3, "epsilon": 0.1, "delta": 0.1} for each in RACES},
-    ebr.BudgetedElimination: {"budget": 100, "deadline": 2},
     ebr.CertifiedElasticBatchRacing: {
         **{"n_arms": 3, "looks": (4, 9), "boundaries": (2.0,), "epsilon": 0.1, "delta": 0.1},
         "shifts": (0.2,),
@@ -148,9 +147,6 @@ BAD = [
     ({"end": "never"}, r"^end must be one of 'certified', 'lone survivor', got 'never'$"),
     ({"rounding": "even"}, r"^rounding must be one of 'up', 'down', got 'even'$"),
     ({"constants": "mine"}, r"^constants must be one of 'published', 'released', got 'mine'$"),
-    ({"budget": 0}, r"^budget must be an integer of at least 1, got 0$"),
-    ({"sizes": "equal"}, r"^sizes must be one of 'balanced', 'geometric', got 'equal'$"),
-    ({"memory": "none"}, r"^memory must be one of 'all', 'round', got 'none'$"),
     ({"split": "early"}, r"^split must be one of 'late', 'equal', got 'early'$"),
     *(
         ({"looks": looks}, r"^looks must .*, got ")

@@ -6,11 +6,9 @@ from functools import cache, partial
 from unittest import mock
 
 import numpy as np
-from compendium.budget_and_deadline import budget_bounds, elimination_plans, plan_prices
+from compendium.budget_and_deadline import budget_bounds, budgets, elimination_plans, plan_prices
+from compendium.budget_and_deadline.budgeted import BudgetedElimination
 from scipy.stats import norm
-
-from ebr.algorithms.budgeted import BudgetedElimination
-from ebr.theory import budgets
 
 
 def remembered(function):

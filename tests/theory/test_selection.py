@@ -144,6 +144,6 @@ def test_one_round_of_pausing_errs_as_the_exact_design_and_breaks_ties_by_lot():
 
 def test_a_game_without_a_generator_draws_fresh_lots():
     # All four rewards tie: each arm wins one game in four, or the lots are the same in every game.
-    for race in (ebr.PausingElasticBatchRacing(1, 0.9, 0.5), ebr.SequentialHalving(8)):
-        won = [int(drive(race.play(4, rewards="Bernoulli"), np.zeros_like)[0]) for _ in range(400)]
-        assert binomtest(won.count(0), 400, 1 / 4).pvalue > 1e-6
+    race = ebr.PausingElasticBatchRacing(1, 0.9, 0.5)
+    won = [int(drive(race.play(4, rewards="Bernoulli"), np.zeros_like)[0]) for _ in range(400)]
+    assert binomtest(won.count(0), 400, 1 / 4).pvalue > 1e-6

@@ -8,9 +8,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, log_ndtr
 
+from compendium.budget_and_deadline.budgets import Plan, balanced_sizes
 from compendium.budget_and_deadline.plan_prices import price
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.budgets import Plan, balanced_sizes
 from ebr.validation import MOST_PULLS, checked, numbers, scale, whole
 
 

@@ -8,8 +8,8 @@ from numpy.polynomial.legendre import leggauss
 from scipy.special import ndtr
 from scipy.stats import binom, norm
 
+from compendium.budget_and_deadline.budgets import Plan
 from ebr.arrays import FloatArray
-from ebr.theory.budgets import Plan
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
 MOST_ARMS = 5  # of an enumeration: all orders of them are gone through

@@ -10,16 +10,20 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from compendium.budget_and_deadline import budget_bounds, plan_prices
+from compendium.budget_and_deadline import budget_bounds, budgets, plan_prices
 from compendium.budget_and_deadline.budget_errors import ranking_bound, ranking_tails
+from compendium.budget_and_deadline.budgeted import (
+    BudgetedElimination,
+    Planned,
+    SequentialHalving,
+    SuccessiveRejects,
+)
+from compendium.budget_and_deadline.budgets import Plan
 from compendium.shared.findings import interval
-from ebr.algorithms.budgeted import BudgetedElimination, Planned, SequentialHalving, SuccessiveRejects
 from ebr.algorithms.game import Algorithm
 from ebr.arrays import FloatArray, twelve_digits
 from ebr.simulation.simulate import simulate
 from ebr.simulation.sweep import Point
-from ebr.theory import budgets
-from ebr.theory.budgets import Plan
 from ebr.theory.problems import Bernoulli, Gaussian, Problem, setup_1, setup_2
 
 

@@ -7,17 +7,16 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 
-from compendium.budget_and_deadline import budget_bounds, plan_prices
+from compendium.budget_and_deadline import budget_bounds, budgets, plan_prices
 from compendium.budget_and_deadline.budget_errors import exact_error, ranking_bound, ranking_tails
 from compendium.budget_and_deadline.budget_schedules import Fixed
+from compendium.budget_and_deadline.budgeted import BudgetedElimination
+from compendium.budget_and_deadline.budgets import Plan
 from compendium.failure_probability.importance import failure
 from compendium.shared.findings import Evidence, Finding, counted, exceeds, measured
-from ebr.algorithms.budgeted import BudgetedElimination
 from ebr.algorithms.game import Algorithm, drive
 from ebr.arrays import FloatArray, IntArray, twelve_digits
 from ebr.simulation.simulate import simulate
-from ebr.theory import budgets
-from ebr.theory.budgets import Plan
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
 ROUNDING = 1e-9

@@ -5,13 +5,12 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from compendium.budget_and_deadline import budget_bounds
+from compendium.budget_and_deadline import budget_bounds, budgets
 from compendium.budget_and_deadline.budget_errors import exact_error, ranking_bound, ranking_tails
+from compendium.budget_and_deadline.budgets import Plan
 from scipy.stats import norm
 
 import ebr
-from ebr.theory import budgets
-from ebr.theory.budgets import Plan
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from compendium.budget_and_deadline import budget_bounds, budget_figures, budget_schedules, elimination_plans
+from compendium.budget_and_deadline import (
+    budget_bounds,
+    budget_figures,
+    budget_schedules,
+    budgets,
+    elimination_plans,
+)
 from compendium.budget_and_deadline.budget_errors import ranking_bound
 from scipy.stats import norm
 
 import ebr
-from ebr.theory import budgets
 
 
 def test_every_hard_problem_has_one_best_arm_and_the_roots_one_hardness():

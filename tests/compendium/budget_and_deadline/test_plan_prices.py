@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from compendium.budget_and_deadline import plan_prices
+from compendium.budget_and_deadline import budgets, plan_prices
 from compendium.budget_and_deadline.elimination_plans import chains
-
-from ebr.theory import budgets
 
 
 def cost(n_arms, kept, weight):

@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from compendium.budget_and_deadline import plan_prices
-
-from ebr.theory import budgets
+from compendium.budget_and_deadline import budgets, plan_prices
 
 
 @pytest.mark.parametrize("deadline", [1, 2, 3, 5, 7, 20, 99, 500])

@@ -7,9 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from compendium.budget_and_deadline.budgets import (
+    Plan,
+    balanced_plan,
+    geometric_plan,
+    halving_plan,
+    rejects_plan,
+)
 from ebr.algorithms.game import Defaults, Game, Known, Lots, entered
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.budgets import Plan, balanced_plan, geometric_plan, halving_plan, rejects_plan
 from ebr.validation import MOST_PULLS, check_fields, whole
 
 _budget: Callable[[str, Any], int] = partial(whole, at_least=1, at_most=MOST_PULLS)
