@@ -557,10 +557,18 @@ def pausing_race(rewards, deadline, epsilon, delta, sigma, model, start, lead):
             aim[leader] = highest
 
 
-def certified_beats(y, x, count, critical, shift):
+@cache
+def certified_beats(y, x, count, critical, floor, shift):
     """Whether a sum of 0/1 rewards refutes, in a certified race, that another is better by the shift."""
-    rate = min(max((x + y + 3) / (2 * count + 6), shift / 2), 1 - shift / 2)
-    return y - x + shift * count > critical * math.sqrt(count * (2 * rate * (1 - rate) - shift**2 / 2))
+    if y < count and not certified_beats(y + 1, x, count, critical, floor, shift):  # limits rise
+        return False
+    for other in range(x + 1):  # and all smaller sums are refuted, too
+        rate = min(max((other + y + 2) / (2 * count + 4), shift / 2), 1 - shift / 2)
+        boundary = max(critical * (4 * rate * (1 - rate)) ** 0.4, min(floor, critical))
+        reach = boundary * math.sqrt(count * (2 * rate * (1 - rate) - shift**2 / 2))
+        if not y - other + shift * count > reach:
+            return False
+    return True
 
 
 def all_paths(pulls):
@@ -572,7 +580,7 @@ def all_paths(pulls):
 class CertifiedPairs:
     """Every pair of paths of the best arm (rows) and a rival: who errs for sure, and whose last sums tie."""
 
-    def __init__(self, looks, boundaries, epsilon, pruning=1.0, shifts=()):
+    def __init__(self, looks, boundaries, epsilon, pruning=1.0, floor=10.0, shifts=()):
         paths, self.ones = all_paths(looks[-1])
         self.pulls, sums = looks[-1], paths.cumsum(axis=1)
         near, far = np.zeros((2, len(paths), len(paths)), dtype=bool)
@@ -581,10 +589,12 @@ class CertifiedPairs:
             for rival, other in enumerate(sums):
                 for count, critical in zip(looks, boundaries, strict=False):
                     x, y = one[count - 1], other[count - 1]
-                    near[best, rival] |= certified_beats(y, x, count, pruning * critical, 0.0)
-                    far[best, rival] |= certified_beats(y, x, count, critical, epsilon)
+                    near[best, rival] |= certified_beats(
+                        y, x, count, pruning * critical, pruning * floor, 0.0
+                    )
+                    far[best, rival] |= certified_beats(y, x, count, critical, floor, epsilon)
                     for shift in shifts:
-                        widest[best, rival] |= certified_beats(y, x, count, critical, shift)
+                        widest[best, rival] |= certified_beats(y, x, count, critical, floor, shift)
         difference = self.ones[None, :] - self.ones[:, None]
         self.sure = {0.0: near, epsilon: near | far | (difference > 0)}
         self.tied = {0.0: np.zeros_like(near), epsilon: (difference == 0) & ~(near | far)}
@@ -620,9 +630,9 @@ def certified_race(rewards, race, lots):
             return max(alive, key=lambda arm: (sums[arm], lots[arm]))
         critical, leader = race.boundaries[look], max(alive, key=lambda arm: sums[arm])
 
-        def beaten(arm, other, shift, count=count, critical=critical, sums=sums):
-            prune = certified_beats(sums[arm], sums[other], count, race.pruning * critical, 0.0)
-            return prune or certified_beats(sums[arm], sums[other], count, critical, shift)
+        def beaten(arm, other, shift, factor=1.0, count=count, critical=critical, sums=sums):
+            tested = sums[arm], sums[other], count, factor * critical, factor * race.floor, shift
+            return certified_beats(*tested) or (shift > 0 and beaten(arm, other, 0.0, race.pruning))
 
         def best(arm, shift, alive=alive, beaten=beaten):
             return all(beaten(arm, other, shift) for other in alive if other != arm)
@@ -631,8 +641,7 @@ def certified_race(rewards, race, lots):
             return race.control
         if best(leader, race.epsilon):
             return leader
-        prune = race.pruning * critical
-        alive = [a for a in alive if not certified_beats(sums[leader], sums[a], count, prune, 0.0)]
+        alive = [arm for arm in alive if not beaten(leader, arm, 0.0, race.pruning)]
         if len(alive) == 1:
             return alive[0]
     raise AssertionError

@@ -96,7 +96,7 @@ CALLS = {
         played(partial(ebr.CertifiedElasticBatchRacing, 8)),
         GAME
         | usual("epsilon delta sigma", looks=(4, 9), boundaries=(2.0,), rewards="Bernoulli")
-        | {"pruning": 0.9, "shifts": (0.2,), "control": 1, "margin": 0.2},
+        | {"pruning": 0.9, "floor": 2.5, "shifts": (0.2,), "control": 1, "margin": 0.2},
     ),
     "certified_design": (
         lambda **rest: ebr.certified_design(**rest).subjects,

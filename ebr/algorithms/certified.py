@@ -1,6 +1,15 @@
-"""Certified Elastic Batch Racing: looks and boundaries whose failures are computed."""
+"""Certified Elastic Batch Racing: looks and boundaries whose failures are computed.
+
+*Missing rewards.* Let the losses be independent of all rewards. Number an arm's rewards in the order in which
+they come in. What the race has for look t is then the sum of the first b_t rewards, the same as if none were
+lost: it is drawn from the rewards that came, as these have no order, by lot. So the race takes look t as soon
+as all survivors have b_t rewards, in whichever round, and decides what the race without losses would decide.
+A round asks for what is owed and, going by the share that came in so far, for what will be lost of it. If the
+last look is still short after round T, the race ends as it stood at the last look taken.
+"""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -29,9 +38,11 @@ from ebr.theory.certificates import Boundaries, Certificate, certificate
 from ebr.theory.confidence import fixed_count_deviation
 from ebr.validation import MOST_PULLS, Rule, check_fields, in_unit_interval, positive, shown, whole
 
-MOST_TOGETHER = 1_000  # arms: as many mixtures of near and far ones are bounded
-LEAST_DELTA = 1e-9  # smaller ones need all of a law's tails
+MOST_TOGETHER = 1_000  # arms: the bound is the largest over as many mixtures of near and far rivals
+LEAST_DELTA = 1e-6  # smaller ones are lost in what is added for rounding and cut tails
 MOST_EXACT = 5_000  # 0/1 rewards of an arm: beyond it the law of a pair takes minutes
+CUSHION = 2.0  # standard deviations of the losses, by which more is asked for than will be lost
+MOST_AGAIN = 3.0  # times what is owed: the most that is asked for
 
 
 def _listed(rule: Rule, name: str, values: Any) -> tuple[Any, ...]:
@@ -65,8 +76,11 @@ class CertifiedElasticBatchRacing(Defaults):
         "Bernoulli": 0 and 1. "Gaussian": N(μ, σ²).
     pruning
         π, for dropping alone.
+    floor
+        Of 0/1 rewards: the least boundary where rates are near 0 or 1 (`ebr.theory.certificates.limits`).
     shifts
-        Of 0/1 rewards: margins, beside ε, for which the certificate holds, too.
+        Of 0/1 rewards: larger ε′ for which the certificate holds, too. A race that is stopped early says
+        which of them its leader is within.
     control, margin
         As in `SharpElasticBatchRacing`: a control is recommended if ε, or the margin, more than its lead
         exceeds c_t standard deviations. The margin must be one of the shifts, or ε.
@@ -80,6 +94,7 @@ class CertifiedElasticBatchRacing(Defaults):
     sigma: float = 0.5
     rewards: str = "Bernoulli"
     pruning: float = 1.0
+    floor: float = 10.0
     shifts: tuple[float, ...] = ()
     control: int | None = None
     margin: float | None = None
@@ -90,7 +105,7 @@ class CertifiedElasticBatchRacing(Defaults):
         pulls = partial(whole, at_least=1, at_most=MOST_PULLS)
         rules: dict[str, Rule] = {"looks": pulls, "boundaries": positive, "shifts": in_unit_interval}
         tuples = {name: partial(_listed, rule) for name, rule in rules.items()}
-        check_fields(self, rewards=REWARDS, pruning=positive, **tuples)
+        check_fields(self, rewards=REWARDS, pruning=positive, floor=positive, **tuples)
         control, margin = checked_control(self.control, self.margin, self.epsilon, 1)
         vars(self).update(control=control, margin=margin)
         if control is not None:
@@ -107,11 +122,11 @@ class CertifiedElasticBatchRacing(Defaults):
         if self.rewards not in ("Bernoulli", "Gaussian"):
             must = "rewards must be 'Bernoulli' or 'Gaussian', whose law can be computed"
             raise ValueError(f"{must}, got {self.rewards!r}")
-        if self.rewards == "Gaussian":
-            return
         whole("n_arms", self.n_arms, 2, MOST_TOGETHER)
         if self.delta < LEAST_DELTA:
-            raise ValueError(f"delta must be at least {LEAST_DELTA:g} for 0/1 rewards, got {self.delta}")
+            raise ValueError(f"delta must be at least {LEAST_DELTA:g}, got {self.delta}")
+        if self.rewards == "Gaussian":
+            return
         if self.looks[-1] > MOST_EXACT:
             raise ValueError(
                 f"looks must be at most {MOST_EXACT:,} for 0/1 rewards, whose law is computed, got"
@@ -129,7 +144,7 @@ class CertifiedElasticBatchRacing(Defaults):
     @property
     def rule(self) -> Boundaries:
         """What the race decides by."""
-        return Boundaries(self.looks, self.boundaries, self.epsilon, self.pruning, self.shifts)
+        return Boundaries(self.looks, self.boundaries, self.epsilon, self.pruning, self.floor, self.shifts)
 
     def certificate(self) -> Certificate:
         """Compute how often the race fails at most, whatever the truth; seconds for 0/1 rewards."""
@@ -144,8 +159,8 @@ class CertifiedElasticBatchRacing(Defaults):
         return np.array(self.looks)
 
     def objection(self, feature: str, rewards: Known = None) -> str | None:
-        """A control is permitted; the certificate is for independent arms, all with b_t rewards."""
-        return None if feature in ("control", "stopping") else super().objection(feature, rewards)
+        """All but rewards in blocks: the certificate is for independent arms."""
+        return super().objection(feature, rewards) if feature == "blocks" else None
 
     def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
         """What lies between two numbers is not normal."""
@@ -187,23 +202,18 @@ class CertifiedElasticBatchRacing(Defaults):
     def play_lossy(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> LossyGame:
-        """Race that may be stopped at every look; no reward may be missing."""
-        game, look = self.play(n_arms, replicates, rewards=rewards, generator=generator), -1
-        pulls, total = next(game), np.zeros((replicates, n_arms))
-        arms, within = np.full(replicates, -1), np.full(replicates, np.inf)
-        while True:
-            counts, sums = yield Standing(pulls, arms, within)
-            if not np.array_equal(counts, pulls):
-                raise ValueError(self.objection("missing", rewards))
-            total, look, turn = total + sums, look + 1, advance(game, sums)
-            if turn.pulls is None:
-                arms = np.asarray(turn.arms)  # a control may be recommended for the margin alone
-                return Ending(arms, np.where(arms == self.control, self.margin or 0.0, self.epsilon))
-            pulls, seen = turn.pulls, np.where(turn.pulls > 0, total, -np.inf)
-            arms = np.where(pulls.any(axis=1), seen.argmax(axis=1), arms)
-            within = within.copy()  # what was said stays as it was
-            for row in np.flatnonzero(pulls.any(axis=1)):
-                within[row] = self.within(look, seen[row][np.isfinite(seen[row])])
+        """Race that may be stopped at every look, and with rewards that may be missing at random."""
+        lots = generator or np.random.default_rng()
+        games = [self.play(n_arms, rewards=rewards, generator=lots) for _ in range(replicates)]
+        races = [_Reading(self, game, n_arms, lots) for game in games]
+        for target in self.looks:
+            pulls = np.stack([race.owed(target) for race in races])
+            if not pulls.any():  # all have ended, or have these rewards already
+                continue
+            counts, sums = yield Standing(pulls, *_ends(races))
+            for race, *came in zip(races, pulls, counts, sums, strict=True):
+                race.take(*came)
+        return Ending(*_ends(races))
 
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
@@ -241,3 +251,77 @@ class CertifiedElasticBatchRacing(Defaults):
         assert self.margin is not None
         control, others = survivors.against(self.control)
         return np.isfinite(control) & (others < self.behind(look, control, self.margin))
+
+
+class _Reading:
+    """One race whose rewards may be missing: the game without losses, and the rewards that it has not read.
+
+    Attributes
+    ----------
+    game, wanted
+        The game, and what it asks of each arm for its next look.
+    counts, sums
+        Of rewards that came in and are not read yet.
+    asked, came
+        Rewards of each arm, all told.
+    read
+        Sums that the game has read.
+    arm, within
+        How the race would end now: the arm, and how far it may be from the best.
+    """
+
+    def __init__(self, race: CertifiedElasticBatchRacing, game: Game, n_arms: int, lots: Any) -> None:
+        self.race, self.game, self.lots, self.look = race, game, lots, 0
+        self.wanted: IntArray | None = next(game)[0]
+        self.counts, self.asked, self.came = np.zeros((3, n_arms), dtype=np.int64)
+        self.sums, self.read = np.zeros((2, n_arms))
+        self.arm, self.within = -1, math.inf
+
+    def owed(self, target: int) -> IntArray:
+        """What each survivor lacks of so many rewards, and what will be lost of it, going by the past."""
+        if self.wanted is None:
+            return np.zeros_like(self.counts)
+        lacking = np.maximum(target - self.came, 0) * (self.wanted > 0)
+        again = np.minimum((self.asked + 1) / (self.came + 1), MOST_AGAIN)
+        more = CUSHION * np.sqrt(lacking * again * (again - 1))
+        return np.asarray(np.ceil(lacking * again + more), dtype=np.int64)
+
+    def take(self, asked: IntArray, counts: IntArray, sums: FloatArray) -> None:
+        """Take in a round, and all looks for which the rewards are there."""
+        self.asked, self.came = self.asked + asked, self.came + counts
+        self.counts, self.sums = self.counts + counts, self.sums + sums
+        while self.wanted is not None and (self.counts >= self.wanted).all():
+            first = np.array(list(self._first(self.wanted)))
+            self.counts, self.sums, self.read = (
+                self.counts - self.wanted,
+                self.sums - first,
+                self.read + first,
+            )
+            turn = advance(self.game, first[None])
+            self.wanted = None if turn.pulls is None else turn.pulls[0]
+            if turn.arms is not None:  # a control may be recommended for the margin alone
+                self.arm, control = int(turn.arms[0]), turn.arms[0] == self.race.control
+                self.within = (self.race.margin or 0.0) if control else self.race.epsilon
+            elif self.wanted is not None:
+                still = np.flatnonzero(self.wanted)
+                self.arm = int(still[self.read[still].argmax()])
+                self.within = self.race.within(self.look, self.read[still])
+            self.look += 1
+        if not self.look and self.came.any():  # no look yet, and no promise
+            self.arm = int((self.sums / np.maximum(self.counts, 0.5)).argmax())
+
+    def _first(self, wanted: IntArray) -> Iterator[float]:
+        """The sum of the first so many of each arm's unread rewards; as only totals are known, by lot."""
+        for number, count, total in zip(wanted.tolist(), self.counts.tolist(), self.sums, strict=True):
+            if number in (0, count):
+                yield total if number else 0.0
+            elif self.race.rewards == "Bernoulli":
+                yield float(self.lots.hypergeometric(round(total), count - round(total), number))
+            else:  # of normal rewards: a Brownian bridge
+                spread = self.race.sigma * math.sqrt(number * (count - number) / count)
+                yield self.lots.normal(total * number / count, spread)
+
+
+def _ends(races: list[_Reading]) -> tuple[IntArray, FloatArray]:
+    """How races would end now."""
+    return np.array([race.arm for race in races]), np.array([race.within for race in races])

@@ -19,15 +19,17 @@ from ebr.validation import checked, numbers, one_of, shown, whole
 MOST_RUNS = 10**6  # of each truth
 FIRST = 8  # rewards of an arm at the first look, at least
 APART = 1.06  # two looks at least, as a ratio
-SPARE = 0.03  # of δ: what cells need to be wide, and certificates to be quick
-BETTER = 0.997  # how much less a design must cost to be better, and not by chance
-# Of a shape's numbers: a step's factor, the least and the most.
+SPARE = 0.03  # share of δ that is left over: cells can be wide, and certificates are quick
+ROUGH = 2**11  # points of the grid on which Gaussian rewards are calibrated
+BETTER = 0.997  # a better design costs this many times as much at most: less is chance
+# For each number of a shape: the factor of a step, the least and the most.
 STEPS = {
     "span": (1.3, 2.0, 1000.0),
     "bend": (1.15, 1.0, 3.0),
     "exponent": (1.2, 0.05, 0.6),
     "height": (1.04, 0.9, 2.0),
     "pruning": (1.03, 0.7, 1.0),
+    "floor": (1.04, 1.0, 2.0),
 }
 OBJECTIVES = ("mean", "worst", "most")
 
@@ -54,17 +56,18 @@ class Design:
 
 @dataclass(frozen=True)
 class _Shape:
-    """b_t = b_T R^{−((T−t)/(T−1))^q}, c_t = h (b_t/b_T)^{Δ−½} ε √(b_T/2) / σ; π c_t drops.
+    """b_t = b_T R^{−((T−t)/(T−1))^q}, c_t = h (b_t/b_T)^{Δ−½} ε √(b_T/2) / σ; π c_t drops an arm.
 
-    With q = 1 looks grow geometrically, with more they are denser late. Δ = ½ is Pocock's boundary, 0 that of
-    O'Brien and Fleming.
+    With q = 1 looks grow geometrically, with a larger q they are denser late. Δ = ½ is Pocock's boundary, 0
+    that of O'Brien and Fleming. The floor is a multiple of the boundary at b_T.
     """
 
-    span: float = 9.0
-    bend: float = 1.4
-    exponent: float = 0.35
-    height: float = 1.15
-    pruning: float = 0.9
+    span: float = 10.0
+    bend: float = 1.25
+    exponent: float = 0.38
+    height: float = 1.18
+    pruning: float = 0.93
+    floor: float = 1.1
 
     def race(self, like: CertifiedElasticBatchRacing, rounds: int, last: int) -> CertifiedElasticBatchRacing:
         """The race with this shape and b_T."""
@@ -76,11 +79,14 @@ class _Shape:
                 looks.insert(0, each)
         scale = self.height * like.epsilon * math.sqrt(last / 2) / _sigma(like.rewards, like.sigma)
         boundaries = [scale * (each / last) ** (self.exponent - 0.5) for each in looks[:-1]]
-        return replace(like, looks=tuple(looks), boundaries=tuple(boundaries), pruning=self.pruning)
+        found = {"looks": tuple(looks), "boundaries": tuple(boundaries), "floor": self.floor * scale}
+        return replace(like, pruning=self.pruning, **found)
 
-    def neighbours(self) -> "Iterator[_Shape]":
-        """Shapes with one number changed, by a step."""
+    def neighbours(self, floored: bool) -> "Iterator[_Shape]":
+        """Shapes with one number changed by a step; Gaussian rewards have no floor."""
         for name, (step, least, most) in STEPS.items():
+            if name == "floor" and not floored:
+                continue
             for way in (1, -1):
                 value = round(vars(self)[name] * step**way, 6)
                 if least <= value <= most:
@@ -174,9 +180,8 @@ def certified_design(
             return race.looks[-1]
         return float(np.mean(costs(race)) if objective == "mean" else np.max(costs(race)))
 
-    # Of normal rewards the certificate is worth most without pruning.
-    start = _Shape(pruning=1.0 if rewards == "Gaussian" else 0.9)
-    race, found = _certified(_found(price, start), like, deadline, guess)
+    shape = _found(price, rewards == "Bernoulli")
+    race, found = _certified(shape, like, deadline, guess)
     return Design(race, found, expected, tuple(costs(race)))
 
 
@@ -184,24 +189,25 @@ def _calibrated(
     shape: _Shape, like: CertifiedElasticBatchRacing, rounds: int, near: int, rates: Sequence[float] = ()
 ) -> CertifiedElasticBatchRacing:
     """The race with the least b_T that is enough at some rates, the worst among them as a rule."""
-    usual = ((1 + like.epsilon) / 2, 1 - like.epsilon / 4)
+    epsilon, allowed = like.epsilon, (1 - SPARE) * like.delta
+    usual = ((1 + epsilon) / 2, (3 + epsilon) / 4, 1 - epsilon / 4, 1 - epsilon / 2)
 
     def enough(last: int) -> bool:
-        race = shape.race(like, rounds, last)
+        law = Law(shape.race(like, rounds, last).rule, like.n_arms, like.delta, like.rewards, like.sigma)
         if like.rewards == "Gaussian":
-            return race.certificate().holds
-        law = Law(race.rule, like.n_arms, like.delta)
-        return all(law.bound(rate, rate) <= (1 - SPARE) * like.delta for rate in (*usual, *rates))
+            bound = law.normal_bound() if rates else law.normal_bound(ROUGH, exact=False)
+            return bound <= allowed
+        return all(law.bound(rate, rate) <= allowed for rate in (*usual, *rates))
 
     return shape.race(like, rounds, _least(enough, near))
 
 
-def _found(price: Callable[[_Shape], float], shape: _Shape) -> _Shape:
+def _found(price: Callable[[_Shape], float], floored: bool) -> _Shape:
     """Go from shape to shape as long as the price falls."""
-    known: dict[_Shape, float] = {}
+    shape, known = _Shape(), dict[_Shape, float]()
     with tqdm(desc="designing", unit=" designs", leave=False, disable=None) as bar:
         while True:
-            for other in (shape, *shape.neighbours()):
+            for other in (shape, *shape.neighbours(floored)):
                 if other not in known:
                     known[other] = price(other)
                     bar.update()

@@ -1,27 +1,31 @@
-"""Certificates: a race with few looks at 0/1 rewards is right with 1 − δ, computed for every truth.
+"""Certificates: an upper bound, computed for every truth, on how often a race with fixed looks fails.
 
-A race is given by looks b_1 < … < b_T and boundaries c_t. At look t an arm with sum y *refutes* that one with
-sum x is better by a shift s if y − x + s b_t > c_t times the standard deviation of y − x. It drops an arm
-against which this holds with s = 0, ends the race if it holds with s = ε against all others, and wins at T by
-the sign of y − x, ties by lot.
+A race has looks b_1 < … < b_T and boundaries c_t. At look t an arm with sum y *refutes* that an arm with sum
+x is better by a shift s if y − x + s b_t exceeds c_t standard deviations of y − x. A leader drops the arms
+that it refutes with s = 0. It wins if it refutes all others with s = ε, or has the largest sum at T; ties are
+broken by lot.
 
-Let arm 1 be the best. The race fails only if some rival i errs: by a refutation of arm 1 with s = 0 at a look
-before T or, if its gap is ε or more, with s = ε, or by the sign at T. That is less likely the larger the gap:
-those of 0 and ε are the worst. Given arm 1's sums the rivals are independent, and the probability that one
-does not err rises with each of the sums. Given the last one, the sums of a binomial walk are associated
-(their law is log-supermodular; Fortuin, Kasteleyn and Ginibre, Commun. Math. Phys. 22, 1971). So with e_i(x)
-the probability that rival i errs and arm 1 ends at x,
+Let arm 1 be the best. The race fails only if some rival errs. A rival errs if it refutes arm 1 with s = 0
+before T. A rival that is worse by ε or more also errs if it refutes arm 1 with s = ε before T, or is ahead of
+it at T. Errors are less likely the larger the gap, so gaps of 0 and ε are the worst. Given arm 1's sums the
+rivals are independent, and each is less likely to err the larger these sums are. Given the last one, the sums
+are associated, because their increments are log-concave (Fortuin, Kasteleyn and Ginibre, Commun. Math. Phys.
+22, 1971). So with e_i(x) the probability that rival i errs and arm 1 ends at x, or in a cell x,
 
     P(some rival errs) ≤ Σ_x P(x) [1 − Π_i (1 − e_i(x)/P(x))].
 
-By coupling this falls with arm 1's rate and rises with a rival's: for all rates of arm 1 in [p, p′] it is at
-most what it is where arm 1 has p and the rivals p′ and p′ − ε. Such cells cover [0, 1].
+*0/1 rewards.* The law of two sums is computed on their lattice. By coupling the bound falls with arm 1's rate
+and rises with a rival's. So for all rates of arm 1 in [p, p′] it is at most the bound with rate p for arm 1
+and rates p′ and p′ − ε for the rivals. Such cells cover [0, 1].
 
-All sums are of positive terms. What floating point may lose of them is added, and so is what is cut off.
+*Gaussian rewards.* Errors depend on the noise of y − x alone, a random walk. Rounding its increments up to a
+grid makes errors more likely, so the bound on the grid is one for the race. One cell covers all means.
+
+Bounds are sums of positive terms. What rounding and the tails that are cut off may lose is added.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -31,16 +35,21 @@ import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
 
-SMOOTHING = 3.0  # successes and failures that a pooled rate is given, against boundaries too low near 0 and 1
+SMOOTHING = 2.0  # successes and failures that are added to a pooled rate
+TAPER = 0.4  # boundaries are multiplied by (4p̄(1−p̄)) to this power
 # Relative errors: of a binomial probability 5b/2⁵³ at most, of a sum b/2⁵³, at 2T steps of b ≤ 5,000 rewards.
 ROUNDING = 1e-8
-NEGLIGIBLE = 1e-4  # of δ: what the tails that are cut off may have
+NEGLIGIBLE = 1e-4  # share of δ that tails which are cut off may have
+TRANSFORMED = 1e-10  # more than Fourier transforms lose of a law on a grid, for each rival
 BAR = "{desc}: {percentage:3.0f}% |{bar}| {elapsed}"
-NARROWEST = 1 / 4096  # of ε: a cell's width; where even this is not certified, nothing is
+NARROWEST = 1 / 4096  # of ε: the least width of a cell; where it is not certified, nothing is
+LOWEST, HIGHEST = -6.0, 7.0  # of the grid for a Gaussian difference, in standard deviations at T
+GRID = 2**16  # its points
+EDGES = np.array([-np.inf, *np.arange(-6.0, 6.01, 0.25), np.inf])  # of cells for arm 1's last sum
 
 
 class Boundaries(NamedTuple):
-    """What a race of 0/1 rewards decides by.
+    """The numbers by which a certified race decides.
 
     Attributes
     ----------
@@ -49,32 +58,37 @@ class Boundaries(NamedTuple):
     epsilon
         ε, the shift that ends a race.
     pruning
-        What the boundaries are multiplied with where an arm is dropped, s = 0.
+        Factor of the boundaries where an arm is dropped, s = 0.
+    floor
+        Least boundary of 0/1 rewards where the pooled rate is near 0 or 1.
     shifts
-        Larger shifts, at which the race may be asked to end: a control's margin.
+        Larger shifts for which the certificate holds, too: a control's margin, or where a race is stopped.
     """
 
     looks: tuple[int, ...]
     boundaries: tuple[float, ...]
     epsilon: float
     pruning: float = 1.0
+    floor: float = 10.0
     shifts: tuple[float, ...] = ()
 
     def dropped(self, look: int) -> IntArray:
-        """The largest sum that each leader's drops."""
-        return limits(self.looks[look], self.pruning * self.boundaries[look], 0.0)
+        """For each sum of a leader, the largest sum of an arm that it drops."""
+        factor = self.pruning
+        return limits(self.looks[look], factor * self.boundaries[look], factor * self.floor, 0.0)
 
     def refuted(self, look: int, shift: float) -> IntArray:
-        """The largest sum that each sum refutes, before T, to be better by s or, which is enough, by less."""
-        count, critical, table = self.looks[look], self.boundaries[look], self.dropped(look)
+        """For each sum, the largest sum that it refutes to be better by s, or by a smaller shift."""
+        table = self.dropped(look)
         for known in (self.epsilon, *self.shifts):
             if known <= shift:
-                table = np.maximum(table, limits(count, critical, known))
+                own = limits(self.looks[look], self.boundaries[look], self.floor, known)
+                table = np.maximum(table, own)
         return table
 
 
 class Cell(NamedTuple):
-    """Rates of the best arm, from low to high, and how often the race fails there at most."""
+    """An interval of the best arm's rate, and a bound on how often the race fails there."""
 
     low: float
     high: float
@@ -83,7 +97,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Certificate:
-    """Cells that cover all rates of the best arm, and what the race's failure has there at most."""
+    """Cells that cover all rates of the best arm, each with a bound on the race's failures."""
 
     delta: float
     cells: tuple[Cell, ...]
@@ -106,26 +120,28 @@ class Certificate:
 
 
 @lru_cache(maxsize=1024)
-def limits(count: int, critical: float, shift: float) -> IntArray:
+def limits(count: int, critical: float, floor: float, shift: float) -> IntArray:
     """The largest sum x that each sum y = 0 … b refutes to be better by s; −1 where there is none.
 
-    y − x + s b > c √(b (2p(1−p) − s²/2)), the variance where the two rates are p ∓ s/2, their mean p from the
-    data, smoothed. Where that would not rise with y it is made to.
+    y − x + s b > c √(b (2p̄(1−p̄) − s²/2)): the root has the variance where the rates are p̄ ∓ s/2, with p̄ the
+    smoothed mean of the two. The boundary c is c_t (4p̄(1−p̄))^0.4, but at least the floor or c_t, the smaller
+    of the two. Where the limit would not rise with y it is lowered until it does.
     """
     own, low, high = np.arange(count + 1), np.full(count + 1, -1), np.full(count + 1, count + 1)
     while (high - low).max() > 1:  # low is refuted, high is not
         middle = (low + high) // 2
         rate = (own + middle + SMOOTHING) / (2 * count + 2 * SMOOTHING)
         rate = np.clip(rate, shift / 2, 1 - shift / 2)
+        boundary = np.maximum(critical * (4 * rate * (1 - rate)) ** TAPER, min(floor, critical))
         deviation = np.sqrt(count * (2 * rate * (1 - rate) - shift * shift / 2))
-        refuted = own - middle + shift * count > critical * deviation
+        refuted = own - middle + shift * count > boundary * deviation
         low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
     return np.asarray(np.minimum.accumulate(low[::-1])[::-1])
 
 
 @lru_cache(maxsize=256)
 def binomial(count: int, rate: float) -> FloatArray:
-    """The law of the sum of so many 0/1 rewards, from ratios of neighbours and from the mode on."""
+    """The law of the sum of so many 0/1 rewards, by ratios of neighbours, from the mode outwards."""
     if rate <= 0 or rate >= 1:
         return np.asarray((np.arange(count + 1) == (count if rate >= 1 else 0)) * 1.0)
     mode, k = min(int((count + 1) * rate), count), np.arange(1, count + 1)
@@ -136,14 +152,14 @@ def binomial(count: int, rate: float) -> FloatArray:
 
 
 def _kept(law: FloatArray, cut: float) -> slice:
-    """All of a law but its tails, each of which has at most what may be cut off."""
+    """All of a law but its two tails, each with a mass of `cut` at most."""
     first = min(int(np.searchsorted(law.cumsum(), cut, side="right")), len(law) - 1)
     last = len(law) - int(np.searchsorted(law[::-1].cumsum(), cut, side="right"))
     return slice(first, max(last, first + 1))
 
 
 def _shifted(law: FloatArray, rows: int) -> FloatArray:
-    """The matrix with a law in each of so many rows, each a place further to the right."""
+    """A matrix with the law in each row, one place further to the right from row to row."""
     table = np.zeros((rows, rows + len(law)))
     table[:, : len(law)] = law
     return np.asarray(table.ravel()[:-rows].reshape(rows, -1))
@@ -187,12 +203,47 @@ def _ahead(law: FloatArray, behind: IntArray) -> FloatArray:
     return np.where(behind < 0, more[0], np.append(half, 0.0)[np.clip(behind, 0, len(law))])
 
 
-class Law:
-    """The law of a rule's race of n arms with 0/1 rewards: what bounds its failures."""
+def _normal_errors(times: FloatArray, highest: Sequence[float], points: int, up: float) -> FloatArray:
+    """Errors e by cells of arm 1's last sum, of a rival that errs where W exceeds a level at some look.
 
-    def __init__(self, rule: Boundaries, n_arms: int, delta: float) -> None:
-        self.rule, self.n_arms, self.delta = rule, n_arms, delta
-        # Eight tails a look and rival: of both steps and both sums.
+    W is the noise of the difference, a Brownian motion at times b_t/b_T. Each increment is rounded up to the
+    grid, and what falls below the grid is raised to its lowest point. Arm 1's noise at T, in standard
+    deviations, is N(−W/√2, ½) given W; W itself may be smaller than on the grid by T + 1 steps.
+    """
+    from scipy.fft import irfft, next_fast_len, rfft
+    from scipy.special import ndtr
+
+    # Above the grid lie paths of less than 10⁻¹¹, which are kept at its highest point.
+    step, size = (HIGHEST - LOWEST) / points, next_fast_len(3 * points + 1, real=True)
+    places = LOWEST + step * np.arange(points + 1)
+    laws = np.zeros((2, points + 1))  # of paths without an error, and with one
+    laws[0, math.ceil(-LOWEST / step)] = 1.0
+    for spread, level in zip(np.sqrt(np.diff(times, prepend=0.0)), highest, strict=True):
+        offsets = (np.arange(-points - 1, points + 1) + 1 - up) * step / spread
+        moves = np.abs(np.diff(ndtr(-np.abs(offsets))))  # small numbers' differences: no digits are lost
+        moves[points] = 1 - moves[:points].sum() - moves[points + 1 :].sum()
+        moved = np.maximum(irfft(rfft(laws, size) * rfft(moves, size), size)[:, : 3 * points + 1], 0)
+        laws = moved[:, points : 2 * points + 1]
+        laws[:, 0] += moved[:, :points].sum(axis=1)
+        laws[:, -1] += moved[:, 2 * points + 1 :].sum(axis=1)
+        wrong = places > level
+        laws[1] += laws[0] * wrong
+        laws[0, wrong] = 0
+    early = EDGES[:-1, None] - (len(times) + 1) * (2 * up - 1) * step / math.sqrt(2)
+    some = laws[1] > 0
+    centre, law = places[some] / math.sqrt(2), laws[1, some]
+    above, below = (ndtr(math.sqrt(2) * (edge + centre)) for edge in (EDGES[1:, None], early))
+    return np.asarray((above - below) @ law)
+
+
+class Law:
+    """The law of a rule's race of n arms, Bernoulli or Gaussian: bounds on its failures."""
+
+    def __init__(
+        self, rule: Boundaries, n_arms: int, delta: float, rewards: str = "Bernoulli", sigma: float = 0.5
+    ) -> None:
+        self.rule, self.n_arms, self.delta, self.rewards, self.sigma = rule, n_arms, delta, rewards, sigma
+        # Eight tails for each look and rival: those of both steps and both sums.
         self.cut = NEGLIGIBLE * delta / (8 * n_arms * len(rule.looks))
 
     @cached_property
@@ -202,23 +253,46 @@ class Law:
         return [(shift, [self.rule.refuted(look, shift) for look in looks], shift > 0) for shift in shifts]
 
     def bound(self, low: float, high: float) -> float:
-        """P(the race fails) at most, for every rate of the best arm from low to high.
-
-        However many rivals are near, with gaps below ε, and how many are not.
-        """
-        law, unerring = binomial(self.rule.looks[-1], low), []
+        """P(the race fails) at most, for every rate of the best arm from low to high."""
+        law, errors = binomial(self.rule.looks[-1], low), []
         for gap, tables, sign in self.families:
             if high >= gap:
                 rate = min(math.nextafter(high - gap, 1.0), 1.0) if gap else high
-                erred = _errors(self.rule.looks, tables, sign, low, rate, self.cut)
-                one = np.divide(erred, law, out=np.zeros(len(law)), where=law > 0)
-                unerring.append(np.log1p(-np.minimum(one, 1 - 2**-53)))
+                errors.append(_errors(self.rule.looks, tables, sign, low, rate, self.cut))
+        return self._together(law, errors)
+
+    def normal_bound(self, points: int = GRID, exact: bool = True) -> float:
+        """The same for Gaussian rewards, whatever the means are.
+
+        A rival of gap 0 errs where W exceeds π c_t √(b_t/b_T). One of gap ε errs where it exceeds
+        c_t √(b_t/b_T) or, in the other test, π c_t √(b_t/b_T) + ε b_t/(σ√(2b_T)); at T where it exceeds the
+        last term alone. If not exact, increments are rounded to the nearest point: an estimate that needs
+        fewer points.
+        """
+        from scipy.special import ndtr
+
+        rule, counts = self.rule, np.array(self.rule.looks)
+        times = counts / counts[-1]
+        heights = np.array(rule.boundaries) * np.sqrt(times[:-1])
+        shifted = rule.epsilon * counts / (self.sigma * math.sqrt(2 * counts[-1]))
+        far = [*np.minimum(heights, rule.pruning * heights + shifted[:-1]), shifted[-1]]
+        kinds, up = ([*(rule.pruning * heights), math.inf], far), 1.0 if exact else 0.5
+        errors = [_normal_errors(times, kind, points, up) for kind in kinds]
+        return self._together(np.diff(ndtr(EDGES)), errors)
+
+    def _together(self, law: FloatArray, errors: list[FloatArray]) -> float:
+        """All rivals' bound: the largest, however many of them are near (the first errors) and not far."""
+        ones = [np.divide(erred, law, out=np.zeros(len(law)), where=law > 0) for erred in errors]
+        unerring = [np.log1p(-np.minimum(one, 1 - 2**-53)) for one in ones]
         rivals, near, far = self.n_arms - 1, unerring[0], np.min(unerring[1:] or unerring, axis=0)
         mixed = (law @ -np.expm1(many * near + (rivals - many) * far) for many in range(self.n_arms))
-        return float(max(mixed) * (1 + ROUNDING) + NEGLIGIBLE * self.delta)
+        return float(max(mixed) * (1 + ROUNDING) + NEGLIGIBLE * self.delta + rivals * TRANSFORMED)
 
     def cells(self) -> Iterator[Cell]:
         """Cells from 0 on, as wide as their bounds allow, up to 1 or to where nothing is certified."""
+        if self.rewards == "Gaussian":
+            yield Cell(0.0, 1.0, self.normal_bound())
+            return
         epsilon = self.rule.epsilon
         low, width, slope = 0.0, epsilon / 8, 6 / epsilon
         while low < 1:
@@ -238,22 +312,10 @@ class Law:
 def certificate(
     rule: Boundaries, n_arms: int, delta: float, rewards: str = "Bernoulli", sigma: float = 0.5
 ) -> Certificate:
-    """Bound how often a race of n arms fails, for every truth.
-
-    Of Gaussian rewards the rivals' means do not matter, but for their order (`ebr.theory.looks`): there is
-    one cell. All rivals together are less likely to err than if each could by a refutation at π c_t, if π is
-    below 1, and by the sign.
-    """
+    """Bound how often a race of n arms fails, for every truth."""
     from tqdm import tqdm
 
-    if rewards == "Gaussian":
-        from ebr.theory.looks import crossed  # which takes as long to load as all else together
-
-        lowest = [min(rule.pruning, 1.0) * critical for critical in rule.boundaries]
-        sign = rule.epsilon * math.sqrt(rule.looks[-1] / 2) / sigma
-        bound = crossed(rule.looks, [*lowest, sign], n_arms)
-        return Certificate(delta, (Cell(0.0, 1.0, bound),))
-    law, cells = Law(rule, n_arms, delta), []
+    law, cells = Law(rule, n_arms, delta, rewards, sigma), []
     with tqdm(total=1.0, desc="certifying", leave=False, disable=None, bar_format=BAR) as bar:
         for cell in law.cells():
             cells.append(cell)

@@ -190,7 +190,7 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
         ([*NEW, "--k", "2"], "k must lie in 1 … 1, below the number of arms, got 2"),
         ([*TWO_OF, "--algorithm", "pausing"], "k must be 1 for algorithm 'pausing', got 2"),
         ([*TWO_OF, "--algorithm", "certified"], "k must be 1 for algorithm 'certified', got 2"),
-        (["certify", "trial.jsonl"], "trial.jsonl must be of a certified race of 0/1 rewards, got"),
+        (["certify", "trial.jsonl"], "trial.jsonl must be of a certified race, got"),
         ([*NEW, "--budget", "2"], "budget must be at least 6 for 3 rounds on 2 arms, got 2"),
         ([*NEW[:5], "--deadline", "3"], "epsilon must lie in (0, 1), or a budget be given, got None"),
         ([*NEW[:2], *RULES], "arms must be how many, or their names, if there is no pilot, got none"),
@@ -305,14 +305,15 @@ def test_a_certified_race_is_designed_once_and_checked_from_its_journal(run, fol
     with Race.open("a.jsonl", readonly=True) as race:
         design = ebr.certified_design(2, 3, 0.4, 0.1, shifts=(0.6,)).race
         assert race.algorithm == replace(design, control=0, margin=0.6)
-    assert run("certify", "a.jsonl")[1].startswith("Certified: with every rate of the arms a failure has")
-    journal = folder / "b.jsonl"
-    loose = ebr.CertifiedElasticBatchRacing(2, (2, 4), (0.5,), 0.4, 0.1)
-    Race(loose, ["A", "B"], journal).close()
-    assert run("certify", "b.jsonl") == (
-        2,
-        "error: delta must be one that the looks and boundaries keep, got 0.1: not certified\n",
-    )
+    assert run("certify", "a.jsonl")[1].startswith("Certified: whatever the arms' means are, a failure has")
+    for rewards in ("Bernoulli", "Gaussian"):
+        loose = ebr.CertifiedElasticBatchRacing(2, (2, 4), (0.5,), 0.4, 0.1, rewards=rewards)
+        support = None if rewards == "Gaussian" else (0, 1)
+        Race(loose, ["A", "B"], folder / f"{rewards}.jsonl", support=support).close()
+        assert run("certify", f"{rewards}.jsonl") == (
+            2,
+            "error: delta must be one that the looks and boundaries keep, got 0.1: not certified\n",
+        )
 
 
 def test_arms_of_a_pausing_race_may_come_back(run):

@@ -12,8 +12,8 @@ from ebr.theory.certificates import Boundaries, Cell, Certificate, Law, certific
 
 RULES = [
     Boundaries((3, 5, 8), (1.0, 0.8), 0.3, 0.9),
-    Boundaries((2, 4, 7), (0.7, 0.7), 0.2, 0.5),
-    Boundaries((4, 6), (1.1,), 0.25, 1.0, (0.5,)),
+    Boundaries((2, 4, 7), (0.9, 0.7), 0.2, 0.5, 0.6),
+    Boundaries((4, 6), (1.1,), 0.25, 1.0, 0.9, (0.5,)),
     Boundaries((7,), (), 0.4),
 ]
 ORACLES = [CertifiedPairs(*rule) for rule in RULES]
@@ -73,7 +73,8 @@ PLANTED = {
     "the drop at the sign": patched("_errors", with_(2, lambda sign: True)),
     "strictly below the limit": patched("limits", lambda f, *a: f(*a) - 1),
     "one beyond the limit": patched("limits", lambda f, *a: np.minimum(f(*a) + 1, a[0])),
-    "a boundary shifted": patched("limits", lambda f, count, c, s: f(count, 1.2 * c, s)),
+    "no floor": patched("limits", lambda f, count, c, floor, s: f(count, c, 0.01, s)),
+    "a boundary shifted": patched("limits", lambda f, count, c, *a: f(count, 1.2 * c, *a)),
     "tables of the wrong look": patched(
         "_errors", with_(1, lambda tables: [np.full_like(each, -1) for each in tables[:1]] + tables[1:])
     ),
@@ -152,15 +153,16 @@ def test_cells_follow_each_other_and_a_certificate_says_whether_they_do():
 
 @pytest.mark.parametrize(("count", "critical"), [(12, 1.5), (40, 3.0), (85, 3.7558), (200, 6.0), (9, 0.3)])
 @pytest.mark.parametrize("shift", [0.0, 0.05, 0.3])
-def test_limits_rise_and_are_those_of_the_checker(count, critical, shift):
-    table = certificates.limits(count, critical, shift)
-    assert table.tolist() == checker.largest_beaten(count, critical, shift)
+@pytest.mark.parametrize("floor", [0.2, 2.5, 10.0])
+def test_limits_rise_and_are_those_of_the_checker(count, critical, floor, shift):
+    table = certificates.limits(count, critical, floor, shift)
+    assert table.tolist() == checker.largest_beaten(count, critical, floor, shift)
     assert (np.diff(table) >= 0).all()
 
 
 def test_the_checker_finds_the_same_bound_and_the_same_failures():
-    rule = Boundaries((10, 20, 40), (2.4, 2.2), 0.4, 0.95, (0.6,))
-    said = {**rule._asdict(), "delta": 0.1}
+    rule = Boundaries((10, 20, 40), (2.4, 2.2), 0.4, 0.95, 2.3, (0.6,))
+    said = {**rule._asdict(), "delta": 0.1, "rewards": "Bernoulli"}
     assert checker.largest_failure(said, 3) <= 0.1
     assert checker.largest_failure({**said, "delta": 0.02}, 3) == np.inf
     tables = {shift: [table.tolist() for table in each] for shift, each, _ in Law(rule, 3, 0.1).families}
@@ -169,19 +171,59 @@ def test_the_checker_finds_the_same_bound_and_the_same_failures():
         assert checker.failure(rule.looks, 3, tables, low, high) == pytest.approx(ours, abs=2e-5)
 
 
-def test_gaussian_looks_are_one_cell_and_with_one_look_bechhofers():
-    rule = Boundaries((40, 80, 160), (2.5, 2.4), 0.3)
-    (cell,) = certificate(rule, 4, 0.05, "Gaussian", 1.0).cells
-    assert cell[:2] == (0.0, 1.0)
-    generator = np.random.default_rng(1)  # of 200,000 races; six standard errors are 0.003
-    steps = generator.standard_normal((200_000, 4, 3)) * np.sqrt(np.diff([0, *rule.looks]))
+GAUSSIAN = [  # looks, boundaries, ε, π; n; σ
+    (Boundaries((40, 80, 160), (2.5, 2.4), 0.3), 4, 1.0),
+    (Boundaries((40, 80, 160), (2.5, 2.4), 0.3, 0.9), 4, 1.0),
+    (Boundaries((40, 42, 160), (2.5, 2.4), 0.3, 0.8), 2, 1.0),
+    (Boundaries((30, 50, 90, 110), (2.9, 2.6, 2.2), 0.15, 1.1), 8, 0.5),
+    (Boundaries((160,), (), 0.3), 4, 1.0),
+]
+
+
+def simulated(rule, n_arms, sigma, kinds, runs=200_000):
+    """How often some rival errs, of Gaussian rewards: rivals with a gap of 0 or ε."""
+    looks, generator = np.array(rule.looks), np.random.default_rng(1)
+    steps = generator.standard_normal((runs, n_arms, len(looks))) * sigma * np.sqrt(np.diff([0, *looks]))
     walks = steps.cumsum(axis=2)
-    noise = (walks[:, 1:] - walks[:, :1]) / np.sqrt(2 * np.array(rule.looks))
-    last = rule.epsilon * np.sqrt(rule.looks[-1] / 2)
-    crossed = (noise > [*rule.boundaries, last]).any(axis=(1, 2)).mean()
-    assert crossed - 0.003 < cell.bound < 1.15 * crossed
-    one = certificate(Boundaries((160,), (), 0.3), 4, 0.05, "Gaussian", 1.0).worst.bound
-    assert one == pytest.approx((noise[:, :, 2] > last).any(axis=1).mean(), abs=0.003)
-    assert certificate(rule._replace(pruning=0.9), 4, 0.05, "Gaussian", 1.0).worst.bound > cell.bound
-    with pytest.raises(ValueError, match=r"^looks must be at least 1\.05 times the one before"):
-        certificate(Boundaries((100, 102), (2.0,), 0.3), 4, 0.05, "Gaussian", 1.0)
+    ahead = walks[:, 1:] - walks[:, :1] - np.array(kinds)[:, None] * looks
+    reach = np.append(rule.boundaries, np.inf) * sigma * np.sqrt(2 * looks)
+    wrong = (ahead > rule.pruning * reach) | (
+        (ahead + rule.epsilon * looks > reach) & (np.array(kinds) > 0)[:, None]
+    )
+    wrong[:, :, -1] = (ahead[:, :, -1] > 0) & (np.array(kinds) > 0)
+    return wrong.any(axis=(1, 2)).mean()
+
+
+@pytest.mark.parametrize(("rule", "n_arms", "sigma"), GAUSSIAN)
+def test_a_gaussian_bound_lies_above_the_truth_and_the_checkers_own_hardly_below_it(rule, n_arms, sigma):
+    (cell,) = certificate(rule, n_arms, 0.05, "Gaussian", sigma).cells
+    assert cell[:2] == (0.0, 1.0)
+    said = {**rule._asdict(), "rewards": "Gaussian", "sigma": sigma, "delta": 0.05}
+    checked = checker.largest_failure(said, n_arms)
+    assert 0.99 * cell.bound < checked < cell.bound  # increments rounded up cost less than a hundredth
+    mixed = [[0.0] * m + [rule.epsilon] * (n_arms - 1 - m) for m in range(n_arms)]
+    worst = max(simulated(rule, n_arms, sigma, kinds) for kinds in mixed)
+    assert worst - 0.003 < checked < 1.15 * worst + 0.003  # six standard errors are 0.003 and less
+
+
+def planted_normal(change):
+    """The errors of Gaussian rivals, with their arguments changed."""
+    right = certificates._normal_errors
+    return lambda times, highest, points, up: right(*change(times, highest, points, up))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda times, highest, points, up: (times, highest, points, 0.0),  # rounded down
+        lambda times, highest, points, up: (times, [*highest[:-1], np.inf], points, up),  # no sign
+        lambda times, highest, points, up: (times, [1.02 * each for each in highest], points, up),
+        lambda times, highest, points, up: (times**1.1, highest, points, up),
+    ],
+)
+def test_an_error_planted_in_the_gaussian_law_is_found_by_the_checker(change, monkeypatch):
+    monkeypatch.setattr(certificates, "_normal_errors", planted_normal(change))
+    rule, n_arms, sigma = GAUSSIAN[0]
+    bound = Law(rule, n_arms, 0.05, "Gaussian", sigma).normal_bound()
+    checked = checker.largest_failure({**rule._asdict(), "rewards": "Gaussian", "sigma": sigma}, n_arms)
+    assert not 0.99 * bound < checked < bound
