@@ -316,8 +316,8 @@ def _tell_options(command: argparse.ArgumentParser) -> None:
         "'at random', as missing='at random' in Python: for reasons that have nothing to do with any reward"
     )
     command.add_argument("--missing", metavar="WHY", help=fewer)
-    late = "rewards that earlier rounds lacked: they stand in for as many of this round's own"
-    command.add_argument("--late", nargs="+", action="extend", metavar="ARM=COUNT:SUM", help=late)
+    late = "rewards that earlier rounds lacked, in place of as many of this round; may be repeated"
+    command.add_argument("--late", action="append", metavar="ARM=COUNT:SUM", help=late)
 
 
 def _design(command: argparse.ArgumentParser) -> None:

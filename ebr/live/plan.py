@@ -414,6 +414,8 @@ def _piloted(pilot: Any, n_arms: int | None) -> dict[str, FloatArray]:
         raise ValueError(f"pilot must be a table or dict of the rewards of 2 arms or more, got {pilot!r:.60}")
     if n_arms not in (None, len(pilot)):
         raise ValueError(f"n_arms must be left out, or {len(pilot)} as in the pilot, got {n_arms!r}")
+    if sums := [arm for arm, rewards in pilot.items() if isinstance(rewards, tuple)]:
+        raise ValueError(f"pilot of {sums[0]!r} must be a list of single rewards, got {pilot[sums[0]]!r:.40}")
     return {str(arm): numbers(f"pilot of {arm!r}", rewards, 2) for arm, rewards in pilot.items()}
 
 

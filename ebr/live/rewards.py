@@ -55,7 +55,7 @@ def told_line(
     """
     if terms.blocks:
         rewards = _by_arm(rewards, tuple(pulls))
-        late = late and _by_arm(late, tuple(pulls))
+        late = None if late is None else _by_arm(late, tuple(pulls))
     line = _summed_line(terms, number, pulls, rewards, missing, late, owed or {})
     if terms.rewards == "Bernoulli":
         for arm, (_, total) in line.get("late", {}).items():
