@@ -44,7 +44,7 @@ KINDS = ("sharp", "pausing", "staked", "certified", "ebr")  # the races that can
 
 
 class Parser(argparse.ArgumentParser):
-    """Errors in one line, as all others here; -1e3 is a number, which argparse may not know."""
+    """Errors in one line; -1e3 is a number, also where argparse does not know it."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -103,7 +103,7 @@ def _complain_of_interrupt(options: argparse.Namespace) -> None:
 
 
 def _take_in(rest: list[str], options: argparse.Namespace, parser: Parser) -> None:
-    """Take in rewards behind an option, which argparse may leave over, and refuse all else."""
+    """Accept rewards that follow an option, which argparse may leave over; refuse all else."""
     place = rest.index("--") if "--" in rest else len(rest)
     if rest and (options.run is not tell or any(word.startswith("-") for word in rest[:place])):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -120,12 +120,12 @@ def _run(options: argparse.Namespace) -> int:
         except (ValueError, OSError) as error:
             _complain(f"error: {error}")
             return REFUSED
-        # From here on it is done, whatever becomes of what there is to say.
+        # The command is done, even if its output cannot be written.
         return _end(_written(said() + "\n"), _look(options, ": do not repeat it, look with"))
 
 
 def _end(unwritten: str | None, advice: str = "") -> int:
-    """The exit status of what was done and said, or could not be said."""
+    """The exit status after a command whose output was written, or could not be."""
     if unwritten is None:
         return 0
     done = "recorded, but " if advice else ""
@@ -134,7 +134,7 @@ def _end(unwritten: str | None, advice: str = "") -> int:
 
 
 def _look(options: argparse.Namespace, words: str) -> str:
-    """Where to look after a command that records something; no word of it after one that does not."""
+    """Where to look after a command that records something; empty for other commands."""
     journal = getattr(options, "start" if getattr(options, "run", None) is plan else "journal", None)
     if journal is None or options.run not in (start, ask, tell, plan):
         return ""
@@ -142,14 +142,14 @@ def _look(options: argparse.Namespace, words: str) -> str:
 
 
 def start(options: argparse.Namespace) -> Said:
-    """Begin the race that plan recommends, or --algorithm; or find that the same one has begun already."""
+    """Begin the race that plan recommends, or that of --algorithm; or go on with the same race."""
     made = _planned(options)
     with made.start(options.journal, options.arms, options.control or None) as race:
         return lambda: f"{made.why}\n{standing(race, options.journal)}"
 
 
 def _limits(options: argparse.Namespace) -> Any:
-    """The support that was said; "usual" if none was."""
+    """The support that was given; "usual" if none was."""
     said = "usual" if options.support is None else tuple(options.support)
     return None if options.unbounded else said
 
@@ -180,14 +180,14 @@ def tell(options: argparse.Namespace) -> Said:
 
 
 def stop(options: argparse.Namespace) -> Said:
-    """End the race now, with what can be said now; what was asked for and not told does not count."""
+    """End the race now, with what can be said now; rewards asked for and not told do not count."""
     with ebr.Race.open(options.journal) as race:
         race.stop()
         return lambda: standing(race, options.journal)
 
 
 def status(options: argparse.Namespace) -> Said:
-    """Say where the race stands; this changes nothing, and works while another process has the journal."""
+    """Say where the race stands; this changes nothing, and works while another process writes."""
     with ebr.Race.open(options.journal, readonly=True) as race:
         return lambda: standing(race, options.journal)
 
@@ -231,7 +231,7 @@ def _planned(options: argparse.Namespace) -> "Plan":
 
 
 def plan(options: argparse.Namespace) -> Said:
-    """Say which race is recommended and what it would cost, or what a budget buys; start it, if told so."""
+    """Recommend a race and say what it costs, or what a budget buys; with --start, start it."""
     made = _planned(options)
     if options.picture:
         _save(made.plot(), options.picture)
@@ -297,7 +297,7 @@ def _rules(command: argparse.ArgumentParser) -> None:
 
 
 def _start_options(command: argparse.ArgumentParser) -> None:
-    # The journal first: behind the arms it would be taken for one of them.
+    # The journal comes first: after the arms it would be taken for one of them.
     command.usage = "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON [option ...]"
     _journal_option(command)
     _design(command)
@@ -316,8 +316,8 @@ def _tell_options(command: argparse.ArgumentParser) -> None:
         "'at random', as missing='at random' in Python: for reasons that have nothing to do with any reward"
     )
     command.add_argument("--missing", metavar="WHY", help=fewer)
-    late = "rewards that earlier rounds lacked: they stand in for as many of this round's own"
-    command.add_argument("--late", nargs="+", action="extend", metavar="ARM=COUNT:SUM", help=late)
+    late = "rewards that earlier rounds lacked, in place of as many of this round; may be repeated"
+    command.add_argument("--late", action="append", metavar="ARM=COUNT:SUM", help=late)
 
 
 def _design(command: argparse.ArgumentParser) -> None:
@@ -375,10 +375,10 @@ OPTIONS: dict[Callable[[argparse.Namespace], Said], Callable[[argparse.ArgumentP
 
 
 def _replace_letters() -> None:
-    """Write what an encoding lacks as its code, so that no name of an arm ends a command."""
+    """Write characters that an encoding lacks as escapes, so that no arm's name stops a command."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            with suppress(OSError, ValueError):  # one that takes nothing: said when something is written
+            with suppress(OSError, ValueError):  # a closed stream: the error comes when something is written
                 stream.reconfigure(errors="backslashreplace")
 
 
@@ -396,7 +396,7 @@ def _written(text: str) -> str | None:
 
 
 def _complain(text: str) -> None:
-    """Write a line to standard error, if there is one that takes it: the exit status says it, too."""
+    """Write a line to standard error if possible; the exit status says the same."""
     if sys.stderr is not None:
         with suppress(OSError, ValueError):
             sys.stderr.write(" ".join(text.split()) + "\n")
@@ -404,7 +404,7 @@ def _complain(text: str) -> None:
 
 
 def _discard() -> None:
-    """Let go of what could not be written: Python would try it once more at its end, and complain."""
+    """Discard what could not be written: Python would try again at exit, and complain."""
     with suppress(OSError, ValueError):  # not a file of the system's
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -456,7 +456,7 @@ def _next(race: "Race", journal: str) -> str:
 
 
 def _said_now(race: "Race") -> str:
-    """What could be said if the race were stopped now, with a line's end; nothing if nothing could."""
+    """What could be said if the race were stopped now, as a line; empty if nothing could."""
     from ebr.live.report import rounded_up
 
     if race.now is None or race.algorithm.delta is None or math.isinf(race.now[1]):
@@ -472,7 +472,7 @@ def _shell_line(name: str, journal: str, options: Sequence[str] = (), words: Seq
 
 
 def _text(table: Mapping[str, Sequence[str]]) -> str:
-    """Columns with their headings, as pandas prints them: it takes as long to load as all else together."""
+    """A table as pandas prints it; loading pandas would take as long as everything else together."""
     columns = []
     for heading, cells in table.items():
         texts = [heading, *cells]

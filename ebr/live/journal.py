@@ -15,17 +15,17 @@ from typing import Any, NoReturn
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks: said when a journal is opened, not when ebr is imported
+except ImportError:  # Windows lacks these locks; the error comes when a journal is opened
     fcntl = None  # type: ignore[assignment]
 
-Line = dict[str, Any]  # what a line says; under "event", of which kind it is
+Line = dict[str, Any]  # the content of a line; "event" is its kind
 OPENING = b'{"event": '  # how every line begins on the disk
 CHECKSUM = b', "checksum": "%s"}\n'  # and ends
 CHECKSUM_LENGTH = len(CHECKSUM % (b"0" * 64))
 
 
 class JournalError(ValueError):
-    """A journal that is not to be written or believed; the text says what to do."""
+    """A journal that cannot be written or trusted; the message says what to do."""
 
 
 class Journal:
@@ -90,7 +90,7 @@ class Journal:
             self.close()
 
     def append(self, line: Line) -> None:
-        """Write a line, which must name its kind under "event"; return once it is on the disk."""
+        """Write a line, whose kind is under "event"; return once it is on the disk."""
         self.check_writable()
         moment = datetime.now(UTC).isoformat(timespec="seconds")
         body = json.dumps({"event": line["event"], **line, "time": moment}, allow_nan=False)[:-1].encode()
@@ -124,7 +124,7 @@ class Journal:
 
     @contextmanager
     def closed_on_error(self) -> Generator[None, None, None]:
-        """Close the journal if anything goes wrong here, an interrupt too: the file alone knows the truth."""
+        """Close the journal on any error, interrupts included: afterwards only the file is right."""
         try:
             yield
         except BaseException:
@@ -156,7 +156,7 @@ class Journal:
             ) from None
 
     def _verify(self) -> bytes:
-        """Take in the lines, each checked against its checksum; return what is behind the last newline."""
+        """Read the lines and check their checksums; return what follows the last newline."""
         with open(self._descriptor, "rb", closefd=False) as file:
             *whole, torn = file.read().split(b"\n")
         for number, line in enumerate(whole, start=1):
@@ -171,7 +171,7 @@ class Journal:
         return torn
 
     def defect(self, number: int, what: str) -> JournalError:
-        """The error that a line is not to be believed: which, why, and what to do."""
+        """The error for a line that cannot be trusted: which, why, and what to do."""
         kept = f"cut it back to its first {number - 1} lines and tell what followed again"
         return JournalError(
             f"line {number} of {self.path} {what}: restore the file from a copy, or"
@@ -179,7 +179,7 @@ class Journal:
         )
 
     def _repair(self, torn: bytes) -> None:
-        """Set a torn line aside, and see to it that what was read is on the disk."""
+        """Set a torn line aside, and make sure that what was read is on the disk."""
         if torn:
             self._set_aside(torn)
         # What is read here counts: the writer may have been killed before it came to the disk.
@@ -202,12 +202,12 @@ class Journal:
         os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - len(torn))
 
     def _aside(self) -> str:
-        """The file of torn lines, as the caller would name it: beside the journal, not a link to it."""
+        """The file of torn lines, beside the journal itself rather than beside a link to it."""
         named, true = f"{self.path}.torn", f"{self._file}.torn"
         return named if os.path.realpath(named) == true else true
 
     def _accept(self, sealed: bytes) -> None:
-        """Take in a line of right checksum; raise ValueError if it does not say its kind and its time."""
+        """Accept a line with the right checksum; raise ValueError if it lacks its kind or its time."""
         line: Line = json.loads(sealed, object_pairs_hook=_distinct, parse_constant=_no_number)
         for key in ("event", "time"):
             if not isinstance(line.get(key), str):
@@ -218,12 +218,12 @@ class Journal:
 
 
 def is_journal(path: str | os.PathLike[str]) -> bool:
-    """Whether a file that is there begins as journals do."""
+    """Whether a file exists and begins as journals do."""
     return Path(path).is_file() and Path(path).read_bytes().startswith(OPENING)
 
 
 def _opened(file: str | os.PathLike[str], flags: int) -> int:
-    """Open a file, and nothing else: a pipe would be waited for, and a device may have no end."""
+    """Open a regular file only: a pipe would block, and a device may have no end."""
     descriptor = os.open(file, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
     kind = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(kind):
@@ -234,7 +234,7 @@ def _opened(file: str | os.PathLike[str], flags: int) -> int:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> Line:
-    """Make a dict of what a line says; of two equal keys one would go unread."""
+    """A dict of the keys of a line; ValueError for a key that occurs twice, as one would be lost."""
     made = dict(pairs)
     if len(made) < len(pairs):
         raise ValueError("a key is there twice")
@@ -259,7 +259,7 @@ def _write(descriptor: int, content: bytes) -> None:
 
 
 def _flush_folder(file: Path) -> None:
-    """Flush the folder, in which a new file's name is written."""
+    """Flush the folder, which holds the name of a new file."""
     folder = os.open(file.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -1,7 +1,6 @@
 """Planning an experiment before its first pull: which race, what it costs, what one more round buys.
 
-The proved races that permit what is asked are simulated on truths, which are what the arms' means might be;
-what a budget of pulls buys is searched for.
+The races that are proved and permit what is asked are simulated on truths: what the arms' means might be.
 """
 
 import html
@@ -38,24 +37,24 @@ if TYPE_CHECKING:  # slow to import, and a plan in a terminal needs neither
     from ebr.live.race import Race
 
 COMPARED = ("sharp", "pausing", "staked", "certified")  # the races that a plan chooses from
-MOST_COMPARED = 20_000  # arms; on more of them sharp EBR alone is simulated in seconds
-MOST_DESIGNED = 2_000  # rewards of an arm × rounds for which a certified race is designed in seconds
-DELTA = 0.05  # where it is neither given nor sought
+MOST_COMPARED = 20_000  # arms; with more of them only sharp EBR is simulated in seconds
+MOST_DESIGNED = 2_000  # rewards of an arm × rounds: a certified race is designed in seconds
+DELTA = 0.05  # default, if it is neither given nor sought
 RUNS = 200  # simulated experiments behind a mean
-WORK = 150_000  # arms × rounds × experiments at most, lest a plan take minutes
-FEWEST = 2  # experiments all the same, or there is no standard error
+WORK = 150_000  # arms × rounds × experiments at most, so that a plan takes seconds
+FEWEST = 2  # experiments, enough for a standard error
 WIDTH = 96  # of a line of text
-MOST_OF = 0.9  # of the experiments, that are over within so many pulls
+MOST_OF = 0.9  # quantile of the pulls
 CONFIDENCE = 0.99  # of the interval for the probability of a failure
-LEVEL = 0.75  # of the best arm in the usual truths, as a part of the scale
-FAR = 0.5  # the largest gap that is looked at, as a part of it
+LEVEL = 0.75  # of the best arm in the usual truths, as a fraction of the scale
+FAR = 0.5  # the largest gap, as a fraction of the scale
 PILOT = 0.95  # how surely a σ estimated from a pilot is large enough, if rewards are normal
 MORE_ROUNDS = 3  # how far beyond the deadline to look
-EVERY = 20  # deadlines up to which each is looked at; beyond, a few between this and the plan's own
+EVERY = 20  # each deadline up to here is looked at, and a few beyond
 LARGEST = 0.999  # ε or δ that a budget may buy
-DECADES = 9  # of ε or δ below 1 among which is sought what a budget buys
-MOST_BUDGET = 10**12  # all counts that a search comes to are exact
-# The columns of the rounds' table as they are shown: where arms are dropped, and where they pause.
+DECADES = 9  # of ε or δ below 1 that are searched
+MOST_BUDGET = 10**12  # so that all counts in the search are exact
+# Headings of the rounds' table: for races that drop arms, and for races in which arms pause.
 WORDS = {
     "pulls": "pulls of each survivor",
     "so_far": "each so far",
@@ -72,7 +71,7 @@ Means = Problem | Sequence[float] | FloatArray
 
 
 class Truth(NamedTuple):
-    """What the arms' means might be: a name, the best mean in the rewards' units, and the problem inside."""
+    """What the arms' means might be: name, best mean in the rewards' units, and problem as simulated."""
 
     name: str
     best: float
@@ -170,7 +169,7 @@ class Plan:
 
     @property
     def algorithm(self) -> Any:
-        """The recommended race; its ε, σ and margin are parts of the scale."""
+        """The recommended race; its ε, σ and margin are fractions of the scale."""
         return self.terms.algorithm
 
     @property
@@ -415,6 +414,8 @@ def _piloted(pilot: Any, n_arms: int | None) -> dict[str, FloatArray]:
         raise ValueError(f"pilot must be a table or dict of the rewards of 2 arms or more, got {pilot!r:.60}")
     if n_arms not in (None, len(pilot)):
         raise ValueError(f"n_arms must be left out, or {len(pilot)} as in the pilot, got {n_arms!r}")
+    if sums := [arm for arm, rewards in pilot.items() if isinstance(rewards, tuple)]:
+        raise ValueError(f"pilot of {sums[0]!r} must be a list of single rewards, got {pilot[sums[0]]!r:.40}")
     return {str(arm): numbers(f"pilot of {arm!r}", rewards, 2) for arm, rewards in pilot.items()}
 
 
@@ -470,13 +471,13 @@ def _candidate(
     if budget is not None:
         _check_budget(budget, n_arms, brief.deadline)
     if budget is not None and bought is not None:
-        # Whatever the margin, which ε may exceed before it is found.
+        # Without the margin, which ε may exceed during the search.
         bare = replace(brief, control=None, margin=None).maker(kind, n_arms)
         rules = {bought: _affordable(bare, bought, n_arms, budget, brief.told)}
     race = make(**rules)
     _most(race, n_arms, brief.told)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # whoever starts the race is warned
+        warnings.simplefilter("ignore")  # the warning comes when the race is started
         terms = brief.agreed(race, names)
     if truths is None:
         return Candidate(terms, make, usual_truths(n_arms, race, race.model(terms.rewards)))
@@ -521,7 +522,7 @@ def _by_truth(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def relative_cost(races: pd.DataFrame) -> "pd.Series[float]":
-    """Of each race: its pulls over those of the cheapest race on each truth, the mean over the truths."""
+    """Pulls of each race relative to the cheapest race on each truth, averaged over the truths."""
     relative = races["pulls"] / races["pulls"].groupby("truth").transform("min")
     return relative.groupby("race").mean()
 
@@ -539,7 +540,7 @@ def _summary(found: dict[str, Candidate], races: pd.DataFrame, bought: str | Non
 
 
 def _order(costs: pd.DataFrame, budget: int | None, bought: str | None) -> list[str]:
-    """The races, the recommended one first: those that keep to the budget, that buy more, that cost less."""
+    """The races, best first: within the budget, then buying more, then costing less."""
     over = costs["at_most"] > (np.inf if budget is None else budget)
     keys = costs.assign(over=over).sort_values(["over", *([bought] if bought else []), "cost"], kind="stable")
     return [str(race) for race in keys.index]
@@ -560,12 +561,12 @@ def _rounds(terms: Terms) -> pd.DataFrame | None:
 def _most(race: Algorithm, n_arms: int, told: Known) -> int:
     """The most pulls that there can be if no reward is missing."""
     most = race.most_pulls(n_arms, told)
-    assert most is not None  # of every race that a plan chooses from
+    assert most is not None  # known for every race that a plan chooses from
     return most
 
 
 def _at_most(race: Algorithm, problem: Problem, known: str) -> int:
-    """The most pulls on this truth: of sharp EBR by its theorem, else as on any other."""
+    """The most pulls on this truth: by the theorem for sharp EBR, else the bound for any truth."""
     so_far, gone = race.pulls_by_round(problem.n_arms, known), race.gone(problem.n_arms, known)
     if so_far is None or gone is None:
         return _most(race, problem.n_arms, known)
@@ -573,7 +574,7 @@ def _at_most(race: Algorithm, problem: Problem, known: str) -> int:
 
 
 def _check_budget(budget: int, n_arms: int, deadline: int) -> None:
-    """Raise ValueError unless the budget is a number of pulls that can feed every arm in every round."""
+    """Raise ValueError unless the budget allows a pull of every arm in every round."""
     if not whole("budget", budget, 1) <= MOST_BUDGET:
         raise ValueError(f"budget must be at most {MOST_BUDGET}, got {shown(budget)}")
     if budget < n_arms * deadline:
@@ -586,7 +587,7 @@ def _check_budget(budget: int, n_arms: int, deadline: int) -> None:
 def _affordable(make: Maker, bought: str, n_arms: int, budget: int, told: str) -> float:
     """The smallest ε (or δ) of three digits with which the race costs no more than the budget.
 
-    What is returned was seen to fit, and the next smaller value not to, be the cost monotone or not.
+    The value returned fits, and the next smaller one does not, even if the cost is not monotone.
     """
 
     def most(value: float) -> int:
@@ -606,12 +607,12 @@ def _affordable(make: Maker, bought: str, n_arms: int, budget: int, told: str) -
 
 
 def _runs_for(n_arms: int, deadline: int) -> int:
-    """How many experiments are simulated: fewer on many arms, whose totals vary less."""
+    """How many experiments are simulated: fewer with many arms, as their totals vary less."""
     return max(FEWEST, min(RUNS, WORK // (n_arms * deadline)))
 
 
 def _bar(work: Sequence[Any], unit: str) -> "tqdm[Any]":
-    """A progress bar, on a terminal alone, if it takes longer than a second."""
+    """A progress bar, shown only on a terminal and after a second."""
     return tqdm(work, "simulating", unit=unit, disable=None, delay=1, leave=False)
 
 
@@ -629,7 +630,7 @@ def _number(value: float) -> str:
 
 
 def usual_truths(n_arms: int, race: Algorithm, known: str) -> list[Truth]:
-    """The truths that a plan looks at if none are given."""
+    """The default truths of a plan."""
     hard, others = min(2 * race.epsilon, FAR), n_arms - race.k
     gaps = {"hard": np.full(others, hard), "spread": np.linspace(hard, FAR, others)}
     gaps |= {"easy": np.full(others, FAR), "alike": np.zeros(others)}
@@ -644,7 +645,7 @@ def named_truths(
     n_arms: int | None = None,
     scale: Scale = UNIT,
 ) -> list[Truth]:
-    """Check truths, by name or in a list: means in the rewards' units, or problems; of equally many arms."""
+    """Check truths, by name or in a list: means in the rewards' units, or problems, of equally many arms."""
     if isinstance(truths, Mapping):
         named = list(truths.items())
     else:
@@ -671,9 +672,9 @@ def named_truths(
 def problem_of(
     means: Sequence[float] | FloatArray, rewards: str, sigma: float, scale: Scale = UNIT
 ) -> Problem:
-    """Coins have the largest variance of all rewards in the support with their means; normal ones have σ.
+    """Coins for rewards in a support, as these have the largest variance; else normal rewards with σ.
 
-    Of rewards without a support only differences matter: gaps are kept, but for those beyond the scale, 2σ.
+    Without a support only differences matter: gaps are kept, up to the scale, 2σ.
     """
     values = (numbers("means", means, 2) - scale.worst) / (scale.best - scale.worst)
     if rewards in IN_UNIT:
@@ -692,7 +693,7 @@ def _spelled(means: Means, exactly: bool = False) -> str:
 
 
 def row_of(race: Algorithm, truth: Truth, runs: int) -> dict[str, Any]:
-    """What comes of simulated experiments on a truth."""
+    """Results of simulated experiments on a truth."""
     result = simulate(race, truth.problem, runs, seed=0)
     pulls = result.pulls
     return {
@@ -705,8 +706,8 @@ def row_of(race: Algorithm, truth: Truth, runs: int) -> dict[str, Any]:
 
 
 def is_right(algorithm: Algorithm, result: Simulation) -> BoolArray:
-    """Which choices are right: ε-optimal ones, and a control that no arm is better than by the margin."""
-    # Means are typed: an arm that is worse by ε, 0.6 − 0.4 say, is wrong however the difference is rounded.
+    """Which choices are right: ε-optimal arms, and a control that no arm beats by the margin."""
+    # An arm that is worse by exactly ε is wrong, however a difference such as 0.6 − 0.4 is rounded.
     right = result.correct(algorithm.epsilon * (1 - 1e-9))
     if algorithm.control is not None and algorithm.margin is not None:
         enough = result.problem.is_good(result.arm, algorithm.margin * (1 - 1e-9))

@@ -4,13 +4,13 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-if TYPE_CHECKING:  # both are slow to import, and a race in a terminal needs no picture
+if TYPE_CHECKING:  # slow to import, and rarely needed in a terminal
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 STYLE = Path(__file__).with_name("ebr.mplstyle")
-_NUMBER: dict[str, Any] = {  # of a round, left of its interval
+_NUMBER: dict[str, Any] = {  # the number of a round, left of its interval
     "xytext": (-2, 0),
     "textcoords": "offset points",
     "ha": "right",
@@ -18,7 +18,7 @@ _NUMBER: dict[str, Any] = {  # of a round, left of its interval
     "fontsize": 7,
     "color": "0.3",
 }
-CURVES = ("v--", "o-", "s-", "^-", "d-")  # of a plan: the worst case, then the kinds of problem
+CURVES = ("v--", "o-", "s-", "^-", "d-")  # of a plan: the worst case, then the truths
 COLUMN, PAGE, HIGHEST = 3.4, 7.0, 9.0  # inches: the widths of a journal's figures, and the height of a page
 LINE = 0.115  # inches from one round of an arm to the next, so that numbers do not overlap
 MOST_TICKS = 12  # along the rounds of a plan
@@ -34,8 +34,8 @@ def draw_race(
 ) -> "Figure":
     """Draw each arm's mean and interval, round below round, each with the number of its round.
 
-    From `Race.history` and the column `survives` of `Race.intervals`; `left_out` is what arms that do not
-    survive are called while the race goes on.
+    The data are `Race.history` and the column `survives` of `Race.intervals`; `left_out` is the label of
+    other arms while the race goes on.
     """
     import matplotlib.pyplot as plt
 
@@ -66,7 +66,7 @@ def draw_race(
         axis.set_ylim(len(survives) - 0.5, -0.5)
         axis.set_xlabel("mean reward")
         axis.ticklabel_format(axis="x", style="plain", useOffset=False)
-        # Survivors first, whoever is drawn first.
+        # Survivors come first in the legend.
         drawn = sorted(
             zip(*axis.get_legend_handles_labels(), strict=True), key=lambda entry: entry[1] == last
         )
@@ -83,7 +83,7 @@ def draw_plan(
     import matplotlib.pyplot as plt
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    curves: dict[tuple[float, ...], list[str]] = {}  # those that coincide are drawn once
+    curves: dict[tuple[float, ...], list[str]] = {}  # equal curves are drawn once
     for name, totals in deadlines.items():
         curves.setdefault(tuple(totals), []).append(str(name))
     with plt.style.context(STYLE):
@@ -95,7 +95,7 @@ def draw_plan(
             axis.errorbar(deadlines.index, curve, bars, fmt=look, ms=2, lw=0.8, capsize=2.5)
         height, apart = 0.0, (max(map(max, curves)) / min(map(min, curves))) ** 0.06
         for curve in sorted(curves, key=lambda curve: curve[-1]):
-            height = max(curve[-1], height * apart)  # lest labels lie on each other
+            height = max(curve[-1], height * apart)  # so that labels do not overlap
             beside: dict[str, Any] = {"xytext": (4, 0), "textcoords": "offset points", "va": "center"}
             axis.annotate(", ".join(curves[curve]), (deadlines.index[-1], height), fontsize="small", **beside)
         axis.axvline(planned, color="0.6", lw=0.8, ls=":")
@@ -121,7 +121,7 @@ def _new_axis(**options: Any) -> "Axes":
     import matplotlib.pyplot as plt
 
     figure, axis = plt.subplots(**options)
-    plt.close(figure)  # so that Jupyter shows it once, as the value of its cell
+    plt.close(figure)  # so that Jupyter shows the figure once
     return cast("Axes", axis)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # slow to import, and a race is asked and told without them
 
 
 class Estimates(NamedTuple):
-    """What is known of each arm, an entry an arm: pulls so far, their mean if there are any, its bounds."""
+    """What is known of each arm: pulls so far, their mean (NaN without pulls), and its bounds."""
 
     pulls: IntArray
     mean: FloatArray
@@ -43,14 +43,14 @@ class Race:
             pulls = race.ask()  # for instance {"A": 120, "C": 120}: B has been dropped
             race.tell({"A": rewards_of_a, "C": (120, 67.0)})  # a list of rewards, or their number and sum
 
-    Where the journal exists the race goes on from there, if it is the same race; `Race.open` needs no more
-    than the journal.
+    If the journal exists, the race goes on from there, provided it is the same race. `Race.open` needs only
+    the journal.
 
     Parameters
     ----------
     algorithm
-        For instance `ElasticBatchRacing(deadline=6, epsilon=0.05, delta=0.05)`; ε and σ in the units of the
-        rewards. Where ε is 1 or more, `ebr.plan(…).start(…)` makes one and runs it.
+        For instance `ElasticBatchRacing(deadline=6, epsilon=0.05, delta=0.05)`, with ε and σ in the units of
+        the rewards. For ε of 1 or more, use `ebr.plan(…).start(…)`, which makes an algorithm and runs it.
     arms
         The names of the arms, two or more.
     journal
@@ -59,54 +59,55 @@ class Race:
         The closed interval in which every reward lies, or None for any finite number. By default [0, 1], and
         None where rewards are said to be "Gaussian" or "sub-Gaussian".
     rewards
-        What else is known of them: "Bernoulli" (each is 0 or 1, and nothing else is accepted), "bounded",
-        "Gaussian" or "sub-Gaussian". By default "Bernoulli" where the algorithm assumes it, "bounded" where
-        the support lies in [0, 1], and else "sub-Gaussian".
+        The reward model: "Bernoulli" (each reward is 0 or 1; others are refused), "bounded", "Gaussian" or
+        "sub-Gaussian". The default is "Bernoulli" if the algorithm assumes it, else "bounded" if the support
+        lies in [0, 1], else "sub-Gaussian".
     scale
-        To go: the worst reward and the best, 0 and 1 to the algorithm, whose ε and σ are parts of its width.
+        Deprecated: the worst and the best reward. The algorithm sees them as 0 and 1, and its ε and σ are
+        fractions of the width.
     blocks
-        Whether all arms of a round are observed in the same blocks (on the same split, on the same day): what
-        is told may then be a table of blocks × arms, and σ is the noise within a block; see below.
+        Whether all arms of a round are observed in the same blocks (the same splits, the same days). Rewards
+        may then be told as a table of blocks × arms, and σ is the noise within a block; see below.
     control, margin
-        The arm that others must be better than, and by how much, in your units (ε if left out). The race
-        ends early, and recommends the control, when no arm can be; see `SharpElasticBatchRacing`.
+        The arm that others must beat, and by how much, in your units (ε by default). When no arm can, the
+        race ends early and recommends the control; see `SharpElasticBatchRacing`.
     lower_is_better
         Whether the smallest mean is the best, as of a latency.
 
     Attributes
     ----------
     terms, algorithm, arms, control
-        What was passed in, or read from the journal; all of it, and three of its parts.
+        What was passed in or read from the journal: all of it, and three of its parts.
     round
-        The number of the current round, from 1; of the last one, once the race has ended.
+        The number of the current round, from 1; after the end, of the last round.
     finished, recommendation
-        Whether the race has ended, and the arm that it then recommends (None before); of an algorithm that
-        looks for the k > 1 best, the tuple of them.
+        Whether the race has ended, and the arm that it recommends (None before the end). An algorithm that
+        looks for the k > 1 best arms recommends a tuple.
     within, verdict
-        At the end, how far from the best that may be, in your units, and all of it in a sentence; None and ""
-        before.
+        At the end: how far from the best the recommended arm may be, in your units, and the result in a
+        sentence. Before: None and "".
 
     Notes
     -----
     *No more rewards than asked are accepted.* The guarantee is for numbers of pulls that are fixed before the
-    rewards are seen. Whoever may add some can do so until an arm looks good, and the mean is then biased. If
-    there are more, pass the first ones, in the order in which they were observed.
+    rewards are seen. If one could add rewards until an arm looks good, its mean would be biased. If you have
+    more, pass the first ones in the order in which they were observed.
 
-    *Fewer are accepted with* `missing="at random"`: which are missing, and that they were not waited for,
-    must have nothing to do with any reward, neither their own nor an earlier one, and so not with which arms
-    are out. `SharpElasticBatchRacing` asks for them again in the next round; `ebr.algorithms.lossy` has the
-    proof. A race that is short at its end says within what of the best its arm is.
+    *Fewer rewards are accepted with* `missing="at random"`. Which rewards are missing, and the decision not
+    to wait for them, must have nothing to do with any reward: neither the missing ones nor earlier ones. So
+    it must not depend on which arms are out. Sharp EBR asks for them again in the next round;
+    `ebr.algorithms.lossy` has the proof. A race that lacks rewards at its end says which ε it guarantees.
 
-    *Late rewards* (`late=`) were missing in an earlier round, and stand in for as many of this round's. When
-    they come must have nothing to do with any reward either. Given which come when, an arm's counts are then
-    fixed as above, whichever of its rewards they are of, and no reward counts twice: sharp EBR's proof holds
-    word for word. Staked EBR settles a round's bets by rewards that no earlier bet was on, late or not.
-    Races that do not permit missing rewards refuse late ones.
+    *Late rewards* (`late=`) were missing in an earlier round and replace as many of this round's. When they
+    come must have nothing to do with any reward either. Given which rewards come when, the counts of an arm
+    are fixed, as above, and no reward counts twice: the proof for sharp EBR holds unchanged. Staked EBR
+    settles the bets of a round by rewards that no earlier bet has used, late or not. Races that do not
+    permit missing rewards refuse late ones.
 
-    *Blocks.* Sharp EBR compares survivors by differences of their means, which have the same blocks: what is
-    common to a block cancels. It needs independent blocks, and differences that are √2σ-sub-Gaussian. Rewards
-    in an interval of width w have σ ≤ w/√2. "Gaussian" ones are N(·, σ²) within a block, independently from
-    arm to arm; with looks="union" differences N(·, 2σ²) are enough. Arms alone have no intervals.
+    *Blocks.* Sharp EBR compares survivors by differences of their means over the same blocks, so what is
+    common to a block cancels. It needs independent blocks and √2σ-sub-Gaussian differences. Rewards in an
+    interval of width w have σ ≤ w/√2. "Gaussian" rewards are N(·, σ²) within a block, independent between
+    arms; with looks="union" it is enough that differences are N(·, 2σ²). Single arms have no intervals.
     """
 
     round: int
@@ -165,7 +166,7 @@ class Race:
                 journal.append(new.line())
 
     def _replay(self, terms: Terms) -> None:
-        """Go where the journal leads, which is believed only as far as it says what would be written now."""
+        """Follow the journal; a line is believed only if this race would write the same line now."""
         journal = self._journal
         try:
             self._begin(terms)
@@ -194,14 +195,14 @@ class Race:
         self._places = {arm: place for place, arm in enumerate(self.arms)}
         self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
         self._owed = dict.fromkeys(self.arms, 0)  # rewards that were missing, and may come late
-        # Of a round and an arm: both, its pulls and their sum; all pulls so far, and their mean.
+        # Round, arm, pulls in the round, their sum; pulls of the arm so far, and their mean.
         self._rows: list[tuple[int, str, int, float, int, float]] = []
         self._course = _Course(terms)
         self._turn(self._course.go_on())  # which refuses a control that is none of the arms
         self.control = terms.control
 
     def _follow(self, line: Line) -> None:
-        """Go where a line of the journal leads: its round is asked for, or its rewards are told."""
+        """Follow a line of the journal: a round is asked for, rewards are told, or the race is stopped."""
         if line["event"] == "ask":
             self._asked = True
             return
@@ -213,7 +214,8 @@ class Race:
         counts, sums = np.zeros((1, len(self.arms)), dtype=np.int64), np.zeros((2, 1, len(self.arms)))
         for arm, (own, reported, *squares) in line["rewards"].items():
             late, sum_of_late, *late_squares = line.get("late", {}).get(arm, (0, 0.0, 0.0))
-            self._owed[arm] += self._coming[arm] - own - 2 * late  # which are owed no more, nor asked for
+            # Late rewards are owed no longer, and as many new ones were not pulled.
+            self._owed[arm] += self._coming[arm] - own - 2 * late
             count, place = own + late, self._places[arm]
             total = float(line.get("counted", {}).get(arm, reported)) + sum_of_late
             counts[0, place], sums[0, 0, place] = count, self.terms.scale.inside(total, count)
@@ -240,9 +242,9 @@ class Race:
             self._coming = {arm: int(n) for arm, n in zip(self.arms, pulls[0], strict=True) if n}
 
     def ask(self) -> dict[str, int]:
-        """How often to pull each arm in this round, those left out not at all; asking again changes nothing.
+        """How often to pull each arm in this round; an arm that is not there is not pulled.
 
-        Raises ValueError once the race has ended.
+        Asking again changes nothing. Raises ValueError once the race has ended.
         """
         with self._lock:
             self._check_going_on()
@@ -264,12 +266,12 @@ class Race:
         they are taken to be as large as they can be; (count, sum, squares) says them on that scale.
 
         They are on the disk when this returns. Raises ValueError, and takes in nothing, if they are not
-        exactly what was asked for; or if they are said to be another round's, so that whoever names the
-        `round` may tell it again, not knowing whether it was told, and it counts once.
+        exactly what was asked for, or if `round` is not the current one: a round that was told already can
+        be told again without counting twice.
 
-        With `missing="at random"` there may be fewer; [] says that all of an arm are missing. `late` has
-        rewards of earlier rounds that were missing then, and stand in for as many of this round's: with
-        `late={"A": [1, 0]}` there are two fewer of A's own. Rewards in
+        With `missing="at random"` there may be fewer; [] says that all rewards of an arm are missing. `late`
+        has rewards that were missing in earlier rounds. They replace as many of this round's: with
+        `late={"A": [1, 0]}`, pass two fewer new rewards of A. Rewards in
         blocks may be a table: a DataFrame with the arms as columns, or an array with a column for each arm
         asked for, in that order.
         """
@@ -283,7 +285,7 @@ class Race:
             self._record(told_line(self.terms, self.round, self._coming, rewards, missing, late, self._owed))
 
     def stop(self) -> None:
-        """End the race now, as `now` says; what was asked for and not told does not count.
+        """End the race now, with the result in `now`. Rewards asked for and not told do not count.
 
         Raises ValueError where the algorithm does not permit it.
         """
@@ -318,7 +320,7 @@ class Race:
             raise ValueError(f"the race has ended: it recommends {named(self.recommendation)}")
 
     def _record(self, line: Line) -> None:
-        """Follow a line once it is on the disk; whatever comes between closes the race."""
+        """Write a line to the disk, then follow it; any error in between closes the race."""
         with self._journal.closed_on_error():
             self._journal.append(line)
             self._follow(line)

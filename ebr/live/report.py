@@ -1,7 +1,6 @@
-"""A race in words, for a protocol or a paper: its intervals, its verdict, and a report of all of it.
+"""A race in words, for a protocol or a paper: its verdict, its intervals, and a report of everything.
 
-Which intervals a report may give of single arms (exact, KL, normal, Hoeffding's) is chosen here, by what is
-known of the rewards; also the sentence that a race says at its end, where there is a control and without.
+The intervals of single arms (exact, KL, normal or Hoeffding's) are chosen here by the reward model.
 """
 
 import base64
@@ -30,8 +29,8 @@ INTERVALS = {
     "normal": "normal intervals",
     "Hoeffding": "Hoeffding intervals",
 }
-MOST_ROUNDS_SAID = 20  # of a schedule that is spelled out
-MOST_NAMES = 6  # of arms that are spelled out in a sentence
+MOST_ROUNDS_SAID = 20  # of a schedule that is listed
+MOST_NAMES = 6  # of arms listed in a sentence
 WIDTH = 96  # of a line of text
 NOTHING_CAME = "of some arm no reward has come in"
 DIGITS = 4  # of a mean, behind the point, where rewards are about 1 wide
@@ -54,11 +53,11 @@ th { border-bottom: 1px solid #888 } td { border-bottom: 1px solid #ddd }
 table.facts td, table.facts th, td:first-child, th:first-child { text-align: left; vertical-align: top }
 table.facts th { border-bottom: 1px solid #ddd; white-space: nowrap } td { overflow-wrap: anywhere }
 img { max-width: 100%; width: 34em } @media print { body { margin: 0; font-size: 11pt } }"""
-Chosen = str | tuple[str, ...] | None  # what a race recommends: an arm, k of them, or none
+Chosen = str | tuple[str, ...] | None  # a recommendation: an arm, k arms, or none
 
 
 class Standing(Protocol):
-    """What is asked of a race, running or ended."""
+    """What a report needs of a race, running or ended."""
 
     terms: Terms
     round: int
@@ -90,9 +89,9 @@ def named(recommendation: Chosen) -> str:
 
 
 def word_for_left_out(algorithm: Algorithm) -> str:
-    """What to call an arm that the coming round leaves out.
+    """What to call an arm that is not in the coming round.
 
-    Where the k > 1 best are looked for it may have been accepted as well as dropped.
+    If the k > 1 best arms are sought, it may have been accepted or dropped.
     """
     if algorithm.resumes:
         return "paused or out"
@@ -100,9 +99,9 @@ def word_for_left_out(algorithm: Algorithm) -> str:
 
 
 def verdict(terms: Terms, recommendation: Chosen, within: float, stopped: bool = False) -> str:
-    """What a race says at its end: whom it recommends and, where that is not within ε, what is guaranteed.
+    """The result of a race in a sentence: the recommended arm and, if not within ε, what is guaranteed.
 
-    `within` is how far from the best that may be, in the units of the rewards.
+    `within` is how far from the best the arm may be, in the rewards' units.
     """
     chosen, asked = f"It recommends {named(recommendation)}", terms.algorithm.epsilon * terms.scale.width
     if terms.algorithm.needs_gap:
@@ -119,17 +118,16 @@ def verdict(terms: Terms, recommendation: Chosen, within: float, stopped: bool =
 
 
 def rounded_up(value: float) -> str:
-    """Three digits that promise no more than the value does."""
+    """Three digits, rounded up, so that they promise no more than the value."""
     unit = 10.0 ** (math.floor(math.log10(value)) - 2)
     return f"{math.ceil(value / unit - 1e-9) * unit:.3g}"
 
 
 def intervals_of(terms: Terms, losses: bool = False) -> Simultaneous | None:
-    """Choose the intervals of a race's arms; None if its algorithm has no δ to be shared among them.
+    """Choose the intervals of single arms; None if the algorithm has no δ, and for blocks.
 
-    Nor are there any in blocks, where σ is of differences and says nothing of an arm alone. `losses` says
-    whether rewards were missing. Counts are then fixed given which, but for arms that pause: how often one
-    was pulled depends on where it paused.
+    In blocks σ is about differences and says nothing of a single arm. `losses` says whether rewards were
+    missing. Given the losses counts are fixed, except for arms that pause: their counts depend on when.
     """
     algorithm, sigma = terms.algorithm, terms.algorithm.sigma * terms.scale.width
     if algorithm.delta is None or terms.blocks:
@@ -140,7 +138,7 @@ def intervals_of(terms: Terms, losses: bool = False) -> Simultaneous | None:
 
 
 def _method(terms: Terms) -> str:
-    """By what is known: the journal has the last word, as what it says is enforced."""
+    """The method, by the reward model in the journal, which is enforced."""
     if terms.rewards == "Bernoulli":
         return "exact"
     if _normal(terms):
@@ -149,17 +147,17 @@ def _method(terms: Terms) -> str:
 
 
 def _said_normal(terms: Terms) -> bool:
-    """Whether rewards are said to be normal, or the algorithm takes them to be so whatever it is told."""
+    """Whether rewards are said to be normal, or the algorithm assumes it."""
     return "Gaussian" in (terms.rewards, terms.algorithm.model(None))
 
 
 def _normal(terms: Terms) -> bool:
-    """Whether that may be so: what lies between two numbers is not normal."""
+    """Whether rewards are taken to be normal; bounded rewards never are."""
     return terms.support is None and _said_normal(terms)
 
 
 def _by_support(terms: Terms) -> bool:
-    """Whether the support says more of the rewards than σ does, or a σ of normal ones says nothing."""
+    """Whether to use the support: it is narrower than σ says, or σ is of normal rewards."""
     if terms.support is None:
         return False
     low, high = terms.support
@@ -300,7 +298,7 @@ def report_of(
 
 
 def digits(terms: Terms) -> Callable[[float], str]:
-    """How to spell a mean or an interval's end: by how wide the rewards' scale is; - where there is none."""
+    """How to write means and ends of intervals: digits by the width of the scale, - for NaN."""
     sigma = terms.algorithm.sigma * terms.scale.width
     width = terms.support[1] - terms.support[0] if terms.support else 2 * sigma
     places = DIGITS - math.floor(math.log10(width)) if math.isfinite(width) else DIGITS
@@ -430,7 +428,7 @@ def _facts(race: Standing, journal: Journal, rounds: "pd.DataFrame", word: str) 
 
 
 def _design(terms: Terms, word: str) -> str:
-    """The race in words: by whom, on how many arms, in how many rounds, and what else is not as usual."""
+    """The design in words: algorithm, arms, rounds, schedule, and parameters that are not the defaults."""
     algorithm, n_arms = terms.algorithm, len(terms.arms)
     most = algorithm.deadline
     rounds = f" in at most {most} round{'s'[: most > 1]}" if most else ""
@@ -475,7 +473,7 @@ def _called(algorithm: Algorithm) -> str:
 
 
 def _rewards(terms: Terms) -> str:
-    """What rewards are known or taken to be."""
+    """The reward model in words."""
     support, sigma = terms.support, terms.algorithm.sigma * terms.scale.width
     if terms.blocks:
         root = 2**0.5 * sigma
@@ -514,7 +512,7 @@ def guarantee(
 
 
 def _asked(terms: Terms, surely: str, recommendation: Chosen) -> str:
-    """What was asked for, and holds if no reward is missing; of a race that has ended what applies to it."""
+    """The guarantee if no reward is missing; after the end, the part that applies."""
     algorithm, width = terms.algorithm, terms.scale.width
     epsilon, control = f"{algorithm.epsilon * width:g}", terms.control
     if algorithm.margin is not None and recommendation in (None, control):
@@ -542,14 +540,14 @@ def _version() -> str:
 
 
 def _origin(journal: Journal) -> str:
-    """Which journal this is of: its name, how long and of when it is, and its digest."""
+    """The journal: its name, length, times and digest."""
     lines = journal.lines
     times = f"{lines[0].get('time', '?')} to {lines[-1].get('time', '?')}"
     return f"{journal.path.name}, {len(lines)} lines, {times}, SHA-256 {lines[-1]['checksum']}"
 
 
 def _sentences(race: Standing, facts: dict[str, str], arms: "pd.DataFrame", word: str) -> str:
-    """What was done and what came of it."""
+    """What was done and found."""
     names, algorithm, spelled = race.terms.arms, race.terms.algorithm, digits(race.terms)
     every = f"{len(names)} arms" + (f" ({', '.join(names)})" if len(names) <= MOST_NAMES else "")
     most = algorithm.deadline

@@ -1,4 +1,4 @@
-"""Rewards as people pass them in: checked against what was asked for, missing ones too; as a journal's lines.
+"""Rewards as people pass them in: checked against what was asked for, and written as lines of a journal.
 
 They come as lists, as counts and sums, as tables of blocks × arms, as words, and as CSV files.
 """
@@ -19,9 +19,9 @@ from ebr.live.journal import Line
 from ebr.live.terms import Scale, Terms, listed
 from ebr.validation import one_of, shown
 
-MISSING = ("at random",)  # why rewards may be missing: nothing else is known to do no harm
-LARGEST = 1e100  # of a reward of which nothing is known: sums of all rounds are still numbers
-LONGEST = 2**16  # characters of a line in a table: guards against devices, whose lines may have no end
+MISSING = ("at random",)  # the only reason for missing rewards that the proofs cover
+LARGEST = 1e100  # reward without a support: sums over all rounds stay finite
+LONGEST = 2**16  # longest line accepted in a table; guards against devices
 COMPLETE = (
     "tell the round when it is complete, or say missing='at random' (--missing 'at random') if what is"
     " missing has nothing to do with the rewards"
@@ -31,8 +31,8 @@ BETWEEN = (
     " probability y in place of y, and else 0"
 )
 Pulls = dict[str, int]
-Sums = dict[str, tuple[int, float]]  # of each arm the number of its rewards and their sum
-Singles = dict[str, list[float]]  # of each arm its rewards
+Sums = dict[str, tuple[int, float]]  # count and sum of rewards, by arm
+Singles = dict[str, list[float]]  # rewards, by arm
 
 
 def asked_line(number: int, pulls: Pulls) -> Line:
@@ -49,13 +49,13 @@ def told_line(
     late: Any = None,
     owed: Pulls | None = None,
 ) -> Line:
-    """The line that has a round's rewards; raise ValueError unless they are what was asked for.
+    """The line with the rewards of a round; raise ValueError unless they are what was asked for.
 
-    `late` are rewards of earlier rounds, of which so many are `owed`: they stand in for some of this round's.
+    `late` has rewards of earlier rounds, which replace some of this round's; `owed` is how many there may be.
     """
     if terms.blocks:
         rewards = _by_arm(rewards, tuple(pulls))
-        late = late and _by_arm(late, tuple(pulls))
+        late = None if late is None else _by_arm(late, tuple(pulls))
     line = _summed_line(terms, number, pulls, rewards, missing, late, owed or {})
     if terms.rewards == "Bernoulli":
         for arm, (_, total) in line.get("late", {}).items():
@@ -66,7 +66,7 @@ def told_line(
 
 
 def stop_line(number: int) -> Line:
-    """The line of a race that is stopped in a round, whether that was asked for or not."""
+    """The line that stops a race in a round, whether the round was asked for or not."""
     return {"event": "stop", "round": number}
 
 
@@ -91,12 +91,12 @@ def fits(terms: Terms, line: Line, number: int, pulls: Pulls, asked: bool, owed:
 
 
 def _same(line: Line, other: Line) -> bool:
-    """Whether two lines are written alike; to Python 1, 1.0 and true are equal."""
+    """Whether two lines are written alike; Python takes 1, 1.0 and true for equal."""
     return json.dumps(line, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _told_again(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls) -> Line:
-    """The line that would be written of a line's rewards; its lots are believed, if they can be."""
+    """The line that would be written now for the same rewards; possible `counted` sums are believed."""
     rewards = {arm: tuple(pair) for arm, pair in line["rewards"].items()}
     missing = one_of("missing", line["missing"], MISSING) if "missing" in line else None
     late = line.get("late")
@@ -119,7 +119,7 @@ def _told_again(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls
 def _summed_line(
     terms: Terms, number: int, pulls: Pulls, rewards: Any, missing: str | None, late: Any, owed: Pulls
 ) -> Line:
-    """The line with count and sum of each arm's rewards; it says which are late, and why some are missing."""
+    """The line with count and sum of each arm's rewards, with late ones, and why some are missing."""
     if missing is not None:
         one_of("missing", missing, MISSING)
     came_late = {} if late is None else _late(terms, pulls, late, owed)
@@ -128,7 +128,9 @@ def _summed_line(
     if terms.blocks:
         for part in (sums, came_late):
             if len({part.get(arm, [0])[0] for arm in pulls}) > 1:
-                raise ValueError("of rewards in blocks whole blocks may be missing, the same of every arm")
+                raise ValueError(
+                    "of rewards in blocks whole blocks may be missing, the same ones of every arm"
+                )
     line: Line = {"event": "tell", "round": number, "rewards": sums}
     short = missing is not None and any(sums[arm][0] < count for arm, count in own.items())
     if (short or came_late) and (objection := terms.algorithm.objection("missing", terms.rewards)):
@@ -139,7 +141,7 @@ def _summed_line(
 
 
 def _late(terms: Terms, asked: Pulls, late: Any, owed: Pulls) -> Singles:
-    """Count and sum of each arm's late rewards: no more than were missing, or than this round asks for."""
+    """Count and sum of each arm's late rewards: at most what was missing, and what this round asks for."""
     if not isinstance(late, Mapping) or not late:
         raise ValueError(f"late must be a dict by arm, got {reprlib.repr(late)}")
     sums: Singles = {}
@@ -154,7 +156,7 @@ def _late(terms: Terms, asked: Pulls, late: Any, owed: Pulls) -> Singles:
 
 
 def _summed(terms: Terms, asked: Pulls, rewards: Any, short: bool) -> Singles:
-    """Count and sum of each arm's rewards, exactly what was asked for; or, if they may be short, no more."""
+    """Count and sum of each arm's rewards: exactly what was asked for, or at most that if `short`."""
     if not isinstance(rewards, Mapping):
         raise ValueError(f"rewards must be a dict by arm, got {reprlib.repr(rewards)}")
     for arm in rewards:
@@ -254,7 +256,7 @@ def _values(arm: str, rewards: Any) -> FloatArray:
 
 
 def _by_arm(rewards: Any, asked: Sequence[str]) -> Mapping[str, Any]:
-    """Turn a table block × arm into each arm's rewards, in the order of the blocks; others stay as they are.
+    """Turn a table of blocks × arms into rewards by arm, in the order of the blocks; leave a dict unchanged.
 
     A DataFrame has its arms as columns; an array has a column for each arm asked for, in that order.
     """
@@ -262,7 +264,7 @@ def _by_arm(rewards: Any, asked: Sequence[str]) -> Mapping[str, Any]:
         return rewards
     if hasattr(rewards, "columns"):
         return {arm: rewards[arm].to_numpy() for arm in rewards.columns}
-    table = np.asanyarray(rewards)  # an array that masks some rewards is refused by its columns
+    table = np.asanyarray(rewards)  # keeps masks, which are refused column by column
     if table.ndim != 2 or table.shape[1] != len(asked):
         what = f"a table of blocks × {len(asked)} arms ({listed(asked)}), or a dict by arm"
         raise ValueError(f"rewards must be {what}, got {reprlib.repr(rewards)}")
@@ -270,7 +272,7 @@ def _by_arm(rewards: Any, asked: Sequence[str]) -> Mapping[str, Any]:
 
 
 def from_words(words: Iterable[str]) -> dict[str, Any]:
-    """Read ARM=COUNT:SUM for each arm, or ARM=[REWARD, …]; ARM=SUM/COUNT, a fraction, is taken, too."""
+    """Read ARM=COUNT:SUM for each arm, ARM=[REWARD, …], or the fraction ARM=SUM/COUNT."""
     told: dict[str, Any] = {}
     for word in words:
         arm, _, value = word.rpartition("=")
@@ -288,9 +290,9 @@ def from_words(words: Iterable[str]) -> dict[str, Any]:
 
 
 def from_file(name: str) -> Singles | Sums:
-    """Read a table with columns arm and reward, a row a pull, or arm, count and sum, a row an arm.
+    """Read a table with columns arm, reward (one row per pull) or arm, count, sum (one row per arm).
 
-    Other columns are passed over.
+    Other columns are ignored.
     """
     singles: Singles = {}
     sums: Sums = {}
@@ -310,7 +312,7 @@ def from_file(name: str) -> Singles | Sums:
 
 
 def blocks_from_file(name: str, arms: Sequence[str]) -> Singles:
-    """Read a table with the column block and one for each arm, a row a block; others are passed over."""
+    """Read a table with a column block and one for each arm, one row per block; ignore other columns."""
     with _table(name) as (columns, rows):
         named = [column for column in columns if column in ("block", *arms)]
         if "block" not in named or len(named) < 2 or len(set(named)) < len(named):
@@ -328,8 +330,8 @@ def blocks_from_file(name: str, arms: Sequence[str]) -> Singles:
 
 @contextmanager
 def _table(name: str) -> Iterator[tuple[list[str], Iterator[tuple[str, dict[str, str]]]]]:
-    """The columns of a table in a file, and its rows, each with where it stands."""
-    with open(name, newline="", encoding="utf-8-sig") as file:  # spreadsheets like to begin with a mark
+    """The columns of a table in a file, and its rows, each with its place for error messages."""
+    with open(name, newline="", encoding="utf-8-sig") as file:  # spreadsheets may write a byte order mark
         try:
             rows = csv.DictReader(_lines(name, file), skipinitialspace=True)
             yield list(rows.fieldnames or ()), _whole_rows(name, rows)
@@ -338,7 +340,7 @@ def _table(name: str) -> Iterator[tuple[list[str], Iterator[tuple[str, dict[str,
 
 
 def _lines(name: str, file: TextIO) -> Iterator[str]:
-    """The lines of a table: of what has no line ends, as a device may, not more than the first part."""
+    """The lines of a table; ValueError for a line that is too long, as a device without line ends has."""
     while line := file.readline(LONGEST):
         if len(line) == LONGEST:
             raise ValueError(f"{name} is no table: a line has more than {LONGEST - 1} characters")

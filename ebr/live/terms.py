@@ -22,14 +22,14 @@ from ebr.models import IN_UNIT, REWARDS
 from ebr.validation import in_unit_interval, one_of, positive, rounds, shown, whole
 from ebr.validation import scale as squarable
 
-# 1 did not say what is known of the rewards, 2 knew neither Bernoulli ones nor rounding, 3 no scale, no
-# blocks, no control, and no rewards that are missing.
+# Format 1 has no reward model; 2 no Bernoulli rewards and no rounding; 3 no scale, blocks, control or
+# missing rewards.
 FORMAT = 4
-FORMATS_OF_UNION = (1, 2)  # sharp EBR knew no other looks then
-# What a first line says, and from which format on. Of format 1 some said a seed.
+FORMATS_OF_UNION = (1, 2)  # sharp EBR had no other looks then
+# The keys of a first line, and the format that introduced them. Some of format 1 have a seed.
 SAID = {"event", "format", "algorithm", "parameters", "arms", "support", "time", "checksum"}
 SAID_SINCE = {"rewards": 2, "seed": 2, "rounding": 3, "scale": 4, "blocks": 4}
-# Whom a journal may name, nothing else is ever built from a file; and what they are called in a sentence.
+# The algorithms that a journal may name (nothing else is ever built from a file), and their names in text.
 ALGORITHMS = {
     "AggressiveElimination": "aggressive elimination",
     "CertifiedElasticBatchRacing": "certified elastic batch racing",
@@ -41,39 +41,39 @@ ALGORITHMS = {
     "SharpElasticBatchRacing": "sharp elastic batch racing",
     "StakedElasticBatchRacing": "staked elastic batch racing",
 }
-MOST_LISTED = 8  # names in a message: whoever has thousands of arms is to find the error in it
+MOST_LISTED = 8  # names in a message, so that the error is found among thousands of arms
 Support = tuple[float, float] | None  # the closed interval of the rewards, or any finite number
-USUAL: Any = "usual"  # the support if none is said: [0, 1], or None where rewards are said to have no bounds
+USUAL: Any = "usual"  # default support: [0, 1], or None for rewards without bounds
 Raced = TypeVar("Raced", bound=Algorithm)
 
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """The worst reward and the best, 0 and 1 to the algorithm; worst > best where less is better."""
+    """The worst and the best reward, which the algorithm sees as 0 and 1; worst > best if lower is better."""
 
     worst: float = 0.0
     best: float = 1.0
 
     @property
     def width(self) -> float:
-        """Of the scale in the rewards' units; ε, σ and margin are passed to the algorithm as parts of it."""
+        """Width of the scale; ε, σ and margin are passed to the algorithm as fractions of it."""
         return abs(self.best - self.worst)
 
     def inside(self, total: float, count: int = 1) -> float:
-        """The sum of so many rewards, as the algorithm is told it."""
+        """A sum of `count` rewards, as the algorithm sees it."""
         return (total - count * self.worst) / (self.best - self.worst)
 
     def outside(self, mean: float) -> float:
-        """What the algorithm knows as this mean, in the rewards' units."""
+        """A mean that the algorithm sees, in the rewards' units."""
         return self.worst + mean * (self.best - self.worst)
 
 
-UNIT, FLIPPED = Scale(), Scale(1.0, 0.0)  # of the same width: ε, σ and margin are as they are
+UNIT, FLIPPED = Scale(), Scale(1.0, 0.0)  # of width 1: ε, σ and margin stay as they are
 
 
 @dataclasses.dataclass(frozen=True)
 class Terms:
-    """What a race is begun with, made once: `agreed` from arguments, `read` from a journal's first line.
+    """The terms of a race, fixed at its start: `agreed` from arguments, `read` from a journal's first line.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Terms:
         limits = _support_on(units, checked_support(support, rewards or algorithm.rewards))
         if algorithm.sigma < math.inf:
             squarable("sigma, in the rewards' units,", algorithm.sigma * units.width)
-        if rewards is None:  # a race that takes them for 0 and 1 refuses whatever else is told
+        if rewards is None:  # an algorithm for 0/1 rewards refuses others
             assumed = "Bernoulli" if algorithm.rewards == "Bernoulli" else None
             rewards = _known(limits, units, assumed, blocks is True)
         seed = secrets.randbits(64)  # so that a replay draws the same lots, if any
@@ -141,12 +141,12 @@ class Terms:
         terms.warn()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the race itself will warn
-            advance(terms.game())  # raises what the algorithm has against it
+            advance(terms.game())  # raises the objections of the algorithm
         return terms
 
     @classmethod
     def read(cls, path: os.PathLike[str], first: Line, own: Algorithm | None = None) -> Self:
-        """Take a journal's first line, of an algorithm of one's own if there is one."""
+        """Read a journal's first line; `own` is the algorithm if it is not one of ebr's."""
         name, version = first.get("algorithm"), first.get("format")
         known = own is not None or (isinstance(name, str) and name in ALGORITHMS)
         if first["event"] != "start" or type(version) is not int or not 1 <= version <= FORMAT or not known:
@@ -166,7 +166,7 @@ class Terms:
             raise another_version(path, error) from None
 
     def renamed(self, arms: Sequence[str], control: str | None) -> Self:
-        """The same terms for these arms, as many; a control that was planned for is the last or this one."""
+        """The same terms for as many other arms; a planned control is the last arm, or the one named."""
         names = _checked_arms(arms)
         if len(names) != len(self.arms):
             raise ValueError(f"arms must be the {len(self.arms)} that were planned for, got {len(names)}")
@@ -223,18 +223,18 @@ class Terms:
         return self.algorithm.play(len(self.arms), rewards=self.rewards, generator=generator)
 
     def lossy_game(self) -> LossyGame:
-        """The same, to be stopped at any time, where rewards may be missing."""
+        """Start a game that can be stopped and in which rewards may be missing."""
         generator = np.random.default_rng(self.seed)
         return self.algorithm.play_lossy(len(self.arms), rewards=self.rewards, generator=generator)
 
     def check_same(self, path: os.PathLike[str], there: Line) -> None:
-        """Raise JournalError if a journal's first line is of another race, naming all that differs."""
+        """Raise JournalError if a journal's first line is of another race; name all differences."""
         here = self.line()
         theirs, ours = _compared(there), _compared(here)
         if "rewards" in there:  # format 1 did not say
             words = "what is known of the rewards"
             theirs[words], ours[words] = there["rewards"], here["rewards"]
-        if there.get("format") in FORMATS_OF_UNION:  # whether that is said now or not
+        if there.get("format") in FORMATS_OF_UNION:  # whether it is said now or not
             theirs["looks"] = ours.get("looks", "none")
         if ours.get("squares") and theirs.get("squares") is None:  # it was begun without: it goes on without
             theirs["squares"] = True
@@ -250,7 +250,7 @@ class Terms:
             )
 
     def warn(self) -> None:
-        """Warn the caller's caller of what makes the guarantee void."""
+        """Warn of what makes the guarantee void."""
         for doubt in self._doubts():
             warnings.warn(doubt, stacklevel=4)
 
@@ -272,7 +272,7 @@ class Terms:
                 f" and {high} may need: its guarantee is void unless they are known to be"
                 f" {sigma}-sub-Gaussian"
             )
-        if self.rewards not in IN_UNIT and (why := self.void):  # of those in [0, 1] the algorithm warns
+        if self.rewards not in IN_UNIT and (why := self.void):  # for rewards in [0, 1] the algorithm warns
             yield f"the guarantee is void: {why}; rewards lie between {low:g} and {high:g}"
 
 
@@ -284,7 +284,7 @@ class Brief:
     """
 
     deadline: int
-    epsilon: float | None  # that is sought, if there is none
+    epsilon: float | None  # None if it is to be found
     delta: float
     sigma: float | None = None
     rewards: Known = None
@@ -314,20 +314,20 @@ class Brief:
 
     @property
     def scale(self) -> Scale:
-        """What is 0 and what is 1 to the algorithm."""
+        """The rewards that the algorithm sees as 0 and 1."""
         low, high = self.support or (0.0, 1.0 if self.sigma is None else 2 * self.sigma)
         return Scale(high, low) if self.lower_is_better else Scale(low, high)
 
     @property
     def told(self) -> str:
-        """What the race is told of the rewards."""
+        """The reward model of the race."""
         said = "Bernoulli" if self.rewards == "Bernoulli" else None
         return _known(self.support, self.scale, said, self.blocks)
 
     def maker(self, kind: str, n_arms: int) -> Callable[..., Any]:
-        """How to make a race, with other rules if some are passed; ValueError for what it does not permit."""
+        """A function that makes the race, with changed rules if passed, or raises ValueError."""
         width = self.scale.width
-        half = width / (math.sqrt(2) if self.blocks and self.support else 2)  # what differences may need
+        half = width / (math.sqrt(2) if self.blocks and self.support else 2)  # blocks need more
         rules: dict[str, Any] = {"deadline": self.deadline, "epsilon": (self.epsilon or width / 2) / width}
         rules |= {"delta": self.delta, "sigma": (self.sigma or half) / width, "rewards": self.rewards}
         if kind == "certified":
@@ -345,11 +345,11 @@ class Brief:
                 and (self.blocks or self.missing)
                 and fields.get("looks") == "joint"
             ):
-                race = changed(race, looks="union")  # the joint law of looks is that of independent arms
+                race = changed(race, looks="union")  # the joint law of looks holds for independent arms only
             for feature in ("missing", "blocks"):
                 if getattr(self, feature) and (objection := race.objection(feature, self.rewards)):
                     raise ValueError(objection)
-            if self.missing and race.resumes:  # a final that lacks rewards decides nothing, and says less
+            if self.missing and race.resumes:  # a final round that lacks rewards decides nothing
                 raise ValueError(f"algorithm must be 'sharp' if rewards may be missing, got {kind!r}")
             return with_control(race, self.control, self.margin, width)
 
@@ -383,7 +383,7 @@ RACES: dict[str, Callable[..., Algorithm]] = {
 
 
 def another_version(path: os.PathLike[str], error: Exception) -> JournalError:
-    """The error that a first line says what cannot be raced here."""
+    """The error for a first line that cannot be raced here."""
     return JournalError(
         f"line 1 of {path} was changed, or written by another version of ebr ({error}): restore the file from"
         " a copy, or use that version"
@@ -391,13 +391,13 @@ def another_version(path: os.PathLike[str], error: Exception) -> JournalError:
 
 
 def changed(algorithm: Raced, **parameters: Any) -> Raced:
-    """The algorithm, which is a dataclass, with other parameters."""
+    """A copy of the algorithm, a dataclass, with other parameters."""
     made: Raced = dataclasses.replace(cast(Any, algorithm), **parameters)
     return made
 
 
 def with_control(algorithm: Raced, control: int | None, margin: float | None, width: float) -> Raced:
-    """The algorithm with a control, by its number, and a margin in units of which `width` are 1 to it."""
+    """The algorithm with a control (its number) and a margin in the rewards' units, `width` to a scale."""
     if control is None and margin is None:
         return algorithm
     if objection := algorithm.objection("control"):
@@ -412,14 +412,14 @@ def with_control(algorithm: Raced, control: int | None, margin: float | None, wi
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names in a message; of many the first ones, and how many more there are."""
+    """Names in a message; the first few of many, and how many more there are."""
     known = list(names)
     more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
     return ", ".join(known[:MOST_LISTED]) + more
 
 
 def checked_support(support: Any, rewards: Known = None) -> Support:
-    """Return the interval of the rewards, or None; raise ValueError if it is neither."""
+    """Return the support, an interval or None; raise ValueError for anything else."""
     if isinstance(support, str) and support == USUAL:
         return (0.0, 1.0) if rewards in (None, *IN_UNIT) else None
     if support is None:
@@ -432,7 +432,7 @@ def checked_support(support: Any, rewards: Known = None) -> Support:
 
 
 def checked_scale(scale: Any, lower_is_better: Any = False) -> Scale:
-    """Return the scale of a pair (worst, best), or one of width 1; raise ValueError if it is neither."""
+    """Return the scale of a pair (worst, best), or of width 1 for None; raise ValueError otherwise."""
     if not isinstance(lower_is_better, bool):
         raise ValueError(f"lower_is_better must be True or False, got {shown(lower_is_better)}")
     if scale is None:
@@ -445,7 +445,7 @@ def checked_scale(scale: Any, lower_is_better: Any = False) -> Scale:
 
 
 def _parameters(algorithm: Algorithm) -> dict[str, Any]:
-    """The parameters of an algorithm, as JSON has them; ValueError if it is none, or has others."""
+    """The parameters of an algorithm as JSON; ValueError if it is no algorithm, or they are no JSON."""
     must = "algorithm must be a dataclass and have all of ebr.algorithms.game.Algorithm"
     if isinstance(algorithm, type):
         name = algorithm.__name__
@@ -460,14 +460,14 @@ def _parameters(algorithm: Algorithm) -> dict[str, Any]:
 
 
 def _checked_arms(arms: Sequence[str]) -> list[str]:
-    """Return the names of the arms; raise ValueError, in short however many they are, if they are none."""
+    """Return the names of the arms; raise ValueError, with a short message, for wrong names."""
     must = "arms must be a list of two or more distinct, printable names"
     if isinstance(arms, set | frozenset):
         raise ValueError(f"{must}, got a set, whose order is another one each time")
     if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
         raise ValueError(f"{must}, got {reprlib.repr(arms)}")
     names = list(arms)
-    # Printable: they are to be read in tables, and to be typed.
+    # Printable, because people read them in tables and type them.
     for name in names:
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise ValueError(f"{must}, got {reprlib.repr(name)} among them")
@@ -479,7 +479,7 @@ def _checked_arms(arms: Sequence[str]) -> list[str]:
 
 
 def place_of(control: str | None, names: list[str]) -> int | None:
-    """Which of the arms is the control."""
+    """The number of the control among the arms, if there is one."""
     if control is not None and control not in names:
         raise ValueError(f"control must be one of the arms, {listed(names)}, got {control!r}")
     return None if control is None else names.index(control)
@@ -492,18 +492,18 @@ def _is_interval(support: Any) -> bool:
         return False
     try:
         low, high = (float(end) if isinstance(end, Real) else math.nan for end in ends)
-    except OverflowError:  # an integer beyond all floating-point numbers
+    except OverflowError:  # an integer too large for a float
         return False
     return bool(-math.inf < low < high < math.inf)
 
 
 def _in_unit(support: Support, units: Scale) -> bool:
-    """Whether rewards lie in [0, 1] as the algorithm is told them."""
+    """Whether rewards lie in [0, 1] as the algorithm sees them."""
     return support is not None and all(0 <= units.inside(end) <= 1 for end in support)
 
 
 def _support_on(units: Scale, support: Support) -> Support:
-    """The rewards' interval: where the scale has a width of its own all of it, or None; or ValueError."""
+    """The support: with a scale, rewards are rescaled to [0, 1], so it is the whole scale or None."""
     whole = min(units.worst, units.best), max(units.worst, units.best)
     if units in (UNIT, FLIPPED) or support is None:
         return support
@@ -513,7 +513,7 @@ def _support_on(units: Scale, support: Support) -> Support:
 
 
 def _known(support: Support, units: Scale, rewards: Known = None, blocks: bool = False) -> str:
-    """What is known of the rewards: what is said, else what their support says of arms alone."""
+    """The reward model: the one given, or the one that the support implies."""
     if rewards is None:
         return "bounded" if _in_unit(support, units) and not blocks else "sub-Gaussian"
     if one_of("rewards", rewards, REWARDS) == "Bernoulli" and units not in (UNIT, FLIPPED):
@@ -539,21 +539,21 @@ def _said(first: Line, version: int) -> tuple[Any, ...]:
     units, limits = checked_scale(first.get("scale")), checked_support(first["support"])
     if _support_on(units, limits) != limits:
         raise ValueError("support must be that of the scale, or none")
-    # Of format 1 sequential racing was told what the support says, all others nothing.
+    # In format 1 sequential racing used the model that the support implies; other algorithms had none.
     rewards = _known(limits, units) if first["algorithm"] == "SequentialRacing" else None
     if version > 1:
         rewards = one_of("rewards", first["rewards"], REWARDS)
-    seed = whole("seed", first.get("seed", 0), 0)  # without one no lots are drawn
+    seed = whole("seed", first.get("seed", 0), 0)  # without a seed nothing is drawn at random
     marks = first.get("rounding", False), first.get("blocks", False)
     return tuple(_checked_arms(first["arms"])), limits, units, rewards, *marks, seed
 
 
 def _compared(first: Line) -> dict[str, Any]:
-    """What makes a race the same one: who races, within which support, rounded or not, by which rules."""
+    """What identifies a race: arms, support, rounding, algorithm and its parameters."""
     name = first.get("algorithm")
     ours = isinstance(name, str) and name in ALGORITHMS
     known = dataclasses.fields(getattr(ebr, str(name))) if ours else ()
-    # What a journal of before does not say of an algorithm that has learned more since, and of rounding.
+    # Older journals lack parameters that algorithms gained later; these have their defaults.
     unsaid = {field.name: field.default for field in known if field.default is not dataclasses.MISSING}
     said: dict[str, Any] = {key: first.get(key) for key in ("algorithm", "arms", "support")}
     parameters = first.get("parameters", {})
@@ -564,7 +564,7 @@ def _compared(first: Line) -> dict[str, Any]:
 
 
 def _apart(there: Any, here: Any) -> tuple[str, str]:
-    """Two values that differ, in short; of two long lists what follows the part that they share."""
+    """Two different values, shortened; of two long lists the parts after their common beginning."""
     if isinstance(there, list) and isinstance(here, list) and len(there) + len(here) > 12:
         same = next((n for n, (a, b) in enumerate(zip(there, here, strict=False)) if a != b), None)
         same = min(len(there), len(here)) if same is None else same

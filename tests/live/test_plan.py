@@ -845,6 +845,10 @@ def test_a_spread_estimated_from_a_pilot_is_said_to_be_an_assumption():
             "pilot must be a table or dict of the rewards of 2 arms or more, got {'A'",
         ),
         ({"pilot": 3}, "pilot must be a table or dict"),
+        (
+            {"pilot": {"A": (52, 33), "B": (52, 46)}},
+            "pilot of 'A' must be a list of single rewards, got (52,",
+        ),
         ({"pilot": {"A": [1, 2], "B": [3]}}, "pilot of 'B' must be a list of at least 2 numbers"),
         ({"pilot": SPREAD, "n_arms": 3}, "n_arms must be left out, or 2 as in the pilot, got 3"),
         ({"pilot": SPREAD, "support": (0, 20)}, "pilot of 'B' must be numbers in the support, [0, 20]"),

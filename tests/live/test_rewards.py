@@ -415,6 +415,20 @@ def test_a_terminal_tells_late_rewards(path, run):
     assert lines_of(path)[-1]["late"] == {"A": [5, 3.0]}
 
 
+def test_late_blocks_are_whole_blocks(path):
+    with ebr.Race(SHARP(4, 0.3, 0.2, sigma=1.0), ["A", "B"], path, blocks=True) as race:
+        n = race.ask()["A"]
+        race.tell(np.full((n - 2, 2), 0.5), missing=LOST)
+        n = race.ask()["A"]
+        with pytest.raises(ValueError, match="whole blocks may be missing, the same ones of every arm"):
+            race.tell({"A": [0.5] * (n - 1), "B": [0.5] * n}, late={"A": [0.5]})
+        race.tell(np.full((n - 2, 2), 0.5), late=pd.DataFrame({"A": [0.1, 0.2], "B": [0.3, 0.4]}))
+        assert race._owed == {"A": 0, "B": 0}
+    assert ebr.Race.open(path, readonly=True).history["sum"].tail(2).tolist() == pytest.approx(
+        [0.5 * (n - 2) + 0.3, 0.5 * (n - 2) + 0.7]
+    )
+
+
 STAKED = ebr.StakedElasticBatchRacing(deadline=5, epsilon=0.1, delta=0.2)
 
 
