@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 POINTS = [
     ebr.Point({"problem": name, "epsilon": epsilon}, ebr.SequentialRacing(epsilon, 0.1), problem)
     for name, problem in (("Setup 1", ebr.setup_1(30)), ("Setup 2", ebr.setup_2(30)))
-    for epsilon in (0.03, 0.04, 0.06, 0.1, 0.2, 0.3)
+    for epsilon in (0.02, 0.03, 0.05, 0.1, 0.2, 0.3)
 ]
 
 
