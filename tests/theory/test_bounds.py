@@ -83,7 +83,7 @@ def test_theorem_3_by_hand():
     assert bounds.partition_lower_bound((2, 2), EPSILON, DEADLINE, 0.5) == 0
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     st.lists(st.integers(1, 5), max_size=4), st.integers(2, 40), st.floats(0.01, 0.6), st.floats(1e-12, 0.15)
 )
@@ -123,7 +123,7 @@ def test_the_least_probability_of_a_count_by_hand():
     assert bounds.least_reach(1.0, delta) == pytest.approx(0.5 - delta)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(places(), st.data())
 def test_theorem_1s_first_form_is_below_its_second_and_below_theorem_2_with_half_its_constant(place, data):
     for printed in (True, False):
@@ -139,7 +139,7 @@ def test_the_second_forms_320_can_hardly_be_less():
     assert bounds.partition_upper_bound(*place) > bounds.hardest_upper_bound(*place, constant=319)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.integers(2, 10**4), st.integers(1, 10**4), st.floats(1e-9, 1 - 1e-9), SHARE, SHARE)
 def test_on_the_narrow_event_both_needs_stay_below_one(n_arms, deadline, delta, shrink, tolerance):
     assert bounds.recommended_gap(n_arms, deadline, delta, shrink) < 1
@@ -216,7 +216,7 @@ def both_sharp_bounds(problem, epsilon, deadline, delta, constant=36, k=1, **how
     return terms, bounds.sharp_problem_bound(problem, epsilon, deadline, log_term, race.start, constant, k)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     places(),
     st.data(),

@@ -149,7 +149,7 @@ def test_a_count_chosen_by_the_rewards_breaks_fixed_looks_and_not_those_of_all_c
     Each arm's may miss with 0.15. At single counts it is caught in about 0.72 of the walks, so chance fails
     this with far less than 1e-6.
     """
-    generator, runs, most = np.random.default_rng(5), 2000, 400
+    generator, runs, most = np.random.default_rng(5), 500, 400
     pulls = np.arange(1, most + 1)
     means = generator.binomial(1, 0.5, (runs, most)).cumsum(axis=1) / pulls
     shares = {}

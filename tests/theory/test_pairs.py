@@ -84,7 +84,7 @@ def laws(counts, shift):
 
 
 @pytest.mark.parametrize("counts", [(500, 500), (2000, 700), (3000, 100)])
-@pytest.mark.parametrize("shift", [0, 0.01, 0.1])
+@pytest.mark.parametrize("shift", [0, 0.1])
 def test_so_it_is_with_many_pulls_and_much_of_alpha_is_used(counts, shift):
     for level in (1e-5, 0.01, 0.3):
         assert 0.3 < by_limits(counts, shift, level) <= ROUNDING
