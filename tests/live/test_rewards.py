@@ -420,7 +420,7 @@ def test_late_blocks_are_whole_blocks(path):
         n = race.ask()["A"]
         race.tell(np.full((n - 2, 2), 0.5), missing=LOST)
         n = race.ask()["A"]
-        with pytest.raises(ValueError, match="whole blocks may be missing, the same of every arm"):
+        with pytest.raises(ValueError, match="whole blocks may be missing, the same ones of every arm"):
             race.tell({"A": [0.5] * (n - 1), "B": [0.5] * n}, late={"A": [0.5]})
         race.tell(np.full((n - 2, 2), 0.5), late=pd.DataFrame({"A": [0.1, 0.2], "B": [0.3, 0.4]}))
         assert race._owed == {"A": 0, "B": 0}

@@ -218,7 +218,7 @@ def test_a_race_in_which_nobody_can_be_better_ends_with_the_control(path):
         while not race.finished:
             race.tell({arm: (count, count // 2) for arm, count in race.ask().items()})
         assert (race.recommendation, race.within) == ("placebo", 0.2)
-        assert race.verdict == "It recommends placebo, the control: no arm is better than it by 0.2."
+        assert race.verdict == "It recommends placebo, the control: no arm beats it by 0.2 or more."
         assert race.round < 6
     with Race(algorithm, arms, path, control="placebo", margin=0.2) as again:
         assert again.control == "placebo"
