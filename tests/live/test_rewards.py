@@ -311,7 +311,7 @@ def plain_sums(path):
     count, total, rounds = {}, {}, []
     for line in lines_of(path):
         for part in ("rewards", "late") if line["event"] == "tell" else ():
-            for arm, (n, x) in line.get(part, {}).items():
+            for arm, (n, x, *_) in line.get(part, {}).items():
                 count[arm], total[arm] = count.get(arm, 0) + n, total.get(arm, 0) + x
         if line["event"] == "tell":
             rounds.append({arm: (count[arm], total[arm]) for arm in count})
