@@ -317,16 +317,14 @@ def _by_arm(race: Standing, rounds: "pd.DataFrame") -> "pd.DataFrame":
     table.insert(2, "missing", table["arm"].map(missing).fillna(0).astype(int))
     table["last_round"] = table["arm"].map(by_arm["round"].max()).fillna(0).astype(int)
     told = 0 if rounds.empty else int(rounds["round"].max())
-    stays, goes = ("recommended", "not recommended") if race.finished else ("in the race", "")
+    stays, goes = "in the race", word_for_left_out(algorithm)
+    if race.finished:
+        stays, goes = "recommended", "not recommended"
     drops = algorithm.k == 1 and not algorithm.resumes
-    table["standing"] = [
-        stays
-        if stay
-        else f"dropped after round {last}"
-        if drops and (last < told or not race.finished)
-        else goes or word_for_left_out(algorithm)
-        for stay, last in zip(survives, table["last_round"], strict=True)
-    ]
+    dropped = drops & ~survives & ((table["last_round"] < told) | (not race.finished))
+    table["standing"] = survives.map({True: stays, False: goes})
+    rounds_of = table.loc[dropped, "last_round"].astype(str)
+    table.loc[dropped, "standing"] = "dropped after round " + rounds_of
     return table
 
 
