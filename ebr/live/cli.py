@@ -283,15 +283,19 @@ def _journal_option(command: argparse.ArgumentParser) -> None:
 def _rules(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--deadline", type=int, required=True, help="rounds at most")
-    add("--sigma", type=float, help="their standard deviation (half the support's width, or 0.5)")
-    add("--rewards", choices=REWARDS, help="what is known of them (bounded, if support says so)")
+    add("--sigma", type=float, help="standard deviation of the rewards (half the support's width, or 0.5)")
+    add("--rewards", choices=REWARDS, help="reward model (bounded, if the support says so)")
     add("--k", type=int, default=1, help="how many arms to find, the k best (1)")
     add("--blocks", action="store_true", help="all arms of a round share the same blocks")
-    add("--margin", type=float, help="by how much better than the control, in the rewards' units (epsilon)")
-    of = "of the rewards (0 1), in units of your own: epsilon, sigma and margin are in them, too"
+    add(
+        "--margin",
+        type=float,
+        help="by how much an arm must beat the control, in the rewards' units (epsilon)",
+    )
+    of = "limits of the rewards (0 1); epsilon, sigma and margin are in the same units"
     within = command.add_mutually_exclusive_group()
     within.add_argument("--support", nargs=2, type=float, metavar=("LOW", "HIGH"), help=of)
-    none = "any finite reward is possible (so it is if they are Gaussian or sub-Gaussian)"
+    none = "any finite reward is possible (the default for Gaussian and sub-Gaussian)"
     within.add_argument("--unbounded", action="store_true", help=none)
     add("--lower-is-better", action="store_true", help="the smallest mean is the best, as of a latency")
 
@@ -307,11 +311,13 @@ def _tell_options(command: argparse.ArgumentParser) -> None:
     _journal_option(command)
     each = "for instance A=120:67, or the rewards themselves, 'A=[1, 0, 1]'"
     command.add_argument("rewards", nargs="*", metavar="ARM=COUNT:SUM", help=each)
-    command.add_argument("--round", type=int, metavar="N", help="whose they are: refused if it is another's")
     command.add_argument(
-        "--file", metavar="CSV", help="columns arm, reward (a row a pull) or arm, count, sum"
+        "--round", type=int, metavar="N", help="the round of these rewards; refused if another one is due"
     )
-    command.add_argument("--blocks", metavar="CSV", help="columns block and the arms: a row a block")
+    command.add_argument(
+        "--file", metavar="CSV", help="columns arm, reward (one row per pull) or arm, count, sum"
+    )
+    command.add_argument("--blocks", metavar="CSV", help="columns block and the arms: one row per block")
     fewer = (
         "'at random', as missing='at random' in Python: for reasons that have nothing to do with any reward"
     )
@@ -322,20 +328,20 @@ def _tell_options(command: argparse.ArgumentParser) -> None:
 
 def _design(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    many = "their names (--arms=-A --arms=B if they begin so), or in a plan how many"
+    many = "names of the arms (--arms=-A --arms=B for such names); in a plan also their number"
     add("--arms", nargs="+", action="extend", metavar="ARM", help=many)
     add("--epsilon", type=float, help="how far from the best is good enough")
     add("--delta", type=float, help="how likely a failure may be (0.05)")
     buys = "pulls of all arms at most: find the epsilon that they buy, or with --epsilon alone the delta"
     add("--budget", type=int, metavar="B", help=buys)
     _rules(command)
-    add("--algorithm", choices=KINDS, help="this one (all are compared, and one recommended)")
-    guard = "the last arm, or this one, is a control: end early if none is better"
+    add("--algorithm", choices=KINDS, help="use this race (by default several are compared)")
+    guard = "the last arm, or this one, is a control: end early if no arm can beat it"
     add("--control", nargs="?", const="", metavar="ARM", help=guard)
     add("--missing", action="store_true", help="rewards may be missing, at random")
     own = "means that the arms may have, one each, in the rewards' units; may be repeated"
     add("--truth", dest="truths", nargs="+", type=float, action="append", metavar="MEAN", help=own)
-    tried = "rewards of earlier trials (columns arm, reward): they say what can be expected"
+    tried = "rewards of an earlier trial to plan from (columns arm, reward)"
     add("--pilot", metavar="CSV", help=tried)
     add("--runs", type=int, metavar="N", help="experiments simulated on each truth (200 or fewer)")
 
@@ -350,7 +356,7 @@ def _plan_options(command: argparse.ArgumentParser) -> None:
 def _report_options(command: argparse.ArgumentParser) -> None:
     _journal_option(command)
     command.add_argument("--format", choices=("text", "markdown", "html"), default="text", help="(text)")
-    word = "what pulls are called, for instance subjects (pulls)"
+    word = "your word for pulls, for instance subjects (pulls)"
     command.add_argument("--word", default="pulls", help=word)
 
 
@@ -462,7 +468,8 @@ def _said_now(race: "Race") -> str:
     if race.now is None or race.algorithm.delta is None or math.isinf(race.now[1]):
         return ""
     (arm, within), surely = race.now, 1 - race.algorithm.delta
-    return f"If it were stopped now: {arm} is within {rounded_up(within)} of the best ({surely:.4g}).\n"
+    said = f"{arm} is within {rounded_up(within)} of the best with probability {surely:.4g}"
+    return f"If the race were stopped now: {said}.\n"
 
 
 def _shell_line(name: str, journal: str, options: Sequence[str] = (), words: Sequence[str] = ()) -> str:

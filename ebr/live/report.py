@@ -10,12 +10,14 @@ import math
 import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import partial
 from itertools import pairwise
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ebr.algorithms.game import Algorithm
 from ebr.live.journal import Journal
+from ebr.live.plots import draw_race
 from ebr.live.terms import ALGORITHMS, Terms
 from ebr.theory.intervals import Simultaneous
 
@@ -266,9 +268,7 @@ class Report:
         return shown.rename(columns={"pulls": self.word, "so_far": "mean so far", "last_round": "last round"})
 
 
-def report_of(
-    race: Standing, journal: Journal, intervals: Simultaneous | None, word: str = "pulls"
-) -> Report:
+def report_of(race: Standing, journal: Journal, intervals: Simultaneous | None, word: str) -> Report:
     """Report of a race as it stands, from its journal, with these intervals of single arms, if any."""
     if not isinstance(word, str) or not word.strip() or not word.isprintable():
         raise ValueError(f"word must be what pulls are called, for instance 'subjects', got {word!r:.40}")
@@ -283,17 +283,8 @@ def report_of(
     more = "" if race.verdict == usual else race.verdict
     sentences = f"{_sentences(race, facts, arms, word)} {more}".strip()
     reading = f"{_reading(intervals, terms)} {way}".strip()
-    survives, finished, left_out = (
-        race.intervals["survives"],
-        race.finished,
-        word_for_left_out(terms.algorithm),
-    )
-
-    def draw() -> "Figure":
-        from ebr.live.plots import draw_race
-
-        return draw_race(history, survives, finished, left_out=left_out)
-
+    left_out = word_for_left_out(terms.algorithm)
+    draw = partial(draw_race, history, race.intervals["survives"], race.finished, left_out=left_out)
     return Report(facts, arms, rounds, differences, sentences, reading, word, digits(terms), draw)
 
 
@@ -322,21 +313,18 @@ def _by_arm(race: Standing, rounds: "pd.DataFrame") -> "pd.DataFrame":
     by_arm, algorithm = rounds.groupby("arm"), race.terms.algorithm
     table = race.intervals.reset_index()
     survives = table.pop("survives")
-    table.insert(
-        2, "missing", table["arm"].map(by_arm["missing"].sum() - by_arm["late"].sum()).fillna(0).astype(int)
-    )
+    missing = by_arm["missing"].sum() - by_arm["late"].sum()
+    table.insert(2, "missing", table["arm"].map(missing).fillna(0).astype(int))
     table["last_round"] = table["arm"].map(by_arm["round"].max()).fillna(0).astype(int)
     told = 0 if rounds.empty else int(rounds["round"].max())
-    stays, goes = ("recommended", "not recommended") if race.finished else ("in the race", "")
+    stays, goes = "in the race", word_for_left_out(algorithm)
+    if race.finished:
+        stays, goes = "recommended", "not recommended"
     drops = algorithm.k == 1 and not algorithm.resumes
-    table["standing"] = [
-        stays
-        if stay
-        else f"dropped after round {last}"
-        if drops and (last < told or not race.finished)
-        else goes or word_for_left_out(algorithm)
-        for stay, last in zip(survives, table["last_round"], strict=True)
-    ]
+    dropped = drops & ~survives & ((table["last_round"] < told) | (not race.finished))
+    table["standing"] = survives.map({True: stays, False: goes})
+    rounds_of = table.loc[dropped, "last_round"].astype(str)
+    table.loc[dropped, "standing"] = "dropped after round " + rounds_of
     return table
 
 

@@ -128,9 +128,8 @@ def _summed_line(
     if terms.blocks:
         for part in (sums, came_late):
             if len({part.get(arm, [0])[0] for arm in pulls}) > 1:
-                raise ValueError(
-                    "of rewards in blocks whole blocks may be missing, the same ones of every arm"
-                )
+                whole = "whole blocks may be missing, the same ones of every arm"
+                raise ValueError(f"of rewards in blocks {whole}")
     line: Line = {"event": "tell", "round": number, "rewards": sums}
     short = missing is not None and any(sums[arm][0] < count for arm, count in own.items())
     if (short or came_late) and (objection := terms.algorithm.objection("missing", terms.rewards)):

@@ -111,7 +111,7 @@ def test_zeros_and_ones_have_exact_intervals_in_every_round(path, unflushed):
 
 
 def test_an_ended_race_is_reported_whole(path, unflushed):
-    race = raced(SHARP, ["A", "B", "C"], path, rewards="Bernoulli")
+    race = raced(SHARP, ["A", "B", "C"], path, means=[0.9, 0.75, 0.1], rewards="Bernoulli")
     report = race.report()
     text = str(report)
     digest = Journal(path, readonly=True).lines[-1]["checksum"]
