@@ -152,9 +152,9 @@ def widths(
         for pulls in counts.tolist():
             paper = float(deviation(pulls, n_arms, deadline, delta))
             hoeffding = float(fixed_count_deviation(pulls, miss))
-            kl, exact = chernoff_deviation(pulls, mean, miss), binomial_deviation(pulls, mean, miss)
-            rows.append((mean, pulls, paper, hoeffding, kl, exact))
-    return pd.DataFrame(rows, columns=["mean", "pulls", "paper", "Hoeffding", "KL", "exact"])
+            chernoff, exact = chernoff_deviation(pulls, mean, miss), binomial_deviation(pulls, mean, miss)
+            rows.append((mean, pulls, paper, hoeffding, chernoff, exact))
+    return pd.DataFrame(rows, columns=["mean", "pulls", "paper", "Hoeffding", "Chernoff", "exact"])
 
 
 def sequential_width(
@@ -203,59 +203,53 @@ def sequential_guarantee(sequential: Callable[..., FloatArray] = sequential_devi
 
 
 def draw(tables: Mapping[str, pd.DataFrame], titles: tuple[str, str]) -> Figure:
-    """The lemma for a random A, the intervals' misses, and narrower bounds over D.
+    """How much wider the intervals are than they need to be: how rarely they miss, and what would do.
 
-    The tables are of `stopped`, `exact_misses`, `measured_misses` (both for the same T and ε) and `widths`,
-    under the names stopped, exact, measured and widths; the titles say what misses and widths are for.
+    The tables are of `exact_misses`, `measured_misses` (both for the same T and ε) and `widths`, under the
+    names exact, measured and widths; the titles say what misses and widths are for.
     """
-    figure, axes = plt.subplots(1, 3, figsize=(figures.PAGE, 2.6))
-    _draw_stopped(axes[0], tables["stopped"])
-    _draw_misses(axes[1], tables["exact"], tables["measured"])
-    _draw_widths(axes[2], tables["widths"])
-    axes[1].set_title(titles[0])
-    axes[2].set_title(titles[1])
+    figure, axes = plt.subplots(1, 2, figsize=(figures.PAGE, 2.8))
+    _draw_misses(axes[0], tables["exact"], tables["measured"])
+    _draw_widths(axes[1], tables["widths"])
+    for axis, title in zip(axes, titles, strict=True):
+        axis.set_title(title)
+    figures.letters(axes)
     return figure
 
 
-def _draw_stopped(axis: Axes, table: pd.DataFrame) -> None:
-    axis.plot(table["looks"], table["stopped"], "o-", ms=2.5)
-    axis.axhline(math.exp(-2), color="0.3", ls="--", lw=0.8)
-    axis.annotate("allowed, e⁻²", (1, math.exp(-2)), (0, 3), textcoords="offset points", fontsize=7)
-    axis.set(xscale="log", yscale="log", xlabel="looks K", title="random A, c = 2")
-    axis.set_ylabel("P(|B| > cA√(2 + log 2))")
-
-
 def _draw_misses(axis: Axes, exact: pd.DataFrame, measured: pd.DataFrame) -> None:
-    """Exact bounds as lines, the interval that missed most often as marks; both for the same races."""
-    single = measured[measured["interval"] != "joint"].sort_values("misses").groupby("problem", sort=False)
-    for place, worst in enumerate(single.tail(1).iloc[::-1].to_dict("records")):
+    """Exact bounds as lines, the interval that missed most often as marks; both for the same races.
+
+    Rewards that were never seen to miss are left out: their line lies below the panel.
+    """
+    single = measured[(measured["interval"] != "joint") & (measured["misses"] > 0)].sort_values("misses")
+    most = single.groupby("problem", sort=False).tail(1).iloc[::-1].to_dict("records")
+    for place, worst in enumerate(most):
         total = exact[exact["problem"] == worst["problem"]].sort_values("allowed")
-        axis.plot(total["allowed"], total["miss"], "-", lw=0.8, color=f"C{place}")
-        x, y = worst["allowed"] * (1 if worst["misses"] else 0.8), worst["frequency"]  # a limit stands aside
-        bars = [[y - worst["low"]], [worst["high"] - y]]
-        looks: dict[str, Any] = {"fmt": "osD^"[place], "color": f"C{place}", "mfc": "none", "ms": 6 - place}
-        axis.errorbar(x, y, bars, label=worst["problem"], **looks)
-        if not worst["misses"]:
-            axis.plot(x, worst["high"], "v", ms=3, color=f"C{place}")
+        dash, color = ("-", "--", "-.")[place], f"C{place}"
+        axis.plot(total["allowed"], total["miss"], dash, lw=1, color=color, label=worst["problem"])
+        bars = [[worst["frequency"] - worst["low"]], [worst["high"] - worst["frequency"]]]
+        marks: dict[str, Any] = {"color": color, "mfc": "none", "ms": 7 - 2 * place, "capsize": 2}
+        axis.errorbar(worst["allowed"], worst["frequency"], bars, fmt="osD"[place], **marks)
     edge = [2e-3, 0.4]
-    axis.plot(edge, edge, color="0.3", ls="--", lw=0.8)
-    axis.annotate("allowed", (2.5e-3, 2e-2), fontsize=7)
-    axis.set(xscale="log", yscale="log", xlim=(2e-3, 0.5), ylim=(2e-8, 500), xlabel="allowed, δ/(nT)")
+    axis.plot(edge, edge, color="0.3", ls=":", lw=1)
+    axis.annotate("allowed", (2.5e-3, 1e-2), fontsize=7)
+    axis.set(xscale="log", yscale="log", xlim=(2e-3, 0.5), ylim=(2e-8, 1), xlabel="allowed, δ/(nT)")
     axis.set(ylabel="P(an interval misses)", yticks=[1e-7, 1e-5, 1e-3, 1e-1])
-    axis.legend(fontsize=6, loc="upper left", ncols=2, handletextpad=0, columnspacing=0.5)
+    axis.legend(loc=(0.03, 0.42))
 
 
 def _draw_widths(axis: Axes, table: pd.DataFrame) -> None:
     """Each bound over the paper's D; a colour a mean, a dash a bound."""
-    dashes = {"Hoeffding": "-", "KL": "--", "exact": ":"}
+    dashes = {"Hoeffding": "-", "Chernoff": "--", "exact": ":"}
     for place, (mean, part) in enumerate(table.groupby("mean", sort=False)):
         for bound, dash in dashes.items():
             color = "0.3" if bound == "Hoeffding" else f"C{place}"
-            axis.plot(part["pulls"], part[bound] / part["paper"], dash, color=color, lw=1)
-        height = (part["KL"] / part["paper"]).iloc[-1] + 0.025
-        axis.annotate(f"μ = {mean:g}", (1e6, height), fontsize=7, ha="right", color=f"C{place}")
+            axis.plot(part["pulls"], part[bound] / part["paper"], dash, color=color)
+        height = (part["Chernoff"] / part["paper"]).iloc[-1] + 0.025
+        axis.annotate(f"mean {mean:g}", (1e6, height), fontsize=7, ha="right", color=f"C{place}")
+    axis.axhline(1, color="0.3", lw=0.8)
+    axis.annotate("the paper's interval", (1e2, 0.93), fontsize=7)
     lines = [Line2D([], [], color="0.3", ls=dash) for dash in dashes.values()]
-    axis.legend(
-        lines, list(dashes), fontsize=6, loc="upper right", ncols=3, handlelength=1.5, columnspacing=0.8
-    )
-    axis.set(xscale="log", ylim=(0, 0.8), xlabel="pulls τ", ylabel="half-width over D")
+    axis.legend(lines, list(dashes), loc=(0.02, 0.7), ncols=3, handlelength=1.8, columnspacing=1)
+    axis.set(xscale="log", ylim=(0, 1.05), xlabel="pulls τ", ylabel="half-width over the paper's D")
