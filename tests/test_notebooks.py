@@ -23,8 +23,6 @@ FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}  # in Jupy
 OLD_FORM = {
     "09-sharp-racing",
     "00-ledger",
-    "03-upper-bounds",
-    "04-lower-bounds",
     "10-failure-probability",
     "11-clinical-trial",
     "13-the-price-of-a-deadline",

@@ -136,18 +136,19 @@ def change_of_measure(table: pd.DataFrame) -> Finding:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """How often arm 1 is recommended under ν′: reweighted from ν against direct simulation."""
+    """How far the reweighted P′(arm 1) is from direct simulation, by algorithm and number of arms."""
     chosen = table[table["statement"] == RECOMMENDED]
-    figure, axis = plt.subplots(figsize=(figures.COLUMN, 2.9))
-    axis.axline((0.3, 0.3), slope=1, color="0.3", lw=0.8, ls="--")
-    for name, n_arms, left, right, error in chosen[
-        ["algorithm", "n_arms", "left", "right", "error"]
-    ].itertuples(index=False, name=None):
-        few = n_arms == chosen["n_arms"].min()
-        looks = LOOKS[name].line(ls="", ms=4, mfc=LOOKS[name].color if few else "white")
-        axis.errorbar([left], [right], [2 * error], capsize=2, label=name if few else None, **looks)
-    axis.set(xlabel="P′(arm 1), direct simulation", ylabel="P′(arm 1), reweighted from ν")
-    for n_arms, place in chosen.groupby("n_arms")["left"].mean().items():
-        axis.annotate(f"n = {n_arms}", (place, place), (0, -32), textcoords="offset points", ha="center")
-    axis.legend(loc="upper left")
+    figure, axes = plt.subplots(1, 2, figsize=(figures.COLUMN, 2.2), sharex=True, sharey=True)
+    for axis, (n_arms, part) in zip(axes, chosen.groupby("n_arms"), strict=True):
+        axis.axvline(0, color="0.3", lw=0.8)
+        for height, row in enumerate(part.iloc[::-1].to_dict("records")):
+            looks = LOOKS[row["algorithm"]].line(ls="", ms=4, capsize=2)
+            axis.errorbar(row["right"] - row["left"], height, xerr=2 * row["error"], **looks)
+            axis.annotate(f"{row['left']:.2f}", (0.078, height), fontsize=7, va="center", ha="right")
+        axis.set(title=f"{n_arms} arms", xlim=(-0.045, 0.08), xticks=(-0.04, 0, 0.04))
+        axis.set_yticks(range(len(part)), part["algorithm"].iloc[::-1])
+        axis.set_ylim(-0.6, len(part) - 0.4)
+        axis.grid(visible=False, axis="y")
+    figure.supxlabel("reweighted less simulated P′(arm 1)", fontsize=8)
+    figures.letters(axes)
     return figure

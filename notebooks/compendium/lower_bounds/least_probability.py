@@ -317,27 +317,34 @@ def draw(policies: pd.DataFrame, reach: pd.DataFrame) -> Figure:
     """Left: costs of `lower_bounds.policies` over the bound; right: the `frontier` of probabilities."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(figures.PAGE, 2.8))
     _costs(left, policies)
-    right.plot(reach["count"], reach["least"], color="0.3", label="no PAC algorithm is below")
+    right.plot(reach["count"], reach["least"], color="0.3", label="least of any PAC algorithm")
     right.plot(reach["count"], reach["stingy"], "o", ms=4, mfc="white", color="C0", label="a two-look test")
-    right.plot(reach["count"], reach["proof"], "--", color="C3", label="the lemma's proof gives")
-    right.plot([2 / 3], [1 / 6], "s", color="C3", label="Lemma HPCM")
+    right.plot(reach["count"], reach["proof"], "--", color="C3", label="what the lemma's proof gives")
+    right.plot([2 / 3], [1 / 6], "s", color="C3", label="what Lemma HPCM says")
     reached = r"$P(\tilde N_i \geq c\,\sigma^2/(\Delta_i+\epsilon)^2)$"
     right.set(xlabel="c / log(1/2δ)", ylabel=reached, ylim=(0, 1))
     right.legend()
+    figures.letters((left, right))
     return figure
 
 
 def _costs(axis: Axes, policies: pd.DataFrame) -> None:
+    """T-look tests in order of T, each curve with its name at its left end."""
     two = policies[policies["last"] & (policies["n_arms"] == 2)]
-    printed = two.drop_duplicates("delta").sort_values("delta")
-    over = printed["printed"] / printed["lower"]
-    axis.plot(printed["delta"], over, "--", color="0.3", label="printed")
     for place, (rounds, part) in enumerate(two.groupby("deadline")):
         part = part.sort_values("delta")
-        looks: dict[str, Any] = {"marker": "os^Dv"[place], "color": f"C{place}", "label": f"T = {rounds}"}
-        axis.plot(part["delta"], part["cost"] / part["lower"], ms=4, lw=0.7, **looks)
-    axis.axhline(1, color="0.3", lw=1, label="bound")
-    axis.set(xscale="log", xlabel="δ", ylabel="cost over the corrected bound", ylim=(0.95, 2.1))
+        over = part["cost"] / part["lower"]
+        looks: dict[str, Any] = {"marker": "os^Dv"[place], "color": f"C{place}"}
+        axis.plot(part["delta"], over, ms=4, lw=0.7, **looks)
+        end = (0.01, over.iloc[0])
+        axis.annotate(f"T = {rounds}", end, (-6, -2), textcoords="offset points", ha="right", fontsize=7)
+    paper = two.drop_duplicates("delta").sort_values("delta")
+    axis.plot(
+        paper["delta"], paper["printed"] / paper["lower"], "--", color="0.3", label="Theorem 3 in the paper"
+    )
+    axis.axhline(1, color="0.3", lw=1, label="Theorem 3, corrected")
+    axis.set(xscale="log", xlabel="δ", ylabel="expected pulls over the corrected bound", ylim=(0.95, 1.9))
+    axis.set(xlim=(0.0055, 0.18))
     axis.set_xticks([0.01, 0.02, 0.05, 0.1, 0.15], ["0.01", "0.02", "0.05", "0.1", "0.15"])
     axis.set_xticks([], minor=True)
-    axis.legend(ncols=3, loc="upper center")
+    axis.legend(loc="upper right")

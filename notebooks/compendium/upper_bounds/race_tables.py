@@ -66,8 +66,8 @@ def draw_bounds(table: pd.DataFrame, titles: Iterable[str]) -> Figure:
     for axis, title, (_, part) in zip(axes, titles, kinds, strict=True):
         rounds, runs = part["deadline"], part["runs"].iloc[0]
         axis.fill_between(rounds, part["theorem_3"], part["theorem_1"], color="0.85", lw=0)
-        axis.plot(rounds, part["theorem_2"], "--", color="C3", lw=1, label="Theorem 2 (320, + n)")
-        axis.plot(rounds, part["theorem_1"], "-", color="0.3", lw=1, label="Theorem 1")
+        axis.plot(rounds, part["theorem_2"], "--", color="C3", lw=1, label="Theorem 2, upper bound")
+        axis.plot(rounds, part["theorem_1"], "-", color="0.3", lw=1, label="Theorem 1, upper bound")
         looks = LOOKS["EBR"].line(ls="", ms=3, label=f"EBR, mean of {runs} runs")
         axis.plot(rounds, part["pulls"], **looks)
         axis.plot(rounds, part["theorem_3"], "-.", color="C2", lw=1, label="Theorem 3, lower bound")
@@ -75,5 +75,6 @@ def draw_bounds(table: pd.DataFrame, titles: Iterable[str]) -> Figure:
         axis.set_xticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
         axis.set_xticks([], minor=True)
     axes[0].set_ylabel("pulls")
+    figures.letters(axes)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure

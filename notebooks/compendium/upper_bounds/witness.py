@@ -1,5 +1,7 @@
 """A table of rewards on the event E that makes EBR err, with room to see why."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -51,28 +53,29 @@ def margins(table: pd.DataFrame) -> list[float]:
 def draw(table: pd.DataFrame) -> Figure:
     """The table of rewards, a panel a round, with the line below which arms are dropped."""
     rounds = table.groupby("round")
-    figure, axes = plt.subplots(1, len(rounds), figsize=(figures.PAGE, 3.0))
-    for axis, (number, stage), margin in zip(axes, rounds, margins(table), strict=True):
+    figure, axes = plt.subplots(1, len(rounds), figsize=(figures.PAGE, 3.2), sharex=True, sharey=True)
+    for axis, (number, stage) in zip(axes, rounds, strict=True):
         _panel(axis, stage)
         axis.set_title(f"round {number}, {stage['pulls'].max():,} pulls each")
-        axis.set(xlabel="arm", xticks=table["arm"].unique(), xlim=(0.5, table["arm"].max() + 0.5))
-        first, last = stage["arm"].iloc[0], stage["arm"].iloc[-1]
+        axis.set(xlabel="arm", xticks=table["arm"].unique(), xlim=(0.4, table["arm"].max() + 0.6))
         if number < table["round"].max():
-            note, height = f"arm {first} falls:\n{margin:.3f}", stage["threshold"].iloc[0]
+            line = stage["threshold"].iloc[0]
+            axis.axhline(line, color="0.3", ls=":", lw=1, label="largest lower end + η")
+            note = f"arm {stage['arm'].iloc[0]} is dropped: its interval\nends below the dotted line"
         else:
-            note, height = f"arm {last} wins:\nits mean is\n{margin:.3f} higher", stage["mean"].mean()
-        axis.annotate(note, (0.55, height), (0, 4), textcoords="offset points", fontsize=7)
-    axes[0].set_ylabel("mean reward")
-    line = (0.55, stage["threshold"].iloc[0])
-    axes[-1].annotate("best lower bound + η", line, (0, 3), textcoords="offset points", fontsize=7)
+            note = f"arm {stage['arm'].iloc[-1]} has the higher\nmean and is returned"
+        axis.annotate(note, (0.04, 0.03), xycoords="axes fraction", fontsize=7)
+    axes[0].set(ylabel="reward", ylim=(0.38, 1.08))
+    figures.letters(axes)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 
 
 def _panel(axis: Axes, stage: pd.DataFrame) -> None:
-    """Intervals as bars, true means as grey ticks."""
+    """Intervals as bars, true means as ticks."""
+    axis.hlines(stage["true"], stage["arm"] - 0.3, stage["arm"] + 0.3, color="0.1", lw=1.2, label="true mean")
     for row in stage.to_dict("records"):
-        arm, mean, color = row["arm"], row["mean"], f"C{row['arm'] - 1}"
-        reach = row["upper"] - mean
-        axis.errorbar(arm, mean, reach, fmt="os^D"[arm - 1], color=color, capsize=3, ms=4, lw=1)
-        axis.hlines(row["true"], arm - 0.3, arm + 0.3, color="0.3", lw=0.8)
-    axis.axhline(stage["threshold"].iloc[0], color="0.4", ls=":", lw=0.8)
+        arm, mean = row["arm"], row["mean"]
+        looks: dict[str, Any] = {"fmt": "os^D"[arm - 1], "color": f"C{arm - 1}", "capsize": 3, "lw": 1}
+        label = "empirical mean and its interval" if arm == 2 else None
+        axis.errorbar(arm, mean, row["upper"] - mean, label=label, **looks)

@@ -1,10 +1,10 @@
-"""Notebook 03: sequential racing's bound by a plain loop, the tuned algorithm by simulation."""
+"""Notebook 18: sequential racing's bound by a plain loop, the tuned algorithm by simulation."""
 
 import math
 
 import numpy as np
 import pytest
-from compendium.upper_bounds import complexity
+from compendium.around_the_theorems import complexity
 
 import ebr
 from ebr.theory.confidence import sequential_deviation
