@@ -1,4 +1,4 @@
-"""What the text says beside Theorems 1 and 2: bounds compared, EBR's requests, the passive design."""
+"""Remarks beside Theorems 1 and 2: the bounds compared, EBR's requests, the passive design."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.theory import bounds
 from ebr.theory.bounds import iterated_log
 
-RACES = 50  # on each problem whose requests are looked at
+RACES = 50  # races on each problem whose requests are checked
 
 
 def restricted_class(
@@ -27,7 +27,7 @@ def restricted_class(
     for instance in instances:
         races += RACES
         steps = np.diff(np.ceil(bounds.schedule(*instance[1:])), prepend=0)
-        planned = steps[steps > 0]  # a round without a new pull is not asked for
+        planned = steps[steps > 0]  # rounds without a new pull are skipped
         for pulls, step in zip(_requests(instance, seed, make), chain(planned, repeat(0)), strict=False):
             asked += pulls.size
             odd += int(((pulls != 0) & (pulls != step)).sum())
@@ -37,7 +37,7 @@ def restricted_class(
 
 
 def _requests(instance: Instance, seed: int, make: MakeElastic) -> list[IntArray]:
-    """What some races with normal rewards ask for, round by round."""
+    """The pulls that some races with normal rewards ask for, round by round."""
     _, problem, epsilon, deadline, delta = instance
     generator = np.random.default_rng(np.random.SeedSequence([seed, 35]))
     asked: list[IntArray] = []
@@ -54,8 +54,8 @@ def _requests(instance: Instance, seed: int, make: MakeElastic) -> list[IntArray
 def passive_design(constant: float = 80) -> Finding:
     """Check C37: 80σ² log(n/δ)/ε² pulls of each arm suffice in one round.
 
-    By Hoeffding and a union bound the failure probability is at most (n−1)(δ/n)^{80/4}; for Gaussian arms at
-    Δ = ε each of the n − 1 comparisons is a normal tail, exactly.
+    By Hoeffding and a union bound the failure probability is at most (n−1)(δ/n)^{80/4}. For Gaussian arms at
+    Δ = ε each of the n − 1 comparisons is exactly a normal tail.
     """
     grid = list(product((2, 3, 10, 100, 10**4), (0.999, 0.5, 0.15, 0.01, 1e-6), (0.5, 0.1, 0.001)))
     worst = proved = 0.0
@@ -66,7 +66,7 @@ def passive_design(constant: float = 80) -> Finding:
         failure = (n_arms - 1) * norm.sf(epsilon * math.sqrt(pulls / 2) / 0.5)
         worst = max(worst, float(failure / delta))
         proved = max(proved, (n_arms - 1) * (delta / n_arms) ** (constant / 4) / delta)
-        # Hoeffding's exponent ε²b/4σ² is 20 log(n/δ), whatever σ is.
+        # Hoeffding's exponent ε²b/4σ² is 20 log(n/δ) for every σ.
         more = constant / 80 * bounds.passive_pulls(n_arms, epsilon, delta, sigma=2.0)
         exponents = epsilon**2 * pulls / (4 * 0.5**2), epsilon**2 * more / (4 * 2.0**2)
         hoeffding &= all(math.isclose(one, constant / 4 * math.log(n_arms / delta)) for one in exponents)
@@ -107,12 +107,12 @@ def tightest(bound: Callable[..., float] = bounds.problem_upper_bound) -> Findin
 
 
 def passive_factor(n_arms: float, delta: float, deadline: int) -> float:
-    """What n ε^{−2} is multiplied by in the passive design's cost: log(n/δ) = log(1/δ) + log n."""
+    """Factor of n ε^{−2} in the cost of the passive design: log(n/δ) = log(1/δ) + log n."""
     return math.log(n_arms / delta)
 
 
 def elimination_factor(n_arms: float, delta: float, deadline: int) -> float:
-    """And in kδER's bound (Jin et al., 2019): log(1/δ) + ilog^T_{1/δ}(n)."""
+    """Factor of n ε^{−2} in kδER's bound (Jin et al., 2019): log(1/δ) + ilog^T_{1/δ}(n)."""
     return math.log(1 / delta) + iterated_log(deadline, n_arms, base=1 / delta)
 
 
@@ -120,10 +120,10 @@ def passive_against_elimination(
     passive: Callable[[float, float, int], float] = passive_factor,
     elimination: Callable[[float, float, int], float] = elimination_factor,
 ) -> Finding:
-    """Check C38: the passive design attains kδER's bound but for the term ilog^T(n), of lower order.
+    """Check C38: the passive design attains kδER's bound up to the lower-order term ilog^T(n).
 
-    Both are log(1/δ) and a term in n, log n or ilog^T(n): the whole improvement is there. It is of lower
-    order, and the bounds the same up to a factor 2, where n ≤ 1/δ; for a fixed δ it is not.
+    Each factor is log(1/δ) plus a term in n, log n or ilog^T(n); the whole improvement is in that term. Where
+    n ≤ 1/δ it is of lower order, and the bounds differ by a factor of at most 2. For a fixed δ it is not.
     """
     grid = list(product((2, 1e2, 1e10, 1e50, 1e100), (0.1, 0.01, 1e-6, 1e-50, 1e-100), (1, 2, 3, 15)))
     others = sum(not math.isclose(passive(n, d, t), math.log(1 / d) + math.log(n)) for n, d, t in grid)

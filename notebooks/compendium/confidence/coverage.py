@@ -1,4 +1,4 @@
-"""Lemmas "confidence" and "concentration": whether the intervals cover, and how much wider they are."""
+"""Lemmas "confidence" and "concentration": whether the intervals cover, and how wide they must be."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +24,7 @@ from ebr.theory.confidence import SELF_NORMALISED, deviation, fixed_count_deviat
 from ebr.theory.problems import Problem
 
 FACTOR = SELF_NORMALISED / 2  # 2 + log 2, of Lemma "concentration"
-FROM = 0.905  # the c from which on that lemma holds for a constant A: the ledger's C03
+FROM = 0.905  # smallest c for which the lemma holds with a constant A (C03 in the ledger)
 ASSUMED_ON = list(product((1, 2, 100), (1, 2, 50), (0.001, 0.1, 0.999)))  # n, T, δ
 
 
@@ -35,11 +35,11 @@ def exact_misses(
     epsilon: float,
     make: MakeElastic = ElasticBatchRacing,
 ) -> pd.DataFrame:
-    """An arm's chance to be missed in any of its T intervals: the exact ones at each count, added up.
+    """Probability that any of an arm's T intervals misses: the exact probabilities at each count, added up.
 
-    The counts of the schedule are fixed in advance and an arm that is dropped keeps its interval, so the
-    sum bounds the chance for the interval of every round, however the race goes. Columns: problem, epsilon,
-    deadline, delta, miss (the worst arm's) and allowed, δ/(nT).
+    The counts of the schedule are fixed in advance, and an arm that is dropped keeps its interval. So the sum
+    bounds the probability of a miss in every round, however the race goes. Columns: problem, epsilon,
+    deadline, delta, miss (of the worst arm) and allowed, δ/(nT).
     """
     rows = []
     for (name, problem), deadline, delta in product(problems.items(), deadlines, deltas):
@@ -60,10 +60,10 @@ def measured_misses(
     seed: int,
     make: MakeElastic = ElasticBatchRacing,
 ) -> pd.DataFrame:
-    """How often real races miss: a row for each interval, and one for any of them ("joint").
+    """How often intervals miss in real races: one row per interval, and one for all of them ("joint").
 
-    Columns: problem, interval, misses, runs, allowed, and the frequency with its exact 99 % interval, low and
-    high.
+    Columns: problem, interval, misses, runs, allowed, and the frequency with its exact 99 % interval (low,
+    high).
     """
     rows: list[tuple[str, str, int, int, float]] = []
     for name, problem in problems.items():
@@ -82,9 +82,9 @@ def coverage(
     measured: pd.DataFrame,
     assumption: Callable[[int, int, float], bool] = lambda n, t, d: math.log(d / (n * t)) >= 2,
 ) -> Finding:
-    """Check C02: every interval covers with probability at least 1 − δ/(nT), all of them with 1 − δ.
+    """Check C02: each interval covers with probability at least 1 − δ/(nT), and all of them with 1 − δ.
 
-    As printed, the lemma assumes log(δ/(nT)) ≥ 2 (E3).
+    The printed lemma assumes log(δ/(nT)) ≥ 2 (E3).
     """
     assumed = sum(assumption(*place) for place in ASSUMED_ON)
     worst = float((exact["miss"] / exact["allowed"]).max())
@@ -106,10 +106,10 @@ def coverage(
 
 
 def stopped_probability(level: float, stages: int, growth: float = 4.0) -> float:
-    """P(|W_t| > level √t for some t = 1, g, g², … g^{K−1}): W stopped there is a pair B = W_τ, A = √τ.
+    """P(|W_t| > level √t for some t = 1, g, g², … g^{K−1}) for a Brownian motion W.
 
-    W is a Brownian motion, so W_t/√t is a chain with one-step correlation g^{−1/2}. Its density inside
-    ±level is carried from stage to stage by Gauss–Legendre quadrature, which is exact to rounding.
+    Stopped there, W gives the pair B = W_τ, A = √τ. W_t/√t is a chain with one-step correlation g^{−1/2}.
+    Gauss–Legendre quadrature carries its density inside ±level from stage to stage, exactly up to rounding.
     """
     nodes, weights = np.polynomial.legendre.leggauss(200)
     nodes, weights = level * nodes, level * weights
@@ -121,7 +121,7 @@ def stopped_probability(level: float, stages: int, growth: float = 4.0) -> float
 
 
 def stopped(looks: Iterable[int]) -> pd.DataFrame:
-    """What Lemma "concentration" bounds at c = 2, for that pair, by the number of looks K."""
+    """The probability that Lemma "concentration" bounds at c = 2, for that pair, by the number of looks K."""
     rows = [(stages, stopped_probability(2 * math.sqrt(FACTOR), stages)) for stages in looks]
     return pd.DataFrame(rows, columns=["looks", "stopped"])
 
@@ -145,7 +145,7 @@ def concentration(stages: int, factor: float = FACTOR) -> Finding:
 def widths(
     counts: IntArray, means: Iterable[float], n_arms: int, deadline: int, delta: float
 ) -> pd.DataFrame:
-    """Half-widths that miss with probability δ/(nT) at most, by bound, count and mean of the rewards."""
+    """Half-widths that miss with probability at most δ/(nT), by bound, count and mean of the rewards."""
     miss = delta / (n_arms * deadline)
     rows: list[tuple[float, int, float, float, float, float]] = []
     for mean in means:
@@ -160,7 +160,7 @@ def widths(
 def sequential_width(
     n_arms: int, deadline: int, delta: float, sequential: Callable[..., FloatArray] = sequential_deviation
 ) -> Finding:
-    """Check C36: Jun et al.'s deviation is at first wider than the paper's, which T = ∞ makes infinite."""
+    """Check C36: Jun et al.'s deviation starts out wider than the paper's, which is infinite at T = ∞."""
     counts = np.unique(np.geomspace(1, 1e9, 500).astype(np.int64))
     ratio = sequential(counts, n_arms, delta) / deviation(counts, n_arms, deadline, delta)
     growth = float(deviation(1, n_arms, 10**300, delta) / deviation(1, n_arms, 1, delta))
@@ -181,9 +181,9 @@ def sequential_width(
 def sequential_guarantee(sequential: Callable[..., FloatArray] = sequential_deviation) -> Finding:
     """Check C54: with Jun et al.'s deviation D sequential racing is (ε, δ)-PAC.
 
-    All means stay within D/√2 at all counts with probability 1 − δ: from 2^k to 2^{k+1} pulls the maximal
-    inequality has 2 exp(−(τD)²/2 / 2^{k+2}σ²) at τ = 2^k. What the race can lose on that event before it ends
-    is less than what its certificate has to spare.
+    With probability 1 − δ all means stay within D/√2 at all counts: from 2^k to 2^{k+1} pulls the maximal
+    inequality gives 2 exp(−(τD)²/2 / 2^{k+2}σ²) at τ = 2^k. On that event the race loses less before it ends
+    than its certificate has to spare.
     """
     counts, sigma, narrow = 2.0 ** np.arange(1000), 0.5, math.sqrt(0.5)
     misses = []
@@ -192,7 +192,7 @@ def sequential_guarantee(sequential: Callable[..., FloatArray] = sequential_devi
         chances = 2 * np.exp(-((reach / counts) ** 2) * counts / (4 * sigma**2))
         rest = 1000 * chances[-1]  # Σ_{k > K} k^−2 < 1/K
         misses.append(n_arms * float(chances.sum() + rest) / delta)
-    # Of ε: n − 1 losses of η − 2(1 − r)D with D > ε/2; and 2(1 − r)D at the end, where D > ε/2√2.
+    # In units of ε: n − 1 losses of η − 2(1 − r)D with D > ε/2, and 2(1 − r)D at the end, where D > ε/2√2.
     spared = (1 - narrow) * narrow
     lost = max((n - 1) * max(1 / n - (1 - narrow), 0.0) for n in range(3, 1001))
     evidence = (
@@ -203,10 +203,10 @@ def sequential_guarantee(sequential: Callable[..., FloatArray] = sequential_devi
 
 
 def draw(tables: Mapping[str, pd.DataFrame], titles: tuple[str, str]) -> Figure:
-    """How much wider the intervals are than they need to be: how rarely they miss, and what would do.
+    """The intervals are wider than they need to be: how rarely they miss, and which widths would do.
 
-    The tables are of `exact_misses`, `measured_misses` (both for the same T and ε) and `widths`, under the
-    names exact, measured and widths; the titles say what misses and widths are for.
+    The tables come from `exact_misses` and `measured_misses` (for the same T and ε) and from `widths`, under
+    the names exact, measured and widths. The titles name the settings of the two panels.
     """
     figure, axes = plt.subplots(1, 2, figsize=(figures.PAGE, 2.8))
     _draw_misses(axes[0], tables["exact"], tables["measured"])
@@ -240,7 +240,7 @@ def _draw_misses(axis: Axes, exact: pd.DataFrame, measured: pd.DataFrame) -> Non
 
 
 def _draw_widths(axis: Axes, table: pd.DataFrame) -> None:
-    """Each bound over the paper's D; a colour a mean, a dash a bound."""
+    """Each bound over the paper's D: one colour per mean, one dash per bound."""
     dashes = {"Hoeffding": "-", "Chernoff": "--", "exact": ":"}
     for place, (mean, part) in enumerate(table.groupby("mean", sort=False)):
         for bound, dash in dashes.items():

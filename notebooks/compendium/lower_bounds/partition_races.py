@@ -16,7 +16,7 @@ from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
 from ebr.theory.problems import hardest
 
-SIGMA = 0.5  # of the races: kδER and AE are made for it
+SIGMA = 0.5  # the σ for which kδER and AE are made
 Family = Callable[[int, float, float, float], dict[str, Algorithm]]
 
 
@@ -30,9 +30,9 @@ def costs(
 ) -> pd.DataFrame:
     """Every algorithm on the hard problems of every non-empty P_γ: Gaussian arms, σ = ½.
 
-    Columns: n_arms, deadline, gamma, algorithm, runs; pulls (mean, with its error) on the dearer of two
-    problems, with the gaps of γ_i = T at ε and at 0; the bounds lower (Theorem 3, corrected), printed, and
-    upper (Theorem 1).
+    Columns: n_arms, deadline, gamma, algorithm, runs; pulls (mean, with its error) on the costlier of two
+    problems, where the gaps of γ_i = T are ε or 0; and the bounds: lower (Theorem 3, corrected), printed (as
+    in the paper) and upper (Theorem 1).
     """
     rows = []
     for n_arms, deadline in shapes:
@@ -54,7 +54,7 @@ def costs(
 
 
 def draw(table: pd.DataFrame, epsilon: float, n_arms: int, deadline: int) -> Figure:
-    """The costs on every P_γ of one shape, arms in order of their gaps, over the band of the two bounds."""
+    """Costs on every P_γ of one shape, arms in order of their gaps, on the band between the two bounds."""
     part = table[(table["n_arms"] == n_arms) & (table["deadline"] == deadline)]
     part = part[part["gamma"].map(lambda gamma: list(gamma) == sorted(gamma))]
     limits = part.drop_duplicates("gamma")
@@ -77,7 +77,7 @@ def draw(table: pd.DataFrame, epsilon: float, n_arms: int, deadline: int) -> Fig
 
 
 def _gaps(gamma: str, epsilon: float, deadline: int) -> str:
-    """The gaps of the hardest problems of P_γ in words, the best arm's left out: it is the runner-up's."""
+    """Label of P_γ: the gaps of its hardest problems, without the best arm's, which is the runner-up's."""
     gaps = [f"{epsilon ** (int(index) / deadline):.2g}" for index in reversed(gamma[:-1])]
     return ", ".join(
         "≤ " * (index == str(deadline)) + gap for index, gap in zip(gamma[-2::-1], gaps, strict=True)

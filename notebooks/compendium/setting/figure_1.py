@@ -31,7 +31,7 @@ def traces(algorithms: Mapping[str, Algorithm], problem: Problem, seed: int) -> 
 
 
 def draw(table: pd.DataFrame, rounds: int) -> Figure:
-    """Figure 1 from `traces`: pulls so far above, means with their intervals below, a column a deadline."""
+    """Figure 1 from `traces`: pulls so far above, means with intervals below, one column per deadline."""
     figure, axes = plt.subplots(2, 3, figsize=(figures.PAGE, 3.9), sharey="row", sharex="col")
     for column, (label, frame) in enumerate(table.groupby("deadline", sort=False)):
         batches = label != SEQUENTIAL
@@ -56,7 +56,7 @@ def _arms(frame: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame, dict[str, An
 
 
 def _pulls(axis: Axes, frame: pd.DataFrame, batches: bool) -> None:
-    """Pulls of each arm so far; the last arm is told about."""
+    """Pulls of each arm so far, with a note on the last arm."""
     for place, run, looks in _arms(frame):
         dodge = 0.12 * (place - 1) if batches else 0.0
         if batches:

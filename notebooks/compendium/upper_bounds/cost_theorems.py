@@ -1,4 +1,4 @@
-"""Theorems 1 and 2 and what the text says of EBR's pulls, checked on random races and on the adversary's."""
+"""Theorems 1 and 2, checked on random races and on the adversary's."""
 
 from collections.abc import Callable
 from itertools import product
@@ -18,12 +18,12 @@ from ebr.theory import bounds
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
 Bound = Callable[[Problem, float, int, float], float]
-RUNS = 100  # of every race that breaks a printed bound
+RUNS = 100  # runs of each race that breaks a printed bound
 
 
 FAR_APART, HALF_APART = Bernoulli(np.array([1.0, 0.0])), np.array([0.75, 0.25])
-# Races with T = 2 and δ = 0.1 that break printed bounds in every run: the problem, ε, and what of the printed
-# algorithm does it.
+# Races with T = 2 and δ = 0.1 that break printed bounds in every run: the problem, ε, and the feature of the
+# printed algorithm that is to blame.
 WITNESSES: dict[str, tuple[Problem, float, dict[str, Any]]] = {
     "lone survivor pulled again": (FAR_APART, 0.01, {"lone_survivor": "pulled again"}),
     "schedule without σ²": (FAR_APART, 0.01, {"schedule": "printed"}),
@@ -33,10 +33,10 @@ WITNESSES: dict[str, tuple[Problem, float, dict[str, Any]]] = {
 
 
 def printed_races(corrected: bool = False) -> pd.DataFrame:
-    """Races that break printed bounds in every run: a lone survivor pulled on, or σ so small that ⌈·⌉ counts.
+    """Races that break printed bounds in every run: a lone survivor is pulled again, or σ is very small.
 
-    Corrected, both the algorithm and the bounds are, and nothing breaks. Columns: what, pulls (the least of
-    100 runs) and the three bounds.
+    With `corrected`, algorithm and bounds are the corrected ones, and nothing breaks. Columns: what, pulls
+    (the least of 100 runs) and the three bounds.
     """
     rows = []
     for what, (problem, epsilon, as_printed) in WITNESSES.items():
@@ -49,7 +49,7 @@ def printed_races(corrected: bool = False) -> pd.DataFrame:
 
 
 def _bounded(witnesses: pd.DataFrame, races: pd.DataFrame, over: str, bound: str) -> list[Evidence]:
-    """How far the witnesses break a bound as printed, and how many random races the corrected one."""
+    """How far the witnesses exceed the printed bound, and how many random races exceed the corrected one."""
     rows = [
         Evidence("pulls over the printed bound, at least", ratio, what, runs=RUNS, allowed="≤ 1")
         for what, ratio in zip(witnesses["what"], witnesses["pulls"] / witnesses[bound], strict=True)
@@ -71,7 +71,7 @@ def theorem_1(races: pd.DataFrame, witnesses: pd.DataFrame, on_narrow: list[Case
         above += int((played.arm_pulls > allowed[gamma - 1]).any(axis=1).sum())
     grid = product(ARMS, (1, *ARMS), (0.001, 0.1, 0.5, 0.999), (0.0, 1.0))
     needs = [[bounds.elimination_need(n, t, d, shrink, u) for shrink in (0.0, 1.0)] for n, t, d, u in grid]
-    tiny, usual = np.max(needs, axis=0).tolist()  # where a ceiling makes D → 0, and where none matters
+    tiny, usual = np.max(needs, axis=0).tolist()  # where a ceiling makes D → 0, and where no ceiling matters
     what, where = "share of a gap that elimination needs, at most", "the bound on E′, n and T to 1,000"
     evidence = (
         *_bounded(witnesses, races, "over_1", "theorem_1"),
@@ -101,7 +101,7 @@ def theorem_2(
 def _above_theorem_1(
     claim: str, races: pd.DataFrame, witnesses: pd.DataFrame, bound: Bound, form: str
 ) -> Finding:
-    """Check a bound that follows from Theorem 1's first, on races and against Σ⌈·⌉ at the bins' ends."""
+    """Check a bound that follows from Theorem 1's first: on races, and against Σ⌈·⌉ at the ends of bins."""
     over, name = f"over_{form}", f"theorem_{form}"
     shares = [bounds.partition_upper_bound(*place) / bound(*place) for place in problems_at_the_ends()]
     where = f"{len(shares):,} problems at the bins' ends"

@@ -19,11 +19,11 @@ from ebr.theory.problems import Problem
 def measure(
     settings: Iterable[Instance], runs: int, seed: int, make: MakeElastic = ElasticBatchRacing
 ) -> pd.DataFrame:
-    """Race on each problem and set its pulls beside every bound.
+    """Race on each problem and compare the pulls with every bound.
 
-    Columns: kind, n_arms, deadline, epsilon, delta, runs, pulls (mean) and most; failures of the
-    recommendation (wrong), of the event E (missed), of elimination by the end of round γ_i (late), of
-    Theorems 1 and 2, corrected (over_…); the bounds of Theorems 1 to 3; complexity, H(ν).
+    Columns: kind, n_arms, deadline, epsilon, delta, runs, pulls (mean) and most (maximum); the number of runs
+    in which the returned arm is wrong (wrong), E fails (missed), an arm is pulled beyond round γ_i (late), or
+    a corrected bound is exceeded (over_…); the bounds of Theorems 1 to 3; and complexity, H(ν).
     """
     rows = []
     for kind, problem, epsilon, deadline, delta in settings:
@@ -60,7 +60,7 @@ def upper_bounds(
 
 
 def draw_bounds(table: pd.DataFrame, titles: Iterable[str]) -> Figure:
-    """Mean pulls against the deadline, from `measure`, between Theorems 3 and 1 (band); a panel a kind."""
+    """Mean pulls against the deadline, from `measure`, in the band of Theorems 3 and 1; a panel per kind."""
     kinds = table.groupby("kind", sort=False)
     figure, axes = plt.subplots(1, len(kinds), figsize=(figures.PAGE, 2.9), sharey=True)
     for axis, title, (_, part) in zip(axes, titles, kinds, strict=True):

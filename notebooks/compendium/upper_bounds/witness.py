@@ -1,4 +1,4 @@
-"""A table of rewards on the event E that makes EBR err, with room to see why."""
+"""A table of means on the event E that makes EBR err by a visible margin."""
 
 from typing import Any
 
@@ -15,20 +15,21 @@ from ebr.theory.problems import Gaussian, Problem
 
 GAPS = (0, 0.054, 0.108, 0.2)  # the last arm is ε = 0.2 below the best; η = ε/3 = 0.0667
 LOW, TOP = -WITHIN, WITHIN
-PLACES = ((LOW, TOP, TOP, TOP), (0.0, LOW, TOP, TOP), (0.0, 0.0, LOW, TOP))  # of each mean, by round and arm
+# Place of each empirical mean in its interval, by round and arm.
+PLACES = ((LOW, TOP, TOP, TOP), (0.0, LOW, TOP, TOP), (0.0, 0.0, LOW, TOP))
 
 
 def on_e() -> tuple[ElasticBatchRacing, Gaussian, Played]:
-    """Four arms, three rounds: each of two rounds loses the best survivor, and the last argmax errs."""
+    """Four arms, three rounds: rounds 1 and 2 each drop the best survivor, and the last argmax errs."""
     algorithm = ElasticBatchRacing(3, 0.2, 0.1, SIGMA)
     problem = Gaussian(0.8 - np.array(GAPS), SIGMA)
     return algorithm, problem, play_inside(algorithm, problem, np.array([PLACES]))
 
 
 def intervals(algorithm: ElasticBatchRacing, problem: Problem, played: Played) -> pd.DataFrame:
-    """What the adversary's first table looks like: true and empirical means with intervals, by round.
+    """True and empirical means with intervals in the adversary's first table, by round.
 
-    `threshold` is the line below which an upper bound must lie for the arm to be dropped.
+    An arm is dropped if the upper end of its interval lies below `threshold`.
     """
     rows = []
     for number, stage in enumerate(played.rounds, start=1):
@@ -44,14 +45,14 @@ def intervals(algorithm: ElasticBatchRacing, problem: Problem, played: Played) -
 
 
 def margins(table: pd.DataFrame) -> list[float]:
-    """By how much each round decides: how far the best survivor falls short, at last the wrong arm's lead."""
+    """Margin of each decision: how far the best survivor falls short; at the end, the wrong arm's lead."""
     *early, final = (stage for _, stage in table.groupby("round"))
     falls = [float(stage["threshold"].iloc[0] - stage["upper"].iloc[0]) for stage in early]
     return [*falls, float(final["mean"].iloc[-1] - final["mean"].iloc[0])]
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """The table of rewards, a panel a round, with the line below which arms are dropped."""
+    """The table of means, one panel per round, with the line below which arms are dropped."""
     rounds = table.groupby("round")
     figure, axes = plt.subplots(1, len(rounds), figsize=(figures.PAGE, 3.2), sharex=True, sharey=True)
     for axis, (number, stage) in zip(axes, rounds, strict=True):
