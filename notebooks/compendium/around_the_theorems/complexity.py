@@ -92,7 +92,7 @@ def sequential_complexity(
     evidence = (
         *(row for row, _ in rows),
         counted("P(a race is above Σ τ_i)", sum(above), total, where, f"≤ δ = {DELTA}"),
-        Evidence("the dearest race over Σ τ_i", dearest, where, runs=total),
+        Evidence("the costliest race over Σ τ_i", dearest, where, runs=total),
     )
     kept = not any(exceeds(events, runs, DELTA, len(above)) for events in above)
     return Finding("C50", kept and all(right for _, right in rows), evidence, "proved")

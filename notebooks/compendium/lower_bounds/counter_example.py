@@ -73,7 +73,7 @@ def without_room(
     # L = log(1/2.4δ) multiplies every bound, and δ may underflow: so evaluate at δ = e^{−1}/2.4, where L = 1.
     scale, place = log_inverse - math.log(2.4), ([1] * n, epsilon, deadline, math.exp(-1) / 2.4, SIGMA)
     return {
-        "policy": f"confirms its leader; n = {n}, T = 3, ε = ½, γ = 1…1, δ = 10^−{digits}",
+        "policy": f"confirms its leader; n = {n}, T = 3, ε = ½, γ = (1, …, 1), δ = 10^−{digits}",
         "pac": policy.log_error <= -log_inverse,
         "cost": policy.cost,
         "gaussian": policy.gaussian_cost,

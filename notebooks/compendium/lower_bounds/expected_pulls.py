@@ -45,14 +45,14 @@ def policies(
         index = deadline if gap == 0 else round(deadline * (1 - math.log(gap) / -math.log(EPSILON)))
         place = [index] * 2, EPSILON, deadline, delta
         facts = (test.looks.wrong(1.0) <= delta, test.cost(gap and EPSILON ** (index / deadline - 1)))
-        rows.append(_beside(f"T = {deadline}, γ = {index}{index}, δ = {delta:g}", place, facts, proved))
+        rows.append(_beside(f"T = {deadline}, γ = ({index}, {index}), δ = {delta:g}", place, facts, proved))
     for delta, looks in THREE.items():
         race = near_optimal.RaceOfThree(*looks)
         played = {(x, y): race.play((0, -x, -y)) for x, y in [(0, 0), *GAPS]}
         wrong = max(played[x, y][0][2] + (x >= 1) * played[x, y][0][1] for x, y in GAPS)
         cost = max(pulls for _, pulls in played.values()) * (SIGMA / EPSILON) ** 2
         place = [2] * 3, EPSILON, 2, delta
-        rows.append(_beside(f"T = 2, γ = 222, δ = {delta:g}", place, (wrong <= delta, cost), proved))
+        rows.append(_beside(f"T = 2, γ = (2, 2, 2), δ = {delta:g}", place, (wrong <= delta, cost), proved))
     return figures.rounded(pd.DataFrame(rows))
 
 

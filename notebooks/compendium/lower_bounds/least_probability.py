@@ -25,7 +25,7 @@ EPSILON, SIGMA = 0.001, 0.5  # ε so small that rounding to whole pulls does not
 BEYOND = 60.0  # information between the two looks; the second look errs with less than 10⁻¹³
 DELTAS = (1 / 6, 0.1, 0.01)
 NEAR = 1e-3  # relative tolerance: pulls are whole, and the partner has finitely many
-EVERY = "P({} reaches it) for every algorithm, at least"
+EVERY = "P({} reaches the count), any algorithm, at least"
 Calibrate = Callable[[LookTest, float], LookTest]
 Partition = Callable[[Problem, float, int], IntArray]
 
@@ -112,7 +112,7 @@ def _reached(
         test = stingy(count, delta, partner, calibrate)
         reached, wrong = float(test.looks.reached(gap)[1]), test.looks.wrong(1.0)
         where = f"δ = {delta:.3g}, Δ = {gap:g}ε; errs with {wrong:.4g} at Δ = ε"
-        rows.append(Evidence(f"P({what} reaches it), two looks", reached, where, allowed="≥ 1/6"))
+        rows.append(Evidence(f"P({what} reaches the count), two looks", reached, where, allowed="≥ 1/6"))
         right = right and reached >= 1 / 6 and wrong <= delta
         right = right and least <= reached and (gap > 1 or reached <= least * (1 + NEAR))
     return rows, right
@@ -192,10 +192,10 @@ def any_number_of_arms(
         test = stingy(count(delta) * (SIGMA / EPSILON / 2) ** 2, delta / (n_arms - 1), 1e4)
         reached = float(test.looks.reached(1.0)[1])
         where = f"n = {n_arms}, δ = {delta:.3g}, Δ = ε"
-        rows.append(Evidence("P(Ñ_i reaches it), two looks", reached, where, allowed="≥ 1/6"))
+        rows.append(Evidence("P(Ñ_i reaches the count), two looks", reached, where, allowed="≥ 1/6"))
         right = right and reached >= 1 / 6
         least = min(least, together(n_arms - 1, share))
-    what = f"P(arms of 1/{1 / share:g} of the weight reach it), at least"
+    what = f"P(arms of 1/{1 / share:g} of the weight reach theirs), at least"
     evidence = (*rows, Evidence(what, least, "linear program, n to 50", allowed="≥ 1/11"))
     easy = right and least >= chance - 1e-9
     return Finding("C56", not easy, evidence, "proved")
@@ -329,22 +329,22 @@ def draw(policies: pd.DataFrame, reach: pd.DataFrame) -> Figure:
 
 
 def _costs(axis: Axes, policies: pd.DataFrame) -> None:
-    """Costs of T-look tests, each curve with its T at its left end."""
+    """Costs of T-look tests, each curve with its T at its right end."""
     two = policies[policies["last"] & (policies["n_arms"] == 2)]
     for place, (rounds, part) in enumerate(two.groupby("deadline")):
         part = part.sort_values("delta")
         over = part["cost"] / part["lower"]
         looks: dict[str, Any] = {"marker": "os^Dv"[place], "color": f"C{place}"}
         axis.plot(part["delta"], over, ms=4, lw=0.7, **looks)
-        end = (0.01, over.iloc[0])
-        axis.annotate(f"T = {rounds}", end, (-6, -2), textcoords="offset points", ha="right", fontsize=7)
+        end = (part["delta"].max(), over.iloc[-1])
+        axis.annotate(f"T = {rounds}", end, (6, -2.5), textcoords="offset points", fontsize=7)
     paper = two.drop_duplicates("delta").sort_values("delta")
     axis.plot(
         paper["delta"], paper["printed"] / paper["lower"], "--", color="0.3", label="Theorem 3 in the paper"
     )
     axis.axhline(1, color="0.3", lw=1, label="Theorem 3, corrected")
     axis.set(xscale="log", xlabel="δ", ylabel="expected pulls over the corrected bound", ylim=(0.95, 1.9))
-    axis.set(xlim=(0.0055, 0.18))
+    axis.set(xlim=(0.008, 0.24))
     axis.set_xticks([0.01, 0.02, 0.05, 0.1, 0.15], ["0.01", "0.02", "0.05", "0.1", "0.15"])
     axis.set_xticks([], minor=True)
-    axis.legend(loc="upper right")
+    axis.legend(loc="upper center")

@@ -58,7 +58,7 @@ def _bounded(witnesses: pd.DataFrame, races: pd.DataFrame, over: str, bound: str
     where = f"random races, {len(races)} problems"
     spare = float((races[bound] / races["most"]).min())
     rows.append(counted("P(a race is above the corrected bound)", above, runs, where, "≤ δ"))
-    rows.append(Evidence("corrected bound over the dearest race, at least", spare, where, runs=runs))
+    rows.append(Evidence("corrected bound over the costliest race, at least", spare, where, runs=runs))
     return rows
 
 

@@ -22,7 +22,7 @@ def test_enough_sweeps_are_found_by_a_plain_loop_and_are_of_the_order_of_n_star(
         assert count <= 1 + 1024 * 0.25 * log_term * scale
 
 
-def test_every_sequential_race_is_counted_and_the_dearest_shown():
+def test_every_sequential_race_is_counted_and_the_costliest_shown():
     places = complexity.raced([0.2])[:2]
     *_, above, dearest = complexity.sequential_complexity(places, runs=3, seed=1).evidence
     shares = [

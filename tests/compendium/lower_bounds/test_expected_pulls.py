@@ -85,8 +85,8 @@ def test_two_looks_refute_the_printed_bound_and_eight_come_within_a_fifth_of_the
     assert table["pac"].all()
     assert (table["cost"] > table["lower"]).all()
     over = table["cost"] / table["printed"]
-    assert over["T = 2, γ = 22, δ = 0.15"] == pytest.approx(3.667 / (4 * math.log(1 / 0.36)), abs=1e-3)
-    assert over["T = 2, γ = 22, δ = 0.1"] < 1 < over["T = 2, γ = 22, δ = 0.05"]
+    assert over["T = 2, γ = (2, 2), δ = 0.15"] == pytest.approx(3.667 / (4 * math.log(1 / 0.36)), abs=1e-3)
+    assert over["T = 2, γ = (2, 2), δ = 0.1"] < 1 < over["T = 2, γ = (2, 2), δ = 0.05"]
     assert (table["cost"] / table["lower"]).min() == pytest.approx(1.162, abs=1e-3)
     assert (over[table["last"]] > 0).all()
     assert (table["cost"] > table["second"]).all()  # the second inequality needs no more than room
