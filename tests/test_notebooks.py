@@ -23,10 +23,6 @@ FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}  # in Jupy
 OLD_FORM = {
     "09-sharp-racing",
     "00-ledger",
-    "01-setting",
-    "02-confidence",
-    "03-upper-bounds",
-    "04-lower-bounds",
     "10-failure-probability",
     "11-clinical-trial",
     "13-the-price-of-a-deadline",
@@ -200,6 +196,7 @@ def test_nothing_of_one_run_or_one_machine_is_stored(notebook):
     outputs = [output for cell in code(notebook) for output in cell.outputs]
     assert not any(output.output_type == "error" for output in outputs)
     assert not any(output.get("name") == "stderr" for output in outputs)  # progress bars
+    assert not any("widget" in kind for output in outputs for kind in output.get("data", {}))
     text = nbformat.writes(notebook)
     assert "/home/" not in text
     assert str(Path(__file__).parents[1]) not in text

@@ -11,9 +11,7 @@ from compendium.lower_bounds import (
     expected_pulls,
     least_probability,
     near_optimal,
-    sample_needs,
 )
-from compendium.shared import lineup
 
 import ebr
 from ebr.theory import bounds, divergence
@@ -195,42 +193,5 @@ PLANTED = {
         lambda: least_probability.any_number_of_arms(count=three_times_hpcm),
         lambda: least_probability.any_number_of_arms(share=1 / 6),  # all that is expected, not half of it
         lambda: least_probability.any_number_of_arms(chance=1 / 6),
-    ),
-    "C57": (
-        sample_needs.worst_case,
-        lambda: sample_needs.worst_case(a_quarter_more),
-        lambda: sample_needs.worst_case(
-            lambda gamma, *place: len(gamma) ** -0.5 * bounds.partition_lower_bound(gamma, *place)
-        ),
-    ),
-    "C58": (
-        sample_needs.prior_costs,
-        lambda: sample_needs.prior_costs(
-            lineup.ALGORITHMS | {"AE": lambda t, e, d: ebr.AggressiveElimination(t, e**0.5, d)}
-        ),
-        lambda: sample_needs.prior_costs(
-            lineup.ALGORITHMS | {"kδER": lambda t, e, d: ebr.DeltaElimination(t, e**1.1, d)}
-        ),
-    ),
-    "C59": (
-        sample_needs.needs_the_gap,
-        lambda: sample_needs.needs_the_gap(lambda t, e, d: ebr.AggressiveElimination(t, e / 10, d)),
-        lambda: sample_needs.needs_the_gap(lambda t, e, d: ebr.AggressiveElimination(t, min(10 * e, 0.9), d)),
-    ),
-    "C60": (
-        sample_needs.warranted_once,
-        lambda: sample_needs.warranted_once(lambda p, e, t, d: bounds.problem_upper_bound(p, e, 1, d)),
-        lambda: sample_needs.warranted_once(lambda p, e, t, d: bounds.problem_upper_bound(p, e, 2 * t, d)),
-    ),
-    "C61": (
-        sample_needs.two_means,
-        lambda: sample_needs.two_means(enough=lambda d: 2 * math.log(1 / d)),
-        lambda: sample_needs.two_means(needed=lambda d: 4 * float(divergence.bernoulli_kl(1 - d, d))),
-    ),
-    "C62": (
-        sample_needs.one_mean,
-        lambda: sample_needs.one_mean(enough=lambda d: 2 * math.log(1 / d)),
-        lambda: sample_needs.one_mean(needed=lambda d: 4 * float(divergence.bernoulli_kl(1 - d, d))),
-        lambda: sample_needs.one_mean(reach=lambda gap, epsilon: gap + 2 * epsilon),
     ),
 }

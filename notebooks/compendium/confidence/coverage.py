@@ -1,4 +1,4 @@
-"""Lemmas "confidence" and "concentration": whether the intervals cover, and how much wider they are."""
+"""Lemmas "confidence" and "concentration": whether the intervals cover, and how wide they must be."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +24,7 @@ from ebr.theory.confidence import SELF_NORMALISED, deviation, fixed_count_deviat
 from ebr.theory.problems import Problem
 
 FACTOR = SELF_NORMALISED / 2  # 2 + log 2, of Lemma "concentration"
-FROM = 0.905  # the c from which on that lemma holds for a constant A: the ledger's C03
+FROM = 0.905  # smallest c for which the lemma holds with a constant A (C03 in the ledger)
 ASSUMED_ON = list(product((1, 2, 100), (1, 2, 50), (0.001, 0.1, 0.999)))  # n, T, δ
 
 
@@ -35,11 +35,11 @@ def exact_misses(
     epsilon: float,
     make: MakeElastic = ElasticBatchRacing,
 ) -> pd.DataFrame:
-    """An arm's chance to be missed in any of its T intervals: the exact ones at each count, added up.
+    """Probability that any of an arm's T intervals misses: the exact probabilities at each count, added up.
 
-    The counts of the schedule are fixed in advance and an arm that is dropped keeps its interval, so the
-    sum bounds the chance for the interval of every round, however the race goes. Columns: problem, epsilon,
-    deadline, delta, miss (the worst arm's) and allowed, δ/(nT).
+    The counts of the schedule are fixed in advance, and an arm that is dropped keeps its interval. So the sum
+    bounds the probability of a miss in every round, however the race goes. Columns: problem, epsilon,
+    deadline, delta, miss (of the worst arm) and allowed, δ/(nT).
     """
     rows = []
     for (name, problem), deadline, delta in product(problems.items(), deadlines, deltas):
@@ -60,10 +60,10 @@ def measured_misses(
     seed: int,
     make: MakeElastic = ElasticBatchRacing,
 ) -> pd.DataFrame:
-    """How often real races miss: a row for each interval, and one for any of them ("joint").
+    """How often intervals miss in real races: one row per interval, and one for all of them ("joint").
 
-    Columns: problem, interval, misses, runs, allowed, and the frequency with its exact 99 % interval, low and
-    high.
+    Columns: problem, interval, misses, runs, allowed, and the frequency with its exact 99 % interval (low,
+    high).
     """
     rows: list[tuple[str, str, int, int, float]] = []
     for name, problem in problems.items():
@@ -82,9 +82,9 @@ def coverage(
     measured: pd.DataFrame,
     assumption: Callable[[int, int, float], bool] = lambda n, t, d: math.log(d / (n * t)) >= 2,
 ) -> Finding:
-    """Check C02: every interval covers with probability at least 1 − δ/(nT), all of them with 1 − δ.
+    """Check C02: each interval covers with probability at least 1 − δ/(nT), and all of them with 1 − δ.
 
-    As printed, the lemma assumes log(δ/(nT)) ≥ 2 (E3).
+    The printed lemma assumes log(δ/(nT)) ≥ 2 (E3).
     """
     assumed = sum(assumption(*place) for place in ASSUMED_ON)
     worst = float((exact["miss"] / exact["allowed"]).max())
@@ -106,10 +106,10 @@ def coverage(
 
 
 def stopped_probability(level: float, stages: int, growth: float = 4.0) -> float:
-    """P(|W_t| > level √t for some t = 1, g, g², … g^{K−1}): W stopped there is a pair B = W_τ, A = √τ.
+    """P(|W_t| > level √t for some t = 1, g, g², … g^{K−1}) for a Brownian motion W.
 
-    W is a Brownian motion, so W_t/√t is a chain with one-step correlation g^{−1/2}. Its density inside
-    ±level is carried from stage to stage by Gauss–Legendre quadrature, which is exact to rounding.
+    Stopped there, W gives the pair B = W_τ, A = √τ. W_t/√t is a chain with one-step correlation g^{−1/2}.
+    Gauss–Legendre quadrature carries its density inside ±level from stage to stage, exactly up to rounding.
     """
     nodes, weights = np.polynomial.legendre.leggauss(200)
     nodes, weights = level * nodes, level * weights
@@ -121,7 +121,7 @@ def stopped_probability(level: float, stages: int, growth: float = 4.0) -> float
 
 
 def stopped(looks: Iterable[int]) -> pd.DataFrame:
-    """What Lemma "concentration" bounds at c = 2, for that pair, by the number of looks K."""
+    """The probability that Lemma "concentration" bounds at c = 2, for that pair, by the number of looks K."""
     rows = [(stages, stopped_probability(2 * math.sqrt(FACTOR), stages)) for stages in looks]
     return pd.DataFrame(rows, columns=["looks", "stopped"])
 
@@ -145,22 +145,22 @@ def concentration(stages: int, factor: float = FACTOR) -> Finding:
 def widths(
     counts: IntArray, means: Iterable[float], n_arms: int, deadline: int, delta: float
 ) -> pd.DataFrame:
-    """Half-widths that miss with probability δ/(nT) at most, by bound, count and mean of the rewards."""
+    """Half-widths that miss with probability at most δ/(nT), by bound, count and mean of the rewards."""
     miss = delta / (n_arms * deadline)
     rows: list[tuple[float, int, float, float, float, float]] = []
     for mean in means:
         for pulls in counts.tolist():
             paper = float(deviation(pulls, n_arms, deadline, delta))
             hoeffding = float(fixed_count_deviation(pulls, miss))
-            kl, exact = chernoff_deviation(pulls, mean, miss), binomial_deviation(pulls, mean, miss)
-            rows.append((mean, pulls, paper, hoeffding, kl, exact))
-    return pd.DataFrame(rows, columns=["mean", "pulls", "paper", "Hoeffding", "KL", "exact"])
+            chernoff, exact = chernoff_deviation(pulls, mean, miss), binomial_deviation(pulls, mean, miss)
+            rows.append((mean, pulls, paper, hoeffding, chernoff, exact))
+    return pd.DataFrame(rows, columns=["mean", "pulls", "paper", "Hoeffding", "Chernoff", "exact"])
 
 
 def sequential_width(
     n_arms: int, deadline: int, delta: float, sequential: Callable[..., FloatArray] = sequential_deviation
 ) -> Finding:
-    """Check C36: Jun et al.'s deviation is at first wider than the paper's, which T = ∞ makes infinite."""
+    """Check C36: Jun et al.'s deviation starts out wider than the paper's, which is infinite at T = ∞."""
     counts = np.unique(np.geomspace(1, 1e9, 500).astype(np.int64))
     ratio = sequential(counts, n_arms, delta) / deviation(counts, n_arms, deadline, delta)
     growth = float(deviation(1, n_arms, 10**300, delta) / deviation(1, n_arms, 1, delta))
@@ -181,9 +181,9 @@ def sequential_width(
 def sequential_guarantee(sequential: Callable[..., FloatArray] = sequential_deviation) -> Finding:
     """Check C54: with Jun et al.'s deviation D sequential racing is (ε, δ)-PAC.
 
-    All means stay within D/√2 at all counts with probability 1 − δ: from 2^k to 2^{k+1} pulls the maximal
-    inequality has 2 exp(−(τD)²/2 / 2^{k+2}σ²) at τ = 2^k. What the race can lose on that event before it ends
-    is less than what its certificate has to spare.
+    With probability 1 − δ all means stay within D/√2 at all counts: from 2^k to 2^{k+1} pulls the maximal
+    inequality gives 2 exp(−(τD)²/2 / 2^{k+2}σ²) at τ = 2^k. On that event the race loses less before it ends
+    than its certificate has to spare.
     """
     counts, sigma, narrow = 2.0 ** np.arange(1000), 0.5, math.sqrt(0.5)
     misses = []
@@ -192,7 +192,7 @@ def sequential_guarantee(sequential: Callable[..., FloatArray] = sequential_devi
         chances = 2 * np.exp(-((reach / counts) ** 2) * counts / (4 * sigma**2))
         rest = 1000 * chances[-1]  # Σ_{k > K} k^−2 < 1/K
         misses.append(n_arms * float(chances.sum() + rest) / delta)
-    # Of ε: n − 1 losses of η − 2(1 − r)D with D > ε/2; and 2(1 − r)D at the end, where D > ε/2√2.
+    # In units of ε: n − 1 losses of η − 2(1 − r)D with D > ε/2, and 2(1 − r)D at the end, where D > ε/2√2.
     spared = (1 - narrow) * narrow
     lost = max((n - 1) * max(1 / n - (1 - narrow), 0.0) for n in range(3, 1001))
     evidence = (
@@ -203,59 +203,53 @@ def sequential_guarantee(sequential: Callable[..., FloatArray] = sequential_devi
 
 
 def draw(tables: Mapping[str, pd.DataFrame], titles: tuple[str, str]) -> Figure:
-    """The lemma for a random A, the intervals' misses, and narrower bounds over D.
+    """The intervals are wider than they need to be: how rarely they miss, and which widths would do.
 
-    The tables are of `stopped`, `exact_misses`, `measured_misses` (both for the same T and ε) and `widths`,
-    under the names stopped, exact, measured and widths; the titles say what misses and widths are for.
+    The tables come from `exact_misses` and `measured_misses` (for the same T and ε) and from `widths`, under
+    the names exact, measured and widths. The titles name the settings of the two panels.
     """
-    figure, axes = plt.subplots(1, 3, figsize=(figures.PAGE, 2.6))
-    _draw_stopped(axes[0], tables["stopped"])
-    _draw_misses(axes[1], tables["exact"], tables["measured"])
-    _draw_widths(axes[2], tables["widths"])
-    axes[1].set_title(titles[0])
-    axes[2].set_title(titles[1])
+    figure, axes = plt.subplots(1, 2, figsize=(figures.PAGE, 2.8))
+    _draw_misses(axes[0], tables["exact"], tables["measured"])
+    _draw_widths(axes[1], tables["widths"])
+    for axis, title in zip(axes, titles, strict=True):
+        axis.set_title(title)
+    figures.letters(axes)
     return figure
 
 
-def _draw_stopped(axis: Axes, table: pd.DataFrame) -> None:
-    axis.plot(table["looks"], table["stopped"], "o-", ms=2.5)
-    axis.axhline(math.exp(-2), color="0.3", ls="--", lw=0.8)
-    axis.annotate("allowed, e⁻²", (1, math.exp(-2)), (0, 3), textcoords="offset points", fontsize=7)
-    axis.set(xscale="log", yscale="log", xlabel="looks K", title="random A, c = 2")
-    axis.set_ylabel("P(|B| > cA√(2 + log 2))")
-
-
 def _draw_misses(axis: Axes, exact: pd.DataFrame, measured: pd.DataFrame) -> None:
-    """Exact bounds as lines, the interval that missed most often as marks; both for the same races."""
-    single = measured[measured["interval"] != "joint"].sort_values("misses").groupby("problem", sort=False)
-    for place, worst in enumerate(single.tail(1).iloc[::-1].to_dict("records")):
+    """Exact bounds as lines, the interval that missed most often as marks; both for the same races.
+
+    Rewards that were never seen to miss are left out: their line lies below the panel.
+    """
+    single = measured[(measured["interval"] != "joint") & (measured["misses"] > 0)].sort_values("misses")
+    most = single.groupby("problem", sort=False).tail(1).iloc[::-1].to_dict("records")
+    for place, worst in enumerate(most):
         total = exact[exact["problem"] == worst["problem"]].sort_values("allowed")
-        axis.plot(total["allowed"], total["miss"], "-", lw=0.8, color=f"C{place}")
-        x, y = worst["allowed"] * (1 if worst["misses"] else 0.8), worst["frequency"]  # a limit stands aside
-        bars = [[y - worst["low"]], [worst["high"] - y]]
-        looks: dict[str, Any] = {"fmt": "osD^"[place], "color": f"C{place}", "mfc": "none", "ms": 6 - place}
-        axis.errorbar(x, y, bars, label=worst["problem"], **looks)
-        if not worst["misses"]:
-            axis.plot(x, worst["high"], "v", ms=3, color=f"C{place}")
+        dash, color = ("-", "--", "-.")[place], f"C{place}"
+        axis.plot(total["allowed"], total["miss"], dash, lw=1, color=color, label=worst["problem"])
+        bars = [[worst["frequency"] - worst["low"]], [worst["high"] - worst["frequency"]]]
+        marks: dict[str, Any] = {"color": color, "mfc": "none", "ms": 7 - 2 * place, "capsize": 2}
+        axis.errorbar(worst["allowed"], worst["frequency"], bars, fmt="osD"[place], **marks)
     edge = [2e-3, 0.4]
-    axis.plot(edge, edge, color="0.3", ls="--", lw=0.8)
-    axis.annotate("allowed", (2.5e-3, 2e-2), fontsize=7)
-    axis.set(xscale="log", yscale="log", xlim=(2e-3, 0.5), ylim=(2e-8, 500), xlabel="allowed, δ/(nT)")
+    axis.plot(edge, edge, color="0.3", ls=":", lw=1)
+    axis.annotate("allowed", (2.5e-3, 1e-2), fontsize=7)
+    axis.set(xscale="log", yscale="log", xlim=(2e-3, 0.5), ylim=(2e-8, 1), xlabel="allowed, δ/(nT)")
     axis.set(ylabel="P(an interval misses)", yticks=[1e-7, 1e-5, 1e-3, 1e-1])
-    axis.legend(fontsize=6, loc="upper left", ncols=2, handletextpad=0, columnspacing=0.5)
+    axis.legend(loc=(0.03, 0.42))
 
 
 def _draw_widths(axis: Axes, table: pd.DataFrame) -> None:
-    """Each bound over the paper's D; a colour a mean, a dash a bound."""
-    dashes = {"Hoeffding": "-", "KL": "--", "exact": ":"}
+    """Each bound over the paper's D: one colour per mean, one dash per bound."""
+    dashes = {"Hoeffding": "-", "Chernoff": "--", "exact": ":"}
     for place, (mean, part) in enumerate(table.groupby("mean", sort=False)):
         for bound, dash in dashes.items():
             color = "0.3" if bound == "Hoeffding" else f"C{place}"
-            axis.plot(part["pulls"], part[bound] / part["paper"], dash, color=color, lw=1)
-        height = (part["KL"] / part["paper"]).iloc[-1] + 0.025
-        axis.annotate(f"μ = {mean:g}", (1e6, height), fontsize=7, ha="right", color=f"C{place}")
+            axis.plot(part["pulls"], part[bound] / part["paper"], dash, color=color)
+        height = (part["Chernoff"] / part["paper"]).iloc[-1] + 0.025
+        axis.annotate(f"mean {mean:g}", (1e6, height), fontsize=7, ha="right", color=f"C{place}")
+    axis.axhline(1, color="0.3", lw=0.8)
+    axis.annotate("the paper's interval", (1e2, 0.93), fontsize=7)
     lines = [Line2D([], [], color="0.3", ls=dash) for dash in dashes.values()]
-    axis.legend(
-        lines, list(dashes), fontsize=6, loc="upper right", ncols=3, handlelength=1.5, columnspacing=0.8
-    )
-    axis.set(xscale="log", ylim=(0, 0.8), xlabel="pulls τ", ylabel="half-width over D")
+    axis.legend(lines, list(dashes), loc=(0.02, 0.7), ncols=3, handlelength=1.8, columnspacing=1)
+    axis.set(xscale="log", ylim=(0, 1.05), xlabel="pulls τ", ylabel="half-width over the paper's D")

@@ -1,4 +1,4 @@
-"""Means of τ Bernoulli or Gaussian rewards: how wide an interval must be, and how often one misses."""
+"""Empirical means of Bernoulli or Gaussian rewards: how wide an interval must be, how often it misses."""
 
 import math
 from functools import partial
@@ -10,8 +10,8 @@ from ebr.theory.divergence import bernoulli_kl
 from ebr.theory.problems import Gaussian, Problem
 from ebr.validation import LEAST, MOST_PULLS, checked, in_unit_interval, probability, whole
 
-MOST_OUTCOMES = 10**7  # of a binomial sum, that are gone through
-NOTHING = 50  # a chance e^50 times smaller than another, beside it
+MOST_OUTCOMES = 10**7  # largest binomial sum whose outcomes are enumerated
+NOTHING = 50  # a probability e^50 times smaller than another one can be left out
 _miss = partial(in_unit_interval, least=1e-300)
 
 
@@ -36,12 +36,12 @@ def binomial_deviation(pulls: int, mean: float, miss: float) -> float:
     """The least w with P(|μ̂ − μ| > w) ≤ p for Bernoulli(μ) rewards: nothing narrower would do."""
     from scipy.stats import binom
 
-    mean = mean if mean >= LEAST else 0.0  # scipy's binomial law cannot tell them apart
+    mean = mean if mean >= LEAST else 0.0  # scipy's binomial distribution cannot tell smaller means from 0
     far = math.sqrt(pulls * (math.log(2 / miss) + NOTHING) / 2)  # Hoeffding's, in successes
     low, high = math.floor(pulls * mean - far), math.ceil(pulls * mean + far)
     successes = np.arange(max(low, 0), min(high, pulls) + 1)
     distance = np.abs(successes / pulls - mean)
-    order = np.argsort(distance)[::-1]  # the farthest first
+    order = np.argsort(distance)[::-1]  # farthest first
     beyond = np.cumsum(binom.pmf(successes[order], pulls, mean))  # P(|μ̂ − μ| ≥ distance)
     return float(distance[order][np.argmax(beyond > miss)])
 
@@ -54,7 +54,7 @@ def miss_probability(problem: Problem, pulls: IntArray, width: FloatArray) -> Fl
     if isinstance(problem, Gaussian):
         tail = 2 * norm.sf(width * np.sqrt(pulls) / problem.sigma)
         return np.asarray(np.broadcast_to(tail, (len(pulls), problem.n_arms)))
-    # An outcome exactly at an end is inside: rounding must not push it out.
+    # An outcome exactly at an end counts as inside; rounding must not push it out.
     below = np.ceil(pulls * (problem.means - width) - 1e-9) - 1
     above = np.floor(pulls * (problem.means + width) + 1e-9)
     return np.asarray(binom.cdf(below, pulls, problem.means) + binom.sf(above, pulls, problem.means))

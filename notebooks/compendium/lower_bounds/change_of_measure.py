@@ -1,4 +1,4 @@
-"""The change-of-measure lemma and the likelihood-ratio identities under it, on races of every algorithm."""
+"""The change-of-measure lemma and its likelihood-ratio identities, on races of every algorithm."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ from ebr.theory.divergence import bernoulli_kl
 from ebr.theory.problems import Gaussian
 
 Values = FloatArray | BoolArray | IntArray
-Statement = tuple[str, float, float, float, str]  # both sides, the error of their difference, relation
+Statement = tuple[str, float, float, float, str]  # name, both sides, error of their difference, relation
 WEIGHTS = "E′[1] = E[e^−L]"
 RECOMMENDED = "P′(Î = 1) = E[1{Î = 1} e^−L]"
 
@@ -28,8 +28,8 @@ RECOMMENDED = "P′(Î = 1) = E[1{Î = 1} e^−L]"
 def close_pair(algorithm: Algorithm, n_arms: int, sigma: float, seed: int) -> tuple[Gaussian, Gaussian]:
     """Equal arms, and the same with the first arm raised so little that E[L] is about ½.
 
-    The two are so close that importance weights from one to the other vary little, and yet what is
-    recommended changes much.
+    The two problems are so close that the importance weights vary little, and yet the recommendation changes
+    much.
     """
     equal = Gaussian(np.full(n_arms, 0.5), sigma)
     pulls, _ = simulate(algorithm, equal, 200, seed, per_arm=True).by_arm()
@@ -47,7 +47,7 @@ def identities(
     sign: float = 1.0,
     entropy: Callable[[float, float], float] = bernoulli_kl,
 ) -> pd.DataFrame:
-    """Both sides of each statement, with the standard error of their difference; one row a statement.
+    """Both sides of each statement, with the standard error of their difference; one row per statement.
 
     Rows: E_ν[L] = Σ E_ν[Ñ_i] KL_i; E_ν′[g] = E_ν[g e^{−L}] for g = 1, for g = 1{Î = 1} and for g = Ñ_T; and
     Σ E_ν[Ñ_i] KL_i ≥ d(P_ν(Î = 1), P_ν′(Î = 1)).
@@ -98,7 +98,7 @@ def _mean(values: Values) -> tuple[float, float]:
 
 
 def joined(tables: Mapping[tuple[str, int], pd.DataFrame]) -> pd.DataFrame:
-    """The tables of `identities` by algorithm and number of arms, as one, with the digits that are saved."""
+    """Join the tables of `identities` by algorithm and number of arms, rounded as they are saved."""
     table = pd.concat(tables, names=["algorithm", "n_arms"])
     return figures.rounded(table.reset_index(level=[0, 1]).reset_index(drop=True))
 
@@ -108,7 +108,7 @@ def change_of_measure(table: pd.DataFrame) -> Finding:
     limit = float(norm.isf(FALSE_ALARM / 2 / len(table)))
     distance = (table["left"] - table["right"]) / table["error"].clip(lower=1e-12)
     equal = table["relation"] == "equal"
-    # An unknown error counts as broken: comparisons with nan are false.
+    # An unknown error counts as broken, since comparisons with nan are false.
     broken = ~np.where(equal, np.abs(distance) <= limit, distance >= -limit)
     inequalities = table[~equal]
     tight = inequalities.iloc[int((inequalities["right"] / inequalities["left"]).argmax())]
@@ -129,25 +129,26 @@ def change_of_measure(table: pd.DataFrame) -> Finding:
             "≤ 1",
         ),
     )
-    # Between problems so close e^−L varies little: larger errors would hide what is broken.
+    # For problems this close e^−L varies little; larger errors would hide broken statements.
     weights = table[table["statement"] == WEIGHTS]
     sharp = bool((weights["error"] * np.sqrt(weights["runs"]) < 10).all())
     return Finding("C16", sharp and not broken.any(), evidence, "proved")
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """How often arm 1 is recommended under ν′: reweighted from ν against direct simulation."""
+    """How far the reweighted P′(arm 1) is from direct simulation, by algorithm and number of arms."""
     chosen = table[table["statement"] == RECOMMENDED]
-    figure, axis = plt.subplots(figsize=(figures.COLUMN, 2.9))
-    axis.axline((0.3, 0.3), slope=1, color="0.3", lw=0.8, ls="--")
-    for name, n_arms, left, right, error in chosen[
-        ["algorithm", "n_arms", "left", "right", "error"]
-    ].itertuples(index=False, name=None):
-        few = n_arms == chosen["n_arms"].min()
-        looks = LOOKS[name].line(ls="", ms=4, mfc=LOOKS[name].color if few else "white")
-        axis.errorbar([left], [right], [2 * error], capsize=2, label=name if few else None, **looks)
-    axis.set(xlabel="P′(arm 1), direct simulation", ylabel="P′(arm 1), reweighted from ν")
-    for n_arms, place in chosen.groupby("n_arms")["left"].mean().items():
-        axis.annotate(f"n = {n_arms}", (place, place), (0, -32), textcoords="offset points", ha="center")
-    axis.legend(loc="upper left")
+    figure, axes = plt.subplots(1, 2, figsize=(figures.COLUMN, 2.2), sharex=True, sharey=True)
+    for axis, (n_arms, part) in zip(axes, chosen.groupby("n_arms"), strict=True):
+        axis.axvline(0, color="0.3", lw=0.8)
+        for height, row in enumerate(part.iloc[::-1].to_dict("records")):
+            looks = LOOKS[row["algorithm"]].line(ls="", ms=4, capsize=2)
+            axis.errorbar(row["right"] - row["left"], height, xerr=2 * row["error"], **looks)
+            axis.annotate(f"{row['left']:.2f}", (0.078, height), fontsize=7, va="center", ha="right")
+        axis.set(title=f"{n_arms} arms", xlim=(-0.045, 0.08), xticks=(-0.04, 0, 0.04))
+        axis.set_yticks(range(len(part)), part["algorithm"].iloc[::-1])
+        axis.set_ylim(-0.6, len(part) - 0.4)
+        axis.grid(visible=False, axis="y")
+    figure.supxlabel("reweighted less simulated P′(arm 1)", fontsize=8)
+    figures.letters(axes)
     return figure

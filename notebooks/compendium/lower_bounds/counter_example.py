@@ -1,4 +1,4 @@
-"""Where Theorem 3 has no room: a policy that refutes it, and what is left of "matches Theorem 1"."""
+"""A policy that refutes Theorem 3 where it has no room, and what is left of "matches Theorem 1"."""
 
 import math
 from collections.abc import Callable
@@ -19,10 +19,10 @@ LowerBound = Callable[..., float]
 
 
 class Confirmation(NamedTuple):
-    """Find a leader, confirm that its mean is above 1 − ε, so that nobody can be ε better; else go passive.
+    """Find a leader and confirm that its mean is above 1 − ε: then no arm can be ε better. Else go passive.
 
-    `first` pulls of every arm, `second` fresh ones of the leader, `last` fresh ones of every arm; `cost` is
-    E[Ñ_3] at most, for any gaps of at least g and any σ-sub-Gaussian rewards, by Hoeffding.
+    `first` pulls of every arm, `second` fresh pulls of the leader, `last` fresh pulls of every arm. `cost`
+    bounds E[Ñ_3] for any gaps of at least g and any σ-sub-Gaussian rewards, by Hoeffding.
     """
 
     first: int
@@ -34,10 +34,10 @@ class Confirmation(NamedTuple):
 
 
 def confirmation(n_arms: int, epsilon: float, gap: float, log_inverse: float) -> Confirmation:
-    """The cheapest such policy that is (ε, δ)-PAC, with log(1/δ) given; g > 1 − ε.
+    """The cheapest such policy that is (ε, δ)-PAC, given log(1/δ); g > 1 − ε.
 
-    Nobody with μ_i ≤ μ_[1] − ε ≤ 1 − ε has a fresh mean σ √(2 log(2/δ)/second) above 1 − ε but with δ/2, or
-    is returned in the end but with δ/2.
+    An arm with μ_i ≤ μ_[1] − ε ≤ 1 − ε has a fresh mean σ √(2 log(2/δ)/second) above 1 − ε with probability
+    at most δ/2, and is returned in the end with probability at most δ/2.
     """
     half = log_inverse + math.log(2)
     last = math.ceil(4 * SIGMA**2 * (half + math.log(n_arms - 1)) / epsilon**2)
@@ -62,17 +62,18 @@ def confirmation(n_arms: int, epsilon: float, gap: float, log_inverse: float) ->
 def without_room(
     n_arms: int, digits: int, proved: LowerBound = bounds.partition_lower_bound
 ) -> dict[str, Any]:
-    """The policy beside the bounds where ε = ½, T = 3, σ = ½, γ = (1, …, 1) and δ = 10^−digits.
+    """The policy and the bounds at ε = ½, T = 3, σ = ½, γ = (1, …, 1) and δ = 10^−digits.
 
-    A row of `expected_pulls.policies`; `matched` is Theorem 1 over the cost, in log(nT/δ)/log(1/2.4δ).
+    A row as in `expected_pulls.policies`. `matched` is Theorem 1 over the cost, in units of
+    log(nT/δ)/log(1/2.4δ).
     """
     epsilon, deadline, log_inverse = 0.5, 3, digits * math.log(10)
     gap, n = epsilon ** (1 / deadline), n_arms
     policy = confirmation(n, epsilon, gap, log_inverse)
-    # L = log(1/2.4δ) multiplies every bound, and δ may be no double: so at δ = e^{−1}/2.4, where L = 1.
+    # L = log(1/2.4δ) multiplies every bound, and δ may underflow: so evaluate at δ = e^{−1}/2.4, where L = 1.
     scale, place = log_inverse - math.log(2.4), ([1] * n, epsilon, deadline, math.exp(-1) / 2.4, SIGMA)
     return {
-        "policy": f"confirms its leader; n = {n}, T = 3, ε = ½, γ = 1…1, δ = 10^−{digits}",
+        "policy": f"confirms its leader; n = {n}, T = 3, ε = ½, γ = (1, …, 1), δ = 10^−{digits}",
         "pac": policy.log_error <= -log_inverse,
         "cost": policy.cost,
         "gaussian": policy.gaussian_cost,

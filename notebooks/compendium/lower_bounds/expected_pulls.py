@@ -1,4 +1,4 @@
-"""Theorem 3 in expectation, the facts under it, and what section 4 says of it; all exactly."""
+"""Theorem 3 in expectation, the facts it uses, and what section 4 says about it; all exact."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -23,18 +23,20 @@ from ebr.theory.divergence import relative_entropy
 
 Errors = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 Design = Callable[..., near_optimal.LookTest]
-GAPS = [(x, y) for x in (0, 0.5, 0.999, 1, 1.5) for y in (1, 1.5)]  # in ε, of the second and third arm
-THREE = {0.15: (2.278259, 4.143813, 1.298150), 0.1: (3.182401, 5.592040, 1.561065)}  # found as DESIGNS were
+# Gaps of the second and third arm, in units of ε.
+GAPS = [(x, y) for x in (0, 0.5, 0.999, 1, 1.5) for y in (1, 1.5)]
+# By δ; found in the same way as DESIGNS.
+THREE = {0.15: (2.278259, 4.143813, 1.298150), 0.1: (3.182401, 5.592040, 1.561065)}
 
 
 def policies(
     proved: LowerBound = bounds.partition_lower_bound, design: Design = near_optimal.design
 ) -> pd.DataFrame:
-    """Policies that nearly reach Theorem 3, one a row: cost (the worst over P_γ), and the bounds.
+    """Policies that nearly reach Theorem 3, one per row: cost (the worst over P_γ), and the bounds.
 
-    Two arms in the last bin and below, and three in the last. Columns: policy, n_arms,
-    deadline, delta, last (whether γ_i = T), pac, cost, lower (as `proved`), printed, and second (the printed
-    second inequality).
+    Two arms in the last bin and below it, and three arms in the last bin. Columns: policy, n_arms, deadline,
+    delta, last (whether γ_i = T), pac, cost, lower (as `proved`), printed, and second (the printed second
+    inequality).
     """
     rows = []
     fixed = [(delta, 1, 0.0) for delta in sorted({key[0] for key in near_optimal.DESIGNS})]
@@ -43,14 +45,14 @@ def policies(
         index = deadline if gap == 0 else round(deadline * (1 - math.log(gap) / -math.log(EPSILON)))
         place = [index] * 2, EPSILON, deadline, delta
         facts = (test.looks.wrong(1.0) <= delta, test.cost(gap and EPSILON ** (index / deadline - 1)))
-        rows.append(_beside(f"T = {deadline}, γ = {index}{index}, δ = {delta:g}", place, facts, proved))
+        rows.append(_beside(f"T = {deadline}, γ = ({index}, {index}), δ = {delta:g}", place, facts, proved))
     for delta, looks in THREE.items():
         race = near_optimal.RaceOfThree(*looks)
         played = {(x, y): race.play((0, -x, -y)) for x, y in [(0, 0), *GAPS]}
         wrong = max(played[x, y][0][2] + (x >= 1) * played[x, y][0][1] for x, y in GAPS)
         cost = max(pulls for _, pulls in played.values()) * (SIGMA / EPSILON) ** 2
         place = [2] * 3, EPSILON, 2, delta
-        rows.append(_beside(f"T = 2, γ = 222, δ = {delta:g}", place, (wrong <= delta, cost), proved))
+        rows.append(_beside(f"T = 2, γ = (2, 2, 2), δ = {delta:g}", place, (wrong <= delta, cost), proved))
     return figures.rounded(pd.DataFrame(rows))
 
 
@@ -74,11 +76,11 @@ def _beside(
 
 
 def least_pulls(gamma: Sequence[int], epsilon: float, deadline: int, delta: float, sigma: float) -> float:
-    """The least Σ E[Ñ_i] that the changes of measure of Theorem 3, as corrected, leave, where there is room.
+    """The least Σ E[Ñ_i] that satisfies the changes of measure of the corrected Theorem 3, given room.
 
-    A linear program; all gaps are ε^{γ_i/T}, those of γ_i = T are 0. Each of the m arms of γ_i = T is raised
-    by (m−1)/m ε and the others of them are lowered by ε/m; every other arm is raised above the best by ε, but
-    for the two closest if m = 0, which pass one another.
+    A linear program. All gaps are ε^{γ_i/T}; those of γ_i = T are 0. Each of the m arms with γ_i = T is
+    raised by (m−1)/m ε while the others of them are lowered by ε/m. Every other arm is raised to ε above the
+    best, except for the two closest arms if m = 0, which pass one another.
     """
     gaps = np.array([0.0 if index == deadline else epsilon ** (index / deadline) for index in gamma])
     last, log_term = np.flatnonzero(gaps == 0), math.log(1 / (2.4 * delta))
@@ -104,7 +106,7 @@ def least_pulls(gamma: Sequence[int], epsilon: float, deadline: int, delta: floa
 def theorem_3(table: pd.DataFrame, proved: LowerBound = bounds.partition_lower_bound) -> Finding:
     """Check C12, Theorem 3: both bounds, printed and corrected, against `policies` and one without room.
 
-    What is proved is besides what the changes of measure leave, by `least_pulls`.
+    The corrected bound must also equal `least_pulls`.
     """
     places = [
         (g, 0.05, t, d, 0.5)
@@ -148,7 +150,7 @@ def theorem_3(table: pd.DataFrame, proved: LowerBound = bounds.partition_lower_b
 
 
 def last_bin(deltas: Iterable[float], arms: Sequence[int]) -> pd.DataFrame:
-    """K over the printed log(1/2.4δ): what is proved of the last bin, over what is printed; a column an m."""
+    """K over the printed log(1/2.4δ): what is proved of the last bin over what is printed, by δ and m."""
     rows = [[d, *(told_apart(m, d) / math.log(1 / (2.4 * d)) for m in arms)] for d in deltas]
     return pd.DataFrame(rows, columns=["delta", *(f"m = {m}" for m in arms)])
 
@@ -175,9 +177,9 @@ def entropies(base: float = 2.4, weight: float = 1 / 3, least: float = 1 / 25) -
 
 
 def tsybakov(errors: Errors = lambda tests, p, q: tests @ p + tests @ q) -> Finding:
-    """Check C17: P(φ = 1) + Q(φ = 1) ≥ ½ e^{−KL} as printed, with Q(φ = 0) as meant; every φ on four points.
+    """Check C17: P(φ = 1) + Q(φ = 1) ≥ ½ e^{−KL} as printed, Q(φ = 0) as meant; every φ on four points.
 
-    `errors` gives the left side as printed, for all tests φ (rows of 0 and 1).
+    `errors` gives the printed left side for all tests φ (rows of 0 and 1).
     """
     generator = np.random.default_rng(17)
     tests = np.array(list(product((0.0, 1.0), repeat=4)))
@@ -203,7 +205,7 @@ def iterated_logarithms(power: int = 4) -> Finding:
     """Check C44: Agarwal et al.'s bound exceeds n/Δ² only where ilog^T(n) > T⁴."""
 
     def exceeding(logarithms: Iterable[float]) -> list[int]:
-        """The T whose number is above T⁴."""
+        """The T for which the value exceeds T⁴."""
         return [t for t, value in enumerate(logarithms, start=1) if value > t**power]
 
     rounds = range(1, 51)
@@ -222,8 +224,8 @@ def iterated_logarithms(power: int = 4) -> Finding:
 def one_round(constant: float = 1.0) -> Finding:
     """Check C48: with T = 1 and two arms each must be pulled at least σ² log(1/4δ(1−δ))/ε² times.
 
-    Exactly: with N_1 pulls of one arm and any number of the other, the better of them errs on gap ε with
-    probability above Φ(−ε√N_1/σ). The ratio of the two is π/2 in the limit δ → ½, and 2 for δ → 0.
+    Exactly: with N_1 pulls of one arm and any number of the other, the better of the two means errs on gap ε
+    with probability above Φ(−ε√N_1/σ). The ratio of exact need to bound tends to π/2 as δ → ½, to 2 as δ → 0.
     """
     deltas = np.geomspace(1e-12, 0.49, 2000)
     needed = constant * np.log(1 / (4 * deltas * (1 - deltas)))

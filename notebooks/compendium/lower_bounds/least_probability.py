@@ -1,4 +1,4 @@
-"""How seldom a PAC algorithm can make many pulls: Lemma HPCM, Theorem 3 for two arms, and the 1/6 in them."""
+"""How rarely a PAC algorithm can make many pulls: Lemma HPCM, Theorem 3 for two arms, and their 1/6."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -21,31 +21,31 @@ from ebr.theory.bounds import hpcm, hpcm_at, least_reach
 from ebr.theory.divergence import relative_entropy
 from ebr.theory.problems import Gaussian, Problem
 
-EPSILON, SIGMA = 0.001, 0.5  # so small an ε that whole pulls are as good as any
-BEYOND = 60.0  # I of the second look less that of the first: what it gets wrong is below 10⁻¹³
+EPSILON, SIGMA = 0.001, 0.5  # ε so small that rounding to whole pulls does not matter
+BEYOND = 60.0  # information between the two looks; the second look errs with less than 10⁻¹³
 DELTAS = (1 / 6, 0.1, 0.01)
-NEAR = 1e-3  # relative: whole pulls, and one's own among ten thousand of the other arm
-EVERY = "P({} reaches it) for every algorithm, at least"
+NEAR = 1e-3  # relative tolerance: pulls are whole, and the partner has finitely many
+EVERY = "P({} reaches the count), any algorithm, at least"
 Calibrate = Callable[[LookTest, float], LookTest]
 Partition = Callable[[Problem, float, int], IntArray]
 
 
 def stingy(most: float, delta: float, partner: float = 1.0, calibrate: Calibrate = calibrated) -> LookTest:
-    """The two-look test that makes fewer than `most` pulls of an arm as often as it can, and else very many.
+    """The two-look test that makes fewer than `most` pulls of an arm as often as possible, else very many.
 
-    By Neyman and Pearson nothing tells more, with so few pulls, than whether W lies beyond a threshold: it is
-    the lowest for which the test errs with δ in all.
+    By Neyman and Pearson the best use of so few pulls is to ask whether W lies beyond a threshold. The
+    threshold is the lowest one at which the test errs with δ in all.
     """
     first = math.ceil(most) - 1
     unit = (1 + partner) / partner * (SIGMA / EPSILON) ** 2
-    # As if the second look never erred.
+    # A start for the search: the threshold if the second look never erred.
     start = math.sqrt(first / unit) * float(norm.isf(delta)) - first / unit
     test = LookTest((first, first + math.ceil(BEYOND * unit)), (start,), EPSILON, SIGMA, partner)
     return calibrate(test, delta)
 
 
 def empty_indices(partition: Partition = Problem.partition, deadline: int = 4) -> Evidence:
-    """How many γ ∈ [T]² no problem of two arms has: both arms have the same gap, so γ_1 = γ_2."""
+    """Number of γ ∈ [T]² without a problem: two arms have the same gap, so γ_1 = γ_2."""
     gaps = np.geomspace(1e-4, 1, 1000)
     seen = {tuple(partition(Gaussian(1 - np.array([0, gap]), SIGMA), 0.05, deadline)) for gap in gaps}
     what, where = "γ ∈ [T]² whose P_γ has no problem", f"T = {deadline}, of {deadline**2}; {len(gaps):,} gaps"
@@ -60,10 +60,10 @@ def theorem_3_two_arms(
 ) -> Finding:
     """Check C13: n = 2, Ñ_T ≥ (2σ²/3) log(1/2δ) sup H with probability 1/6, δ ≤ 0.15.
 
-    For all γ, as printed; corrected, for those whose P_γ is not empty.
+    Printed for all γ; corrected to those whose P_γ is not empty.
     The paper's proof, which shifts one arm by Δ + ε, gives σ²/3. Shifting *both* by (Δ + ε)/2, past one
-    another, gives (4σ²/3) log(1/2δ) H(ν), and in the last bin, with equal arms, 8σ² d(5/12, δ)/ε²: enough for
-    the statement as printed. In units of Δ + ε, a pull tells `shift`²/2σ² of the difference.
+    another, gives (4σ²/3) log(1/2δ) H(ν), and in the last bin, with equal arms, 8σ² d(5/12, δ)/ε². That is
+    enough for the printed statement. In units of Δ + ε, a pull has the information `shift`²/2σ².
     """
     deltas = np.geomspace(1e-12, 0.15, 2000)
     logs = np.log(1 / (2 * deltas))
@@ -73,7 +73,7 @@ def theorem_3_two_arms(
     factor = 1 / (3 * shift**2)
     roots = np.sqrt(constant * logs / 2)
     below, equal = least_reach(roots, deltas), 2 * least_reach(roots, deltas) + 2 * deltas - 1
-    # What the two proofs say is no more than Neyman and Pearson's 1/6 allows.
+    # The counts of the two proofs must be reached with 1/6 by Neyman and Pearson's bound, too.
     proofs = np.minimum(
         least_reach(np.sqrt(factor * logs / 2), deltas),
         2 * least_reach(np.sqrt(entropy / (2 * shift**2)), deltas) + 2 * deltas - 1,
@@ -103,16 +103,16 @@ def theorem_3_two_arms(
 def _reached(
     what: str, counts: Iterable[tuple[float, float, float, float]], calibrate: Calibrate, partner: float = 1.0
 ) -> tuple[list[Evidence], bool]:
-    """P(a count is reached) of `stingy` tests, for δ and a gap; whether all are PAC and the claim true.
+    """P(a count is reached) by `stingy` tests, at δ and a gap; whether all are PAC and reach it with 1/6.
 
-    The last of each count's numbers is what every algorithm reaches it with: at Δ ≤ ε the test has no more.
+    The last number of each row is a lower bound for every algorithm. At Δ ≤ ε the test must attain it.
     """
     rows, right = [], True
     for count, delta, gap, least in counts:
         test = stingy(count, delta, partner, calibrate)
         reached, wrong = float(test.looks.reached(gap)[1]), test.looks.wrong(1.0)
         where = f"δ = {delta:.3g}, Δ = {gap:g}ε; errs with {wrong:.4g} at Δ = ε"
-        rows.append(Evidence(f"P({what} reaches it), two looks", reached, where, allowed="≥ 1/6"))
+        rows.append(Evidence(f"P({what} reaches the count), two looks", reached, where, allowed="≥ 1/6"))
         right = right and reached >= 1 / 6 and wrong <= delta
         right = right and least <= reached and (gap > 1 or reached <= least * (1 + NEAR))
     return rows, right
@@ -133,9 +133,9 @@ def best_arm(
     deltas: Sequence[float] = DELTAS,
     calibrate: Calibrate = calibrated,
 ) -> Finding:
-    """Check C41: and so does the best arm, where it alone is ε-optimal and μ_[2] ≥ ε.
+    """Check C41: so does the best arm, where it alone is ε-optimal and μ_[2] ≥ ε.
 
-    The mirror image of `other_arms`: the better of the two is the one that is pulled little.
+    The mirror image of `other_arms`: here the better of the two arms is pulled little.
     """
     unpulled = "P(Ñ_[1] ≥ 1) where μ_[2] = 0, not ≥ ε", "arm 2 is confirmed below ε"
     return _lemma("C41", "Ñ_[1]", unpulled, count, deltas, calibrate)
@@ -149,13 +149,13 @@ def _lemma(
     deltas: Sequence[float],
     calibrate: Calibrate,
 ) -> Finding:
-    """The arm in question is pulled fewer times than c σ²/(Δ + ε)², its rival ten thousand times as often.
+    """Check the lemma for an arm that is pulled little while its rival is pulled ten thousand times as often.
 
-    c = ⅔ log(1/2δ) is 2 at δ = e⁻³/2.
+    The arm is pulled fewer than c σ²/(Δ + ε)² times, c = ⅔ log(1/2δ).
 
-    The last row is P(both arms are pulled) on means 1 and 0 of a PAC algorithm that first looks at one arm
-    alone. If that one is confirmed, with δ/2, above 1 − ε (or below ε), it (or the other) is ε-optimal
-    whatever the other's mean. It is pulled so often that the standard error of its mean is a sixteenth of ε.
+    The last row is P(both arms are pulled) on means 1 and 0, for a PAC algorithm that first looks at one arm
+    alone. If that arm is confirmed above 1 − ε (or below ε) at level δ/2, it (or the other arm) is ε-optimal
+    whatever the other's mean. The standard error of its mean is a sixteenth of ε.
     """
     fine = np.geomspace(1e-12, max(deltas), 2000)
     asked = np.array([count(delta) for delta in fine])
@@ -182,29 +182,29 @@ def any_number_of_arms(
 ) -> Finding:
     """Check C56: "an HPCM result for general n appears difficult".
 
-    Lemma HPCM has any n already, arm by arm: n − 1 arms at Δ = ε, each told from the best, which is pulled
-    ten thousand times as often, by a two-look test of error δ/(n − 1). All pulls together follow: of events
-    with probability 1/6 each, some of weight `share` of all happen at once with probability `chance` at
-    least. A linear program over how many happen finds the least.
+    Lemma HPCM already holds for any n, arm by arm. The tests: n − 1 arms at Δ = ε, each compared with the
+    best, which is pulled ten thousand times as often, by a two-look test of error δ/(n − 1). A bound on all
+    pulls follows: of events with probability 1/6 each, a weight `share` of all happens at once with
+    probability at least `chance`. A linear program over the number of events finds the minimum.
     """
     rows, right, least = [], True, 1.0
     for n_arms, delta in product((2, 5, 50), (1 / 6, 0.01)):
         test = stingy(count(delta) * (SIGMA / EPSILON / 2) ** 2, delta / (n_arms - 1), 1e4)
         reached = float(test.looks.reached(1.0)[1])
         where = f"n = {n_arms}, δ = {delta:.3g}, Δ = ε"
-        rows.append(Evidence("P(Ñ_i reaches it), two looks", reached, where, allowed="≥ 1/6"))
+        rows.append(Evidence("P(Ñ_i reaches the count), two looks", reached, where, allowed="≥ 1/6"))
         right = right and reached >= 1 / 6
         least = min(least, together(n_arms - 1, share))
-    what = f"P(arms of 1/{1 / share:g} of the weight reach it), at least"
+    what = f"P(arms of 1/{1 / share:g} of the weight reach theirs), at least"
     evidence = (*rows, Evidence(what, least, "linear program, n to 50", allowed="≥ 1/11"))
     easy = right and least >= chance - 1e-9
     return Finding("C56", not easy, evidence, "proved")
 
 
 def together(events: int, share: float, each: float = 1 / 6) -> float:
-    """The least P(at least `share` of so many events happen) where each has the probability `each`.
+    """The least P(at least `share` of the events happen), where each event has probability `each`.
 
-    Events of equal weight, any dependence: a law of how many happen whose mean is events · each.
+    The events have equal weight and any dependence: minimise over laws of their number with this mean.
     """
     number = np.arange(events + 1)
     enough = (number >= share * events).astype(float)
@@ -217,7 +217,7 @@ def second_inequality(
 ) -> Finding:
     """Check C49: n = 2, Ñ_T ≥ (σ²/6) log(1/2δ) ε^{−2γ_i/T} with probability 1/6, for both i.
 
-    For all γ, as printed; corrected, for those whose P_γ is not empty (γ_1 = γ_2).
+    Printed for all γ; corrected to those whose P_γ is not empty (γ_1 = γ_2).
     """
     deltas = np.geomspace(1e-12, 0.15, 500)
     # At Δ = ε^{γ/T} = gε: ⅔ H = ⅔ · 2(Δ + ε)^{−2} over constant · Δ^{−2} is least as g falls to 1.
@@ -232,7 +232,7 @@ def second_inequality(
         Evidence(EVERY.format("Ñ_T"), float(least.min()), "δ ≤ 0.15", allowed="≥ 1/6"),
     ]
     holds = bool(min(chain.min(), 4 / 3 / constant, 6 * least.min()) >= 1)
-    # At Δ = ε the first right side is twice the second as printed, no more.
+    # At Δ = ε the first right side is exactly twice the printed second one.
     holds = holds and math.isclose(chain.min(), 2)
     counts = []
     for delta, gap in ((0.15, 1), (0.15, 3), (0.01, 1)):
@@ -249,8 +249,8 @@ def larger_probability(
 ) -> Finding:
     """Check C40: the probability 1/6 can be close to ½ with the logarithm, and close to 1 without it.
 
-    An algorithm may guess before its first pull, arm 1 with probability `says_first`, as often as δ allows
-    (`excess` times as often), and else make a long test. By a linear program none can do so more often.
+    An algorithm may guess before its first pull (arm 1 with probability `says_first`) as often as δ allows,
+    times `excess`, and otherwise make a long test. A linear program shows that none can guess more often.
     """
     evidence = []
     for delta in (0.15, 0.1, 0.01, 1e-4):
@@ -264,7 +264,7 @@ def larger_probability(
     evidence.append(Evidence("constant over 2 d(1 − p − δ, δ), off 1 by", round(off, 9), allowed="< 10⁻⁹"))
     reached, exact = 1.0, True
     for delta in (0.15, 0.01):
-        long = float(norm.sf(7))  # what the long test gets wrong
+        long = float(norm.sf(7))  # error of the long test
         worse = max(says_first, 1 - says_first)
         idle = excess * (delta - long) / (worse - long)
         error = idle * worse + (1 - idle) * long
@@ -289,7 +289,7 @@ def _entropy(x: float, y: float) -> float:
 def most_idle(delta: float, n_arms: int = 2) -> float:
     """The largest P(no pull) of any PAC algorithm for n arms: nδ/(n−1).
 
-    It then says arm j with q_j, whatever the problem, and where i alone is ε-optimal Σ_{j≠i} q_j ≤ δ.
+    Without a pull it returns arm j with q_j on every problem; where i alone is ε-optimal, Σ_{j≠i} q_j ≤ δ.
     """
     wrong = np.ones((n_arms, n_arms)) - np.eye(n_arms)
     program = linprog(-np.ones(n_arms), A_ub=wrong, b_ub=np.full(n_arms, delta))
@@ -297,7 +297,7 @@ def most_idle(delta: float, n_arms: int = 2) -> float:
 
 
 def frontier(delta: float, counts: FloatArray) -> pd.DataFrame:
-    """P(Ñ_i ≥ c σ²/(Δ_i + ε)²) at Δ_i = ε: the least of any PAC algorithm, of `stingy` tests, by the proof.
+    """P(Ñ_i ≥ c σ²/(Δ_i + ε)²) at Δ_i = ε: least of any PAC algorithm, of `stingy` tests, and by the proof.
 
     Columns: count (c over log(1/2δ)), least, stingy and proof (the p with c = 2 d(1 − p − δ, δ)).
     """
@@ -314,30 +314,37 @@ def frontier(delta: float, counts: FloatArray) -> pd.DataFrame:
 
 
 def draw(policies: pd.DataFrame, reach: pd.DataFrame) -> Figure:
-    """Left: costs of `lower_bounds.policies` over the bound; right: the `frontier` of probabilities."""
+    """Left: costs from `expected_pulls.policies` over the bound; right: the `frontier` of probabilities."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(figures.PAGE, 2.8))
     _costs(left, policies)
-    right.plot(reach["count"], reach["least"], color="0.3", label="no PAC algorithm is below")
+    right.plot(reach["count"], reach["least"], color="0.3", label="least of any PAC algorithm")
     right.plot(reach["count"], reach["stingy"], "o", ms=4, mfc="white", color="C0", label="a two-look test")
-    right.plot(reach["count"], reach["proof"], "--", color="C3", label="the lemma's proof gives")
-    right.plot([2 / 3], [1 / 6], "s", color="C3", label="Lemma HPCM")
+    right.plot(reach["count"], reach["proof"], "--", color="C3", label="what the lemma's proof gives")
+    right.plot([2 / 3], [1 / 6], "s", color="C3", label="what Lemma HPCM says")
     reached = r"$P(\tilde N_i \geq c\,\sigma^2/(\Delta_i+\epsilon)^2)$"
     right.set(xlabel="c / log(1/2δ)", ylabel=reached, ylim=(0, 1))
     right.legend()
+    figures.letters((left, right))
     return figure
 
 
 def _costs(axis: Axes, policies: pd.DataFrame) -> None:
+    """Costs of T-look tests, each curve with its T at its right end."""
     two = policies[policies["last"] & (policies["n_arms"] == 2)]
-    printed = two.drop_duplicates("delta").sort_values("delta")
-    over = printed["printed"] / printed["lower"]
-    axis.plot(printed["delta"], over, "--", color="0.3", label="printed")
     for place, (rounds, part) in enumerate(two.groupby("deadline")):
         part = part.sort_values("delta")
-        looks: dict[str, Any] = {"marker": "os^Dv"[place], "color": f"C{place}", "label": f"T = {rounds}"}
-        axis.plot(part["delta"], part["cost"] / part["lower"], ms=4, lw=0.7, **looks)
-    axis.axhline(1, color="0.3", lw=1, label="bound")
-    axis.set(xscale="log", xlabel="δ", ylabel="cost over the corrected bound", ylim=(0.95, 2.1))
+        over = part["cost"] / part["lower"]
+        looks: dict[str, Any] = {"marker": "os^Dv"[place], "color": f"C{place}"}
+        axis.plot(part["delta"], over, ms=4, lw=0.7, **looks)
+        end = (part["delta"].max(), over.iloc[-1])
+        axis.annotate(f"T = {rounds}", end, (6, -2.5), textcoords="offset points", fontsize=7)
+    paper = two.drop_duplicates("delta").sort_values("delta")
+    axis.plot(
+        paper["delta"], paper["printed"] / paper["lower"], "--", color="0.3", label="Theorem 3 in the paper"
+    )
+    axis.axhline(1, color="0.3", lw=1, label="Theorem 3, corrected")
+    axis.set(xscale="log", xlabel="δ", ylabel="expected pulls over the corrected bound", ylim=(0.95, 1.9))
+    axis.set(xlim=(0.008, 0.24))
     axis.set_xticks([0.01, 0.02, 0.05, 0.1, 0.15], ["0.01", "0.02", "0.05", "0.1", "0.15"])
     axis.set_xticks([], minor=True)
-    axis.legend(ncols=3, loc="upper center")
+    axis.legend(loc="upper center")

@@ -1,4 +1,4 @@
-"""Policies that come near the lower bounds, evaluated exactly: T-look tests for two arms, a race of three."""
+"""Policies close to the lower bounds, evaluated exactly: T-look tests for two arms, a race of three."""
 
 import json
 import math
@@ -14,12 +14,12 @@ from compendium.shared.walks import Looks
 from ebr.arrays import BoolArray, FloatArray
 from ebr.theory.looks import quadrature
 
-EPSILON, SIGMA = 0.01, 0.5  # of the designs, in whole pulls
+EPSILON, SIGMA = 0.01, 0.5  # of the designs, which have whole numbers of pulls
 FEW = 24  # nodes in each of two dimensions
 NORMAL, CHANCES = np.polynomial.hermite_e.hermegauss(FEW)
 CHANCES = CHANCES / CHANCES.sum()
 
-# Found by Nelder and Mead: δ, T and the gap (in ε) whose cost is made small; looks I_t and thresholds a_t.
+# Found by Nelder–Mead search: δ, T and the gap (in ε) whose cost is minimised; looks I_t, thresholds a_t.
 ROWS = json.loads(files("compendium.lower_bounds").joinpath("look_tests.json").read_text("utf-8"))
 DESIGNS: dict[tuple[float, int, float], tuple[list[float], list[float]]] = {
     (delta, deadline, gap): (looks, thresholds) for delta, deadline, gap, looks, thresholds in ROWS
@@ -32,13 +32,13 @@ class LookTest(NamedTuple):
     Attributes
     ----------
     pulls
-        b_1 < … < b_T, of each of the two arms, or of the arm that is told about where `partner` is given.
+        b_1 < … < b_T, of each of the two arms; with `partner`, of the arm that is pulled less.
     thresholds
-        a_1 … a_{T−1} for W = (ε/2σ²) Σ (X_1 − X_2), whose drift is 1 a unit of I = ε²b/2σ² where Δ = ε.
+        a_1 … a_{T−1} for W = (ε/2σ²) Σ (X_1 − X_2), whose drift is 1 per unit of I = ε²b/2σ² where Δ = ε.
     epsilon, sigma
         ε and σ.
     partner
-        How often the other arm is pulled, for each pull of the one: then I = ε²b/σ² · partner/(1 + partner).
+        Pulls of the other arm for each pull of this one; then I = ε²b/σ² · partner/(1 + partner).
     """
 
     pulls: tuple[int, ...]
@@ -70,8 +70,8 @@ class LookTest(NamedTuple):
 def calibrated(test: LookTest, delta: float) -> LookTest:
     """The test with all thresholds scaled so that it errs with δ at gap ε: the smallest that are PAC.
 
-    P(wrong) falls with every threshold: a path that ends below 0 after W = a is e^{2W} times as likely, W < 0
-    its end, as its mirror image, which is right after W = −a.
+    P(wrong) falls with every threshold. A path that goes through W = a and ends at W < 0 is wrong; its mirror
+    image, which goes through W = −a, is right and e^{−2W} > 1 times as likely.
     """
     if not test.thresholds:
         return test
@@ -93,10 +93,10 @@ def design(delta: float, deadline: int, gap: float = 0.0) -> LookTest:
 
 
 class RaceOfThree(NamedTuple):
-    """Three Gaussian arms, two rounds: drop who is more than a behind the leader, then return the leader.
+    """Three Gaussian arms, two rounds: drop arms more than a behind the leader, then return the leader.
 
-    With sums x_i of b pulls in units of σ²/ε, whose mean is μ_i J/ε and variance J = ε²b/σ²: `first` and
-    `last` are J after the rounds, `threshold` is a.
+    Sums x_i of b pulls are in units of σ²/ε; their mean is μ_i J/ε and their variance J = ε²b/σ². `first` and
+    `last` are J after each round, `threshold` is a.
     """
 
     first: float
@@ -104,9 +104,9 @@ class RaceOfThree(NamedTuple):
     threshold: float
 
     def play(self, means: tuple[float, float, float]) -> tuple[FloatArray, float]:
-        """P(arm j is returned) and E[J_1 + J_2 + J_3], where the means are so many ε.
+        """P(arm j is returned) and E[J_1 + J_2 + J_3], for means in units of ε.
 
-        For each leader k of round 1 and its leads s, t over the two others: quadrature over the four boxes
+        For each leader of round 1 and its leads s, t over the two others: quadrature over the four boxes
         where each lead is below or above a. Inside a box everything is smooth.
         """
         returned, cost = np.zeros(3), 3 * self.first
@@ -123,7 +123,7 @@ class RaceOfThree(NamedTuple):
         return returned, float(cost)
 
     def _box(self, mu: FloatArray, below: tuple[bool, bool]) -> tuple[FloatArray, FloatArray]:
-        """Points (2 × points) of a box of the leads, and the probability at each."""
+        """Quadrature points (2 × points) in a box of leads, and the probability at each."""
         far = self.threshold + 8 * math.sqrt(2 * self.first) + 2 * float(np.ptp(mu)) * self.first
         ends = [(0.0, self.threshold) if low else (self.threshold, far) for low in below]
         axes = [quadrature(end, FEW) for end in ends]
@@ -135,7 +135,7 @@ class RaceOfThree(NamedTuple):
         return lead, density * np.outer(axes[0][1], axes[1][1]).ravel()
 
     def _second(self, mu: FloatArray, lead: FloatArray, alive: BoolArray) -> FloatArray:
-        """P(each arm leads after round 2 | the leads of round 1): 3 × points; the dropped never do."""
+        """P(each arm leads after round 2 | leads of round 1), 3 × points; dropped arms never lead."""
         more = self.last - self.first
         start = np.vstack([np.zeros(lead.shape[1]), -lead]) + mu[:, None] * more
         start[~alive] = -np.inf

@@ -16,7 +16,7 @@ from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
 from ebr.theory.problems import hardest
 
-SIGMA = 0.5  # of the races: kδER and AE are made for it
+SIGMA = 0.5  # the σ for which kδER and AE are made
 Family = Callable[[int, float, float, float], dict[str, Algorithm]]
 
 
@@ -30,9 +30,9 @@ def costs(
 ) -> pd.DataFrame:
     """Every algorithm on the hard problems of every non-empty P_γ: Gaussian arms, σ = ½.
 
-    Columns: n_arms, deadline, gamma, algorithm, runs; pulls (mean, with its error) on the dearer of two
-    problems, with the gaps of γ_i = T at ε and at 0; the bounds lower (Theorem 3, corrected), printed, and
-    upper (Theorem 1).
+    Columns: n_arms, deadline, gamma, algorithm, runs; pulls (mean, with its error) on the costlier of two
+    problems, where the gaps of γ_i = T are ε or 0; and the bounds: lower (Theorem 3, corrected), printed (as
+    in the paper) and upper (Theorem 1).
     """
     rows = []
     for n_arms, deadline in shapes:
@@ -53,22 +53,32 @@ def costs(
     return figures.rounded(pd.DataFrame(rows))
 
 
-def draw(table: pd.DataFrame, n_arms: int, deadline: int) -> Figure:
-    """The costs on every P_γ of one shape, side by side, over the band from Theorem 3 to Theorem 1."""
+def draw(table: pd.DataFrame, epsilon: float, n_arms: int, deadline: int) -> Figure:
+    """Costs on every P_γ of one shape, arms in order of their gaps, on the band between the two bounds."""
     part = table[(table["n_arms"] == n_arms) & (table["deadline"] == deadline)]
-    figure, axis = plt.subplots(figsize=(figures.PAGE, 2.9))
+    part = part[part["gamma"].map(lambda gamma: list(gamma) == sorted(gamma))]
     limits = part.drop_duplicates("gamma")
+    figure, axis = plt.subplots(figsize=(figures.PAGE, 2.9))
     place = np.arange(len(limits))
     names = part["algorithm"].unique()
     for number, name in enumerate(names):
         pulls = part.loc[part["algorithm"] == name, "pulls"]
-        dodge = 0.18 * (number - (len(names) - 1) / 2)
+        dodge = 0.15 * (number - (len(names) - 1) / 2)
         axis.plot(place + dodge, pulls, label=name, **LOOKS[name].line(ls="", ms=4))
-    height, band = limits["upper"] - limits["lower"], "from Theorem 3, corrected, to Theorem 1"
-    axis.bar(place, height, 1.0, limits["lower"], color="0.9", label=band, zorder=0)
-    axis.plot(place, limits["printed"], "_", color="0.2", ms=14, label="Theorem 3 as printed")
-    axis.set_xticks(place, limits["gamma"])
-    axis.set(yscale="log", xlabel=f"γ (n = {n_arms}, T = {deadline})", ylabel="pulls", ylim=(2, None))
+    height, band = limits["upper"] - limits["lower"], "between Theorem 3, corrected, and Theorem 1"
+    axis.bar(place, height, 0.9, limits["lower"], color="0.9", label=band, zorder=0)
+    axis.hlines(limits["printed"], place - 0.25, place + 0.25, color="0.2", label="Theorem 3 in the paper")
+    axis.set_xticks(place, [_gaps(gamma, epsilon, deadline) for gamma in limits["gamma"]])
+    axis.set(yscale="log", ylabel="pulls", ylim=(2, 1e5))
+    axis.set_xlabel("gaps of the other two arms to the best")
     axis.grid(visible=False, axis="x")
     figure.legend(loc="outside lower center", ncols=4)
     return figure
+
+
+def _gaps(gamma: str, epsilon: float, deadline: int) -> str:
+    """Label of P_γ: the gaps of its hardest problems, without the best arm's, which is the runner-up's."""
+    gaps = [f"{epsilon ** (int(index) / deadline):.2g}" for index in reversed(gamma[:-1])]
+    return ", ".join(
+        "≤ " * (index == str(deadline)) + gap for index, gap in zip(gamma[-2::-1], gaps, strict=True)
+    )

@@ -1,6 +1,6 @@
 """Figure 1: what a deadline does to an easy arm."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -31,37 +31,54 @@ def traces(algorithms: Mapping[str, Algorithm], problem: Problem, seed: int) -> 
 
 
 def draw(table: pd.DataFrame, rounds: int) -> Figure:
-    """Figure 1 from `traces`: pulls so far above, means with their intervals below, a column a deadline."""
+    """Figure 1 from `traces`: pulls so far above, means with intervals below, one column per deadline."""
     figure, axes = plt.subplots(2, 3, figsize=(figures.PAGE, 3.9), sharey="row", sharex="col")
     for column, (label, frame) in enumerate(table.groupby("deadline", sort=False)):
-        _column(axes[0, column], axes[1, column], frame, batches=label != SEQUENTIAL)
-        axes[0, column].set_title(label)
-    axes[0, 0].set(yscale="log", ylabel="pulls of each arm so far", ylim=(8, 2e5))
-    axes[1, 0].set(ylabel="mean reward ± D", ylim=(0, 1))
-    axes[1, 1].set(xscale="log", xlabel="round (one pull each)", xlim=(30, None))
+        batches = label != SEQUENTIAL
+        _pulls(axes[0, column], frame, batches)
+        _means(axes[1, column], frame, batches)
+        total = frame.groupby("arm")["pulls"].max().sum()
+        axes[0, column].set_title(f"{label}: {total:,} pulls in all")
+    axes[0, 0].set(yscale="log", ylabel="pulls of each arm so far", ylim=(8, 3e5))
+    axes[1, 0].set(ylabel="mean reward,\nconfidence interval", ylim=(0, 1))
+    axes[1, 1].set(xscale="log", xlabel="round (one pull each)", xlim=(100, None))
     for column, last in ((0, 1), (2, rounds)):
         axes[1, column].set(xlabel="round", xlim=(0.5, last + 0.5), xticks=range(1, last + 1))
     axes[0, 0].legend(loc="lower left")
+    figures.letters(axes.flat)
     return figure
 
 
-def _column(above: Axes, below: Axes, frame: pd.DataFrame, batches: bool) -> None:
-    """Bars after a batch, bands one pull at a time; the last arm is told about."""
+def _arms(frame: pd.DataFrame) -> Iterator[tuple[int, pd.DataFrame, dict[str, Any]]]:
+    """Each arm's part of a trace, with its look."""
     for place, (arm, run) in enumerate(frame.groupby("arm")):
-        looks: dict[str, Any] = {"color": f"C{place}", "marker": "os^"[place], "label": f"arm {arm}"}
+        yield place, run, {"color": f"C{place}", "marker": "os^"[place], "label": f"arm {arm}"}
+
+
+def _pulls(axis: Axes, frame: pd.DataFrame, batches: bool) -> None:
+    """Pulls of each arm so far, with a note on the last arm."""
+    for place, run, looks in _arms(frame):
         dodge = 0.12 * (place - 1) if batches else 0.0
         if batches:
-            above.plot(run["round"] + dodge, run["pulls"], ls="--", lw=0.7, **looks)
-            half_width = run["upper"] - run["mean"]
-            below.errorbar(run["round"] + dodge, run["mean"], half_width, ls="", capsize=2, **looks)
+            axis.plot(run["round"] + dodge, run["pulls"], ls="--", lw=0.7, **looks)
         else:
-            above.plot(run["round"], run["pulls"], ls=["-", (0, (2, 2)), "-"][place], markevery=[-1], **looks)
-            below.plot(run["round"], run["mean"], markevery=[-1], **looks)
-            below.fill_between(run["round"], run["lower"], run["upper"], color=f"C{place}", alpha=0.2, lw=0)
+            axis.plot(run["round"], run["pulls"], ls=["-", (0, (2, 2)), "-"][place], markevery=[-1], **looks)
     dropped = "dropped after\n" if run["round"].max() < frame["round"].max() else ""
-    note = f"{dropped}{run['pulls'].max():,} pulls"
+    note = f"{looks['label']}: {dropped}{run['pulls'].max():,} pulls"
     corner = (run["round"].max() + dodge, run["pulls"].max())
-    above.annotate(note, corner, (0, -6), textcoords="offset points", color="C2", va="top", fontsize=7)
+    side: dict[str, Any] = {"textcoords": "offset points", "va": "top", "ha": "left" if dropped else "center"}
+    axis.annotate(note, corner, (0, -6), color="C2", fontsize=7, **side)
+
+
+def _means(axis: Axes, frame: pd.DataFrame, batches: bool) -> None:
+    """Empirical means with bars: after each batch, or at some rounds where there is one pull in each."""
+    shown = np.geomspace(200, frame["round"].max(), 6)
+    for place, run, looks in _arms(frame):
+        if not batches:
+            early = np.searchsorted(run["round"], shown[shown < 0.7 * run["round"].max()])
+            run = run.iloc[[*early, -1]]
+        x = run["round"] + 0.12 * (place - 1) if batches else run["round"] * 1.06 ** (place - 1)
+        axis.errorbar(x, run["mean"], run["upper"] - run["mean"], ls="", ms=3, capsize=1.5, lw=0.9, **looks)
 
 
 def easy_arm(

@@ -1,6 +1,6 @@
-"""The appendix's lemmas "on the event E", put to an adversary who sets every mean within its interval.
+"""The appendix's lemmas "on the event E", tested by an adversary that sets every mean within its interval.
 
-Statements that break in a corner of E hold on the smaller event E′, which is as probable.
+Some statements break in a corner of E. They hold on the smaller event E′, which is just as probable.
 """
 
 import math
@@ -19,16 +19,17 @@ from ebr.simulation.simulate import simulate
 from ebr.theory.bounds import RUNTIME_CONSTANT, recommended_gap, runtime
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
-RUNS = 200  # of the races that empty S_t
-ARMS = (2, 3, 4, 5, 6, 7, 8, 10, 30, 100, 1000)  # n and T on which the repaired guarantee is looked at
-MOST_LOST = 0.76  # of ε on E′, where the ceilings do not matter: the ledger's C01
+RUNS = 200  # runs of each race that drops every arm
+ARMS = (2, 3, 4, 5, 6, 7, 8, 10, 30, 100, 1000)  # n and T at which the repaired guarantee is evaluated
+MOST_LOST = 0.76  # largest Δ/ε on E′ where the ceilings do not matter (C01 in the ledger)
 
 
 def emptied_races(returned_from: str = "after it", schedule: str = "printed") -> list[Evidence]:
-    """Two races in which the rule drops every arm before round T, the leader too, since 2D < η there.
+    """Two races in which 2D < η, so that the rule drops every arm before round T, the leader too.
 
-    Algorithm 1 as printed, and with σ² in the schedule but σ so small that a pull decides: how often no arm
-    was left, and 2D/η in the last round but one. With "last round" the rule keeps the leader.
+    The first is Algorithm 1 as printed. The second has σ² in the schedule, but σ is so small that one pull
+    decides. The evidence: how often no arm was left, and 2D/η in round T − 1. With `returned_from="last
+    round"` the rule keeps the leader.
     """
     printed = ElasticBatchRacing(
         2, 0.3, 0.1, 0.5, schedule=schedule, lone_survivor="pulled again", returned_from=returned_from
@@ -50,9 +51,9 @@ def emptied_races(returned_from: str = "after it", schedule: str = "printed") ->
 
 
 def printed_error(schedule: str = "printed") -> float:
-    """P(the wrong arm) without σ² in the schedule: Gaussian arms ε apart, n = 2, T = 1, exactly.
+    """Exact P(the wrong arm) without σ² in the schedule: two Gaussian arms ε apart, T = 1.
 
-    σ = 20, δ = 0.1, ε = 0.3. The one round drops nobody who could win: the better empirical mean decides.
+    σ = 20, δ = 0.1, ε = 0.3. The arm with the better empirical mean is returned.
     """
     pulls = ElasticBatchRacing(1, 0.3, 0.1, sigma=20, schedule=schedule).pulls_by_round(2)[0]
     return float(norm.sf(0.3 * np.sqrt(pulls / 2) / 20))
@@ -63,8 +64,7 @@ def guarantee(
 ) -> Finding:
     """Check C01: an ε-optimal arm with probability at least 1 − δ, in at most T rounds.
 
-    Random `races` (how many wrong arms in so many runs, and δ, by problem) and `emptied_races` complete the
-    adversary's tables.
+    The adversary's tables on E and on E′, random `races` from `race_tables.measure`, and `emptied_races`.
     """
     wrong, narrow_wrong = wrong_arms(on_e), wrong_arms(on_narrow)
     worst = max(recommended_gap(n, t, d) for n in ARMS for t in (1, *ARMS) for d in (0.001, 0.1, 0.5, 0.999))
@@ -102,7 +102,8 @@ def guarantee(
 def survival(cases: list[Case]) -> Finding:
     """Check C04, Lemma "survival": on E, arm i dropped for the leader j means μ_i − μ_j ≤ η = ε/(n∧T).
 
-    The adversary comes as near to η as it likes: with another η the lemma is false, or not what is printed.
+    The adversary gets arbitrarily close to η. So a smaller η would make the lemma false, and the check also
+    fails for a larger one, which is not what is printed.
     """
     largest, dropped = -np.inf, 0
     for problem, algorithm, played in cases:
@@ -133,15 +134,15 @@ def algorithm_survival(cases: list[Case], emptied: list[Evidence]) -> Finding:
 
 
 def _spared_arms(cases: Iterable[Case], constant: float, to_survivors: bool = False) -> int:
-    """How many arms Lemma "runtime" with this constant says are dropped but the rule spares.
+    """Number of arms that should be dropped by Lemma "runtime" with this constant, but are kept.
 
-    Gaps are to the best arm, as printed, or to the best survivor.
+    Gaps are measured to the best arm, as printed, or to the best survivor.
     """
     return sum(int(spared.sum()) for case in cases for spared in _spared(case, constant, to_survivors))
 
 
 def _spared(case: Case, constant: float, to_survivors: bool) -> Iterator[BoolArray]:
-    """Those arms, round by round."""
+    """The arms that `_spared_arms` counts, round by round."""
     problem, algorithm, played = case
     n_arms, deadline, epsilon = problem.n_arms, algorithm.deadline, algorithm.epsilon
     eta = epsilon / min(n_arms, deadline)
@@ -166,9 +167,10 @@ def runtime_lemma(
 ) -> Finding:
     """Check C06, Lemma "runtime": a bad arm is gone after 80σ² log(nT/δ)/Δ_i² pulls of every survivor.
 
-    Random `races` tell how often an arm is pulled beyond round γ_i (late).
+    The column `late` of the random `races` counts the runs in which an arm is pulled beyond round γ_i.
     """
-    pairs = [case for case in on_e if case.problem.n_arms == 2]  # E1 alone: the best arm cannot be lost first
+    # With two arms only E1 is at work: the best arm cannot be lost first.
+    pairs = [case for case in on_e if case.problem.n_arms == 2]
     as_printed, two_arms = _spared_arms(on_e, printed), _spared_arms(pairs, printed)
     corrected = _spared_arms(on_e, constant, to_survivors=True)
     narrow = _spared_arms(on_narrow, printed)
@@ -191,7 +193,7 @@ class WithoutSlack(ElasticBatchRacing):
     """Algorithm 1 without the term + ε/(n∧T) in its elimination rule."""
 
     def slack(self, n_arms: int) -> float:
-        """None."""
+        """No slack."""
         return 0.0
 
 
@@ -204,7 +206,7 @@ def savings(
     seed: int,
     make: MakeElastic = ElasticBatchRacing,
 ) -> pd.DataFrame:
-    """The share of pulls that the term saves on each problem, with its standard error."""
+    """Share of pulls that the term saves on each problem, with its standard error."""
     rows = []
     races = (make(deadline, epsilon, delta), WithoutSlack(deadline, epsilon, delta))
     for name, problem in problems.items():
@@ -214,17 +216,17 @@ def savings(
 
 
 def pulls_ratio(over: IntArray, under: IntArray) -> tuple[float, float]:
-    """Mean pulls of some runs over those of others, with the standard error by the delta method."""
+    """Ratio of two mean numbers of pulls, with its standard error by the delta method."""
     ratio = float(over.mean() / under.mean())
     relative = (pulls.std(ddof=1) / pulls.mean() / math.sqrt(len(pulls)) for pulls in (over, under))
     return ratio, ratio * math.hypot(*relative)
 
 
 def slack_term(on_e: list[Case], on_narrow: list[Case], without: list[Case], saved: pd.DataFrame) -> Finding:
-    """Check C29: the term + ε/(n∧T) leaves correctness alone and only saves pulls.
+    """Check C29: the term + ε/(n∧T) does not affect correctness and only saves pulls.
 
-    `without` has E's corners for a race that lacks the term; `saved`, of `savings`, the share of pulls that
-    it saves in random races.
+    `without` has the corners of E for a race without the term. `saved`, from `savings`, has the share of
+    pulls that the term saves in random races.
     """
     costs = ([case.played.arm_pulls.sum(axis=1) for case in cases] for cases in (on_e, without))
     dearer = sum(int((a > b).sum()) for a, b in zip(*costs, strict=True))

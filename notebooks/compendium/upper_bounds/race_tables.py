@@ -19,11 +19,11 @@ from ebr.theory.problems import Problem
 def measure(
     settings: Iterable[Instance], runs: int, seed: int, make: MakeElastic = ElasticBatchRacing
 ) -> pd.DataFrame:
-    """Race on each problem and set its pulls beside every bound.
+    """Race on each problem and compare the pulls with every bound.
 
-    Columns: kind, n_arms, deadline, epsilon, delta, runs, pulls (mean) and most; failures of the
-    recommendation (wrong), of the event E (missed), of elimination by the end of round γ_i (late), of
-    Theorems 1 and 2, corrected (over_…); the bounds of Theorems 1 to 3; complexity, H(ν).
+    Columns: kind, n_arms, deadline, epsilon, delta, runs, pulls (mean) and most (maximum); the number of runs
+    in which the returned arm is wrong (wrong), E fails (missed), an arm is pulled beyond round γ_i (late), or
+    a corrected bound is exceeded (over_…); the bounds of Theorems 1 to 3; and complexity, H(ν).
     """
     rows = []
     for kind, problem, epsilon, deadline, delta in settings:
@@ -60,14 +60,14 @@ def upper_bounds(
 
 
 def draw_bounds(table: pd.DataFrame, titles: Iterable[str]) -> Figure:
-    """Mean pulls against the deadline, from `measure`, between Theorems 3 and 1 (band); a panel a kind."""
+    """Mean pulls against the deadline, from `measure`, in the band of Theorems 3 and 1; a panel per kind."""
     kinds = table.groupby("kind", sort=False)
     figure, axes = plt.subplots(1, len(kinds), figsize=(figures.PAGE, 2.9), sharey=True)
     for axis, title, (_, part) in zip(axes, titles, kinds, strict=True):
         rounds, runs = part["deadline"], part["runs"].iloc[0]
         axis.fill_between(rounds, part["theorem_3"], part["theorem_1"], color="0.85", lw=0)
-        axis.plot(rounds, part["theorem_2"], "--", color="C3", lw=1, label="Theorem 2 (320, + n)")
-        axis.plot(rounds, part["theorem_1"], "-", color="0.3", lw=1, label="Theorem 1")
+        axis.plot(rounds, part["theorem_2"], "--", color="C3", lw=1, label="Theorem 2, upper bound")
+        axis.plot(rounds, part["theorem_1"], "-", color="0.3", lw=1, label="Theorem 1, upper bound")
         looks = LOOKS["EBR"].line(ls="", ms=3, label=f"EBR, mean of {runs} runs")
         axis.plot(rounds, part["pulls"], **looks)
         axis.plot(rounds, part["theorem_3"], "-.", color="C2", lw=1, label="Theorem 3, lower bound")
@@ -75,5 +75,6 @@ def draw_bounds(table: pd.DataFrame, titles: Iterable[str]) -> Figure:
         axis.set_xticks([1, 2, 5, 10, 20, 50], ["1", "2", "5", "10", "20", "50"])
         axis.set_xticks([], minor=True)
     axes[0].set_ylabel("pulls")
+    figures.letters(axes)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure

@@ -1,4 +1,6 @@
-"""A table of rewards on the event E that makes EBR err, with room to see why."""
+"""A table of means on the event E that makes EBR err by a visible margin."""
+
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,20 +15,21 @@ from ebr.theory.problems import Gaussian, Problem
 
 GAPS = (0, 0.054, 0.108, 0.2)  # the last arm is ε = 0.2 below the best; η = ε/3 = 0.0667
 LOW, TOP = -WITHIN, WITHIN
-PLACES = ((LOW, TOP, TOP, TOP), (0.0, LOW, TOP, TOP), (0.0, 0.0, LOW, TOP))  # of each mean, by round and arm
+# Place of each empirical mean in its interval, by round and arm.
+PLACES = ((LOW, TOP, TOP, TOP), (0.0, LOW, TOP, TOP), (0.0, 0.0, LOW, TOP))
 
 
 def on_e() -> tuple[ElasticBatchRacing, Gaussian, Played]:
-    """Four arms, three rounds: each of two rounds loses the best survivor, and the last argmax errs."""
+    """Four arms, three rounds: rounds 1 and 2 each drop the best survivor, and the last argmax errs."""
     algorithm = ElasticBatchRacing(3, 0.2, 0.1, SIGMA)
     problem = Gaussian(0.8 - np.array(GAPS), SIGMA)
     return algorithm, problem, play_inside(algorithm, problem, np.array([PLACES]))
 
 
 def intervals(algorithm: ElasticBatchRacing, problem: Problem, played: Played) -> pd.DataFrame:
-    """What the adversary's first table looks like: true and empirical means with intervals, by round.
+    """True and empirical means with intervals in the adversary's first table, by round.
 
-    `threshold` is the line below which an upper bound must lie for the arm to be dropped.
+    An arm is dropped if the upper end of its interval lies below `threshold`.
     """
     rows = []
     for number, stage in enumerate(played.rounds, start=1):
@@ -42,37 +45,38 @@ def intervals(algorithm: ElasticBatchRacing, problem: Problem, played: Played) -
 
 
 def margins(table: pd.DataFrame) -> list[float]:
-    """By how much each round decides: how far the best survivor falls short, at last the wrong arm's lead."""
+    """Margin of each decision: how far the best survivor falls short; at the end, the wrong arm's lead."""
     *early, final = (stage for _, stage in table.groupby("round"))
     falls = [float(stage["threshold"].iloc[0] - stage["upper"].iloc[0]) for stage in early]
     return [*falls, float(final["mean"].iloc[-1] - final["mean"].iloc[0])]
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """The table of rewards, a panel a round, with the line below which arms are dropped."""
+    """The table of means, one panel per round, with the line below which arms are dropped."""
     rounds = table.groupby("round")
-    figure, axes = plt.subplots(1, len(rounds), figsize=(figures.PAGE, 3.0))
-    for axis, (number, stage), margin in zip(axes, rounds, margins(table), strict=True):
+    figure, axes = plt.subplots(1, len(rounds), figsize=(figures.PAGE, 3.2), sharex=True, sharey=True)
+    for axis, (number, stage) in zip(axes, rounds, strict=True):
         _panel(axis, stage)
         axis.set_title(f"round {number}, {stage['pulls'].max():,} pulls each")
-        axis.set(xlabel="arm", xticks=table["arm"].unique(), xlim=(0.5, table["arm"].max() + 0.5))
-        first, last = stage["arm"].iloc[0], stage["arm"].iloc[-1]
+        axis.set(xlabel="arm", xticks=table["arm"].unique(), xlim=(0.4, table["arm"].max() + 0.6))
         if number < table["round"].max():
-            note, height = f"arm {first} falls:\n{margin:.3f}", stage["threshold"].iloc[0]
+            line = stage["threshold"].iloc[0]
+            axis.axhline(line, color="0.3", ls=":", lw=1, label="largest lower end + η")
+            note = f"arm {stage['arm'].iloc[0]} is dropped: its interval\nends below the dotted line"
         else:
-            note, height = f"arm {last} wins:\nits mean is\n{margin:.3f} higher", stage["mean"].mean()
-        axis.annotate(note, (0.55, height), (0, 4), textcoords="offset points", fontsize=7)
-    axes[0].set_ylabel("mean reward")
-    line = (0.55, stage["threshold"].iloc[0])
-    axes[-1].annotate("best lower bound + η", line, (0, 3), textcoords="offset points", fontsize=7)
+            note = f"arm {stage['arm'].iloc[-1]} has the higher\nmean and is returned"
+        axis.annotate(note, (0.04, 0.03), xycoords="axes fraction", fontsize=7)
+    axes[0].set(ylabel="reward", ylim=(0.38, 1.08))
+    figures.letters(axes)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 
 
 def _panel(axis: Axes, stage: pd.DataFrame) -> None:
-    """Intervals as bars, true means as grey ticks."""
+    """Intervals as bars, true means as ticks."""
+    axis.hlines(stage["true"], stage["arm"] - 0.3, stage["arm"] + 0.3, color="0.1", lw=1.2, label="true mean")
     for row in stage.to_dict("records"):
-        arm, mean, color = row["arm"], row["mean"], f"C{row['arm'] - 1}"
-        reach = row["upper"] - mean
-        axis.errorbar(arm, mean, reach, fmt="os^D"[arm - 1], color=color, capsize=3, ms=4, lw=1)
-        axis.hlines(row["true"], arm - 0.3, arm + 0.3, color="0.3", lw=0.8)
-    axis.axhline(stage["threshold"].iloc[0], color="0.4", ls=":", lw=0.8)
+        arm, mean = row["arm"], row["mean"]
+        looks: dict[str, Any] = {"fmt": "os^D"[arm - 1], "color": f"C{arm - 1}", "capsize": 3, "lw": 1}
+        label = "empirical mean and its interval" if arm == 2 else None
+        axis.errorbar(arm, mean, row["upper"] - mean, label=label, **looks)

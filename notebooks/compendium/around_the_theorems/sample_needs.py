@@ -1,4 +1,4 @@
-"""How many samples the text says are needed: of prior work (sections 1, 3, 4) and in two footnotes."""
+"""Numbers of samples that the text says are needed: of prior work (sections 1, 3, 4) and in two footnotes."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from ebr.theory.divergence import relative_entropy
 from ebr.theory.problems import Bernoulli, Gaussian
 
 UNIT = (SIGMA / EPSILON) ** 2  # σ²/ε² of the tests
-WITHIN = 4.0  # what logarithms and T may do to a cost
+WITHIN = 4.0  # largest factor by which logarithms and T may change a cost
 ARMS = (10, 100, 1000)
 TESTS = tuple(product((0.1, 0.01), (1, 2, 8)))  # δ and T
 
@@ -27,8 +27,8 @@ TESTS = tuple(product((0.1, 0.01), (1, 2, 8)))  # δ and T
 def worst_case(proved: LowerBound = bounds.partition_lower_bound) -> Finding:
     """Check C57: every (ε, δ)-PAC algorithm, sequential ones too, needs Ω̃(n/ε²) samples on some problem.
 
-    n equal arms: Theorem 3 as corrected, all γ_i = T, is at least σ² log(1/2.4δ) n/ε². Tests of two arms
-    come near it, so that it cannot be much too large.
+    For n equal arms the corrected Theorem 3, all γ_i = T, is at least σ² log(1/2.4δ) n/ε². Tests of two arms
+    come close to it, so it cannot be much too large.
     """
     grid = list(product((2, 3, 10, 100, 1000), (0.15, 0.05, 0.01, 1e-6)))
     shares = [proved([1] * n, 0.01, 1, d, 1.0) * 1e-4 / n / math.log(1 / (2.4 * d)) for n, d in grid]
@@ -43,9 +43,9 @@ def worst_case(proved: LowerBound = bounds.partition_lower_bound) -> Finding:
 def prior_costs(algorithms: Mapping[str, Maker] = ALGORITHMS) -> Finding:
     """Check C58: kδER and AE (given ε for Δ_[1]) need Θ̃(n ε^{−2}) samples; their counts are not random.
 
-    In n ε^{−2} log(n/δ): the same at every ε, within a constant at every n and T, and not below C57. AE with
-    up to log* n rounds, 3 here: it is free to leave further ones idle. What it costs if it does not is a
-    remark.
+    In units of n ε^{−2} log(n/δ) the costs are the same at every ε, within a constant factor at every n and
+    T, and not below C57. AE gets up to log* n rounds, 3 here, as it may leave further ones idle. The evidence
+    also says what it costs if it does not.
     """
     evidence, right = [], True
     floor = max(
@@ -77,7 +77,7 @@ def _cost(make: Maker, n_arms: int, deadline: int, epsilon: float) -> float:
 def needs_the_gap(make: Maker = ALGORITHMS["AE"]) -> Finding:
     """Check C59: AE requires the smallest gap Δ_[1]. Told a gap ten times too wide it errs more than δ.
 
-    Two Bernoulli arms and one round: the error is a sum of binomial probabilities, ties lost.
+    Two Bernoulli arms and one round: the error is a sum of binomial probabilities; ties count as errors.
     """
     delta, gap = 0.01, 0.02
     problem = Bernoulli(np.array([0.5 - gap / 2, 0.5 + gap / 2]))
@@ -96,7 +96,7 @@ def needs_the_gap(make: Maker = ALGORITHMS["AE"]) -> Finding:
 def warranted_once(bound: Callable[..., float] = bounds.problem_upper_bound) -> Finding:
     """Check C60: n ε^{−2} is warranted only for T = 1.
 
-    At T = 1 every problem costs that (C48). From T = 2 on an easy one costs Õ(n ε^{−2/T}), by Theorem 2.
+    At T = 1 every problem costs that much (C48). From T = 2 on an easy one costs Õ(n ε^{−2/T}), by Theorem 2.
     """
     delta, problem = 0.01, Gaussian(1 - np.array([0] + [0.5] * 9), SIGMA)
     single = problem.sigma**2 * math.log(1 / (4 * delta * (1 - delta)))
@@ -118,8 +118,8 @@ def two_means(
 ) -> Finding:
     """Check C61: Θ̃(Δ^{−2}) samples are enough and necessary to tell two means Δ apart (σ = 1).
 
-    `enough` and `needed` in Δ^{−2}, of both together: by Chernoff's bound, and by the change of measure that
-    lets the two means change places, Δ²/2 a sample. Tests with looks lie between.
+    `enough` and `needed` count the samples of both, in units of Δ^{−2}: by Chernoff's bound, and by the
+    change of measure that swaps the two means, Δ²/2 per sample. Tests with looks lie in between.
     """
     errors = [
         float(norm.sf(gap * math.sqrt(math.ceil(enough(d) / gap**2 / 2) / 2))) / d
@@ -144,8 +144,9 @@ def one_mean(
 ) -> Finding:
     """Check C62: with μ_1 = ½ known, Θ̃((Δ + ε)^{−2}) samples of arm 2 tell that arm 1 is ε-optimal.
 
-    It is if μ_2 < ½ + ε; at μ_2 = ½ − Δ that is Δ + ε away. `enough` and `needed` are in σ²(Δ + ε)^{−2}; a
-    test says 1 below the middle of the two. The exact need of a fixed count is 4z²σ²(Δ + ε)^{−2}.
+    Arm 1 is ε-optimal if μ_2 < ½ + ε, which is Δ + ε away from μ_2 = ½ − Δ. `enough` and `needed` are in
+    units of σ²(Δ + ε)^{−2}. The test returns arm 1 if the mean lies below the middle of the two. A fixed
+    count needs exactly 4z²σ²(Δ + ε)^{−2} samples.
     """
     places = list(product((0.0, 0.001, 0.1, 0.4), (0.1, 0.01), (0.3, 0.1, 0.01, 1e-6)))
     errors, exact = [], []

@@ -1,4 +1,4 @@
-"""Definition 1: the P_γ partition the problems, in order of difficulty, ever more finely as T grows."""
+"""Definition 1: the P_γ partition the problems in order of difficulty, more finely as T grows."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,16 +14,16 @@ from ebr.theory.problems import Gaussian, Problem, hardest_complexity
 
 Partition = Callable[[Problem, float, int], IntArray]
 Complexity = Callable[[Sequence[int], float, int], float]  # of γ, ε and T: an end of H over P_γ
-SHAPES = tuple(product((2, 3, 4), (2, 3)))  # n and T whose every γ is looked at
-EPSILON = 0.05  # of those
+SHAPES = tuple(product((2, 3, 4), (2, 3)))  # n and T for which every γ is checked
+EPSILON = 0.05  # ε for these shapes
 DEADLINES = (10, 10**6)  # towards T = ∞
-FINE = 0.01  # ε of those
+FINE = 0.01  # ε for these deadlines
 
 
 def definition_1(
     partition: Partition = Problem.partition, supremum: Complexity = hardest_complexity
 ) -> Finding:
-    """Check C11: the P_γ partition the problems, and harder γ means larger H; every bin's ends, every γ."""
+    """Check C11: the P_γ partition the problems, and a harder γ means a larger H."""
     places = [_place(partition, *place) for place in product((0.3, 0.05, 0.001), range(1, 13))]
     gaps, doubtful, misplaced, twice = np.sum(places, axis=0).tolist()
     orders = [_order(supremum, *shape) for shape in SHAPES]
@@ -42,7 +42,7 @@ def definition_1(
 
 
 def _place(partition: Partition, epsilon: float, deadline: int) -> tuple[int, int, int, int]:
-    """Gaps at and beside the ends of every bin: all, with no index or two, with a wrong one, in two bins."""
+    """Counts of gaps near the ends of bins: all, with no index or two, with a wrong index, in two bins."""
     edges = epsilon ** (np.arange(deadline + 1) / deadline)
     gaps = np.concatenate([np.nextafter(edges, 0), edges, np.nextafter(edges, 1), [0.0, 1.0]])
     gaps = gaps[gaps <= 1]
@@ -52,7 +52,7 @@ def _place(partition: Partition, epsilon: float, deadline: int) -> tuple[int, in
         twice += len(found) > 1
         doubtful += len(set(found)) != 1
         index = partition(Gaussian(1 - np.array([0, gap]), 1.0), epsilon, deadline)[0]
-        exact = 1.0 - (1.0 - gap) == gap  # else the problem's own gap is another number
+        exact = 1.0 - (1.0 - gap) == gap  # otherwise rounding gives the problem another gap
         misplaced += bool(exact and index not in found)
     return len(gaps), doubtful, misplaced, twice
 
@@ -65,10 +65,10 @@ def _bins(gap: float, epsilon: float, deadline: int) -> list[int]:
 
 
 def _order(supremum: Complexity, n_arms: int, deadline: int) -> tuple[int, int, int, int]:
-    """Pairs γ ≤ γ′: with an empty P_γ′; both non-empty; of those, out of order; and those γ < γ′ that are.
+    """Counts of pairs γ ≤ γ′: P_γ′ empty; both non-empty; of the latter, out of order; γ < γ′ out of order.
 
-    The supremum over an empty P_γ′ is −∞, below every other. Neighbours, γ′ = γ + 1, have an end in common:
-    sup H is inf H′.
+    The supremum over an empty P_γ′ is −∞, below every other one. Neighbours, γ′ = γ + 1, share an end: sup H
+    is inf H′.
     """
     full = nonempty_partitions(n_arms, deadline)
     every = product(range(1, deadline + 1), repeat=n_arms)
@@ -76,7 +76,7 @@ def _order(supremum: Complexity, n_arms: int, deadline: int) -> tuple[int, int, 
     below = [pair for pair in product(full, full) if all(map(le, *pair))]
     strictly = [pair for pair in below if all(map(lt, *pair))]
     largest = {gamma: supremum(gamma, EPSILON, deadline) for gamma in full}
-    # The upper ends of bins are open: H(ν′) is above the infimum.
+    # The upper ends of bins are open, so H(ν′) exceeds the infimum.
     least = {gamma: easiest_complexity(gamma, EPSILON, deadline) * (1 + 1e-12) for gamma in full}
     disordered = sum(largest[lower] > largest[upper] for lower, upper in below)
     apart = sum(largest[lower] > least[upper] for lower, upper in strictly)
@@ -92,7 +92,7 @@ def easiest_complexity(gamma: Sequence[int], epsilon: float, deadline: int) -> f
 
 
 def shrinks(infimum: Complexity = easiest_complexity) -> Finding:
-    """Check C33: as T → ∞ the P_γ shrink to single problems; sup H / inf H of the bins tells how far."""
+    """Check C33: as T → ∞ the P_γ shrink to single problems; sup H / inf H measures how far."""
     ratios, evidence = [], []
     for where, share in (("the middle bin", 2), ("the last bin, [0, ε^(1−1/T))", 1)):
         for deadline, allowed in zip(DEADLINES, ("", "→ 1"), strict=True):

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from compendium.upper_bounds import partition
+from compendium.around_the_theorems import partition
 
 import ebr
 

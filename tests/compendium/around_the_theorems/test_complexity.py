@@ -1,10 +1,10 @@
-"""Notebook 03: sequential racing's bound by a plain loop, the tuned algorithm by simulation."""
+"""Notebook 18: sequential racing's bound by a plain loop, the tuned algorithm by simulation."""
 
 import math
 
 import numpy as np
 import pytest
-from compendium.upper_bounds import complexity
+from compendium.around_the_theorems import complexity
 
 import ebr
 from ebr.theory.confidence import sequential_deviation
@@ -22,7 +22,7 @@ def test_enough_sweeps_are_found_by_a_plain_loop_and_are_of_the_order_of_n_star(
         assert count <= 1 + 1024 * 0.25 * log_term * scale
 
 
-def test_every_sequential_race_is_counted_and_the_dearest_shown():
+def test_every_sequential_race_is_counted_and_the_costliest_shown():
     places = complexity.raced([0.2])[:2]
     *_, above, dearest = complexity.sequential_complexity(places, runs=3, seed=1).evidence
     shares = [

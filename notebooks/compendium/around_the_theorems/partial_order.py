@@ -24,7 +24,7 @@ Bound = Callable[[Problem, float, int, float], float]
 
 
 class Cost(NamedTuple):
-    """A problem of P_γ: Theorem 1's bound, EBR's mean pulls with their error, races above the bound."""
+    """A problem of P_γ: Theorem 1's bound, EBR's mean pulls with their error, and races above the bound."""
 
     gamma: Index
     bound: float
@@ -43,8 +43,8 @@ def easier_is_cheaper(
 ) -> Finding:
     """Check C47: EBR needs fewer pulls on problems that are easier in the partial order of the P_γ.
 
-    Proved of Theorem 1's bound; on single problems it is false, `overtaken` has the examples. Means are
-    compared by normal tests at FALSE_ALARM over all pairs of a kind.
+    This is proved for Theorem 1's bound. For single problems it is false: `overtaken` has examples. Means are
+    compared by normal tests, at FALSE_ALARM over all pairs of a kind.
     """
     groups = [_costs(*place, epsilon, runs, seed, make, bound) for place in shapes for epsilon in epsilons]
     worst, inner = ([group[kind] for group in groups] for kind in (0, 1))
@@ -72,11 +72,11 @@ def easier_is_cheaper(
 
 
 def overtaken() -> Iterator[tuple[str, tuple[Problem, Problem], float, int]]:
-    """Pairs of an easier and a harder problem, with their ε and T, of which the harder costs EBR less.
+    """Pairs of an easier and a harder problem, with their ε and T, where the harder one costs EBR less.
 
-    In the first the arms of the last bin tie on the easier side and lie at that bin's upper end on the harder
-    one. In the second every index is smaller on the easier side; but a second best arm, as good as the best,
-    makes a better leader of two, who drops the many others sooner.
+    First pair: the arms of the last bin tie in the easier problem, and lie at the upper end of that bin in
+    the harder one. Second pair: every index is smaller in the easier problem. But the harder one has two best
+    arms; the better of their two means is a better leader, which drops the many other arms sooner.
     """
     tie, apart = np.array([0, 0, 0.9]), np.array([0, 0.22, 0.22])  # √0.05 = 0.2236
     both = (Gaussian(1 - tie, 0.5), Gaussian(1 - apart, 0.5))
@@ -91,7 +91,7 @@ def overtaken() -> Iterator[tuple[str, tuple[Problem, Problem], float, int]]:
 def _costs(
     n_arms: int, deadline: int, epsilon: float, runs: int, seed: int, make: MakeElastic, bound: Bound
 ) -> tuple[list[Cost], list[Cost]]:
-    """EBR's cost on the hardest problem of every non-empty P_γ, and on some inside it."""
+    """EBR's cost on the hardest problem of every non-empty P_γ, and on random problems inside it."""
     generator = np.random.default_rng(np.random.SeedSequence([seed, 47, n_arms, deadline]))
     algorithm = make(deadline, epsilon, DELTA)
 
@@ -121,7 +121,7 @@ def _pairs(groups: Iterable[list[Cost]], strictly: bool = False) -> list[tuple[C
 
 
 def _dearer(where: str, pairs: list[tuple[Cost, Cost]], runs: int) -> Evidence:
-    """On how many pairs the mean pulls on the easier problem are surely more than on the harder."""
+    """Number of pairs with significantly more mean pulls on the easier problem than on the harder one."""
     limit = norm.isf(FALSE_ALARM / len(pairs))
     excess = [(a.mean - b.mean) / max(math.hypot(a.error, b.error), 1e-9 * b.mean) for a, b in pairs]
     what = "pairs of problems with more pulls on the easier"

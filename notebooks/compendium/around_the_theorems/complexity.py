@@ -1,6 +1,6 @@
-"""What the text says of H(ν): sequential algorithms need Õ(H), and a deadline's price shows on no single ν.
+"""Statements about H(ν): sequential algorithms need Õ(H), and no single ν shows a deadline's price.
 
-Also how near Theorems 4 and 5 come to Theorem 2, which bounds Ñ_T/H.
+Also how close Theorems 4 and 5 come to Theorem 2, which bounds Ñ_T/H.
 """
 
 import math
@@ -27,11 +27,11 @@ from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
 Complexity = Callable[[Problem, float], float]
 DELTA = 0.01
-GAP, SIGMA = 0.5, 0.5  # of the problem that `tuned` is tuned to
+GAP, SIGMA = 0.5, 0.5  # gap and σ of the problem to which `tuned` is tuned
 
 
 def compared() -> Iterator[tuple[Gaussian, float]]:
-    """Gaussian problems on which complexities are compared: gaps 0, about ε and far above it, mixtures."""
+    """Gaussian problems for comparing complexities: gaps of 0, near ε, far above ε, and mixtures of these."""
     for n_arms, epsilon in product((2, 3, 10), (0.2, 0.01)):
         for share in (0, 0.5, 1 - 1e-9, 1 + 1e-9, 1.5, 3, 0.7 / epsilon):
             for last in (share * epsilon, 0.9):
@@ -41,7 +41,7 @@ def compared() -> Iterator[tuple[Gaussian, float]]:
 
 
 def raced(epsilons: Iterable[float]) -> list[Instance]:
-    """Bernoulli problems for the sequential race: all others far off, at ε, tied, and spread out."""
+    """Bernoulli problems for the sequential race: all other arms far off, at ε, tied, or spread out."""
     instances = []
     for n_arms, epsilon in product((2, 10, 50), epsilons):
         least = {"far off": 0.6, "at ε": 1.001 * epsilon, "tied": 0.0, "spread": 0.01}
@@ -53,9 +53,9 @@ def raced(epsilons: Iterable[float]) -> list[Instance]:
 
 
 def enough_sweeps(problem: Problem, epsilon: float, delta: float) -> IntArray:
-    """τ_i, the least count with 8D(τ) ≤ (N_i*)^{−1/2}, after which sequential racing is done with arm i.
+    """τ_i, the least count with 8D(τ) ≤ (N_i*)^{−1/2}: sequential racing pulls arm i at most τ_i times.
 
-    D is Jun et al.'s, so τ_i ≤ 1 + 1024σ² log(log₂(2τ_i)/ω) N_i*.
+    D is the deviation of Jun et al., so τ_i ≤ 1 + 1024σ² log(log₂(2τ_i)/ω) N_i*.
     """
     gaps = problem.gaps
     reach = np.where(gaps < epsilon, epsilon, gaps + epsilon) / 8
@@ -76,8 +76,8 @@ def sequential_complexity(
 ) -> Finding:
     """Check C50: at T = ∞ the sample complexity is Õ(H), and other expressions of H differ by constants.
 
-    Exactly for the expressions and for the characteristic time T*(ν), which E[Ñ] follows as δ → 0; by races
-    for the upper bound Ñ ≤ Σ τ_i of sequential racing.
+    The expressions and the characteristic time T*(ν), which E[Ñ] follows as δ → 0, are computed exactly. The
+    upper bound Ñ ≤ Σ τ_i of sequential racing is tested by races.
     """
     rows = _expressions(complexity)
     instances = list(instances)
@@ -92,7 +92,7 @@ def sequential_complexity(
     evidence = (
         *(row for row, _ in rows),
         counted("P(a race is above Σ τ_i)", sum(above), total, where, f"≤ δ = {DELTA}"),
-        Evidence("the dearest race over Σ τ_i", dearest, where, runs=total),
+        Evidence("the costliest race over Σ τ_i", dearest, where, runs=total),
     )
     kept = not any(exceeds(events, runs, DELTA, len(above)) for events in above)
     return Finding("C50", kept and all(right for _, right in rows), evidence, "proved")
@@ -100,17 +100,17 @@ def sequential_complexity(
 
 @cache
 def _characteristic_times() -> FloatArray:
-    """T*(ν) of the problems compared."""
+    """T*(ν) of the problems of `compared`."""
     return np.array([characteristic(*place).time for place in compared()])
 
 
 def _expressions(complexity: Complexity) -> list[tuple[Evidence, bool]]:
-    """Other complexities over H, and what is proved of each ratio."""
+    """Ratios of other complexities to H, and whether each lies where it is proved to lie."""
     places = list(compared())
     scale = np.array([complexity(*place) for place in places])
     gaps = [(problem.gaps, epsilon) for problem, epsilon in places]
     alone = np.array([gap.min() >= epsilon for gap, epsilon in gaps])
-    # Over 2σ², Kaufmann et al.'s sum of inverse divergences for Gaussian rewards.
+    # Kaufmann et al.'s sum of inverse divergences for Gaussian rewards, divided by 2σ².
     kaufmann = np.array([((gap + epsilon) ** -2).sum() for gap, epsilon in gaps]) / scale
     # The complexity of LUCB (Kalyanakrishnan et al., ICML 2012).
     lucb = np.array([(np.maximum(gap, epsilon / 2) ** -2).sum() for gap, epsilon in gaps]) / scale
@@ -133,10 +133,10 @@ def _expressions(complexity: Complexity) -> list[tuple[Evidence, bool]]:
 
 
 class Tuned(NamedTuple):
-    """Two Gaussian arms, two rounds, tuned to one ν: an algorithm that is (ε, δ)-PAC everywhere.
+    """An algorithm for two Gaussian arms and two rounds: tuned to one ν, and (ε, δ)-PAC everywhere.
 
     Round 1 pulls each arm `first` times and returns arm 1 if μ̂_1 − μ̂_2 + ε > z σ√(2/first), that is, if arm 1
-    is surely ε-optimal; else round 2 pulls each arm `second` times afresh and returns the better.
+    is certified ε-optimal. Otherwise round 2 pulls each arm `second` times afresh and returns the better one.
     """
 
     epsilon: float
@@ -145,7 +145,7 @@ class Tuned(NamedTuple):
     quantile: float
 
     def certified(self, lead: FloatArray | float) -> FloatArray:
-        """The chance that round 1 ends it, by the lead μ_1 − μ_2."""
+        """Probability that round 1 ends the race, by the lead μ_1 − μ_2."""
         spread = SIGMA * math.sqrt(2 / self.first)
         return np.asarray(norm.cdf((np.asarray(lead) + self.epsilon) / spread - self.quantile))
 
@@ -156,14 +156,14 @@ class Tuned(NamedTuple):
         return np.asarray(pulls / (SIGMA**2 * complexity))
 
     def error(self) -> float:
-        """The largest chance of an arm that is not ε-optimal: at lead −ε, or at ε."""
+        """Largest probability of an arm that is not ε-optimal: at lead −ε, or at ε."""
         passive = float(norm.sf(self.epsilon * math.sqrt(self.second / 2) / SIGMA))
         wrong = float(self.certified(-self.epsilon))
         return max(wrong + (1 - wrong) * passive, float(1 - self.certified(self.epsilon)) * passive)
 
 
 def tuned(epsilon: float, delta: float = DELTA) -> Tuned:
-    """The algorithm tuned to arms GAP apart: the first round that makes E[Ñ_2] there the least."""
+    """The algorithm tuned to arms GAP apart: its first round minimises E[Ñ_2] there."""
     quantile = float(norm.isf(delta / 2))
     second = math.ceil(2 * (quantile * SIGMA / epsilon) ** 2)
 
@@ -179,11 +179,11 @@ def no_price_on_one_problem(
     make: Callable[[float, float], Tuned] = tuned,
     lower: Callable[[Problem, float, float], float] = characteristic_lower_bound,
 ) -> Finding:
-    """Check C51: no problem-dependent hardness results; that is, none that would show the deadline's price.
+    """Check C51: there are no problem-dependent hardness results that show the deadline's price.
 
-    The algorithm tuned to ν is (ε, δ)-PAC and pays on ν less than Theorem 4's σ²H/(100ε), which it must pay
-    elsewhere. What holds without a deadline, E[Ñ] ≥ T*(ν) kl(δ, 1−δ), holds with one as well: for two
-    Gaussian arms it is 4σ²H d(1−δ, δ), as each pull tells (Δ+ε)²/8σ² if both arms are moved past one another.
+    The algorithm tuned to ν is (ε, δ)-PAC. On ν it pays less than Theorem 4's σ²H/(100ε), which it must pay
+    elsewhere. The bound without a deadline, E[Ñ] ≥ T*(ν) kl(δ, 1−δ), holds with a deadline as well: for two
+    Gaussian arms it is 4σ²H d(1−δ, δ), as each pull yields (Δ+ε)²/8σ² if both arms move past one another.
     """
     errors, below, evidence = [], [], []
     problem = Gaussian(np.array([0.75, 0.75 - GAP]), SIGMA)
@@ -207,7 +207,7 @@ def no_price_on_one_problem(
         ),
         Evidence("the same by hand, 4 d(1−δ, δ)", by_hand, "two Gaussian arms", allowed="the same"),
     ]
-    spent = min(errors) >= 0.99 * DELTA and max(errors) <= DELTA  # δ/2 a round: δ − δ²/4
+    spent = min(errors) >= 0.99 * DELTA and max(errors) <= DELTA  # δ/2 per round: δ − δ²/4 in all
     repaired = all(below) and spent and math.isclose(floor, by_hand, rel_tol=1e-6)
     return Finding("C51", repaired and floor == 0, tuple(evidence), "proved", repaired)
 

@@ -1,9 +1,9 @@
-"""Notebook 03: random problems of each P_γ, and pairs in which the harder problem costs less."""
+"""Notebook 18: random problems of each P_γ, and pairs in which the harder problem costs less."""
 
 import numpy as np
+from compendium.around_the_theorems import partial_order
+from compendium.around_the_theorems.partition import easiest_complexity
 from compendium.shared.problem_sets import inside_partition, nonempty_partitions
-from compendium.upper_bounds import partial_order
-from compendium.upper_bounds.partition import easiest_complexity
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
