@@ -18,6 +18,7 @@ from compendium.failure_probability import enumeration
 from compendium.failure_probability.importance import failure
 from compendium.shared import figures
 from compendium.shared.findings import FALSE_ALARM, Evidence
+from compendium.shared.lineup import ROUNDS
 from compendium.shared.walks import Looks
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.pausing import PausingElasticBatchRacing
@@ -212,15 +213,17 @@ def draw(table: pd.DataFrame, lines: pd.DataFrame, delta: float) -> Figure:
     """EBR's failure probability along ε, `curves` with estimates; and how far all estimates are off."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(figures.PAGE, 2.9))
     shown = table.query("algorithm == 'EBR' and rewards == 'Gaussian' and delta == @delta")
-    for place, (deadline, line) in enumerate(lines.groupby("deadline")):
-        left.plot(line["epsilon"], 10 ** line["exact"], color=f"C{place}", label=f"T = {deadline}")
+    for deadline, line in lines.groupby("deadline"):
+        look = ROUNDS[int(str(deadline))]
+        left.plot(line["epsilon"], 10 ** line["exact"], color=look.color)
         points = shown[shown["deadline"] == deadline]
         error = 10 ** points["log10"] * points["relative_error"] * norm.isf(0.005)
-        looks = {"color": f"C{place}", "marker": "os^D"[place], "ls": "", "ms": 3, "capsize": 2}
-        left.errorbar(points["epsilon"], 10 ** points["log10"], error, **looks)
-    left.set(xscale="log", yscale="log", xlabel="tolerance ε", ylabel=f"failure probability, δ = {delta:g}")
-    left.legend()
+        bars = left.errorbar(points["epsilon"], 10 ** points["log10"], error, **look.line(ls="", ms=3.5))
+        bars.lines[0].set_label(f"T = {deadline}")
+    left.set(xscale="log", yscale="log", xlabel="tolerance ε", ylabel="failure probability")
+    left.legend(loc="center left", bbox_to_anchor=(0, 0.35))
     _quantiles(right, table)
+    figures.letters((left, right))
     return figure
 
 
@@ -229,8 +232,9 @@ def _quantiles(axis: Axes, table: pd.DataFrame) -> None:
     expected = norm.ppf((np.arange(len(table)) + 0.5) / len(table))
     ordered = table.sort_values("off").assign(expected=expected)
     axis.plot([-3.5, 3.5], [-3.5, 3.5], color="0.6", lw=0.8, label="standard normal")
-    for rewards, marker, color in (("Gaussian", "o", "C0"), ("Bernoulli", "s", "C1")):
+    for rewards, marker, fill in (("Gaussian", "o", "black"), ("Bernoulli", "s", "none")):
         part = ordered[ordered["rewards"] == rewards]
-        axis.plot(part["expected"], part["off"], marker, color=color, ms=2.5, label=f"{rewards} arms")
+        looks = {"color": "black", "mfc": fill, "mew": 0.5, "ms": 3, "label": f"{rewards} arms"}
+        axis.plot(part["expected"], part["off"], marker, **looks)
     axis.set(xlabel="quantile of the normal law", ylabel="estimate − exact, in standard errors")
     axis.legend()

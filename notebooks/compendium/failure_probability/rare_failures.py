@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from compendium.failure_probability import pausing_shares
@@ -12,6 +13,7 @@ from compendium.failure_probability.exact_failures import FORMS, estimates_right
 from compendium.failure_probability.hard_problems import Hard, Space
 from compendium.failure_probability.importance import Estimate, failure
 from compendium.shared import figures, lineup
+from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding, counted, exceeds, measured
 from compendium.shared.lineup import WITHOUT_DEADLINE, Maker
 from ebr.algorithms.elimination import AggressiveElimination
@@ -162,20 +164,37 @@ def promises_kept(table: pd.DataFrame, checked: pd.DataFrame, shares: pd.DataFra
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """δ asked against δ paid, from `paid`; the vertical axis is compressed below 10⁻¹⁰."""
-    figure, axis = plt.subplots(figsize=(figures.COLUMN, 4.2))
-    for name in (name for name in lineup.LOOKS if name in set(table["algorithm"])):
+    """What each algorithm pays of δ, from `paid`: sharp and pausing EBR as shares, the others far below.
+
+    The vertical axis of the second panel is doubly logarithmic: log(−log₁₀ of the probability).
+    """
+    figure, (left, right) = plt.subplots(1, 2, figsize=(figures.PAGE, 3.3))
+    near = [name for name in FORMS if name != "EBR"]
+    for place, name in enumerate(near):
         curve = table[table["algorithm"] == name]
-        axis.plot(curve["delta"], curve["log10"], **lineup.LOOKS[name].line(ms=3, label=name))
-    asked = np.geomspace(table["delta"].min() / 1.5, 1, 50)
-    axis.fill_between(asked, np.log10(asked), 1, color="0.9", zorder=0)
-    axis.plot(asked, np.log10(asked), color="tab:red", lw=0.7, zorder=5, label="δ itself")
-    axis.annotate("more than δ", (0.002, -1.3), fontsize=7, color="0.3")
-    axis.set_xscale("log")
-    axis.set_yscale("symlog", linthresh=10, linscale=1.2)
-    ticks = [0, -2, -4, -6, -8, -10, -30, -100, -300]
-    axis.set_yticks(ticks, [f"$10^{{{tick}}}$" if tick else "1" for tick in ticks], minor=False)
-    ends = (table["delta"].min() / 1.5, min(1.0, 1.5 * table["delta"].max()))
-    axis.set(xlabel="δ asked", ylabel="δ paid on the worst problem found", ylim=(-1000, 0.2), xlim=ends)
-    figure.legend(loc="outside lower center", ncols=2)
+        asked = curve["delta"] * 1.08 ** (place - (len(near) - 1) / 2)  # side by side, so that bars are seen
+        share = 10 ** curve["log10"] / curve["delta"]
+        reach = norm.isf(0.005) * share * curve["relative_error"]
+        bars = left.errorbar(asked, share, reach, **lineup.LOOKS[name].line(lw=0.5, ms=3, capsize=1))
+        bars.lines[0].set_label(name)
+    left.axhline(1, color="black", lw=0.8, zorder=0)
+    left.set(xscale="log", yscale="log", xlabel="δ asked", ylabel="failure probability / δ", ylim=(0.06, 2.5))
+    left.set_yticks([0.1, 0.2, 0.5, 1, 2], ["0.1", "0.2", "0.5", "1", "2"])
+    left.set_yticks([], minor=True)
+    _far_below(right, table)
+    figures.letters((left, right))
+    for axis in (left, right):
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
     return figure
+
+
+def _far_below(axis: Axes, table: pd.DataFrame) -> None:
+    for name in lineup.ALGORITHMS:
+        curve = table[table["algorithm"] == name]
+        axis.plot(curve["delta"], -curve["log10"], **lineup.LOOKS[name].line(ms=3, label=name))
+    asked = np.sort(table["delta"].unique())
+    axis.plot(asked, -np.log10(asked), color="black", lw=0.8, label="δ itself")
+    axis.set(xscale="log", yscale="log", xlabel="δ asked", ylabel="failure probability", ylim=(600, 0.4))
+    orders = (1, 3, 10, 30, 100, 300)
+    axis.set_yticks(orders, [f"$10^{{-{order}}}$" for order in orders])
+    axis.set_yticks([], minor=True)

@@ -43,19 +43,14 @@ SHARP: dict[str, Maker] = {
     "sharp": lineup.sharp("sub-Gaussian"),
     "sharp, [0, 1]": SharpElasticBatchRacing,  # which takes from the problem what is known of its rewards
 }
-# Of Figure 3.
-CURVES: dict[str, Maker] = {
-    **ALGORITHMS,
-    **SHARP,
-    "pausing": PausingElasticBatchRacing,
-    "staked": StakedElasticBatchRacing,
-}
+# Figure 3's curves beside Figure 2's.
+OURS: dict[str, Maker] = {**SHARP, "pausing": PausingElasticBatchRacing, "staked": StakedElasticBatchRacing}
 # Raced more often at X5's point: the last two also with rewards of which only [0, 1] is known.
 OFTEN: dict[str, Maker] = {
-    "EBR": CURVES["EBR"],
-    "pausing": CURVES["pausing"],
+    "EBR": ALGORITHMS["EBR"],
+    "pausing": OURS["pausing"],
     "pausing, [0, 1]": lambda t, e, d: PausingElasticBatchRacing(t, e, d, rewards="bounded"),
-    "staked": CURVES["staked"],
+    "staked": OURS["staked"],
     "staked, [0, 1]": lambda t, e, d: StakedElasticBatchRacing(t, e, d, rewards="bounded"),
 }
 LEAST_OFTEN = {"pausing": 50, "staked": 70, "staked, [0, 1]": 60}  # X5's, on both setups

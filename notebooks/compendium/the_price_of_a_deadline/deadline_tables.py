@@ -16,7 +16,7 @@ from scipy.special import ndtr, ndtri
 from compendium.failure_probability.exact_failures import looks
 from compendium.shared import figures
 from compendium.shared.characteristic_time import characteristic
-from compendium.shared.lineup import LOOKS
+from compendium.shared.lineup import LOOKS, ROUNDS, ticks
 from compendium.the_price_of_a_deadline import deadline_price
 from compendium.the_price_of_a_deadline.deadline_price import (
     Family,
@@ -190,39 +190,38 @@ def _down(value: float) -> float:
 
 
 def draw(pairs: pd.DataFrame, many: pd.DataFrame, epsilon: float, delta: float) -> Figure:
-    """Two arms against T, and n arms against n: E[Ñ_T]/H in σ² ε^{−2/T}."""
-    figure, axes = plt.subplots(1, 2, figsize=(figures.PAGE, 3.2))
-    _draw_pairs(axes[0], pairs, epsilon, delta)
+    """Two arms against T, and n arms against n: E[Ñ_T]/H in σ² ε^{−2/T}, at one δ."""
+    figure, axes = plt.subplots(1, 2, figsize=(figures.PAGE, 3.0))
+    _draw_pairs(axes[0], pairs[pairs["delta"] == delta], epsilon)
     _draw_many(axes[1], many, epsilon)
-    for axis, arms in zip(axes, ("two", "n"), strict=True):
-        axis.set_title(f"{arms} arms, ε = {epsilon:g}, δ = {delta:g}")
+    axes[0].set_ylabel("worst E[pulls] / H, in σ²$ε^{-2/T}$")
+    for axis, title in zip(axes, ("two arms", "n arms"), strict=True):
+        axis.set(title=title, yscale="log")
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+    figures.letters(axes)
     return figure
 
 
-def _draw_pairs(axis: Axes, table: pd.DataFrame, epsilon: float, delta: float) -> None:
-    first = table[table["delta"] == delta]
-    unit = epsilon ** (2 / first["deadline"])
-    axis.plot(first["deadline"], unit * first["ebr"], **LOOKS["EBR"].line(label="EBR, at most"))
-    axis.plot(first["deadline"], unit * first["sharp"], **LOOKS["sharp"].line(label="sharp EBR, at most"))
-    for other, dash in zip(table["delta"].unique(), ("-", "--", ":"), strict=False):
-        part = table[table["delta"] == other]
-        label = "every algorithm" if other == delta else f"the same, δ = {other:g}"
-        looks_like: dict[str, Any] = {"color": "0.1", "ls": dash, "marker": "o", "ms": 3, "label": label}
-        axis.plot(part["deadline"], epsilon ** (2 / part["deadline"]) * part["price"], **looks_like)
-    axis.plot(first["deadline"], unit * first["sequential"], color="0.5", lw=0.8, label="without a deadline")
-    axis.plot([2], [PAPER], "kx", ms=5, label="the paper's, T = 2")
-    axis.set(yscale="log", xlabel="rounds T", ylabel="worst E[pulls] / H, in σ²$ε^{-2/T}$", ylim=(5e-4, 2e6))
+def _draw_pairs(axis: Axes, table: pd.DataFrame, epsilon: float) -> None:
+    unit = epsilon ** (2 / table["deadline"])
+    lines: dict[str, dict[str, Any]] = {
+        "ebr": LOOKS["EBR"].line(label="EBR, at most"),
+        "sharp": LOOKS["sharp, Gaussian"].line(label="sharp EBR, at most"),
+        "price": {"color": "black", "marker": "o", "ms": 3, "label": "every algorithm, at least"},
+        "sequential": {"color": "0.5", "lw": 0.8, "label": "the same, no deadline"},
+    }
+    for name, look in lines.items():
+        axis.plot(table["deadline"], unit * table[name], **look)
+    axis.plot([2], [PAPER], "kx", ms=5, label="Corollary 1 (i)")
+    axis.set(xlabel="rounds T", ylim=(5e-4, 2e3))
     axis.set_xticks(sorted(table["deadline"].unique()))
-    axis.legend(ncols=2, loc="upper center")
 
 
 def _draw_many(axis: Axes, table: pd.DataFrame, epsilon: float) -> None:
-    for place, (deadline, part) in enumerate(table.groupby("deadline")):
-        unit = epsilon ** (2 / part["deadline"])
-        looks_like: dict[str, Any] = {"color": f"C{place}", "marker": "os^"[place], "ms": 3}
-        axis.plot(part["arms"], unit * part["price"], "-", label=f"T = {deadline}", **looks_like)
-        axis.plot(part["arms"], unit * part["formula"], ":", label=f"T = {deadline}, formula", **looks_like)
-    axis.set(xscale="log", yscale="log", xlabel="arms n", ylim=(0.03, 4))
-    axis.set_xticks(table["arms"].unique(), [f"{n}" for n in table["arms"].unique()])
-    axis.set_xticks([], minor=True)
-    axis.legend(ncols=2, loc="upper left")
+    for deadline, part in table.groupby("deadline"):
+        unit, look = epsilon ** (2 / part["deadline"]), ROUNDS[int(str(deadline))]
+        axis.plot(part["arms"], unit * part["price"], **look.line(label=f"T = {deadline}, by (2)"))
+        dotted = look.line(label=f"T = {deadline}, by (5)", ls=":")
+        axis.plot(part["arms"], unit * part["formula"], **dotted)
+    axis.set(xscale="log", xlabel="arms n", ylim=(0.03, 2))
+    ticks(axis, table["arms"])

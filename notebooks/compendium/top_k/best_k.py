@@ -216,5 +216,6 @@ def draw(table: pd.DataFrame) -> Figure:
             axis.set(xscale="log", yscale="log", title=f"{setup}, {fixed.format(**first)}", xlabel=label)
             ticks(axis, shown[along])
         row[0].set_ylabel("pulls (mean of all runs)")
-    legend_below(figure, axes[0, 0], 4)
+    figures.letters(axes.flat)
+    legend_below(figure, axes[0, 0])
     return figure

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from compendium.the_price_of_a_deadline.two_arms import plan, profile
-from compendium.the_price_of_a_deadline.two_arms_grid import CELLS, STEP, Grid, gap_grid, make_grid, weight
+from compendium.two_arms.two_arms_grid import CELLS, STEP, Grid, gap_grid, make_grid, weight
+from compendium.two_arms.two_arms_policies import plan, profile
 from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import FloatArray
 

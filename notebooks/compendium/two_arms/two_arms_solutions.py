@@ -18,11 +18,11 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from compendium.shared.walks import Looks
-from compendium.the_price_of_a_deadline.fixed_looks import best_looks, from_bars
-from compendium.the_price_of_a_deadline.two_arms import Plan, Profile, plan, profile
-from compendium.the_price_of_a_deadline.two_arms_grid import CELLS, make_grid, weight
-from compendium.the_price_of_a_deadline.two_arms_prior import STEPS, bayes_bound
-from compendium.the_price_of_a_deadline.two_arms_search import TEMPERATURES, search
+from compendium.two_arms.fixed_looks import best_looks, from_bars
+from compendium.two_arms.two_arms_grid import CELLS, make_grid, weight
+from compendium.two_arms.two_arms_policies import Plan, Profile, plan, profile
+from compendium.two_arms.two_arms_prior import STEPS, bayes_bound
+from compendium.two_arms.two_arms_search import TEMPERATURES, search
 from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import FloatArray, twelve_digits
 from ebr.validation import checked
@@ -67,7 +67,7 @@ class Solution(NamedTuple):
 @lru_cache
 def solutions() -> dict[tuple[int, float, float], Solution]:
     """All of the file, by T, ε and δ."""
-    rows = json.loads(files("compendium.the_price_of_a_deadline").joinpath(FILE).read_text("utf-8"))
+    rows = json.loads(files("compendium.two_arms").joinpath(FILE).read_text("utf-8"))
     return {(row["deadline"], row["epsilon"], row["delta"]): _solution(row) for row in rows}
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from compendium.the_price_of_a_deadline.two_arms_grid import REACH, Grid, gap_grid, likelihood, weight
+from compendium.two_arms.two_arms_grid import REACH, Grid, gap_grid, likelihood, weight
 from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import FloatArray
 

@@ -10,8 +10,8 @@ finer grids have larger ones. What is not bounded is the quadrature over z.
 
 import numpy as np
 
-from compendium.the_price_of_a_deadline.two_arms import pace, rate
-from compendium.the_price_of_a_deadline.two_arms_grid import CELLS, Grid, make_grid, wrong
+from compendium.two_arms.two_arms_grid import CELLS, Grid, make_grid, wrong
+from compendium.two_arms.two_arms_policies import pace, rate
 from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import BoolArray, FloatArray
 from ebr.theory.divergence import bisected

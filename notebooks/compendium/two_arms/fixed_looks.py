@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import ndtri
 
 from compendium.shared.walks import Looks
-from compendium.the_price_of_a_deadline.two_arms_grid import weight
+from compendium.two_arms.two_arms_grid import weight
 from compendium.two_rounds.policies import elastic_reach
 from ebr.arrays import FloatArray
 from ebr.validation import checked, scale

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compendium.the_price_of_a_deadline.two_arms_grid import REACH
-from compendium.the_price_of_a_deadline.two_arms_solutions import strategy
+from compendium.two_arms.two_arms_grid import REACH
+from compendium.two_arms.two_arms_solutions import strategy
 from ebr.algorithms.game import Defaults, Game, Known, Lots, entered
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.validation import check_fields, count
