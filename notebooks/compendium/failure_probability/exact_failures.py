@@ -1,4 +1,4 @@
-"""How often a race of two arms fails, exactly: what it has seen is followed from round to round."""
+"""Exact failure probabilities of races of two arms: the law of what was seen, round by round."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -92,9 +92,9 @@ def _growth(before: int, after: int, mean: float) -> FloatArray:
 
 @lru_cache(maxsize=4)
 def _ended(algorithm: ElasticBatchRacing | SharpElasticBatchRacing, pulls: int) -> BoolArray:
-    """Whether a race ends after so many pulls each, for all numbers of successes of the one and the other.
+    """Whether a race ends after so many pulls of each arm, for all numbers of successes of both.
 
-    It is the same whatever the arms' means are.
+    This does not depend on the arms' means.
     """
     means = np.arange(pulls + 1) / pulls
     if isinstance(algorithm, ElasticBatchRacing):
@@ -103,7 +103,7 @@ def _ended(algorithm: ElasticBatchRacing | SharpElasticBatchRacing, pulls: int) 
     which = int(np.argmax(algorithm.pulls_by_round(2, "bounded") == pulls))
     log_term = float(algorithm.log_terms(2, "bounded")[which])
     leader, other = np.maximum(means[:, None], means), np.minimum(means[:, None], means)
-    # Whoever drops an arm is certified as well: w_t − ε < w_t.
+    # A leader that drops an arm is certified as well: w_t − ε < w_t.
     return algorithm.certified(leader, other, pulls, log_term, "bounded")
 
 
@@ -119,9 +119,9 @@ class Case(NamedTuple):
     n_arms: int = 2
 
     def race(self) -> tuple[Racing, Bernoulli | Gaussian]:
-        """Who races, and on what."""
+        """The algorithm and the problem."""
         algorithm = FORMS[self.algorithm](self.deadline, self.epsilon, self.delta)
-        means = np.full(self.n_arms, self.top - self.epsilon * (1 + 1e-6))  # a gap of ε, seen as one
+        means = np.full(self.n_arms, self.top - self.epsilon * (1 + 1e-6))  # a gap of ε, not less by rounding
         means[-1] = self.top
         return algorithm, Gaussian(means, 0.5) if self.rewards == "Gaussian" else Bernoulli(means)
 
@@ -160,7 +160,7 @@ def cases() -> Iterator[Case]:
 
 
 def compared(runs: int, seed: int, only: Iterator[Case] | None = None) -> pd.DataFrame:
-    """Estimates against exact values, a row a case.
+    """Estimates against exact values, one row per case.
 
     Columns: the case, exact and log10 (of the failure probability), relative_error, races, and off: how many
     of its standard errors the estimate is off.
@@ -180,8 +180,8 @@ def estimates_right(table: pd.DataFrame) -> tuple[bool, tuple[Evidence, ...]]:
     """Whether the estimates of `compared` are off as their standard errors say, and the evidence for it.
 
     Were the distances standard normal, their squares' sum would have a χ² law, none would be beyond a limit,
-    and their distribution function would be nowhere far from the normal one (Kolmogorov and Smirnov): four
-    tests, of which one or more speak against right errors with FALSE_ALARM at most.
+    and their distribution function would be near the normal one (Kolmogorov and Smirnov): four tests. One or
+    more of them reject right errors with probability FALSE_ALARM at most.
     """
     level, cases = FALSE_ALARM / 4, len(table)
     limit, farthest_law = float(norm.isf(level / (2 * cases))), float(kstwo.isf(level, cases))

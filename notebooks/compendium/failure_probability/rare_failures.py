@@ -18,9 +18,9 @@ from compendium.shared.findings import Evidence, Finding, counted, exceeds, meas
 from compendium.shared.lineup import WITHOUT_DEADLINE, Maker
 from ebr.algorithms.elimination import AggressiveElimination
 
-# The smallest ε of a search, where races, or the sums whose limits are to be computed, are too many below.
+# The smallest ε of a search; below it races are too long, or limits of sums too many to compute.
 LEAST = {"sequential": 0.1, "pausing, Bernoulli": 0.05}
-LARGE_ERROR = 0.25  # a relative standard error beyond which an estimate is an order of magnitude at best
+LARGE_ERROR = 0.25  # beyond this relative standard error an estimate is only an order of magnitude
 
 
 ALGORITHMS: dict[str, Maker] = {
@@ -33,9 +33,9 @@ SLOW = (*SMALL_MEANS, "sequential")
 
 
 def search(name: str, trials: int, runs: int, seed: int, delta: float, space: Space) -> pd.DataFrame:
-    """Look for a problem on which an algorithm fails often: one row a problem, the worst first.
+    """Look for a problem on which an algorithm fails often: one row per problem, the worst first.
 
-    The worst of many noisy estimates is too high by its nature: estimate it again.
+    The worst of many noisy estimates is too high by selection: estimate it again.
     """
     if name in WITHOUT_DEADLINE:
         space = space._replace(latest=1)
@@ -52,7 +52,7 @@ def search(name: str, trials: int, runs: int, seed: int, delta: float, space: Sp
 def _candidates(space: Space, trials: int, seed: int, found: Mapping[Hard, Estimate]) -> Iterator[Hard]:
     """The fixed places, random ones for half of the other trials, then random changes of the worst so far.
 
-    Each is looked at, and stands in `found`, before the next is made.
+    Each is estimated, and entered in `found`, before the next is made.
     """
     generator = np.random.default_rng(np.random.SeedSequence([seed, 10]))
     fixed = space.fixed()
@@ -79,8 +79,7 @@ def place(row: pd.Series) -> Hard:
 def worst(name: str, searched: pd.DataFrame, runs: int, seed: int, delta: float, tried: int = 10) -> Hard:
     """The worst problem of a search: of the first few, estimated again with fresh runs, the worst.
 
-    An estimate whose standard error is large is no reason to choose a problem; where all are, the surest is
-    taken.
+    An estimate with a large standard error does not count; where all have one, the surest is taken.
     """
     places = [place(row) for _, row in searched.head(tried).iterrows()]
     again = pd.concat([paid({name: hard}, [delta], runs, 0, seed) for hard in places], ignore_index=True)
@@ -113,7 +112,7 @@ def paid(
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
-    """`paid` for people: the place, the estimate, and what the plain races say."""
+    """`paid` as a table to read: the place, the estimate, and the plain races."""
     pairs = zip(table["log10"], table["relative_error"], strict=True)
     estimates = [
         f"{10**log10:.2g}" if log10 > -300 and e <= LARGE_ERROR else f"10^{log10:.0f}" for log10, e in pairs
@@ -139,7 +138,7 @@ def promises_kept(table: pd.DataFrame, checked: pd.DataFrame, shares: pd.DataFra
 
     Every algorithm keeps δ on its worst problem found, by plain races; the estimates' standard errors are
     right where the failure probability is known; and pausing EBR keeps δ where its failure probability is
-    computed. Evidence: how many of the plain races' counts refute δ, who pays the largest share of its δ,
+    computed. Evidence: how many counts of plain races refute δ, which algorithm uses the largest share of δ,
     the estimates' distances from exact values, and the largest exact shares.
     """
     counts = zip(table["failures"], table["runs"], table["delta"], strict=True)

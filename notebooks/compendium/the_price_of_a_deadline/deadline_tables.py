@@ -40,7 +40,7 @@ GAPS = 40
 
 
 def single_event_price(epsilon: float, delta: float, deadline: int) -> float:
-    """A simpler bound for two arms, and a weaker one: one q, one M_T, and one event A_t at each gap (σ = 1).
+    """A simpler and weaker bound for two arms: one q, one M_T, and one event A_t at each gap (σ = 1).
 
     Σ_t p_t ≥ 1 − q for P_0(S_T < M_T) ≤ q, and M_t Φ(Φ⁻¹(p_t) − d√M_{t−1}/2σ) (d + ε)²/2 ≤ r for all d and t
     if r is the worst ratio: the least r that allows it, for the best q and M_t.
@@ -72,8 +72,8 @@ def single_event_price(epsilon: float, delta: float, deadline: int) -> float:
 def worst_cost(algorithm: ElasticBatchRacing | SharpElasticBatchRacing) -> float:
     """At most what a race of two Gaussian arms costs, E[Ñ_T]/H on a grid of gaps to 1, σ = 1.
 
-    A race goes on past round t only if the means then differ by no more than c_t: this, at each t alone, is
-    what is counted, so it is an upper bound, and a close one.
+    A race goes on past round t only if the means then differ by no more than c_t. Only this condition is
+    counted, at each t by itself, so the result is an upper bound, and a close one.
     """
     seen = looks(algorithm, 1.0)
     gaps = np.append(0.0, np.geomspace(algorithm.epsilon, 1, 400))
@@ -89,7 +89,7 @@ def two_arms_table(
 ) -> pd.DataFrame:
     """Bounds and costs for two arms, E[Ñ_T]/H in σ².
 
-    Columns: epsilon, delta, deadline; price; single (one event at a time); sequential (under no deadline);
+    Columns: epsilon, delta, deadline; price; single (one event at a time); sequential (without a deadline);
     sharp and ebr, what these pay at most on their worst problem.
     """
     rows = []
@@ -124,7 +124,7 @@ def many_arms_table(
 def searched(arms: int, epsilon: float, delta: float, deadline: int) -> float:
     """The formula (5) by search: M_t = M_T ρ^{t−T} for the best ρ, P_0(A_t) = 1/2T, the best gap for each t.
 
-    One of the A_t is so likely, and it alone is paid for: M_t P_d(A_t) d²/n, by (3).
+    One of the A_t is at least so likely, and only its cost counts: M_t P_d(A_t) d²/n, by (3).
     """
     last = float(deadline_price.many_arms_stop(np.array(0.5), epsilon, delta, arms))
     squares, chance = np.geomspace(epsilon, 1, 4000) ** 2 / arms, np.array(0.5 / deadline)
@@ -164,7 +164,7 @@ def scan_table(
 def unlimited_table(
     arms: Iterable[int], epsilon: float, delta: float, price: Callable[[int, float], float] = sequential_price
 ) -> pd.DataFrame:
-    """The bound under no deadline beside T*(ν) d(1−δ, δ)/H(ν), the best that a change of measure gives.
+    """The bound without a deadline beside T*(ν) d(1−δ, δ)/H(ν), the best that a change of measure gives.
 
     d(1−δ, δ) = (1 − 2δ) log((1−δ)/δ).
 
@@ -180,7 +180,7 @@ def unlimited_table(
 
 
 def _settled(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """What a search found, rounded down to three digits: it is a bound, and no search settles more."""
+    """Round what a search found down to three digits: still a bound, and no search is more precise."""
     return figures.rounded(table.assign(**{name: table[name].map(_down) for name in columns}))
 
 

@@ -1,7 +1,7 @@
 """Two arms, T looks at counts fixed in advance: stop at a look where the arms are far enough apart.
 
 The class of Algorithm 1 and of sharp racing on two Gaussian arms, evaluated, not sampled; τ, X, z and r are
-as in `two_arms`. σ = 1; counts are real numbers.
+as in `two_arms_policies`. σ = 1; counts are real numbers.
 """
 
 import math

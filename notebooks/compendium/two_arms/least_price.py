@@ -1,4 +1,4 @@
-"""X8: two arms and up to four rounds, computed: how far fixed schedules and both EBRs are from the least."""
+"""X8: the least price of two arms and up to four rounds, and how far schedules and both EBRs are from it."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -46,7 +46,7 @@ def certified(
 ) -> pd.DataFrame:
     """The least worst E[Ñ_T]/H of two arms (σ = 1), from both sides: a row for each T, ε and δ.
 
-    upper, error: what a policy pays, and its error over δ; lower: what no policy pays less than, by a prior;
+    upper, error: what a policy pays, and its error over δ; lower: what every policy pays, by a prior;
     gap: upper/lower − 1. The same bound on other grids: grid on steps of 8 %, coarse of twice as much, rough
     of 8 % with half the cells. Then the best looks fixed in advance that a search found, sharp EBR for
     Gaussian rewards and EBR, each with its error over δ.
@@ -104,7 +104,7 @@ def prices(table: pd.DataFrame, epsilon: float, delta: float) -> pd.DataFrame:
 def computed(table: pd.DataFrame, oracle: tuple[float, float], epsilon: float, delta: float) -> Finding:
     """Check X8: a policy is near what the prior bounds, and nothing is below that.
 
-    The bound is to rise as the grid is refined: it does not if what lies between two τ is not counted.
+    The bound must rise as the grid is refined; it would not if looks between two τ were not covered.
     `oracle` encloses the same number for T = 2 at this ε and δ, by the linear program of `adaptive_program`.
     """
     many = f"{len(table)} (T, ε, δ)"
