@@ -163,7 +163,7 @@ def draw(curves: pd.DataFrame, table: pd.DataFrame, epsilon: float, delta: float
     _rules(left, curves)
     left.set_title(f"ε = {epsilon:g}, δ = {delta:g}")
     for (deadline, level), curve in table.groupby(["deadline", "delta"]):
-        look, unit = ROUNDS[int(deadline)], curve["epsilon"] ** (-2 / curve["deadline"])
+        look, unit = ROUNDS[int(str(deadline))], curve["epsilon"] ** (-2 / curve["deadline"])
         line = look.line(label=f"T = {deadline}") if level == delta else look.line(ls="--")
         right.plot(curve["epsilon"], curve["upper"] / unit, **line)
     right.set(xscale="log", xlabel="tolerance ε", ylabel="least price, in σ²ε$^{-2/T}$", ylim=(0, None))
