@@ -13,8 +13,9 @@ import pytest
 from compendium.budget_and_deadline import budget_bounds, budgeted, budgets, plan_prices
 from compendium.confidence import exact_tails
 from compendium.shared import characteristic_time
-from compendium.the_price_of_a_deadline import deadline_price, fixed_looks, two_arms_solutions
-from compendium.the_price_of_a_deadline.elastic_pair import ElasticPair
+from compendium.the_price_of_a_deadline import deadline_price
+from compendium.two_arms import fixed_looks, two_arms_solutions
+from compendium.two_arms.elastic_pair import ElasticPair
 from compendium.two_rounds import policies
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -181,7 +182,7 @@ CALLS = {
     "closed_form": (deadline_price.closed_form, usual("deadline", arms=100, epsilon=0.01, delta=0.01)),
     "pac_policy": (policies.pac_policy, usual("epsilon delta", first=50.0, spent=0.5)),
     "ebr_policy": (policies.ebr_policy, usual("epsilon delta")),
-    "sharp_policy": (policies.sharp_policy, usual("epsilon delta", start=1.0)),
+    "sharp_policy": (policies.sharp_policy, usual("epsilon delta")),
     "elastic_looks": (fixed_looks.elastic_looks, RACE),
     "sharp_looks": (fixed_looks.sharp_looks, RACE | {"start": 0.5}),
     "solution": (two_arms_solutions.solution, usual("deadline epsilon", delta=0.01)),

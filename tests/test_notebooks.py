@@ -21,12 +21,8 @@ WORDS_A_MINUTE = 200  # and a minute for each figure
 FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}  # in JupyterLab, and on the site
 # Notebooks that do not have this form yet; whoever rewrites one takes it out.
 OLD_FORM = {
-    "09-sharp-racing",
     "00-ledger",
-    "10-failure-probability",
     "11-clinical-trial",
-    "13-the-price-of-a-deadline",
-    "14-top-k",
     "16-modern-rivals",
     "17-stakes",
 }

@@ -73,7 +73,7 @@ def bounded_guarantee(make=ebr.SharpElasticBatchRacing, adversary=attacked, tabl
 
 def savings(many_runs=4000, staked_runs=1000, **makers):
     """Figure 3's points at ε = 0.01 with T = 1 and 15; some algorithms made otherwise."""
-    racing = sharp_guarantee.CURVES | sharp_guarantee.OFTEN | makers
+    racing = lineup.ALGORITHMS | sharp_guarantee.OURS | sharp_guarantee.OFTEN | makers
     shown = ("EBR", "AE", *sharp_guarantee.SHARP, "pausing", "staked")
     few = [raced(name, racing[name], (1, 15), 100) for name in shown]
     many = [raced(name, racing[name], (15,), many_runs) for name in ("EBR", "pausing")]

@@ -1,8 +1,8 @@
 """How often a race of a few Bernoulli arms fails, exactly: the race itself is played on every outcome.
 
-The last round alone is summed in closed form: whoever has most successes there wins; of those who tie the
-first, or with T = 1 any by lot. So races of three rounds are within reach where counts are small, and all
-that happens before the last round is the code's own doing.
+Only the last round is summed in closed form: the arm with the most successes wins; a tie goes to the first
+arm or, with T = 1, to a random one. So races of three rounds are within reach where counts are small, and the
+rounds before the last are played by the race's own code.
 """
 
 from functools import lru_cache
@@ -22,16 +22,16 @@ LEAST = 1e-300  # in place of a probability of 0, which has no logarithm
 
 
 class Outcomes(NamedTuple):
-    """All that can be seen before the last round; what each leads to does not depend on the arms' means.
+    """All outcomes before the last round; what an outcome leads to does not depend on the arms' means.
 
     Attributes
     ----------
     log_ways
-        The logarithm of the number of sequences of rewards that come to this.
+        The logarithm of the number of reward sequences with this outcome.
     pulls, successes
         So far, outcomes × arms.
     arm
-        What the race returns if it is over by then; −1 if it goes on.
+        The arm that the race returns if it is over by then; −1 if it goes on.
     plans
         Of the races that go on: each arm's pulls so far and in the last round, and which outcomes have them.
     """
@@ -63,7 +63,7 @@ def outcomes(race: PausingElasticBatchRacing, n_arms: int) -> Outcomes:
 
 
 def _merged(seen: IntArray, log_ways: FloatArray) -> Outcomes:
-    """Take outcomes as one that are alike in pulls so far and to come, successes and arm: the columns."""
+    """Merge outcomes that agree in pulls so far and to come, successes and arm: the columns."""
     lowest, highest = seen.min(axis=0), seen.max(axis=0)
     numbers = np.ravel_multi_index(tuple((seen - lowest).T), tuple(highest - lowest + 1))
     _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
@@ -79,7 +79,7 @@ def _merged(seen: IntArray, log_ways: FloatArray) -> Outcomes:
 def _asked(
     race: PausingElasticBatchRacing, n_arms: int, successes: list[IntArray], size: int
 ) -> tuple[IntArray, IntArray]:
-    """What a race asks for after some rounds, and the arms that it returns without another success."""
+    """The pulls that a race asks for after some rounds, and the arms it returns without another success."""
     turn = advance(game := race.play(n_arms, size, rewards="Bernoulli"))
     for sums in successes:
         if turn.pulls is None:
@@ -92,7 +92,7 @@ def _asked(
 
 
 def _product(pulls: IntArray) -> tuple[IntArray, IntArray]:
-    """All numbers of successes of so many pulls (outcomes × arms): which outcome each follows, and they."""
+    """All numbers of successes of these pulls (outcomes × arms): the outcome that each follows, and they."""
     ways = np.prod(pulls + 1, axis=1)
     if ways.sum() > MOST:
         raise ValueError(f"a race must have at most {MOST} outcomes before its last round, got {ways.sum()}")
@@ -117,7 +117,7 @@ def _log_chance(pulls: IntArray, successes: IntArray, means: FloatArray) -> Floa
 
 
 def failure(race: PausingElasticBatchRacing, problem: Bernoulli) -> float:
-    """P(a race returns an arm that is not ε-optimal). Nothing is subtracted: small ones are accurate too."""
+    """P(a race returns an arm that is not ε-optimal). Nothing is subtracted, so small values are accurate."""
     seen = outcomes(race, problem.n_arms)
     chance = np.exp(seen.log_ways + _log_chance(seen.pulls, seen.successes, problem.means))
     wrong = ~problem.is_good(np.arange(problem.n_arms), race.epsilon)
@@ -129,7 +129,7 @@ def failure(race: PausingElasticBatchRacing, problem: Bernoulli) -> float:
 
 
 def by_lot(race: PausingElasticBatchRacing) -> bool:
-    """Whether ties are broken by lot: in the exact fixed design, one round of Bernoulli rewards."""
+    """Whether ties are broken at random: in the exact fixed design, one round of Bernoulli rewards."""
     return race.deadline == 1 and race.model("Bernoulli") == "Bernoulli"
 
 
@@ -156,7 +156,7 @@ def _last_round(
         starts = pulled[arm] - successes[:, arm]
         exactly[arm], less[arm] = (sliding_window_view(each, most + 1)[starts] for each in (law, below))
     lost = np.zeros(len(successes))
-    # With a lot of u in (0, 1), of those who tie it beats each with probability u.
+    # An arm that draws u in (0, 1) beats each arm that ties with it with probability u.
     lots = np.transpose(np.polynomial.legendre.leggauss(len(finalists))) if by_lot else [(0.0, 2.0)]
     for winner in finalists[wrong[finalists]]:
         others = [arm for arm in finalists if arm != winner]

@@ -1,4 +1,4 @@
-"""How often a race of two arms fails, exactly: what it has seen is followed from round to round."""
+"""Exact failure probabilities of races of two arms: the law of what was seen, round by round."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -18,6 +18,7 @@ from compendium.failure_probability import enumeration
 from compendium.failure_probability.importance import failure
 from compendium.shared import figures
 from compendium.shared.findings import FALSE_ALARM, Evidence
+from compendium.shared.lineup import ROUNDS
 from compendium.shared.walks import Looks
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.pausing import PausingElasticBatchRacing
@@ -91,9 +92,9 @@ def _growth(before: int, after: int, mean: float) -> FloatArray:
 
 @lru_cache(maxsize=4)
 def _ended(algorithm: ElasticBatchRacing | SharpElasticBatchRacing, pulls: int) -> BoolArray:
-    """Whether a race ends after so many pulls each, for all numbers of successes of the one and the other.
+    """Whether a race ends after so many pulls of each arm, for all numbers of successes of both.
 
-    It is the same whatever the arms' means are.
+    This does not depend on the arms' means.
     """
     means = np.arange(pulls + 1) / pulls
     if isinstance(algorithm, ElasticBatchRacing):
@@ -102,7 +103,7 @@ def _ended(algorithm: ElasticBatchRacing | SharpElasticBatchRacing, pulls: int) 
     which = int(np.argmax(algorithm.pulls_by_round(2, "bounded") == pulls))
     log_term = float(algorithm.log_terms(2, "bounded")[which])
     leader, other = np.maximum(means[:, None], means), np.minimum(means[:, None], means)
-    # Whoever drops an arm is certified as well: w_t − ε < w_t.
+    # A leader that drops an arm is certified as well: w_t − ε < w_t.
     return algorithm.certified(leader, other, pulls, log_term, "bounded")
 
 
@@ -118,9 +119,9 @@ class Case(NamedTuple):
     n_arms: int = 2
 
     def race(self) -> tuple[Racing, Bernoulli | Gaussian]:
-        """Who races, and on what."""
+        """The algorithm and the problem."""
         algorithm = FORMS[self.algorithm](self.deadline, self.epsilon, self.delta)
-        means = np.full(self.n_arms, self.top - self.epsilon * (1 + 1e-6))  # a gap of ε, seen as one
+        means = np.full(self.n_arms, self.top - self.epsilon * (1 + 1e-6))  # a gap of ε, not less by rounding
         means[-1] = self.top
         return algorithm, Gaussian(means, 0.5) if self.rewards == "Gaussian" else Bernoulli(means)
 
@@ -159,7 +160,7 @@ def cases() -> Iterator[Case]:
 
 
 def compared(runs: int, seed: int, only: Iterator[Case] | None = None) -> pd.DataFrame:
-    """Estimates against exact values, a row a case.
+    """Estimates against exact values, one row per case.
 
     Columns: the case, exact and log10 (of the failure probability), relative_error, races, and off: how many
     of its standard errors the estimate is off.
@@ -179,8 +180,8 @@ def estimates_right(table: pd.DataFrame) -> tuple[bool, tuple[Evidence, ...]]:
     """Whether the estimates of `compared` are off as their standard errors say, and the evidence for it.
 
     Were the distances standard normal, their squares' sum would have a χ² law, none would be beyond a limit,
-    and their distribution function would be nowhere far from the normal one (Kolmogorov and Smirnov): four
-    tests, of which one or more speak against right errors with FALSE_ALARM at most.
+    and their distribution function would be near the normal one (Kolmogorov and Smirnov): four tests. One or
+    more of them reject right errors with probability FALSE_ALARM at most.
     """
     level, cases = FALSE_ALARM / 4, len(table)
     limit, farthest_law = float(norm.isf(level / (2 * cases))), float(kstwo.isf(level, cases))
@@ -212,15 +213,17 @@ def draw(table: pd.DataFrame, lines: pd.DataFrame, delta: float) -> Figure:
     """EBR's failure probability along ε, `curves` with estimates; and how far all estimates are off."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(figures.PAGE, 2.9))
     shown = table.query("algorithm == 'EBR' and rewards == 'Gaussian' and delta == @delta")
-    for place, (deadline, line) in enumerate(lines.groupby("deadline")):
-        left.plot(line["epsilon"], 10 ** line["exact"], color=f"C{place}", label=f"T = {deadline}")
+    for deadline, line in lines.groupby("deadline"):
+        look = ROUNDS[int(str(deadline))]
+        left.plot(line["epsilon"], 10 ** line["exact"], color=look.color)
         points = shown[shown["deadline"] == deadline]
         error = 10 ** points["log10"] * points["relative_error"] * norm.isf(0.005)
-        looks = {"color": f"C{place}", "marker": "os^D"[place], "ls": "", "ms": 3, "capsize": 2}
-        left.errorbar(points["epsilon"], 10 ** points["log10"], error, **looks)
-    left.set(xscale="log", yscale="log", xlabel="tolerance ε", ylabel=f"failure probability, δ = {delta:g}")
-    left.legend()
+        bars = left.errorbar(points["epsilon"], 10 ** points["log10"], error, **look.line(ls="", ms=3.5))
+        bars.lines[0].set_label(f"T = {deadline}")
+    left.set(xscale="log", yscale="log", xlabel="tolerance ε", ylabel="failure probability")
+    left.legend(loc="center left", bbox_to_anchor=(0, 0.35))
     _quantiles(right, table)
+    figures.letters((left, right))
     return figure
 
 
@@ -229,8 +232,8 @@ def _quantiles(axis: Axes, table: pd.DataFrame) -> None:
     expected = norm.ppf((np.arange(len(table)) + 0.5) / len(table))
     ordered = table.sort_values("off").assign(expected=expected)
     axis.plot([-3.5, 3.5], [-3.5, 3.5], color="0.6", lw=0.8, label="standard normal")
-    for rewards, marker, color in (("Gaussian", "o", "C0"), ("Bernoulli", "s", "C1")):
+    for rewards, marker, fill in (("Gaussian", "o", "black"), ("Bernoulli", "s", "none")):
         part = ordered[ordered["rewards"] == rewards]
-        axis.plot(part["expected"], part["off"], marker, color=color, ms=2.5, label=f"{rewards} arms")
+        axis.plot(part["expected"], part["off"], f"k{marker}", mfc=fill, mew=0.5, ms=3, label=f"{rewards} arms")
     axis.set(xlabel="quantile of the normal law", ylabel="estimate − exact, in standard errors")
     axis.legend()

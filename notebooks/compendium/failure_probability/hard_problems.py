@@ -8,7 +8,7 @@ import numpy as np
 from compendium.shared import figures
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
-JUST_ABOVE = 1 + 1e-6  # a gap of ε, seen as one by floating-point numbers
+JUST_ABOVE = 1 + 1e-6  # a gap of ε, not less by floating-point rounding
 EDGE = 1e-4  # how close to 0 or 1 a mean may be
 
 
@@ -24,7 +24,7 @@ class Hard(NamedTuple):
     top
         The best arm's mean.
     first, first_gap, second, second_gap
-        How many arms are so far (in units of ε) from the best; all others are at ε, just wrong.
+        How many arms have this gap (in units of ε); all others have the gap ε, just wrong.
     """
 
     deadline: int
@@ -48,9 +48,9 @@ class Hard(NamedTuple):
         return self._replace(top=0.5 + self.epsilon / 2).tidy()
 
     def tidy(self) -> "Hard":
-        """The same place, described in one way: a group without arms has a gap of ½, all means lie in (0, 1).
+        """The same place in a normal form: a group without arms has a gap of ½, all means lie in (0, 1).
 
-        Its numbers have the digits that every processor agrees on, since the races are seeded by the problem.
+        Numbers are rounded to digits on which all processors agree, since the problem seeds the races.
         """
         epsilon = figures.significant(self.epsilon)
         return self._replace(
@@ -70,7 +70,7 @@ class Space(NamedTuple):
     latest: int = 15
 
     def fixed(self) -> list[Hard]:
-        """Plain places: all others at ε, few arms and many, one round and many, ε large and small."""
+        """Plain places: all other arms at ε; few arms and many, one round and many, ε large and small."""
         return [
             Hard(deadline, n_arms, epsilon, 0.5).centred()
             for n_arms in sorted({min(n, self.most_arms) for n in (2, 3, self.most_arms)})
@@ -91,7 +91,7 @@ class Space(NamedTuple):
         return Hard(deadline, n_arms, epsilon, top, int(first), first_gap, int(second), second_gap).tidy()
 
     def near(self, place: Hard, generator: np.random.Generator) -> Hard:
-        """A random change of a place: some of its numbers are another's."""
+        """A random change of a place: some of its numbers are taken from another place."""
         other = self.anywhere(generator)._asdict()
         changed = place._replace(**{name: value for name, value in other.items() if generator.random() < 0.3})
         room = changed.n_arms - 2

@@ -14,7 +14,7 @@ from ebr.simulation.simulate import blocks, draw, simulate
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
 CONFIDENCE = 0.99
-MARGINS = (-0.5, 0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the wrong arm's lead, in units of its gap
+MARGINS = (-0.5, 0.0, 0.25, 0.5, 1.0, 2.0, 4.0)  # leads of the wrong arm, in units of its gap
 PROBES = 200  # leads that are tried to find each round's reach, on a log scale
 SMALLEST_LEAD = 0.05  # of them, in units of the gap
 # The arms of races, and what they saw: pulls and rewards' sums (arms × races) up to some rounds.
@@ -30,9 +30,9 @@ class Estimate(NamedTuple):
     Attributes
     ----------
     log10, relative_error, races
-        Of the importance-sampling estimate, −∞ where no race on a tilted problem failed; and from how many.
+        The importance-sampling estimate, −∞ where no race on a tilted problem failed; its error; its races.
     failures, runs
-        Failures in plain races, without importance sampling, if there are any.
+        Failures in plain races, without importance sampling, and the number of plain races.
     upper
         The exact (Clopper–Pearson) 99 % upper bound from the plain races; 1 without any.
     """
@@ -55,7 +55,7 @@ class Tilt(NamedTuple):
     group
         The arms of equal mean that might lead; the first does, and stands for all.
     until
-        The last round of the change; after it, rewards are the problem's own. 0: there is no last.
+        The last round of the change; later rewards are the problem's own. 0: the change has no end.
     """
 
     base: FloatArray
@@ -97,7 +97,7 @@ def failure(algorithm: Algorithm, problem: Problem, runs: int, seed: int, plain:
 def _mean(log_weights: FloatArray) -> tuple[float, float]:
     """The logarithm of the weights' mean (tilts × runs), and its relative standard error; −∞ and 0 for none.
 
-    Every tilt has the same number of races, so what tilts differ in among themselves is no error.
+    Every tilt has the same number of races, so differences between tilts are no error.
     """
     largest = float(log_weights.max())
     if not math.isfinite(largest):
@@ -124,7 +124,7 @@ def _log_weights(
 
 
 def _log_ratio(tilt: Tilt, problem: Problem, pulls: IntArray, sums: FloatArray) -> FloatArray:
-    """The log of dν_k/dν of what was seen (arms × races): the best is lowered, some of the group leads."""
+    """The logarithm of dν_k/dν of what was seen (arms × races): the best is lowered, a group leads."""
     moved = np.flatnonzero(tilt.base != problem.means)
     lowered = log_ratios(
         problem, tilt.base[moved, None], problem.means[moved, None], pulls[moved], sums[moved]
@@ -181,7 +181,7 @@ def _races(algorithm: Algorithm, problem: Problem, tilts: list[Tilt], runs: int,
 def _drawing(
     problem: Problem, means: FloatArray, until: IntArray, generator: np.random.Generator
 ) -> Callable[[int, IntArray], FloatArray]:
-    """How a round is drawn: by each race's means (races × arms), and after its last tilted round by ν's."""
+    """How a round is drawn: with each race's means (races × arms); after its last tilted round, with ν's."""
     own, tilted = problem.means[:, None], np.ascontiguousarray(means.T)  # arms × races, as draws are
 
     def drawn(number: int, pulls: IntArray) -> FloatArray:
@@ -201,7 +201,7 @@ def _tilts(algorithm: Algorithm, problem: Problem) -> list[Tilt]:
         if wrong[group[0]]:
             leading = zip(*_leading(problem, group, np.array(MARGINS)), strict=True)
             made += [Tilt(base, float(lead), group, 0) for base, lead in leading]
-        # Where every pull is a round a lead goes on to the end, and a good arm's is no way to fail.
+        # Where every pull is a round, a lead lasts to the end, and a good arm's lead is no way to fail.
         if wrong[group[0]] or not algorithm.one_pull_a_round:
             made += _reaching(algorithm, problem, group)
     return made
@@ -210,10 +210,10 @@ def _tilts(algorithm: Algorithm, problem: Problem) -> list[Tilt]:
 def _leading(problem: Problem, group: IntArray, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The lowered means (margins × arms) and the leader's mean, for each of some margins.
 
-    An arm of the group is ahead of the best by a margin, in units of its gap. It is halfway to the best, in
-    means for Gaussian rewards and in logits for Bernoulli ones, that two arms are likeliest to meet; and a
-    lead is likeliest shared alike. Other arms that are better than the leader are lowered with the best, but
-    not below the leader's own mean.
+    An arm of the group is ahead of the best by a margin, in units of its gap. Two arms are likeliest to meet
+    halfway, in means for Gaussian rewards and in logits for Bernoulli ones, and a lead is likeliest when both
+    contribute alike. Other arms that are better than the leader are lowered with the best, but not below the
+    leader's own mean.
     """
     place = _place(problem, problem.means)
     top, level = place.max(), place[group[0]]
@@ -223,7 +223,7 @@ def _leading(problem: Problem, group: IntArray, margins: FloatArray) -> tuple[Fl
         middle = np.minimum(np.maximum(middle, abs(half)), 1 - abs(half))
     low = (middle - half)[:, None]
     lowered = np.where(place == top, low, np.minimum(place, np.maximum(low, level)))
-    # Whoever stays where it was keeps its mean to the last bit.
+    # An arm that is not moved keeps its mean to the last bit.
     base, moved = np.tile(problem.means, (len(margins), 1)), lowered != place
     base[moved] = _mean_at(problem, lowered[moved])
     return base, _mean_at(problem, middle + half)
@@ -238,7 +238,7 @@ def _reaching(algorithm: Algorithm, problem: Problem, group: IntArray) -> list[T
     means = base.copy()
     means[:, group[0]] = lead
     last = _rounds_of_the_best(algorithm, problem, means)
-    # The least lead first: a longer one drops the best arm no later.
+    # The least lead first: a larger one drops the best arm no later.
     rounds, first = np.unique(last, return_index=True)
     most = FEW_REACHES if algorithm.one_pull_a_round else MOST_REACHES
     chosen = np.unique(np.linspace(0, len(rounds) - 1, most).astype(int))
@@ -256,7 +256,7 @@ def _rounds_of_the_best(algorithm: Algorithm, problem: Problem, means: FloatArra
         last = np.where(pulls[:, problem.best] > 0, number, last)
         return np.asarray(pulls * means)
 
-    generator = np.random.default_rng(0)  # for algorithms that draw lots
+    generator = np.random.default_rng(0)  # for algorithms that draw random numbers
     drive(algorithm.play(problem.n_arms, len(means), rewards=problem.rewards, generator=generator), respond)
     return last
 

@@ -1,4 +1,4 @@
-"""What part of its δ pausing EBR pays on a few arms, exactly: a table over models, T, ε, δ and the means."""
+"""The exact share of δ that pausing EBR uses on a few arms, over models, T, ε, δ and means."""
 
 from collections.abc import Callable, Iterator
 from itertools import product
@@ -23,7 +23,7 @@ Make = Callable[..., PausingElasticBatchRacing]
 def places(asked: tuple[float, ...] = ASKED) -> Iterator[Place]:
     """Where shares are computed: two arms and T up to 3, three and T up to 2; two Gaussian arms, T up to 4.
 
-    ε is small where arms are Gaussian, so that the race never looks ahead and both are always at one stage.
+    ε is small for Gaussian arms, so that the race never looks ahead and both arms are at the same stage.
     """
     for model, (n_arms, deadline) in product(FORMS[:3], ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2))):
         for epsilon, delta in product((0.5, 0.3, 0.15), asked):
@@ -36,7 +36,7 @@ def shares(make: Make = PausingElasticBatchRacing, only: Iterator[Place] | None 
     """The failure probability over δ: a row for each place, with the worst of some means.
 
     Columns: model, n_arms, deadline, epsilon, delta, top (the best arm's mean), share. All others are worse
-    by ε and come first, which is what ties are lost by. Races of too many outcomes are left out.
+    by ε and come first, so that ties are lost. Races with too many outcomes are left out.
     """
     rows = []
     for model, n_arms, deadline, epsilon, delta in only or places():

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from compendium.failure_probability import pausing_shares
@@ -12,13 +13,14 @@ from compendium.failure_probability.exact_failures import FORMS, estimates_right
 from compendium.failure_probability.hard_problems import Hard, Space
 from compendium.failure_probability.importance import Estimate, failure
 from compendium.shared import figures, lineup
+from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding, counted, exceeds, measured
 from compendium.shared.lineup import WITHOUT_DEADLINE, Maker
 from ebr.algorithms.elimination import AggressiveElimination
 
-# The smallest ε of a search, where races, or the sums whose limits are to be computed, are too many below.
+# The smallest ε of a search; below it races are too long, or limits of sums too many to compute.
 LEAST = {"sequential": 0.1, "pausing, Bernoulli": 0.05}
-LARGE_ERROR = 0.25  # a relative standard error beyond which an estimate is an order of magnitude at best
+LARGE_ERROR = 0.25  # beyond this relative standard error an estimate is only an order of magnitude
 
 
 ALGORITHMS: dict[str, Maker] = {
@@ -31,9 +33,9 @@ SLOW = (*SMALL_MEANS, "sequential")
 
 
 def search(name: str, trials: int, runs: int, seed: int, delta: float, space: Space) -> pd.DataFrame:
-    """Look for a problem on which an algorithm fails often: one row a problem, the worst first.
+    """Look for a problem on which an algorithm fails often: one row per problem, the worst first.
 
-    The worst of many noisy estimates is too high by its nature: estimate it again.
+    The worst of many noisy estimates is too high by selection: estimate it again.
     """
     if name in WITHOUT_DEADLINE:
         space = space._replace(latest=1)
@@ -50,7 +52,7 @@ def search(name: str, trials: int, runs: int, seed: int, delta: float, space: Sp
 def _candidates(space: Space, trials: int, seed: int, found: Mapping[Hard, Estimate]) -> Iterator[Hard]:
     """The fixed places, random ones for half of the other trials, then random changes of the worst so far.
 
-    Each is looked at, and stands in `found`, before the next is made.
+    Each is estimated, and entered in `found`, before the next is made.
     """
     generator = np.random.default_rng(np.random.SeedSequence([seed, 10]))
     fixed = space.fixed()
@@ -77,8 +79,7 @@ def place(row: pd.Series) -> Hard:
 def worst(name: str, searched: pd.DataFrame, runs: int, seed: int, delta: float, tried: int = 10) -> Hard:
     """The worst problem of a search: of the first few, estimated again with fresh runs, the worst.
 
-    An estimate whose standard error is large is no reason to choose a problem; where all are, the surest is
-    taken.
+    An estimate with a large standard error does not count; where all have one, the surest is taken.
     """
     places = [place(row) for _, row in searched.head(tried).iterrows()]
     again = pd.concat([paid({name: hard}, [delta], runs, 0, seed) for hard in places], ignore_index=True)
@@ -111,7 +112,7 @@ def paid(
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
-    """`paid` for people: the place, the estimate, and what the plain races say."""
+    """`paid` as a table to read: the place, the estimate, and the plain races."""
     pairs = zip(table["log10"], table["relative_error"], strict=True)
     estimates = [
         f"{10**log10:.2g}" if log10 > -300 and e <= LARGE_ERROR else f"10^{log10:.0f}" for log10, e in pairs
@@ -137,7 +138,7 @@ def promises_kept(table: pd.DataFrame, checked: pd.DataFrame, shares: pd.DataFra
 
     Every algorithm keeps δ on its worst problem found, by plain races; the estimates' standard errors are
     right where the failure probability is known; and pausing EBR keeps δ where its failure probability is
-    computed. Evidence: how many of the plain races' counts refute δ, who pays the largest share of its δ,
+    computed. Evidence: how many counts of plain races refute δ, which algorithm uses the largest share of δ,
     the estimates' distances from exact values, and the largest exact shares.
     """
     counts = zip(table["failures"], table["runs"], table["delta"], strict=True)
@@ -162,20 +163,37 @@ def promises_kept(table: pd.DataFrame, checked: pd.DataFrame, shares: pd.DataFra
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """δ asked against δ paid, from `paid`; the vertical axis is compressed below 10⁻¹⁰."""
-    figure, axis = plt.subplots(figsize=(figures.COLUMN, 4.2))
-    for name in (name for name in lineup.LOOKS if name in set(table["algorithm"])):
+    """What each algorithm pays of δ, from `paid`: sharp and pausing EBR as shares, the others far below.
+
+    The vertical axis of the second panel is doubly logarithmic: log(−log₁₀ of the probability).
+    """
+    figure, (left, right) = plt.subplots(1, 2, figsize=(figures.PAGE, 3.3))
+    near = [name for name in FORMS if name != "EBR"]
+    for place, name in enumerate(near):
         curve = table[table["algorithm"] == name]
-        axis.plot(curve["delta"], curve["log10"], **lineup.LOOKS[name].line(ms=3, label=name))
-    asked = np.geomspace(table["delta"].min() / 1.5, 1, 50)
-    axis.fill_between(asked, np.log10(asked), 1, color="0.9", zorder=0)
-    axis.plot(asked, np.log10(asked), color="tab:red", lw=0.7, zorder=5, label="δ itself")
-    axis.annotate("more than δ", (0.002, -1.3), fontsize=7, color="0.3")
-    axis.set_xscale("log")
-    axis.set_yscale("symlog", linthresh=10, linscale=1.2)
-    ticks = [0, -2, -4, -6, -8, -10, -30, -100, -300]
-    axis.set_yticks(ticks, [f"$10^{{{tick}}}$" if tick else "1" for tick in ticks], minor=False)
-    ends = (table["delta"].min() / 1.5, min(1.0, 1.5 * table["delta"].max()))
-    axis.set(xlabel="δ asked", ylabel="δ paid on the worst problem found", ylim=(-1000, 0.2), xlim=ends)
-    figure.legend(loc="outside lower center", ncols=2)
+        asked = curve["delta"] * 1.08 ** (place - (len(near) - 1) / 2)  # side by side, so that bars are seen
+        share = 10 ** curve["log10"] / curve["delta"]
+        reach = norm.isf(0.005) * share * curve["relative_error"]
+        bars = left.errorbar(asked, share, reach, **lineup.LOOKS[name].line(lw=0.5, ms=3, capsize=1))
+        bars.lines[0].set_label(name)
+    left.axhline(1, color="black", lw=0.8, zorder=0)
+    left.set(xscale="log", yscale="log", xlabel="δ asked", ylabel="failure probability / δ", ylim=(0.06, 2.5))
+    left.set_yticks([0.1, 0.2, 0.5, 1, 2], ["0.1", "0.2", "0.5", "1", "2"])
+    left.set_yticks([], minor=True)
+    _far_below(right, table)
+    figures.letters((left, right))
+    for axis in (left, right):
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
     return figure
+
+
+def _far_below(axis: Axes, table: pd.DataFrame) -> None:
+    for name in lineup.ALGORITHMS:
+        curve = table[table["algorithm"] == name]
+        axis.plot(curve["delta"], -curve["log10"], **lineup.LOOKS[name].line(ms=3, label=name))
+    asked = np.sort(table["delta"].unique())
+    axis.plot(asked, -np.log10(asked), color="black", lw=0.8, label="δ itself")
+    axis.set(xscale="log", yscale="log", xlabel="δ asked", ylabel="failure probability", ylim=(600, 0.4))
+    orders = (1, 3, 10, 30, 100, 300)
+    axis.set_yticks(orders, [f"$10^{{-{order}}}$" for order in orders])
+    axis.set_yticks([], minor=True)

@@ -89,6 +89,13 @@ LOOKS: dict[str, Look] = {
     "Paulson": Look(RIVAL, "2", DOUBLE),
     "Paulson, looks": Look(RIVAL, "3", LONG),
 }
+# Numbers of rounds, where curves differ by T and not by algorithm: shades of grey, darker for more rounds.
+ROUNDS = {
+    1: Look("0.72", "o", "-"),
+    2: Look("0.52", "s", "-"),
+    3: Look("0.3", "^", "-"),
+    4: Look("0", "D", "-"),
+}
 
 
 def points(
@@ -159,7 +166,8 @@ def curves(axis: Axes, table: pd.DataFrame, value: str, along: str, looks: dict[
     """Draw one value ± one standard error of every algorithm that has a look, along a column."""
     for name in (name for name in looks if name in set(table["algorithm"])):
         curve = table[table["algorithm"] == name].sort_values(along)
-        axis.errorbar(curve[along], curve[value], curve["error"], **looks[name].line(capsize=1.5, label=name))
+        bars = axis.errorbar(curve[along], curve[value], curve["error"], **looks[name].line(capsize=1.5))
+        bars.lines[0].set_label(name)  # the legend shows no bar: most are smaller than the markers
 
 
 def ticks(axis: Axes, places: Iterable[float]) -> None:

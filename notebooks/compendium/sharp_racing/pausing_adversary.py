@@ -1,4 +1,4 @@
-"""An adversary inside the event of pausing's proof (notebook 09): tables of sums that just do not refute."""
+"""An adversary inside the event of pausing EBR's proof (notebook 09): sums that just fail to refute."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ PARTS = 12  # of a range of sums, in a search
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Where counts of pulls may lie, 0 = b_0 < b_1 < … < b_m, and the level α_{u,s} of each pair of them."""
+    """The counts of the stages, 0 = b_0 < b_1 < … < b_m, and the level α_{u,s} of each pair of stages."""
 
     race: PausingElasticBatchRacing
     model: str
@@ -41,7 +41,7 @@ class Grid:
         return [(u, s) for u, s in every if s < self.top and self.miss[u, s] > 0]
 
     def binomial_limits(self, high: int, low: int, shift: float) -> FloatArray:
-        """The largest sum of the other arm that is refuted, for every sum of the leader; −1: none is."""
+        """For every sum of the leader the largest sum of the other arm that is refuted; −1 if none is."""
         sums = np.arange(self.counts[high] + 1.0)
         return self.tests.limits(sums, high, np.full(len(sums), low), shift)
 
@@ -58,7 +58,7 @@ class Grid:
         return np.asarray(pulls * (other / other_pulls - shift + width) - ROUNDING)
 
     def _unrefuted_whole(self, high: int, low: int, shift: float, other: FloatArray) -> FloatArray:
-        """The same for whole sums, as of rewards 0 and 1; to try several at once costs hardly more."""
+        """The same for whole sums (rewards 0 and 1); trying several at once costs hardly more."""
         pulls, rows = self.counts[high], np.arange(len(other))
         edges = np.tile([-1.0, pulls + 1.0], (len(other), 1))  # the leader's sums: not refuted, and refuted
         while (np.diff(edges) > 1).any():
@@ -73,7 +73,7 @@ class Grid:
 
 @lru_cache(maxsize=64)
 def stages(race: PausingElasticBatchRacing, n_arms: int, told: str | None, own: bool = False) -> Grid:
-    """The grid of a race: the counts are the race's own; the levels the theorem's, or its own, too."""
+    """The grid of a race: counts are the race's own; levels are the theorem's, or with `own` the race's."""
     pulls, model = race.pulls_by_stage(n_arms, told), race.model(told)
     kept = [
         t for t in range(race.deadline - 1) if pulls[t] < pulls[-1] and (t == 0 or pulls[t] > pulls[t - 1])
@@ -94,12 +94,12 @@ class Tables(NamedTuple):
 
 
 def attack(grid: Grid, problem: Problem, number: int, seed: int, near: FloatArray | None = None) -> Tables:
-    """Tables inside the event 𝒢; inside 𝒞 as well, if `near` has how far from its expectation a mean may be.
+    """Tables inside the event 𝒢, and inside 𝒞 as well if `near` says how far a mean may be from expectation.
 
-    The best arm is unlucky, mostly. Given its sums, every other arm has at each stage a largest sum with
-    which it does not refute, at any stage of the best arm not above its own, what the event says is not
-    refuted: better by ε for an arm that is worse by ε, else better at all. There it is, or below; or there
-    until the last stage, at which all good arms but the best have little.
+    The best arm is mostly unlucky. Given its sums, every other arm has a largest sum at each stage with which
+    it refutes nothing that the event protects, at any stage of the best arm up to its own: "better by ε" for
+    an arm that is worse by ε, "better" for the others. The arm is at this limit or below; or at the limit
+    until the last stage, where all good arms but the best have small sums.
     """
     generator = np.random.default_rng(np.random.SeedSequence([seed, 114]))
     counts, in_unit = grid.counts, grid.model in IN_UNIT
@@ -111,7 +111,7 @@ def attack(grid: Grid, problem: Problem, number: int, seed: int, near: FloatArra
     eager = generator.choice([0.1, 0.6, 1.0], (number, 1, 1))  # how often an arm is at its limit
     lower = generator.random(shape) * np.where(generator.random(shape) < eager, 0, 1)
     good = problem.is_good(np.arange(problem.n_arms), grid.race.epsilon)
-    turned = generator.random(number) < 0.3  # good arms, against whom the best pauses, fall back at the end
+    turned = generator.random(number) < 0.3  # good arms, under which the best pauses, fall back at the end
     lower[turned] = np.where(good[:, None] & (np.arange(len(counts)) == grid.top), 1.0, 0.0)
     below = highest * (1 - lower) if in_unit else highest - lower * 4 * spread
     sums = _within(below, grid, problem.means[:, None], near)
@@ -121,7 +121,7 @@ def attack(grid: Grid, problem: Problem, number: int, seed: int, near: FloatArra
 
 
 def _within(sums: FloatArray, grid: Grid, means: FloatArray | float, near: FloatArray | None) -> FloatArray:
-    """Sums that rewards can have, whole where they are 0 and 1, and within so much of their expectation."""
+    """Sums that rewards can have: whole for rewards 0 and 1, and as near to their expectation as asked."""
     if near is not None:
         sums = np.clip(sums, grid.counts * (means - near), grid.counts * (means + near))
     if grid.model in IN_UNIT:
@@ -132,7 +132,7 @@ def _within(sums: FloatArray, grid: Grid, means: FloatArray | float, near: Float
 
 
 def _highest(grid: Grid, best: FloatArray, problem: Problem, spread: FloatArray) -> FloatArray:
-    """The largest sums that the event leaves to each arm, given the best arm's (tables × arms × stages)."""
+    """The largest sums that the event allows each arm, given the best arm's (tables × arms × stages)."""
     bad = ~problem.is_good(np.arange(problem.n_arms), grid.race.epsilon)
     most = grid.counts + (0 if grid.model in IN_UNIT else 10 * spread)
     highest = np.tile(most.astype(np.float64), (len(best), problem.n_arms, 1))

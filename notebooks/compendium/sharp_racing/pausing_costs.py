@@ -1,4 +1,4 @@
-"""What pausing's theorem says of its cost (notebook 09): who may lead, and who may be pulled on."""
+"""The cost theorem of pausing EBR (notebook A1): which arms may lead, and which may be pulled on."""
 
 import numpy as np
 from scipy.special import ndtri
@@ -9,13 +9,13 @@ from ebr.models import IN_UNIT
 from ebr.theory.pairs import OWN, Pairs, normal_refuted
 from ebr.theory.problems import Problem
 
-LOSS = 6  # how many d_{t−2} a leader may be behind by
-HALVED = 2e-5  # more than a range of the leader's possible means is long after all halvings
+LOSS = 6  # a leader may be behind by ε and this many d_{t−2}
+HALVED = 2e-5  # an upper bound on the length of a range of the leader's means after all halvings
 JUST_MORE = 1 + 1e-9
 
 
 class Costs:
-    """The theorem's numbers for a grid: d_s, w_{u,s}, and from them what gaps a round allows."""
+    """The theorem's numbers for a grid: d_s, w_{u,s}, and the gaps that a round allows."""
 
     def __init__(self, grid: Grid, n_arms: int) -> None:
         self.grid, self.race = grid, grid.race
@@ -45,7 +45,7 @@ class Costs:
         return np.asarray(self.race.sigma * np.sqrt(2 * log_term * (1 / pulls + 1 / other_pulls)))
 
     def pulled(self, round_: int, stage: IntArray | int) -> FloatArray:
-        """An arm at this stage after round t that is pulled on, and does not lead, has a smaller gap."""
+        """An arm at this stage after round t that does not lead is pulled on only if its gap is smaller."""
         high = self.highest(round_)
         near = LOSS * self._at(round_) + self.near[high] + self.near[stage]
         return np.asarray(near + self.width(high, stage))
@@ -60,10 +60,10 @@ class Costs:
 
 
 def left_open(costs: Costs) -> int:
-    """At how many rounds and stages an arm with the gap that `pulled` says is open still, at the ends of 𝒞.
+    """The number of rounds and stages at which an arm whose gap `pulled` excludes is still open.
 
-    The leader's gap is the largest that it may have and its mean the lowest, the arm's mean the highest; for
-    the normal tests, at whose limits such sums can be.
+    The leader has its largest gap and its lowest mean inside 𝒞, the arm its highest mean. For the normal
+    tests only: there sums can be at these limits.
     """
     grid, race, found = costs.grid, costs.race, 0
     if grid.model in IN_UNIT:
@@ -81,7 +81,7 @@ def left_open(costs: Costs) -> int:
 
 
 class Follower:
-    """Watches races round by round; `broken` says in which the theorem's part on costs does not hold."""
+    """Watches races round by round; `broken` marks those that contradict the cost theorem."""
 
     def __init__(self, costs: Costs, problem: Problem, races: int) -> None:
         self.costs, self.gaps = costs, problem.means.max() - problem.means
@@ -93,7 +93,7 @@ class Follower:
         self.round = 0
 
     def watch(self, pulls: IntArray, sums: FloatArray) -> None:
-        """Take in a round. Before the last, who is pulled in it is held against the round before."""
+        """Take in a round. Before the last, its pulls are checked against the state a round ago."""
         early = self.round < self.costs.race.deadline - 1
         if early and self.round:
             self._check(pulls > 0)

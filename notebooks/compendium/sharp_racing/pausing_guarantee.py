@@ -1,4 +1,4 @@
-"""Pausing's own claim, X11: what its union bound spends, an adversary inside its event, races."""
+"""Pausing EBR's claim, X11: what its union bound spends, an adversary inside its event, random races."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
@@ -28,10 +28,10 @@ MEANS = (0.005, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 0.9
 
 
 def spent(grid: Grid, n_arms: int, shift: float, means: Sequence[float] = MEANS) -> float:
-    """How much of δ is spent on pairs of which the other arm is better by s, Σ (n−1) P(refuted) / δ.
+    """How much of δ is spent on pairs whose other arm is better by s: Σ (n−1) P(refuted) / δ.
 
-    For rewards 0 and 1 by summing binomial probabilities, the leader's mean a share of 1 − s, the worst of
-    several; else by Chernoff's bound or the normal law. With s = ε the sign at (m, m) is a part of it.
+    For rewards 0 and 1 binomial probabilities are summed; the leader's mean is a share of 1 − s, the worst of
+    several. Otherwise by Chernoff's bound or the normal law. With s = ε the sign at (m, m) is included.
     """
     total = sum((_wrong(grid, u, s, shift, means) for u, s in grid.pairs), np.zeros(len(means)))
     if shift:
@@ -88,7 +88,7 @@ def _binomials(grid: Grid, stage: int, means: Sequence[float], more: float, shif
 
 
 def union(make: MakePausing = PausingElasticBatchRacing) -> pd.DataFrame:
-    """What the union bound spends over δ, at most: a row for each model, for difference 0 and for ε."""
+    """The most that the union bound spends, over δ: a row for each model, for differences 0 and ε."""
     rows = []
     for model in MODELS:
         # All pairs of sums are tried for "bounded": small schedules only.
@@ -102,14 +102,14 @@ def union(make: MakePausing = PausingElasticBatchRacing) -> pd.DataFrame:
 def models(problems: Iterable[Instance], most: int = 10_000) -> dict[str, list[Instance]]:
     """For each model of rewards the problems that it is checked on, with such rewards.
 
-    For 0/1 rewards all limits of all pairs of stages are sought: at most about so many.
+    For 0/1 rewards all limits of all pairs of stages are computed: about `most` of them at most.
     """
     every = list(problems)
     one = [PausingElasticBatchRacing(at.deadline, at.epsilon, at.delta, rewards="Bernoulli") for at in every]
     last = [race.pulls_by_stage(at.problem.n_arms)[-1] for race, at in zip(one, every, strict=True)]
     small = [at for at, pulls in zip(every, last, strict=True) if pulls * at.deadline**2 <= most]
     normal = [at._replace(problem=Gaussian(at.problem.means, 0.5)) for at in every]
-    few = [at for at in small if at.deadline <= 3]  # the likelihood ratio takes its time
+    few = [at for at in small if at.deadline <= 3]  # the likelihood ratio is slow
     return dict(zip(MODELS, (normal, normal, bernoulli(few), bernoulli(small)), strict=True))
 
 
@@ -119,8 +119,8 @@ def steps(
     """The proof's steps on the adversary's tables, half of them inside 𝒢 alone and half inside 𝒢 ∩ 𝒞.
 
     Columns: kind, model, tables (inside), near (of them inside 𝒞), wrong (the arm is not ε-optimal), late
-    (more than T rounds), broken (of the tables inside 𝒞: an arm led or was pulled that should not), and open,
-    the `left_open` stages.
+    (more than T rounds), broken (of the tables inside 𝒞: an arm led or was pulled against the cost theorem),
+    and open, the `left_open` stages.
     """
     rows = []
     for kind, problem, epsilon, deadline, delta in problems:
@@ -144,7 +144,7 @@ def steps(
 def races(
     problems: Iterable[Instance], runs: int, seed: int, rewards: str, make: MakePausing
 ) -> pd.DataFrame:
-    """Random races: a row a problem, with runs, mean pulls, and wrong, late and broken as in `steps`."""
+    """Random races: one row per problem, with runs, mean pulls, and wrong, late and broken as in `steps`."""
     rows = []
     for kind, problem, epsilon, deadline, delta in problems:
         algorithm = make(deadline, epsilon, delta, problem.sigma, rewards=rewards)
@@ -163,7 +163,7 @@ def races(
 
 
 def guarantee(spending: pd.DataFrame, adversary: pd.DataFrame, table: pd.DataFrame) -> Finding:
-    """Check X11: pausing is (ε, δ)-PAC in T rounds; who leads and who is pulled on is as the theorem says.
+    """Check X11: pausing EBR is (ε, δ)-PAC in T rounds, and leaders and pulls obey the cost theorem.
 
     The tables are those of `union`, `steps` and `races`.
     """

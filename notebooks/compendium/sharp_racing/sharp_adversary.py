@@ -11,7 +11,7 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.divergence import bisected, relative_entropy
 from ebr.theory.problems import Problem
 
-SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # of the level, that the bad luck of the k best takes
+SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # shares of the level that the bad luck of the k best uses
 ROUNDING = 1e-12
 
 
@@ -25,9 +25,9 @@ class Played(NamedTuple):
 def inside(algorithm: SharpElasticBatchRacing, problem: Problem, tables: int, seed: int) -> Played:
     """Race on tables of means inside the event: μ̂_j − μ̂_i ≤ w − (μ_i − μ_j), i of the k best, j not.
 
-    The k best are off by some luck; the others are at the limit that the unluckiest of them sets, or below.
-    With the likelihood ratio, the two sides share what the event allows a pair. Rounds need not fit together:
-    the proofs do not use that they do.
+    The k best deviate at random; the others are at the limit that the unluckiest of these sets, or below.
+    With the likelihood ratio, the two sides of a pair share what the event allows. Rounds need not be
+    consistent with each other: the proofs do not use that they are.
     """
     generator = np.random.default_rng(np.random.SeedSequence([seed, 142]))
     told, n_arms = problem.rewards, problem.n_arms
@@ -55,7 +55,7 @@ def inside(algorithm: SharpElasticBatchRacing, problem: Problem, tables: int, se
 
 
 def driven(algorithm: Algorithm, problem: Problem, tables: int, means: Callable[[int], FloatArray]) -> Played:
-    """Play a race whose means, after so many pulls, are what `means` says."""
+    """Play a race whose means, after b pulls of each arm, are `means(b)`."""
     arm_pulls, sums = np.zeros((tables, problem.n_arms), dtype=np.int64), np.zeros((tables, problem.n_arms))
 
     def respond(pulls: IntArray) -> FloatArray:
@@ -82,7 +82,7 @@ def _table(
 
 
 def _bounded_ends(means: FloatArray, best: BoolArray, levels: FloatArray) -> FloatArray:
-    """How low the k best means, how high the others may be (rounds × shares × arms).
+    """How low the k best means and how high the other means may be (rounds × shares × arms).
 
     kl⁻(μ̂_i, μ_i) + kl⁺(μ̂_j, μ_j) ≤ level for every pair; the ends of {x : kl(x, μ) ≤ level}, from inside.
     """

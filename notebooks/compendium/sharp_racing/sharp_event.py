@@ -14,11 +14,11 @@ ROUNDING = 1e-9
 def spent(algorithm: SharpElasticBatchRacing, n_arms: int, mean: float = 0.5, shift: float = 0.0) -> float:
     """How much of δ the event's union bound spends, Σ_t k(n−k) P(one pair is wrong in round t) / δ.
 
-    With s = 0: of two equal arms one is dropped, or for k > 1 the other accepted, which is as probable. With
-    s = ε, for k = 1: an arm is certified that is worse by ε. Before the last round a pair's probability is
-    Chernoff's bound for sub-Gaussian rewards, for bounded ones that of two Bernoulli arms, exactly, of which
-    the leader has this mean (times 1 − s) and the other s more. In the last round an arm that is worse by ε
-    must not lead: Chernoff's bound.
+    With s = 0: of two equal arms one is dropped or, for k > 1, the other accepted, which is as probable. With
+    s = ε, for k = 1: an arm that is worse by ε is certified. Before the last round a pair's probability is
+    Chernoff's bound for sub-Gaussian rewards. For bounded ones it is the exact probability of two Bernoulli
+    arms: the leader has this mean (times 1 − s) and the other s more. In the last round an arm that is worse
+    by ε must not lead: Chernoff's bound.
     """
     rounds = zip(algorithm.pulls_by_round(n_arms), algorithm.log_terms(n_arms), strict=True)
     total = 0.0
@@ -73,7 +73,7 @@ def _refuting(
 
 
 def crossed(algorithm: SharpElasticBatchRacing, n_arms: int, runs: int, seed: int) -> int:
-    """In how many of so many runs Gaussian noise leaves the event: some arm's lead exceeds w̄_t, or ε at T.
+    """The number of runs in which Gaussian noise leaves the event: some arm's lead exceeds w̄_t, or ε at T.
 
     For Gaussian rewards the widths are chosen by the joint law of the rounds and of the arms: no union.
     """

@@ -41,21 +41,16 @@ class _Uncertified(SharpElasticBatchRacing):
 
 SHARP: dict[str, Maker] = {
     "sharp": lineup.sharp("sub-Gaussian"),
-    "sharp, [0, 1]": SharpElasticBatchRacing,  # which takes from the problem what is known of its rewards
+    "sharp, [0, 1]": SharpElasticBatchRacing,  # takes the reward model from the problem
 }
-# Of Figure 3.
-CURVES: dict[str, Maker] = {
-    **ALGORITHMS,
-    **SHARP,
-    "pausing": PausingElasticBatchRacing,
-    "staked": StakedElasticBatchRacing,
-}
-# Raced more often at X5's point: the last two also with rewards of which only [0, 1] is known.
+# Figure 3's curves beside Figure 2's.
+OURS: dict[str, Maker] = {**SHARP, "pausing": PausingElasticBatchRacing, "staked": StakedElasticBatchRacing}
+# More runs at X5's point; pausing and staked EBR also where only [0, 1] is known of the rewards.
 OFTEN: dict[str, Maker] = {
-    "EBR": CURVES["EBR"],
-    "pausing": CURVES["pausing"],
+    "EBR": ALGORITHMS["EBR"],
+    "pausing": OURS["pausing"],
     "pausing, [0, 1]": lambda t, e, d: PausingElasticBatchRacing(t, e, d, rewards="bounded"),
-    "staked": CURVES["staked"],
+    "staked": OURS["staked"],
     "staked, [0, 1]": lambda t, e, d: StakedElasticBatchRacing(t, e, d, rewards="bounded"),
 }
 LEAST_OFTEN = {"pausing": 50, "staked": 70, "staked, [0, 1]": 60}  # X5's, on both setups
@@ -74,13 +69,13 @@ VARIANTS: dict[str, Maker] = {
 
 
 def wide() -> list[Instance]:
-    """Problems with an ε above w_0 = ½, where all widths are ε: gaps are nearly 1, and may be."""
+    """Problems with ε > w_0 = ½, where all widths are ε; gaps are nearly 1."""
     sizes = product((2, 5), (1, 2, 4), (0.6, 0.9), (1e-6, 0.1))
     return [Instance("ε > ½", Gaussian(_two_levels(n), 0.5), e, t, d) for n, t, e, d in sizes]
 
 
 def joint() -> list[Instance]:
-    """Gaussian problems with few looks, of which some end early: many rounds, a large ε or δ, small n."""
+    """Gaussian problems with few looks, some of which end early: many rounds, a large ε or δ, small n."""
     sizes = product((2, 10), (2, 15, 100), (0.1, 0.25, 0.3, 0.7), (0.05, 0.3), (0.5, 2.0))
     return [Instance("joint looks", Gaussian(_two_levels(n), s), e, t, d) for n, t, e, d, s in sizes]
 
@@ -127,7 +122,7 @@ def races(settings: Iterable[Instance], runs: int, seed: int, make: MakeSharp, r
     """Random races of sharp EBR beside its bounds.
 
     Columns: kind, rewards, n_arms, deadline, epsilon, delta, runs, pulls (mean), most; wrong, late and over,
-    as in `steps`, how many runs; bound, Σ b_{τ_i}, and problem_bound, with 36 H(ν).
+    the numbers of runs that are so, as in `steps`; bound, Σ b_{τ_i}, and problem_bound, with 36 H(ν).
     """
     rows = []
     for kind, problem, epsilon, deadline, delta in settings:
@@ -149,7 +144,7 @@ def races(settings: Iterable[Instance], runs: int, seed: int, make: MakeSharp, r
 
 
 def nearest() -> float:
-    """Σ b over the bound in H where it is nearest: two arms tie, 2,000 others are just below 2w_{T−1}."""
+    """Σ b over the bound in H where they are nearest: two arms tie, 2,000 have gaps just below 2w_{T−1}."""
     theory = SharpElasticBatchRacing(200, 0.05, 0.1, 5.0, "sub-Gaussian", split="equal")
     gaps = np.append([0, 0], np.full(2000, 2 * theory.widths()[-2] * (1 - ROUNDING)))
     problem = Gaussian(0.9 - gaps, theory.sigma)
@@ -272,7 +267,7 @@ def savings(table: pd.DataFrame, many: pd.DataFrame, deadline: int = 15, epsilon
 
 
 def _often(many: pd.DataFrame, name: str, least: float) -> list[Evidence]:
-    """How many times fewer pulls than Algorithm 1: to hold, the whole interval is above the least."""
+    """How many times fewer pulls than Algorithm 1; the whole interval must be above the least."""
     what, runs = f"EBR's pulls over those of {name}", int(many.loc[many["algorithm"] == name, "runs"].min())
     rows = ratio(many, "EBR", name).to_dict("records")
     places = [f"{row['setup']}, ε = {row['epsilon']:g}, T = {row['deadline']}" for row in rows]
@@ -297,7 +292,7 @@ def factors(many: pd.DataFrame, delta: float, n_arms: int) -> pd.DataFrame:
 
 
 def draw_ratios(table: pd.DataFrame) -> Figure:
-    """Draw what `compared` found of the floor, on the panels of Figure 3."""
+    """Draw the pulls over the floor, from `compared`, on the panels of Figure 3."""
     figure, axes = plt.subplots(2, 2, figsize=(figures.PAGE, 5.2), sharey=True)
     for axis, where in zip(axes.flat, lineup.PANELS, strict=True):
         lineup.panel(axis, table[table["against"] == "floor"], "ratio", *where)

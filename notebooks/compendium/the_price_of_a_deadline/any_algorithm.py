@@ -20,18 +20,18 @@ from ebr.arrays import FloatArray
 from ebr.theory.problems import Gaussian
 
 Make = Callable[[float, float], Family]
-JUST = 1 + 1e-9  # above a count
+JUST = 1 + 1e-9  # just above a count
 NEVER = 3.0  # nine standard deviations at a tenth of the time: so low W is not found
-EXACT = 1e-7  # what rounding may miss
-SMALL = 1e-6  # what a step needs less of is not looked at: quadrature has it only roughly
-ALIKE = 1e-3  # relative, of what a grid finds
-NEAR = 0.9  # how near the bounds for n arms are to what is attained, at the most arms looked at
+EXACT = 1e-7  # rounding error allowed
+SMALL = 1e-6  # steps that need less than this are skipped: quadrature is too rough there
+ALIKE = 1e-3  # relative difference allowed between two searches
+NEAR = 0.9  # the bounds for n arms over what is attained, at the largest n: at least this
 # What the ledger says of two arms at δ = 0.01, in σ² ε^{−2/T}: for each ε, from T = 1 on.
 STATED = {1e-2: (5.4, 1.05, 0.36), 1e-4: (5.3, 0.96, 0.29, 0.155)}
 
 
 def pair_policies(epsilon: float, delta: float) -> dict[str, Mixture]:
-    """Policies of one, two and three stages: the proof is to hold for each, for some with equality."""
+    """Policies of one, two and three stages; the proof must hold for each, for some with equality."""
     once = Looks(np.array([float(ndtri(delta)) ** 2 / epsilon**2]), np.zeros(0))
     second = staged_tests.from_policy(pac_policy(8 / epsilon, 0.5, epsilon, delta))
     sharp = looks(SharpElasticBatchRacing(3, epsilon, delta, 1.0, "Gaussian"), 1.0)
@@ -51,7 +51,7 @@ def pair_policies(epsilon: float, delta: float) -> dict[str, Mixture]:
 def steps(policies: Mapping[str, Mixture], epsilon: float, make: Make = two_arms) -> pd.DataFrame:
     """Each inequality of the proof for two arms at a policy's own S_t and error; the worst place of each.
 
-    Columns: policy, step, value, needed, margin (relative, not to be negative).
+    Columns: policy, step, value, needed, margin (relative; must not be negative).
     """
     gaps = np.geomspace(epsilon, 1, 13)
     rows = []
@@ -79,7 +79,7 @@ def _ladders(policy: Mixture) -> list[FloatArray]:
 def _ladder_steps(
     policy: Mixture, family: Family, ladder: FloatArray, gaps: FloatArray
 ) -> list[tuple[str, float, float]]:
-    """The events are disjoint and exhaust S_T ≥ M_T; Neyman and Pearson; what it costs in the end."""
+    """The events are disjoint and exhaust S_T ≥ M_T; Neyman and Pearson; the cost."""
     equal = staged_tests.crossings(policy, ladder, 0.0)
     reached = float(staged_tests.long(policy, ladder[-1:], 0.0)[0])
     rows = [("events: Σ P_0(A_t) ≥ P_0(S_T ≥ M_T)", float(equal.sum()), reached)]

@@ -2,9 +2,10 @@
 
 An (ε, δ)-PAC algorithm, randomised or not, pulls S_t times in rounds 1 … t; S_t is chosen before round t is
 seen. For thresholds 0 = M_0 < M_1 < … < M_{T−1}, A_t is the event that t is the first round with S_t ≥ M_t.
-It is decided by fewer than M_{t−1} pulls and by lots, so it cannot be much rarer on an easy problem than
-where all arms are equal; and there S_T is long, or the algorithm would not be PAC. A `Family` of problems
-says how much rarer and how long; `unavoidable` adds up what the algorithm pays, whatever p_t = P_0(A_t).
+It is decided by fewer than M_{t−1} pulls and the algorithm's own random numbers, so it cannot be much rarer
+on an easy problem than where all arms are equal. There S_T is long, or the algorithm would not be PAC. A
+`Family` of problems says how much rarer and how long; `unavoidable` adds up what the algorithm pays, whatever
+p_t = P_0(A_t).
 Gaussian rewards, means in [0, 1]; σ = 1, as all costs scale with σ².
 """
 
@@ -22,9 +23,9 @@ from ebr.validation import checked, several, whole
 
 Curve = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 LEVELS = 300  # of S_T at which its law is bounded
-GAPS = 40  # problems on which the ratio is looked at
-TINY = 1e-9  # of a probability: so far from 0 and 1 every q is, and every p_t where a cut is made
-CUTS = 60  # at most, each on every gap
+GAPS = 40  # gaps at which the ratio is evaluated
+TINY = 1e-9  # every q, and every p_t where a tangent is taken, is this far from 0 and 1
+CUTS = 60  # at most; each adds a tangent for every gap
 EXCHANGES = 100  # of rows at most, in one program
 ROUNDING = 1e-13  # of a row whose largest entry is 1
 MOST_SEARCHED = 100  # rounds: each has a threshold to search for
@@ -39,9 +40,9 @@ class Family(NamedTuple):
     arms, epsilon
         n and ε: H = n (d + ε)^{−2} on every problem.
     seen
-        x = `seen` d² M: how much fewer than M pulls tell of the gap.
+        x = `seen` d² M: the information about the gap in fewer than M pulls.
     curve
-        The least P_d(A) of events A that so many pulls decide, and its slope, from p = P_0(A) and x.
+        The least P_d(A) of events A decided by so many pulls, and its slope, from p = P_0(A) and x.
         Convex in p, and 0 at 0.
     pulls, misses
         P_0(S_T < M) ≤ q for each M of `pulls`, which rise, and its q of `misses`.
@@ -102,7 +103,7 @@ def two_arms(epsilon: float, delta: float) -> Family:
 
 @checked(arms=several)
 def many_arms(arms: int, epsilon: float, delta: float) -> Family:
-    """Arms of mean 0, n − 1 of them, and one of mean d, whichever it is."""
+    """One arm of mean d, any of them, and n − 1 arms of mean 0."""
     share = (arms - 1) / arms
     misses = _misses(_below(delta, share) / share)
 
@@ -128,7 +129,7 @@ def ratios(
 ) -> tuple[FloatArray, FloatArray]:
     """What an algorithm with P_0(A_t) = p_t pays at least, E_d[Ñ_T]/H for each gap, and its slopes in p.
 
-    With r_t = p_t/(1 − p_1), as A_1 is decided by lots alone, E_d[Ñ_T] is at least
+    With r_t = p_t/(1 − p_1), as A_1 does not depend on rewards, E_d[Ñ_T] is at least
     M_1 p_1 + (1 − p_1) [Σ_{1<t<T} M_t g(r_t, x_t) + Σ_k (m_k − m_{k−1}) g((1 − q_k − Σp)⁺/(1 − p_1), x_T)],
     g the family's curve, x_t = `seen` d² M_{t−1}, m_k and q_k its `pulls` and `misses`. Convex in p.
     """
@@ -164,9 +165,9 @@ def unavoidable(
 ) -> Price:
     """The least over all p of the largest of the `ratios`, from below, for these thresholds.
 
-    Each ratio is convex in p, so its tangents are below it everywhere: the least maximum of some tangents,
-    a linear program, is a lower bound whichever they are; they are added where the last one was least. The
-    first are at `start`.
+    Each ratio is convex in p, so its tangents are below it everywhere. The least maximum of some tangents, a
+    linear program, is a lower bound whichever they are. Tangents are added where the last program was least;
+    the first are at `start`.
     """
     levels = np.asarray(thresholds, dtype=np.float64)
     if not (np.diff(levels, prepend=0.0) > 0).all():
@@ -202,9 +203,9 @@ def _lowest(slope: FloatArray) -> IntArray:
 def _descended(rows: FloatArray, limits: FloatArray, basis: IntArray) -> tuple[FloatArray, IntArray]:
     """The least first unknown x_0 with rows @ x ≤ limits, by the dual simplex method: x, and the rows met.
 
-    At the start x_0 is least among those with the rows of `basis` alone, and so it is after each exchange: a
-    lower bound, wherever it ends. A program has few unknowns, so that some exchanges solve it, in a tenth of
-    the time that `linprog` takes to be asked.
+    At the start, and after each exchange, x_0 is the least subject to the rows of `basis` alone: a lower
+    bound, wherever the method ends. A program has few unknowns, so a few exchanges solve it, in a tenth of
+    the time that a call of `linprog` takes.
     """
     for _ in range(EXCHANGES):
         inverse = np.linalg.inv(rows[basis])
@@ -230,7 +231,7 @@ def _inside(chances: FloatArray) -> FloatArray:
 def price(family: Family, deadline: int) -> Price:
     """The price of a deadline of T rounds: `unavoidable` with the best thresholds that a search finds.
 
-    They are rounded to three digits, as any thresholds give a bound. Where ε^{−2/T} is small
+    The thresholds are rounded to three digits; any thresholds give a bound. Where ε^{−2/T} is small
     `sequential_price` is larger.
     """
     rounds = np.arange(1, whole("deadline", deadline, 1, MOST_SEARCHED))
@@ -257,10 +258,10 @@ def price(family: Family, deadline: int) -> Price:
 
 @checked(arms=several)
 def sequential_price(arms: int, delta: float) -> float:
-    """What is paid at the gap ε under no deadline at all: 4σ² d(1−δ, δ), or 2σ² (n−1)/n d(1−δ, δ) for n > 2.
+    """The price at the gap ε without a deadline: 4σ² d(1−δ, δ), or 2σ² (n−1)/n d(1−δ, δ) for n > 2.
 
-    Two arms at ½ ± ε/2 that change places: a pull tells ε²/2σ² of it. Of n arms, n − 1 at 0 and one at ε, any
-    other raised to 2ε (which is to be at most 1): a pull of that one tells 2ε²/σ².
+    Two arms at ½ ± ε/2 change places: a pull has divergence ε²/2σ². Of n arms, n − 1 at 0 and one at ε,
+    another is raised to 2ε (which must be at most 1): a pull of that arm has divergence 2ε²/σ².
     """
     share = 4.0 if arms == 2 else 2 * (arms - 1) / arms
     return share * bernoulli_kl(1 - _below(delta, 0.5), delta)

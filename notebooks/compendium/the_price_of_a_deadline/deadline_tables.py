@@ -16,7 +16,7 @@ from scipy.special import ndtr, ndtri
 from compendium.failure_probability.exact_failures import looks
 from compendium.shared import figures
 from compendium.shared.characteristic_time import characteristic
-from compendium.shared.lineup import LOOKS
+from compendium.shared.lineup import LOOKS, ROUNDS, ticks
 from compendium.the_price_of_a_deadline import deadline_price
 from compendium.the_price_of_a_deadline.deadline_price import (
     Family,
@@ -40,7 +40,7 @@ GAPS = 40
 
 
 def single_event_price(epsilon: float, delta: float, deadline: int) -> float:
-    """A simpler bound for two arms, and a weaker one: one q, one M_T, and one event A_t at each gap (σ = 1).
+    """A simpler and weaker bound for two arms: one q, one M_T, and one event A_t at each gap (σ = 1).
 
     Σ_t p_t ≥ 1 − q for P_0(S_T < M_T) ≤ q, and M_t Φ(Φ⁻¹(p_t) − d√M_{t−1}/2σ) (d + ε)²/2 ≤ r for all d and t
     if r is the worst ratio: the least r that allows it, for the best q and M_t.
@@ -72,8 +72,8 @@ def single_event_price(epsilon: float, delta: float, deadline: int) -> float:
 def worst_cost(algorithm: ElasticBatchRacing | SharpElasticBatchRacing) -> float:
     """At most what a race of two Gaussian arms costs, E[Ñ_T]/H on a grid of gaps to 1, σ = 1.
 
-    A race goes on past round t only if the means then differ by no more than c_t: this, at each t alone, is
-    what is counted, so it is an upper bound, and a close one.
+    A race goes on past round t only if the means then differ by no more than c_t. Only this condition is
+    counted, at each t by itself, so the result is an upper bound, and a close one.
     """
     seen = looks(algorithm, 1.0)
     gaps = np.append(0.0, np.geomspace(algorithm.epsilon, 1, 400))
@@ -89,7 +89,7 @@ def two_arms_table(
 ) -> pd.DataFrame:
     """Bounds and costs for two arms, E[Ñ_T]/H in σ².
 
-    Columns: epsilon, delta, deadline; price; single (one event at a time); sequential (under no deadline);
+    Columns: epsilon, delta, deadline; price; single (one event at a time); sequential (without a deadline);
     sharp and ebr, what these pay at most on their worst problem.
     """
     rows = []
@@ -124,7 +124,7 @@ def many_arms_table(
 def searched(arms: int, epsilon: float, delta: float, deadline: int) -> float:
     """The formula (5) by search: M_t = M_T ρ^{t−T} for the best ρ, P_0(A_t) = 1/2T, the best gap for each t.
 
-    One of the A_t is so likely, and it alone is paid for: M_t P_d(A_t) d²/n, by (3).
+    One of the A_t is at least so likely, and only its cost counts: M_t P_d(A_t) d²/n, by (3).
     """
     last = float(deadline_price.many_arms_stop(np.array(0.5), epsilon, delta, arms))
     squares, chance = np.geomspace(epsilon, 1, 4000) ** 2 / arms, np.array(0.5 / deadline)
@@ -164,7 +164,7 @@ def scan_table(
 def unlimited_table(
     arms: Iterable[int], epsilon: float, delta: float, price: Callable[[int, float], float] = sequential_price
 ) -> pd.DataFrame:
-    """The bound under no deadline beside T*(ν) d(1−δ, δ)/H(ν), the best that a change of measure gives.
+    """The bound without a deadline beside T*(ν) d(1−δ, δ)/H(ν), the best that a change of measure gives.
 
     d(1−δ, δ) = (1 − 2δ) log((1−δ)/δ).
 
@@ -180,7 +180,7 @@ def unlimited_table(
 
 
 def _settled(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """What a search found, rounded down to three digits: it is a bound, and no search settles more."""
+    """Round what a search found down to three digits: still a bound, and no search is more precise."""
     return figures.rounded(table.assign(**{name: table[name].map(_down) for name in columns}))
 
 
@@ -190,39 +190,38 @@ def _down(value: float) -> float:
 
 
 def draw(pairs: pd.DataFrame, many: pd.DataFrame, epsilon: float, delta: float) -> Figure:
-    """Two arms against T, and n arms against n: E[Ñ_T]/H in σ² ε^{−2/T}."""
-    figure, axes = plt.subplots(1, 2, figsize=(figures.PAGE, 3.2))
-    _draw_pairs(axes[0], pairs, epsilon, delta)
+    """Two arms against T, and n arms against n: E[Ñ_T]/H in σ² ε^{−2/T}, at one δ."""
+    figure, axes = plt.subplots(1, 2, figsize=(figures.PAGE, 3.0))
+    _draw_pairs(axes[0], pairs[pairs["delta"] == delta], epsilon)
     _draw_many(axes[1], many, epsilon)
-    for axis, arms in zip(axes, ("two", "n"), strict=True):
-        axis.set_title(f"{arms} arms, ε = {epsilon:g}, δ = {delta:g}")
+    axes[0].set_ylabel("worst E[pulls] / H, in σ²$ε^{-2/T}$")
+    for axis, title in zip(axes, ("two arms", "n arms"), strict=True):
+        axis.set(title=title, yscale="log")
+        axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+    figures.letters(axes)
     return figure
 
 
-def _draw_pairs(axis: Axes, table: pd.DataFrame, epsilon: float, delta: float) -> None:
-    first = table[table["delta"] == delta]
-    unit = epsilon ** (2 / first["deadline"])
-    axis.plot(first["deadline"], unit * first["ebr"], **LOOKS["EBR"].line(label="EBR, at most"))
-    axis.plot(first["deadline"], unit * first["sharp"], **LOOKS["sharp"].line(label="sharp EBR, at most"))
-    for other, dash in zip(table["delta"].unique(), ("-", "--", ":"), strict=False):
-        part = table[table["delta"] == other]
-        label = "every algorithm" if other == delta else f"the same, δ = {other:g}"
-        looks_like: dict[str, Any] = {"color": "0.1", "ls": dash, "marker": "o", "ms": 3, "label": label}
-        axis.plot(part["deadline"], epsilon ** (2 / part["deadline"]) * part["price"], **looks_like)
-    axis.plot(first["deadline"], unit * first["sequential"], color="0.5", lw=0.8, label="without a deadline")
-    axis.plot([2], [PAPER], "kx", ms=5, label="the paper's, T = 2")
-    axis.set(yscale="log", xlabel="rounds T", ylabel="worst E[pulls] / H, in σ²$ε^{-2/T}$", ylim=(5e-4, 2e6))
+def _draw_pairs(axis: Axes, table: pd.DataFrame, epsilon: float) -> None:
+    unit = epsilon ** (2 / table["deadline"])
+    lines: dict[str, dict[str, Any]] = {
+        "ebr": LOOKS["EBR"].line(label="EBR, at most"),
+        "sharp": LOOKS["sharp, Gaussian"].line(label="sharp EBR, at most"),
+        "price": {"color": "black", "marker": "o", "ms": 3, "label": "every algorithm, at least"},
+        "sequential": {"color": "0.5", "lw": 0.8, "label": "the same, no deadline"},
+    }
+    for name, look in lines.items():
+        axis.plot(table["deadline"], unit * table[name], **look)
+    axis.plot([2], [PAPER], "kx", ms=5, label="Corollary 1 (i)")
+    axis.set(xlabel="rounds T", ylim=(5e-4, 2e3))
     axis.set_xticks(sorted(table["deadline"].unique()))
-    axis.legend(ncols=2, loc="upper center")
 
 
 def _draw_many(axis: Axes, table: pd.DataFrame, epsilon: float) -> None:
-    for place, (deadline, part) in enumerate(table.groupby("deadline")):
-        unit = epsilon ** (2 / part["deadline"])
-        looks_like: dict[str, Any] = {"color": f"C{place}", "marker": "os^"[place], "ms": 3}
-        axis.plot(part["arms"], unit * part["price"], "-", label=f"T = {deadline}", **looks_like)
-        axis.plot(part["arms"], unit * part["formula"], ":", label=f"T = {deadline}, formula", **looks_like)
-    axis.set(xscale="log", yscale="log", xlabel="arms n", ylim=(0.03, 4))
-    axis.set_xticks(table["arms"].unique(), [f"{n}" for n in table["arms"].unique()])
-    axis.set_xticks([], minor=True)
-    axis.legend(ncols=2, loc="upper left")
+    for deadline, part in table.groupby("deadline"):
+        unit, look = epsilon ** (2 / part["deadline"]), ROUNDS[int(str(deadline))]
+        axis.plot(part["arms"], unit * part["price"], **look.line(label=f"T = {deadline}, by (2)"))
+        dotted = look.line(label=f"T = {deadline}, by (5)", ls=":")
+        axis.plot(part["arms"], unit * part["formula"], **dotted)
+    axis.set(xscale="log", xlabel="arms n", ylim=(0.03, 2))
+    ticks(axis, table["arms"])

@@ -1,4 +1,4 @@
-"""Equal arms, and one of them raised: how much likelier an event can become, on races and at the limit."""
+"""Equal arms, and one of them raised: how much rarer an event can become, on races and at the limit."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ def _goes_on(races: Races, first: float, second: float) -> BoolArray:
 def events(
     algorithms: Mapping[str, Algorithm], arms: int, runs: int, seed: int, least: Least = least_average
 ) -> pd.DataFrame:
-    """Two events of races: what the mean over the raised arms is, and what it is at least.
+    """Two events of races: their probability, averaged over the raised arms, and its lower bound.
 
     "goes on": A_2 with M_1 just above the first round and M_2 the median of S_2 on equal arms. "errs": the
     race ends with fewer than M pulls and does not recommend the raised arm, M just above the median of S_T;
@@ -80,7 +80,7 @@ def events(
 
 
 def _mean(values: BoolArray) -> tuple[float, float]:
-    """The mean, and its standard error: never 0, as one more race might have differed."""
+    """The mean and its standard error, which is never 0: one more race might have differed."""
     share = (values.sum() + 1) / (len(values) + 2)
     return float(values.mean()), math.sqrt(share * (1 - share) / len(values))
 
@@ -108,14 +108,14 @@ def _row(
 def limit(
     arms: Iterable[int], seens: Iterable[float], least: Least = least_average, stop: Stop = many_arms_stop
 ) -> pd.DataFrame:
-    """A policy that looks after every pull and comes as near to both bounds as one likes, for many arms.
+    """A policy that looks after every pull and comes arbitrarily near to both bounds, for many arms.
 
     One arm after another is pulled until its likelihood ratio has fallen to e^{−a}; A: all have, within nx in
     all. In the limit of small d the sum of the log-ratios is a Brownian motion with drift −½ that is na below
     0 by time nx: p = Φ((x/2 − a)√(n/x)) + e^{na} Φ(−(a + x/2)√(n/x)), and the mean of P_j(A) is e^{−a} p,
-    exactly. Who then recommends any arm errs with (n−1)/n of it. Columns: arms, seen (x), extra (a − x/2),
-    equal (p), raised, needed, ratio (raised over needed), stop (M for q = p and this error, over the pulls:
-    at most 1).
+    exactly. A policy that then recommends any arm errs with (n−1)/n of it. Columns: arms, seen (x), extra
+    (a − x/2), equal (p), raised, needed, ratio (raised over needed), stop (M for q = p and this error, over
+    the pulls: at most 1).
     """
     rows = []
     for n, x, extra in product(arms, seens, (0.0, 0.25)):  # with a = x/2, p is about ½; beyond, A is rare

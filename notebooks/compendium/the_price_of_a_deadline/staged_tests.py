@@ -6,7 +6,7 @@ from compendium.shared.walks import Looks
 from compendium.two_rounds.policies import Policy
 from ebr.arrays import FloatArray
 
-Mixture = tuple[tuple[float, Looks], ...]  # lots drawn before the first pull: probability, policy
+Mixture = tuple[tuple[float, Looks], ...]  # one policy is drawn before the first pull: probability, policy
 
 
 def totals(looks: Looks) -> FloatArray:

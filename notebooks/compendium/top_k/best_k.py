@@ -32,7 +32,7 @@ EVENTS = {
 
 
 def phantoms(means: Iterable[float], k: int, epsilon: float) -> tuple[float, float]:
-    """H_k of a problem with k − 1 arms of mean 1 added; and H + (k−1) N*, which it is to be."""
+    """H_k of a problem with k − 1 arms of mean 1 added, and H + (k−1) N*, which must be equal."""
     problem = Bernoulli(np.array(list(means)))
     padded = Bernoulli(np.append(problem.means, np.ones(k - 1)))
     gap = 1 - float(np.sort(problem.means)[-2])
@@ -52,9 +52,9 @@ def moved(k: int, epsilon: float) -> bool:
 def carries_over(table: pd.DataFrame, verification: Verification) -> Finding:
     """Check C43: Algorithm 1 with accept and reject keeps Theorems 1 and 2, corrected, with H_k for H.
 
-    From a table of `elastic_table`. Lower bounds carry over as k − 1 arms of mean 1 make a top-k problem of a
-    best arm's, and add to H no more than their own terms. Theorem 3's change of measure does not, and with
-    H_k for H the theorem is false: the verification needs less than it says.
+    From a table of `elastic_table`. Lower bounds carry over: k − 1 added arms of mean 1 turn a best-arm
+    problem into a top-k problem, and add to H only their own terms. Theorem 3's change of measure does not
+    carry over, and with H_k for H the theorem is false: the verification needs fewer pulls than it says.
     """
     nearly_one = 1 - 1e-12  # δ: the least log(nT/δ)
     sizes = [(2, 1), *((both, both) for both in range(2, 30))]
@@ -151,7 +151,7 @@ def points(
 ) -> list[Point]:
     """Figure 14's points: a sweep over k at one T and a sweep over T at one k, on both setups.
 
-    Labels: sweep ("k" or "T"), setup, algorithm, k, deadline. The sequential oracle knows no deadline.
+    Labels: sweep ("k" or "T"), setup, algorithm, k, deadline. The sequential oracle has no deadline.
     """
     grid = [("k", each, deadline) for each in ks] + [("T", k, t) for t in deadlines]
     return [
@@ -216,5 +216,6 @@ def draw(table: pd.DataFrame) -> Figure:
             axis.set(xscale="log", yscale="log", title=f"{setup}, {fixed.format(**first)}", xlabel=label)
             ticks(axis, shown[along])
         row[0].set_ylabel("pulls (mean of all runs)")
-    legend_below(figure, axes[0, 0], 4)
+    figures.letters(axes.flat)
+    legend_below(figure, axes[0, 0])
     return figure

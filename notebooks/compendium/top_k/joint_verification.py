@@ -32,7 +32,7 @@ class Verification(NamedTuple):
 
     @property
     def unlucky(self) -> float:
-        """How likely one of the k best may look bad, p = (δ/2)^{1/k}: for H to be wrong all of them must."""
+        """The probability p = (δ/2)^{1/k} that one of the k best looks bad: H errs only if all do."""
         return float((self.delta / 2) ** (1 / self.k))
 
     @property
@@ -42,7 +42,7 @@ class Verification(NamedTuple):
 
     @property
     def at_last(self) -> int:
-        """F: by Chernoff none of k(n−k) pairs of arms, ε apart or more, changes places but with δ/4."""
+        """F: by Chernoff some of k(n−k) pairs of arms, ε apart or more, change places with δ/4 at most."""
         log_term = math.log(4 * self.k * (self.n_arms - self.k) / self.delta)
         return math.floor(4 * self.sigma**2 * log_term / self.epsilon**2) + 1
 
@@ -64,7 +64,7 @@ class Verification(NamedTuple):
 
     @property
     def cheapest(self) -> int:
-        """N: with the least bound, of those that leave it below what is supposed."""
+        """N: of the counts that could cost less than `supposed`, the one with the least bound."""
         return min(range(1, 2 + int(self.supposed() / self.n_arms)), key=self.expected)
 
     def supposed(self) -> float:

@@ -29,7 +29,7 @@ class Case(NamedTuple):
 
 
 def cases(instances: Iterable[Instance], seed: int, most: int = 2) -> list[Case]:
-    """Each problem with some k, drawn by lot: the problem with two arms has k = 1 alone."""
+    """Each problem with some k, drawn at random; a problem with two arms has k = 1 only."""
     generator = np.random.default_rng(np.random.SeedSequence([seed, 14]))
     made = []
     for instance in instances:
@@ -40,7 +40,7 @@ def cases(instances: Iterable[Instance], seed: int, most: int = 2) -> list[Case]
 
 
 def slippage(n_arms: int, k: int, epsilon: float, deadline: int, delta: float) -> Case:
-    """A hard problem: k arms at ½ + ε/2, all others at ½ − ε/2, which is too far (ε a sum of 2^{−j})."""
+    """A hard problem: k arms at ½ + ε/2, all others at ½ − ε/2, just wrong (ε a sum of 2^{−j})."""
     means = np.where(np.arange(n_arms) < n_arms - k, 0.5 - epsilon / 2, 0.5 + epsilon / 2)
     return Case(Instance("slippage", Bernoulli(means), epsilon, deadline, delta), k)
 
@@ -53,8 +53,8 @@ def bernoulli(chosen: Iterable[Case]) -> list[Case]:
 def covered(algorithm: ElasticBatchRacing, problem: Problem, tables: int, seed: int) -> Played:
     """Race on tables of means inside E′: every mean within Hoeffding's D′ of its expectation.
 
-    In half of the tables the k best have bad luck and the others good luck; else each arm has its own. Rounds
-    need not fit together: the proof does not use that they do.
+    In half of the tables the k best have bad luck and the others good luck; in the rest each arm has its own.
+    Rounds need not be consistent with each other: the proof does not use that they are.
     """
     generator = np.random.default_rng(np.random.SeedSequence([seed, 141]))
     n_arms, shape = problem.n_arms, (tables, problem.n_arms)
@@ -155,7 +155,7 @@ def exact_failure(algorithm: ElasticBatchRacing | SharpElasticBatchRacing, probl
     new = np.diff(counts, prepend=0)
     places = [np.arange(pulls + 1) for pulls in new for _ in range(problem.n_arms)]
     outcomes = np.stack(np.meshgrid(*places, indexing="ij"), axis=-1).reshape(-1, len(new), problem.n_arms)
-    # Of an arm that is not pulled all outcomes lead to the same end, and their probabilities add up to 1.
+    # All outcomes of an arm that is not pulled lead to the same end; their probabilities add up to 1.
     chances = np.prod(binom.pmf(outcomes, new[:, None], problem.means), axis=(1, 2))
     number = iter(range(len(new)))
 

@@ -24,16 +24,16 @@ ROUNDING = 1e-6  # sweeps: far above the rounding error of the look-ahead, which
 class SequentialTopK(Defaults):
     """The paper's sequential oracle with accept and reject, T = ∞.
 
-    Undecided arms are pulled in turn. With k′ places open, an arm goes if its upper bound is below the k′-th
-    best lower bound + η, is accepted if its lower bound is above the (k′+1)-th best upper bound − η, η = ε/n,
-    and the race ends when the k′-th lower bound is at least the (k′+1)-th upper bound less ε. The intervals
-    of Jun et al. (AISTATS 2016) cover at all times with 1 − δ. Then at most n − k rounds lose η each, and the
-    end ε: what is proved is 2ε, as for k = 1. It is a yardstick of pulls.
+    Undecided arms are pulled in turn. With k′ places open, an arm is rejected if its upper bound is below the
+    k′-th best lower bound + η and accepted if its lower bound is above the (k′+1)-th best upper bound − η,
+    η = ε/n; the race ends when the k′-th lower bound is at least the (k′+1)-th upper bound less ε. The
+    intervals of Jun et al. (AISTATS 2016) cover at all times with 1 − δ. Then at most n − k rounds lose η
+    each, and the end ε: what is proved is 2ε, as for k = 1. It is a yardstick of pulls.
 
     The sweeps that are certain to decide nothing are asked for at once, as in `ebr.SequentialRacing`: in h
     more sweeps every sum grows by 0 to h, so its distance from the k′-th and from the (k′+1)-th by h at most.
-    Besides, it decides only when the sweeps have grown by `patience`, which costs at most that share of pulls
-    and saves nearly all of the time. With k = 1 and no patience it is `ebr.SequentialRacing`.
+    It decides only when the sweeps have grown by `patience`. That costs at most this share of pulls and saves
+    nearly all of the time. With k = 1 and no patience it is `ebr.SequentialRacing`.
     """
 
     epsilon: float

@@ -149,16 +149,9 @@ def ebr_policy(epsilon: float, delta: float) -> Policy:
     return Policy(first, both - first, threshold)
 
 
-@checked(start=scale)
-def sharp_policy(epsilon: float, delta: float, start: float = 1.0, late: bool = False) -> Policy:
-    """Sharp racing: b_t = 4 log(1/δ_t)/w_t², unrounded; it stops where |x| > w_1 − ε.
-
-    w = √(w_0 ε), ε, with w_0 the `start`; δ_t = δ/2, or ∝ 1/w_t if `late`.
-    """
-    widths = math.sqrt(start * epsilon), epsilon
-    weights = [1 / width if late else 1.0 for width in widths]
-    first, both = (
-        4 * math.log(sum(weights) / (weight * delta)) / width**2
-        for weight, width in zip(weights, widths, strict=True)
-    )
+@checked()
+def sharp_policy(epsilon: float, delta: float) -> Policy:
+    """Sharp racing, w_0 = 1 and δ_t = δ/2: b_t = 4 log(2/δ)/w_t², unrounded; stops where |x| > w_1 − ε."""
+    widths = math.sqrt(epsilon), epsilon
+    first, both = (4 * math.log(2 / delta) / width**2 for width in widths)
     return Policy(first, both - first, widths[0] - epsilon)

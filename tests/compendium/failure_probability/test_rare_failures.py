@@ -158,14 +158,18 @@ def test_the_evidence_names_the_algorithm_that_pays_most_of_its_delta():
 
 
 def test_the_figure_draws_what_each_algorithm_pays_in_its_own_looks():
-    worst = {name: Hard(1, 2, 0.2, 0.6) for name in ("passive", "EBR", "AE, rounded down")}
+    names = (*(name for name in rare_failures.ALGORITHMS if name.startswith("sharp")), *lineup.ALGORITHMS)
+    worst = {name: Hard(1, 2, 0.2, 0.6) for name in names}
     table = rare_failures.paid(worst, [0.3, 0.1], runs=20, plain=10, seed=1)
-    (axis,) = rare_failures.draw(table).axes
-    assert [line.get_label() for line in axis.lines] == ["EBR", "passive", "δ itself"]
-    for line in axis.lines[:-1]:
-        curve = table[table["algorithm"] == line.get_label()]
-        assert line.get_color() == lineup.LOOKS[line.get_label()].color
-        assert line.get_ydata().tolist() == curve["log10"].tolist()
+    left, right = rare_failures.draw(table).axes
+    shares = [bars.lines[0] for bars in left.containers]
+    drawn = {line.get_label(): line for line in (*shares, *right.lines) if line.get_label() in names}
+    assert set(drawn) == set(names)
+    for name, line in drawn.items():
+        curve = table[table["algorithm"] == name]
+        assert line.get_color() == lineup.LOOKS[name].color
+        share = 10 ** curve["log10"] / curve["delta"]
+        assert line.get_ydata() == pytest.approx(-curve["log10"] if name in lineup.ALGORITHMS else share)
     plt.close("all")
 
 

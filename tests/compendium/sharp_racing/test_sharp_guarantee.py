@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium.shared import lineup, problem_sets
-from compendium.sharp_racing import joint_looks, sharp_adversary, sharp_event, sharp_guarantee
+from compendium.sharp_racing import sharp_adversary, sharp_event, sharp_guarantee
 from oracles import evidence, kl, log_term, overheard, sharp_design, sharp_schedule
 from scipy.stats import binom
 
@@ -220,22 +220,6 @@ def test_inside_the_event_no_race_costs_more_than_the_bound_in_h_says(rewards):
     assert closest > 0.5
 
 
-@pytest.mark.parametrize(
-    ("deadline", "epsilon", "delta", "pulls", "too_little"),
-    [(15, 0.1, 0.3, 28, 4.54), (15, 0.3, 0.05, 32, 17.42), (100, 0.25, 0.05, 44, 17.80)],
-)
-def test_with_the_largest_term_for_l_the_bound_for_joint_looks_would_be_false(
-    deadline, epsilon, delta, pulls, too_little
-):
-    problem, race = ebr.Gaussian([0, 1], 0.5), SHARP(deadline, epsilon, delta, rewards="Gaussian")
-    table = joint_looks.cost_bounds([(deadline, epsilon, delta)], runs=50, seed=1)
-    assert table[["least", "most"]].to_numpy().tolist() == [[pulls, pulls]]
-    assert table["bound with max L_t"].item() == pytest.approx(too_little, abs=0.005)
-    assert in_h(problem, race, race.log_terms(2).max()) == pytest.approx(too_little, abs=0.005)
-    assert table["bound with L"].item() == pytest.approx(in_h(problem, race, race.longest(2)))
-    assert table["bound with L"].item() > pulls
-
-
 def test_without_the_maximum_the_bound_for_a_large_epsilon_would_be_false():
     # n = 2, T = 1, ε = 0.9, δ = 10⁻⁶: L = log 10⁶ = 13.8155, b = ⌊L/0.81⌋ + 1 = 18, H = 2/1.9².
     race, problem = SHARP(1, 0.9, 1e-6, rewards="sub-Gaussian"), ebr.Bernoulli([0, 1])
@@ -244,18 +228,6 @@ def test_without_the_maximum_the_bound_for_a_large_epsilon_would_be_false():
     assert without == pytest.approx(23.3, abs=0.05)
     assert in_h(problem, race, 13.8155) == pytest.approx(9 * 13.8155 * 2 / 1.9**2 + 2)
     assert in_h(problem, race, 13.8155) > 36
-
-
-@pytest.mark.parametrize("place", [(15, 0.1, 0.3, 0.5), (40, 0.05, 0.1, 0.3)])
-def test_l_of_joint_looks_is_the_least_that_the_counts_of_all_looks_obey(place):
-    (deadline, epsilon, _, sigma), race = place, SHARP(*place, "Gaussian")
-    found, planned, before = 0.0, None, 0
-    widths = [0.5 * (2 * epsilon) ** (t / deadline) for t in range(1, deadline + 1)]
-    for count, width in zip(race.pulls_by_round(3).tolist(), widths, strict=True):
-        planned = planned or width  # of the round after the last look
-        if count > before:
-            found, planned, before = max(found, (count - 1) * planned**2 / (4 * sigma**2)), None, count
-    assert race.longest(3) == pytest.approx(found)
 
 
 def points(pulls, sweep="ε", setup="Setup 1", deadline=15, epsilon=0.01):
@@ -312,7 +284,8 @@ def test_ratios_to_the_floor_are_drawn_in_each_panel():
     compared = sharp_guarantee.compared(table, delta=0.01, n_arms=2)
     figure = sharp_guarantee.draw_ratios(compared)
     for axis, (setup, sweep) in zip(figure.axes, lineup.PANELS, strict=True):
-        drawn = {container.get_label(): container.lines[0].get_ydata()[0] for container in axis.containers}
+        lines = [container.lines[0] for container in axis.containers]
+        drawn = {line.get_label(): line.get_ydata()[0] for line in lines}
         here = compared[(compared["against"] == "floor") & (compared["setup"] == setup)]
         assert drawn == here[here["sweep"] == sweep].set_index("algorithm")["ratio"].to_dict()
     plt.close("all")

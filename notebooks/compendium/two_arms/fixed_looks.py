@@ -1,7 +1,7 @@
 """Two arms, T looks at counts fixed in advance: stop at a look where the arms are far enough apart.
 
 The class of Algorithm 1 and of sharp racing on two Gaussian arms, evaluated, not sampled; τ, X, z and r are
-as in `two_arms`. σ = 1; counts are real numbers.
+as in `two_arms_policies`. σ = 1; counts are real numbers.
 """
 
 import math
@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import ndtri
 
 from compendium.shared.walks import Looks
-from compendium.the_price_of_a_deadline.two_arms_grid import weight
+from compendium.two_arms.two_arms_grid import weight
 from compendium.two_rounds.policies import elastic_reach
 from ebr.arrays import FloatArray
 from ebr.validation import checked, scale

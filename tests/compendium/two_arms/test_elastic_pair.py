@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compendium.the_price_of_a_deadline.elastic_pair import ElasticPair, _Paths
-from compendium.the_price_of_a_deadline.two_arms_solutions import solution
+from compendium.two_arms.elastic_pair import ElasticPair, _Paths
+from compendium.two_arms.two_arms_solutions import solution
 from compendium.two_rounds.policies import complexity
 from scipy.stats import binom
 

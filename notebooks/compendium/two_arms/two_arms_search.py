@@ -1,4 +1,4 @@
-"""The search for the priors and policies of `two_arms`, as a smooth concave problem.
+"""The search for the priors and policies of `two_arms_policies`, as a smooth concave problem.
 
 The dual of a policy's linear program, made smooth by a credit for randomness (`plan`), is maximised over the
 prior π and the price λ. Its slope is what the policy itself has, the ratio at each gap and error − δ; so
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from compendium.the_price_of_a_deadline.two_arms import plan, profile
-from compendium.the_price_of_a_deadline.two_arms_grid import CELLS, STEP, Grid, gap_grid, make_grid, weight
+from compendium.two_arms.two_arms_grid import CELLS, STEP, Grid, gap_grid, make_grid, weight
+from compendium.two_arms.two_arms_policies import plan, profile
 from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import FloatArray
 
@@ -44,7 +44,7 @@ def ascend(
 ) -> tuple[FloatArray, float]:
     """Maximise D(π, λ) − u (Σπ)²/2, u the `unit`, over π, λ ≥ 0; return (π, λδ/D) with Σπ = 1, and D.
 
-    D would be homogeneous but for its smoothness: so Σπ = 1 is reached where u is D.
+    But for the smoothing D would be homogeneous, so Σπ = 1 is reached where u is D.
     """
     gaps = gap_grid(epsilon)
     tilts, doubled = grid.tilts(gaps), 2 * weight(gaps)

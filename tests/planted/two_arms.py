@@ -4,8 +4,8 @@ from functools import cache, partial
 from unittest import mock
 
 import numpy as np
-from compendium.the_price_of_a_deadline import least_price, two_arms_prior
-from compendium.the_price_of_a_deadline.two_arms_solutions import solution
+from compendium.two_arms import least_price, two_arms_prior
+from compendium.two_arms.two_arms_solutions import solution
 from compendium.two_rounds.adaptive import floor
 from compendium.two_rounds.adaptive_program import best_adaptive, best_prior
 

@@ -1,4 +1,4 @@
-"""X8: two arms and up to four rounds, computed: how far fixed schedules and both EBRs are from the least."""
+"""X8: the least price of two arms and up to four rounds, and how far schedules and both EBRs are from it."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -10,16 +10,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, NullLocator
+from matplotlib.ticker import NullFormatter
 
 from compendium.shared import figures
 from compendium.shared.findings import Evidence, Finding
-from compendium.shared.lineup import LOOKS
+from compendium.shared.lineup import LOOKS, ROUNDS
 from compendium.shared.walks import Looks
 from compendium.the_price_of_a_deadline.deadline_price import price, two_arms
-from compendium.the_price_of_a_deadline.fixed_looks import elastic_looks, ratios, sharp_looks, worst_ratio
-from compendium.the_price_of_a_deadline.two_arms_grid import CELLS, STEP
-from compendium.the_price_of_a_deadline.two_arms_solutions import Solution, solution
+from compendium.two_arms.fixed_looks import elastic_looks, ratios, sharp_looks, worst_ratio
+from compendium.two_arms.two_arms_grid import CELLS, STEP
+from compendium.two_arms.two_arms_solutions import Solution, solution
 from ebr.arrays import FloatArray
 from ebr.simulation.simulate import Simulation
 
@@ -27,7 +27,6 @@ GAPS = {1: 0.0, 2: 0.007, 3: 0.015, 4: 0.014}  # relative, between policy and bo
 CHANGE = 1e-3  # relative, of the bound with half the cells of z
 DIGITS = 6  # significant ones that the quadrature and the search have
 Evaluate = Callable[[Solution], tuple[float, float]]
-DEADLINE_COLOURS = ("C0", "C1", "C2", "C3")
 
 
 def evaluated(found: Solution) -> tuple[float, float]:
@@ -47,7 +46,7 @@ def certified(
 ) -> pd.DataFrame:
     """The least worst E[Ñ_T]/H of two arms (σ = 1), from both sides: a row for each T, ε and δ.
 
-    upper, error: what a policy pays, and its error over δ; lower: what no policy pays less than, by a prior;
+    upper, error: what a policy pays, and its error over δ; lower: what every policy pays, by a prior;
     gap: upper/lower − 1. The same bound on other grids: grid on steps of 8 %, coarse of twice as much, rough
     of 8 % with half the cells. Then the best looks fixed in advance that a search found, sharp EBR for
     Gaussian rewards and EBR, each with its error over δ.
@@ -84,9 +83,9 @@ def printed(deadline: int, delta: float) -> dict[str, float]:
     """The paper's constants, in σ²ε^{−2/T}: Theorem 2's 640 log(nT/δ), and the corollary's lower bounds."""
     bounds = {
         "Theorem 2": 640 * math.log(2 * deadline / delta),
-        "Corollary (ii), fixed schedules": math.log(1 / (2 * delta)) / 144,
+        "Corollary 1 (ii)": math.log(1 / (2 * delta)) / 144,
     }
-    return bounds | ({"Corollary (i)": 1 / 800} if deadline == 2 else {})
+    return bounds | ({"Corollary 1 (i)": 1 / 800} if deadline == 2 else {})
 
 
 def prices(table: pd.DataFrame, epsilon: float, delta: float) -> pd.DataFrame:
@@ -97,7 +96,7 @@ def prices(table: pd.DataFrame, epsilon: float, delta: float) -> pd.DataFrame:
     for row in place.to_dict("records"):
         deadline, unit = int(row["deadline"]), epsilon ** (-2 / row["deadline"])
         values = {label: row[name] / unit for name, label in names.items()}
-        values["X7's bound"] = _digits(price(two_arms(epsilon, delta), deadline).ratio / unit)
+        values["bound of notebook 13"] = _digits(price(two_arms(epsilon, delta), deadline).ratio / unit)
         rows += [(deadline, name, value) for name, value in (values | printed(deadline, delta)).items()]
     return pd.DataFrame(rows, columns=["deadline", "rule", "price"])
 
@@ -105,7 +104,7 @@ def prices(table: pd.DataFrame, epsilon: float, delta: float) -> pd.DataFrame:
 def computed(table: pd.DataFrame, oracle: tuple[float, float], epsilon: float, delta: float) -> Finding:
     """Check X8: a policy is near what the prior bounds, and nothing is below that.
 
-    The bound is to rise as the grid is refined: it does not if what lies between two τ is not counted.
+    The bound must rise as the grid is refined; it would not if looks between two τ were not covered.
     `oracle` encloses the same number for T = 2 at this ε and δ, by the linear program of `adaptive_program`.
     """
     many = f"{len(table)} (T, ε, δ)"
@@ -159,19 +158,18 @@ def simulated(simulation: Simulation, computed: FloatArray) -> str:
 
 
 def draw(curves: pd.DataFrame, table: pd.DataFrame, epsilon: float, delta: float) -> Figure:
-    """Left: prices against T, with rules and bounds. Right: the least price against ε, for each T."""
+    """Left: prices against T, with rules and bounds. Right: the least price against ε, for each T and δ."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(figures.PAGE, 3.4))
     _rules(left, curves)
     left.set_title(f"ε = {epsilon:g}, δ = {delta:g}")
-    for deadline, part in table.groupby("deadline"):
-        colour = DEADLINE_COLOURS[int(str(deadline)) - 1]
-        for number, (level, curve) in enumerate(part.groupby("delta")):
-            unit = curve["epsilon"] ** (-2 / curve["deadline"])
-            looks = {"color": colour, "label": f"T = {deadline}" if level == delta else None, "ms": 3}
-            right.plot(curve["epsilon"], curve["upper"] / unit, ("o--", "o-")[number], **looks)
+    for (deadline, level), curve in table.groupby(["deadline", "delta"]):
+        look, unit = ROUNDS[int(str(deadline))], curve["epsilon"] ** (-2 / curve["deadline"])
+        line = look.line(label=f"T = {deadline}") if level == delta else look.line(ls="--")
+        right.plot(curve["epsilon"], curve["upper"] / unit, **line)
     right.set(xscale="log", xlabel="tolerance ε", ylabel="least price, in σ²ε$^{-2/T}$", ylim=(0, None))
-    right.set_title("the best policy found; dashed: δ = 0.001")
-    right.legend(loc="upper left", ncols=2)
+    right.set_title("the best policy found")
+    right.legend(loc="lower right", ncols=2)
+    figures.letters((left, right))
     return figure
 
 
@@ -180,17 +178,16 @@ def _rules(axis: Axes, curves: pd.DataFrame) -> None:
         "Theorem 2": {"color": "0.6", "ls": ":", "marker": "v"},
         "EBR": LOOKS["EBR"].line(),
         "sharp EBR": LOOKS["sharp, Gaussian"].line(),
-        "best fixed schedule": {"color": "C1", "ls": "--", "marker": "s"},
-        "best policy found": {"color": "black", "ls": "-", "marker": "X"},
-        "X7's bound": {"color": "C2", "ls": "-.", "marker": "^"},
-        "Corollary (ii), fixed schedules": {"color": "0.6", "ls": "--", "marker": "<"},
-        "Corollary (i)": {"color": "C3", "ls": "", "marker": "D"},
+        "best fixed schedule": {"color": "0.45", "ls": "--", "marker": "s"},
+        "best policy found": {"color": "black", "ls": "-", "marker": "D"},
+        "bound of notebook 13": {"color": "0.3", "ls": "-.", "marker": "^"},
+        "Corollary 1 (ii)": {"color": "0.6", "ls": "--", "marker": "<"},
+        "Corollary 1 (i)": {"color": "black", "ls": "", "marker": "x"},
     }
     for rule, look in looks.items():
         curve = curves[curves["rule"] == rule]
         axis.plot(curve["deadline"], curve["price"], **(look | {"label": rule, "ms": 4}))
-    axis.set(yscale="log", xlabel="rounds T", ylabel="worst E[Ñ]/H, in σ²ε$^{-2/T}$")
+    axis.set(yscale="log", xlabel="rounds T", ylabel="worst E[pulls] / H, in σ²ε$^{-2/T}$")
     axis.set_xticks(sorted(set(curves["deadline"])))
-    axis.xaxis.set_minor_locator(NullLocator())
     axis.yaxis.set_minor_formatter(NullFormatter())
     axis.figure.legend(loc="outside lower center", ncols=4)

@@ -5,17 +5,17 @@ from itertools import product
 
 import numpy as np
 import pytest
-from compendium.the_price_of_a_deadline import (
+from compendium.two_arms import (
     fixed_looks,
-    two_arms,
     two_arms_grid,
+    two_arms_policies,
     two_arms_prior,
     two_arms_solutions,
 )
-from compendium.the_price_of_a_deadline.two_arms import Plan, plan, profile
-from compendium.the_price_of_a_deadline.two_arms_grid import REACH, gap_grid, make_grid, weight
-from compendium.the_price_of_a_deadline.two_arms_search import ascend
-from compendium.the_price_of_a_deadline.two_arms_solutions import solution, solutions, strategy
+from compendium.two_arms.two_arms_grid import REACH, gap_grid, make_grid, weight
+from compendium.two_arms.two_arms_policies import Plan, plan, profile
+from compendium.two_arms.two_arms_search import ascend
+from compendium.two_arms.two_arms_solutions import solution, solutions, strategy
 from compendium.two_rounds.adaptive import floor
 from compendium.two_rounds.adaptive_program import best_adaptive, best_prior
 from compendium.two_rounds.policies import Policy, complexity, ebr_policy
@@ -121,7 +121,7 @@ def test_no_looks_between_those_of_the_grid_beat_a_prior(step):
 
 def test_the_last_look_is_the_best_of_all():
     prior, grid = solution(2, 0.1, 0.01).prior, make_grid(2, 0.1, 0.01, 1.3, 12, 1, 0.02)
-    charges, paces = two_arms_prior.charged(grid), two_arms.pace(grid, prior.gaps, prior.chances)
+    charges, paces = two_arms_prior.charged(grid), two_arms_policies.pace(grid, prior.gaps, prior.chances)
     found = two_arms_prior.last_look(grid, charges, paces, prior.price, 20)
     more = np.geomspace(1e-7, 200, 20_000)[:, None]
     for j in range(20):
@@ -213,7 +213,7 @@ def test_what_lies_between_the_solved_is_played_by_the_next_smaller():
 
 @pytest.mark.slow
 def test_the_file_can_be_made_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr("compendium.the_price_of_a_deadline.two_arms_solutions.DEADLINES", (2,))
-    monkeypatch.setattr("compendium.the_price_of_a_deadline.two_arms_solutions.DELTAS", (0.01,))
+    monkeypatch.setattr("compendium.two_arms.two_arms_solutions.DEADLINES", (2,))
+    monkeypatch.setattr("compendium.two_arms.two_arms_solutions.DELTAS", (0.01,))
     two_arms_solutions.renew(tmp_path / "solved.json", epsilons=(0.1,))
     assert '"deadline": 2' in (tmp_path / "solved.json").read_text()

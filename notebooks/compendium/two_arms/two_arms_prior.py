@@ -1,17 +1,17 @@
-"""Two arms, T rounds: what no policy's worst ratio is below, whatever real counts it looks at.
+"""Two arms, T rounds: a lower bound on every policy's worst ratio, whatever real counts it looks at.
 
-τ, X, z, r and w are as in `two_arms`. By a prior π over gaps and a price λ of errors every (ε, δ)-PAC policy
-has sup_r 2wE_r[τ_T] ≥ Σ π 2wE_r[τ_T] + λ (error − δ); the least of these is found by dynamic programming, in
-a game that is kinder than the policy's own. Whoever looks at a τ between two of the grid is shown X at the
-*later* one, and has been charged for the *earlier* one if it stops there. The last look is not on the grid:
-its τ is any number, and charged as it is. So the value is a lower bound for all counts, on every grid, and
-finer grids have larger ones. What is not bounded is the quadrature over z.
+τ, X, z, r and w are as in `two_arms_policies`. By a prior π over gaps and a price λ of errors every
+(ε, δ)-PAC policy has sup_r 2wE_r[τ_T] ≥ Σ π 2wE_r[τ_T] + λ (error − δ). The least of these is found by
+dynamic programming, in a game that is kinder than the policy's own. A look at a τ between two of the grid
+shows X at the *later* one, and a policy that stops there is charged for the *earlier* one. The last look is
+not on the grid: its τ is any number, and charged as it is. So the value is a lower bound for all counts, on
+every grid, and finer grids have larger ones. What is not bounded is the quadrature over z.
 """
 
 import numpy as np
 
-from compendium.the_price_of_a_deadline.two_arms import pace, rate
-from compendium.the_price_of_a_deadline.two_arms_grid import CELLS, Grid, make_grid, wrong
+from compendium.two_arms.two_arms_grid import CELLS, Grid, make_grid, wrong
+from compendium.two_arms.two_arms_policies import pace, rate
 from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import BoolArray, FloatArray
 from ebr.theory.divergence import bisected
@@ -42,14 +42,14 @@ def bayes_bound(
 
 
 def charged(grid: Grid) -> FloatArray:
-    """What whoever stops at each τ of the grid has paid for: the τ before, 0 for the first."""
+    """The charge for stopping at each τ of the grid: the τ before, 0 for the first."""
     return np.append(0.0, grid.information[:-1])
 
 
 def last_look(grid: Grid, charges: FloatArray, paces: FloatArray, price: float, rows: int) -> FloatArray:
     """With one look left, the least cost from each τ and z on, as a density against r = 0: rows × z.
 
-    To stop is to err with `risks`. The error of whoever looks again h later falls in h with the slope
+    To stop is to err with `risks`. The error after another look h later falls in h with the slope
     g = ½ e^{−τ/2} exp(−h/2 − x²/2h)/√(2πh), x = √τ z, which rises up to h = (√(1 + 4x²) − 1)/2 and falls from
     there: the best h is 0, or where λg has fallen to what a unit of τ costs.
     """

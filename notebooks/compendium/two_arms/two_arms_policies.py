@@ -1,4 +1,4 @@
-"""Two arms, T rounds whose sizes depend on what was seen: policies, and what they pay and err with.
+"""Two arms, T rounds whose sizes depend on what was seen: policies, their costs and their errors.
 
 With means ½ ± Δ/2 every pull of either arm is, up to a sign, one draw of N(Δ/2, σ²). After N pulls in all,
 τ = N ε²/4σ² is the *information*, and the signed sum, in units of 2σ²/ε, is X ~ N(rτ, τ) with r = Δ/ε. Then
@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from compendium.the_price_of_a_deadline.two_arms_grid import REACH, Grid, gap_grid, likelihood, weight
+from compendium.two_arms.two_arms_grid import REACH, Grid, gap_grid, likelihood, weight
 from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import FloatArray
 
 EARLY = 12.0  # times ε^{2−2/T}: the candidates for a policy's first look
-LEANING = 0.3  # the weight of each way to go on, where to stop has 1, as the temperature rises
+LEANING = 0.3  # the weight of each way to go on as the temperature rises; stopping has 1
 NEGLIGIBLE = 1e-9  # a chance of a first look
 TOLD = 20.0  # r√τ beyond which none goes on: for z below REACH the likelihood ratio is less than 1e-45
 
@@ -36,7 +36,7 @@ class Plan(NamedTuple):
 class Profile(NamedTuple):
     """What a policy does: E[τ_1], how it goes on, and its error at r = 1, which falls as the gap grows.
 
-    growth[j, z] is the expected growth of τ of whoever looks at τ_j and z, times that place's probability at
+    growth[j, z] is the expected growth of τ after a look at τ_j and z, times the probability of that place at
     r = 0: E_r[τ_T] = E[τ_1] + Σ growth · likelihood ratio.
     """
 

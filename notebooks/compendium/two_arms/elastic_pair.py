@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compendium.the_price_of_a_deadline.two_arms_grid import REACH
-from compendium.the_price_of_a_deadline.two_arms_solutions import strategy
+from compendium.two_arms.two_arms_grid import REACH
+from compendium.two_arms.two_arms_solutions import strategy
 from ebr.algorithms.game import Defaults, Game, Known, Lots, entered
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.validation import check_fields, count
@@ -17,10 +17,10 @@ class ElasticPair(Defaults):
     """Two arms, T ≤ 4: the size of the next round is drawn from a law that depends on what was seen.
 
     Both arms are pulled equally often. After n pulls of each, D is the difference of the sums, τ = nε²/2σ²
-    and z = |D|/√(2nσ²); the law of the next τ given the round, τ and z is that of `two_arms`, whose
-    worst E[Ñ_T]/H over all gaps is computed to be within 3 % of the least of all policies at the
-    (T, ε, δ) of `two_arms_solutions`, whole numbers of pulls aside. At other ε ≥ 0.001 and δ ≥ 0.001 the
-    policy for the next smaller ones of these is played: (ε, δ)-PAC all the same.
+    and z = |D|/√(2nσ²). The law of the next τ given the round, τ and z is that of `two_arms_policies`. At the
+    (T, ε, δ) of `two_arms_solutions` its worst E[Ñ_T]/H over all gaps is computed to be within 3 % of the
+    least of all policies, whole numbers of pulls aside. At other ε ≥ 0.001 and δ ≥ 0.001 the policy for the
+    next smaller ones is played, which is (ε, δ)-PAC as well.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class ElasticPair(Defaults):
     Notes
     -----
     The policy's counts are real numbers. So n is rounded up, at least one pull a round, and D *at* the real
-    count is drawn from its law given the D that are known, a Brownian bridge: whoever has more pulls may
-    ignore some. The sign of D with all pulls decides, and errs no more often than with fewer.
+    count is drawn from its law given the known D, a Brownian bridge: a policy may ignore some of its pulls.
+    The sign of D with all pulls decides, and errs no more often than with fewer.
     """
 
     deadline: int
@@ -45,7 +45,7 @@ class ElasticPair(Defaults):
 
     def __post_init__(self) -> None:
         check_fields(self)
-        strategy(self.deadline, self.epsilon, self.delta)  # raises what there is against T, ε and δ
+        strategy(self.deadline, self.epsilon, self.delta)  # raises if T, ε or δ is out of range
 
     def model(self, told: Known) -> str:
         """Gaussian, whatever it is told."""
@@ -84,11 +84,11 @@ class ElasticPair(Defaults):
 def _next(
     chances: FloatArray, place: IntArray, lead: FloatArray, running: BoolArray, lots: FloatArray
 ) -> IntArray:
-    """How many steps of the grid to go on, by each replicate's lot; 0 is to stop, as z beyond REACH is."""
+    """How many steps of the grid to go on, drawn for each replicate; 0 stops, and so does z beyond REACH."""
     going = np.flatnonzero(running & (lead < REACH))
     lag = np.zeros(len(place), dtype=np.int64)
     cell = (lead[going] / REACH * chances.shape[2]).astype(np.int64)
-    for start in range(0, len(going), 4096):  # a law each, of some hundred lags: not for all at once
+    for start in range(0, len(going), 4096):  # one law per replicate: too much memory for all at once
         part = slice(start, start + 4096)
         laws = chances[place[going[part]], :, cell[part]].cumsum(axis=1)
         lag[going[part]] = (laws < lots[going[part], None] * laws[:, -1:]).sum(axis=1)
@@ -115,7 +115,7 @@ class _Paths:
 
     def reveal(self, counts: FloatArray, running: BoolArray, lots: np.random.Generator) -> FloatArray:
         """Draw D at the real counts, given D before and after it; return z there."""
-        late = counts >= self.earlier  # else it lies before what a round ago was known
+        late = counts >= self.earlier  # else it lies before the pulls known a round ago
         left, low = np.where(late, self.earlier, self.time), np.where(late, self.before, self.value)
         right, high = np.where(late, self.pulled, self.earlier), np.where(late, self.difference, self.before)
         share = (counts - left) / np.where(right > left, right - left, 1)

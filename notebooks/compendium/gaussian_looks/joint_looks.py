@@ -1,4 +1,4 @@
-"""What taking Gaussian rounds together by their joint law saves, and the L of its cost (notebook 09)."""
+"""What the joint law of Gaussian rounds saves over a union, and the L of its cost bound (notebook A1)."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -14,13 +14,13 @@ from ebr.theory.bounds import sharp_problem_bound
 from ebr.theory.problems import Gaussian
 
 LOOKS = ("union", "joint")
-SIGMA = 0.5  # of the rewards, whose means are the setups'
+SIGMA = 0.5  # of the rewards; their means are the setups'
 
 
 def compared(
     deadlines: Iterable[int], epsilon: float, delta: float, n_arms: int, runs: int, seed: int
 ) -> pd.DataFrame:
-    """Pulls (means) of either way, their ratio ± one standard error, and failures: a row a setup and T.
+    """Mean pulls with union and joint law, their ratio ± one standard error, and failures, by setup and T.
 
     Rewards are Gaussian, with the setups' means.
     """

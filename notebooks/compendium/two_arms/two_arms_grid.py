@@ -1,4 +1,4 @@
-"""Where two arms are looked at in `two_arms`: a grid of τ and z, and what a step on it does.
+"""The grid of τ and z on which `two_arms_policies` looks at two arms, and what a step on it does.
 
 τ, X, z and r are as explained there: X ~ N(rτ, τ), z = |X|/√τ. All is weighed against r = 0, where z is
 half-normal.
@@ -47,7 +47,7 @@ class Grid:
         return _move(self.cells, self.inside, self.step, lag)
 
     def errors(self, place: int, reach: float = 0.0) -> FloatArray:
-        """[lag − 1, z]: `wrong` for whoever looks at the τ of this place, and again `lag` steps later."""
+        """[lag − 1, z]: `wrong` for a look at the τ of this place and another `lag` steps later."""
         if (place, reach) not in self._errors:
             here, later = float(self.information[place]), self.information[place + 1 :, None]
             self._errors[place, reach] = wrong(here, self.nodes, later, reach)
@@ -55,7 +55,7 @@ class Grid:
 
     @cached_property
     def _errors(self) -> dict[tuple[int, float], FloatArray]:
-        """Those asked for: a bound needs few of them, a search all of them many times."""
+        """Kept once computed: a bound needs few of them, a search all of them many times."""
         return {}
 
     def start(self) -> FloatArray:
@@ -63,7 +63,7 @@ class Grid:
         return np.asarray(2 * np.exp(-(self.nodes**2) / 2) / math.sqrt(2 * math.pi) * self.weights)
 
     def risks(self) -> FloatArray:
-        """½ e^{−τ/2−√τ z}, the error of whoever stops, for each τ and z, as a density against r = 0."""
+        """½ e^{−τ/2−√τ z}, the error on stopping, for each τ and z, as a density against r = 0."""
         lead = np.sqrt(self.information)[:, None] * self.nodes
         return np.asarray(0.5 * np.exp(-self.information[:, None] / 2 - lead))
 
@@ -90,7 +90,7 @@ def likelihood(gaps: FloatArray, information: FloatArray | float, nodes: FloatAr
 def wrong(
     here: FloatArray | float, nodes: FloatArray, there: FloatArray | float, reach: float = 0.0
 ) -> FloatArray:
-    """P(the worse arm leads at τ′, and z′ > reach) for whoever looks at τ and z, as a density against r = 0.
+    """P(the worse arm leads at τ′, and z′ > reach) after a look at τ and z, as a density against r = 0.
 
     ½e^{−τ/2} (e^{−x} Φ(−(b − x + h)/√h) + e^{x} Φ(−(b + x + h)/√h)), x = √τ z, h = τ′ − τ, b = reach √τ′.
     """

@@ -1,7 +1,7 @@
-"""Two arms: for some T, ε and δ a prior, and a policy that is within a few per cent of what it bounds.
+"""Two arms: for some T, ε and δ a prior, and a policy within a few per cent of the prior's bound.
 
-The priors and what makes the policies of them are in a file, as the search takes minutes; what they are worth
-is computed from them (`two_arms`), and `renew` makes the file anew.
+The search takes minutes, so priors and the prices that make policies of them are in a file. Their values are
+computed from them (`two_arms_policies`); `renew` makes the file anew.
 """
 
 import json
@@ -18,11 +18,11 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from compendium.shared.walks import Looks
-from compendium.the_price_of_a_deadline.fixed_looks import best_looks, from_bars
-from compendium.the_price_of_a_deadline.two_arms import Plan, Profile, plan, profile
-from compendium.the_price_of_a_deadline.two_arms_grid import CELLS, make_grid, weight
-from compendium.the_price_of_a_deadline.two_arms_prior import STEPS, bayes_bound
-from compendium.the_price_of_a_deadline.two_arms_search import TEMPERATURES, search
+from compendium.two_arms.fixed_looks import best_looks, from_bars
+from compendium.two_arms.two_arms_grid import CELLS, make_grid, weight
+from compendium.two_arms.two_arms_policies import Plan, Profile, plan, profile
+from compendium.two_arms.two_arms_prior import STEPS, bayes_bound
+from compendium.two_arms.two_arms_search import TEMPERATURES, search
 from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import FloatArray, twelve_digits
 from ebr.validation import checked
@@ -30,7 +30,7 @@ from ebr.validation import checked
 FILE = "two_arms_solutions.json"
 EPSILONS, DELTAS, DEADLINES = (0.1, 0.03, 0.01, 0.003, 0.001), (0.01, 0.001), (2, 3, 4)
 SAFETY = 1e-5  # of δ: more than the quadrature's own error
-RARE = 1e-9  # a chance in a prior that is left out
+RARE = 1e-9  # smaller chances in a prior are left out
 
 
 class Solution(NamedTuple):
@@ -67,7 +67,7 @@ class Solution(NamedTuple):
 @lru_cache
 def solutions() -> dict[tuple[int, float, float], Solution]:
     """All of the file, by T, ε and δ."""
-    rows = json.loads(files("compendium.the_price_of_a_deadline").joinpath(FILE).read_text("utf-8"))
+    rows = json.loads(files("compendium.two_arms").joinpath(FILE).read_text("utf-8"))
     return {(row["deadline"], row["epsilon"], row["delta"]): _solution(row) for row in rows}
 
 
@@ -93,10 +93,10 @@ def solution(deadline: int, epsilon: float, delta: float) -> Solution:
 @checked()
 @lru_cache(8)
 def strategy(deadline: int, epsilon: float, delta: float) -> tuple[FloatArray, Plan]:
-    """The τ of the looks and the plan for any ε and δ that the file's reach: those of the next smaller.
+    """The τ of the looks and the plan for any ε and δ that the file covers: those of the next smaller ones.
 
-    In units of ε a policy knows ε only by the widest gap that it is made for. So one for a smaller ε is PAC
-    for this one, too, and its worst ratio is over more gaps; and error ≤ δ′ is error ≤ δ if δ′ ≤ δ.
+    In units of ε a policy depends on ε only through its widest gap. So a policy for a smaller ε is PAC for
+    this one, too, and its worst ratio is over more gaps; and error ≤ δ′ is error ≤ δ if δ′ ≤ δ.
     """
     if deadline == 1:
         return np.array([float(ndtri(delta)) ** 2]), Plan(np.ones(1), ())
