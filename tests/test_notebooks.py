@@ -22,7 +22,6 @@ FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}  # in Jupy
 # Notebooks that do not have this form yet; whoever rewrites one takes it out.
 OLD_FORM = {
     "09-sharp-racing",
-    "00-ledger",
     "01-setting",
     "02-confidence",
     "03-upper-bounds",
