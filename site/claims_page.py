@@ -69,6 +69,7 @@ verdict. From [tests/planted/{module}.py](../tests/{module}.md):
 MODULE = """\
 ---
 orphan: true
+nosearch: true
 ---
 # tests/planted/{module}.py
 

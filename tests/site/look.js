@@ -23,7 +23,7 @@
   const scrolls = (element) =>
     element !== document.body &&
     (/auto|scroll/.test(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
-  for (const element of all(":is(article, header) *")) {
+  for (const element of all(":is(article, header) :not(math *)")) {
     const box = element.getBoundingClientRect();
     if (box.width && box.right > innerWidth + 1 && shown(element))
       if (!scrolls(element)) said.push("sticks out: " + start(element));
