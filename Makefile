@@ -48,6 +48,7 @@ LEDGER := notebooks/00-ledger.ipynb# joins what the others found, so it comes la
 FOUND := $(wildcard notebooks/*.ipynb)
 FIRST := $(filter $(FOUND),$(LONGEST:%=notebooks/%.ipynb))
 NOTEBOOKS := $(FIRST) $(filter-out $(FIRST) $(LEDGER),$(FOUND)) $(filter $(LEDGER),$(FOUND))
+GALLERY := $(wildcard notebooks/gallery/*.ipynb)# short examples, which make no figures of the compendium
 MODULE := $(shell find ebr -name "*.py" -o -name "*.mplstyle")
 # NOTEBOOK:MODULE for every compendium module that a notebook uses; asked for once, by the first who needs it.
 NEEDS = $(eval NEEDS := $$(shell $$(PYTHON) tools/needs.py))$(NEEDS)
@@ -118,7 +119,7 @@ check-suite: $(READY)
 	@rm -rf build/check build/check-cache
 	EBR_FIGURES="$$PWD/build/check" EBR_CACHE="$$PWD/build/check-cache" EBR_WORKERS=1 OMP_NUM_THREADS=1 $(INTERPRETER) -m pytest -q -rs -n $(CORES) --dist loadscope \
 	    --no-loadscope-reorder --junit-xml build/test.xml \
-	    --nbval --nbval-current-env --nbval-cell-timeout 600 $(NOTEBOOKS) $(TESTS)
+	    --nbval --nbval-current-env --nbval-cell-timeout 600 $(NOTEBOOKS) $(GALLERY) $(TESTS)
 	EBR_FIGURES="$$PWD/build/check" $(INTERPRETER) -m pytest -q -m reproduction tests/test_reproduction.py
 
 quick: $(READY) ## Lint, types and the unit tests of the package, without the slow ones: the inner loop
@@ -128,7 +129,7 @@ quick: $(READY) ## Lint, types and the unit tests of the package, without the sl
 	$(INTERPRETER) -m pytest -q -x -n $(CORES) --dist worksteal -p no:nbval -m "not slow and not reproduction" --ignore tests/compendium tests
 
 notebooks: $(patsubst notebooks/%.ipynb,refresh-%,$(filter-out $(LEDGER),$(NOTEBOOKS))) ## Re-execute the committed notebooks in place
-	@$(if $(wildcard $(LEDGER)),$(EXECUTE) --in-place $(LEDGER))
+	@$(foreach one,$(GALLERY) $(filter $(LEDGER),$(FOUND)),$(EXECUTE) --in-place $(one) &&) true
 
 refresh-%: $(READY) FORCE
 	@$(EXECUTE) --in-place notebooks/$*.ipynb

@@ -2,6 +2,7 @@
 
 A code cell gets the anchor cell-N, where N counts code cells as the ledger does; a picture gets as its anchor
 and label the name under which the notebook saves it ("fig2"), and its alternative text from pictures.yaml.
+A notebook of the gallery saves nothing and shows one picture, which has the notebook's name.
 """
 
 import ast
@@ -40,7 +41,11 @@ def name_cells(app: Sphinx, doctree: nodes.document) -> None:
     for number, cell in enumerate(cells, 1):
         cell["ids"].append(f"cell-{number}")
         pictures = list(cell.findall(nodes.image))
-        names = saved(next(cell.findall(nodes.literal_block)).astext()) if pictures else []
+        names = []
+        if pictures and "/gallery/" in app.env.docname:
+            names = [Path(app.env.docname).name]
+        elif pictures:
+            names = saved(next(cell.findall(nodes.literal_block)).astext())
         if len(names) != len(pictures):
             message = f"cell {number} must save each picture shown: shows {len(pictures)}, saves {names}"
             logging.getLogger(__name__).warning(message, location=doctree)

@@ -1,47 +1,123 @@
-"""The ledger as a page: every claim with its verdict, in a table that can be filtered."""
+"""The ledger: a table of all claims that can be filtered, and a page for each claim."""
 
+import ast
+import re
 from collections.abc import Iterable
+from functools import cache
 from html import escape
 
-from compendium.shared import ledger
-from compendium.shared.findings import number
+from compendium.shared import findings, ledger
 
-PAGE = """\
+PLANTED = ledger.ROOT / "tests" / "planted"
+
+TABLE = """\
 # Ledger
 
-Every claim of the paper, and what became of it. {summary}. A verdict is *proved*, *computed* without sampling
-or *simulated*; the link leads to the cell that checks it. [Notebook 00](notebooks/00-ledger.ipynb) has the
-errata.
+Every claim of the paper, and what became of it. {summary}. A verdict is *proved*, *computed* without
+sampling, or *simulated*. A claim's page has its hypotheses, its correction, the evidence and the planted
+errors that its check must catch. [Notebook 00](notebooks/00-ledger.ipynb) has the errata.
 
 ```{{raw}} html
 <form class="ledger-filters" id="ledger-filters">
+<label>words <input type="search" name="words"></label>
 {filters}
 <output id="ledger-count" aria-live="polite"></output>
 </form>
 <table class="ledger" id="ledger">
-<thead><tr><th>Claim</th><th>What is said</th><th>Verdict</th><th>What is so</th><th>Checked</th></tr></thead>
+<thead><tr><th>Claim</th><th>What is said</th><th>Verdict</th><th>Notebook</th></tr></thead>
 <tbody>
 {rows}
 </tbody>
 </table>
 <script src="_static/ledger.js"></script>
 ```
+
+```{{toctree}}
+:hidden:
+
+{claims}
+```
+"""
+
+CLAIM = """\
+# {id} · {place}
+
+{statement}
+
+**Verdict: {verdict}**{basis}.
+
+{more}
+"""
+
+CHECK = """\
+## Evidence
+
+{evidence}
+
+## Where it is checked
+
+In <a href="../notebooks/{notebook}.html#cell-{cell}">notebook {number}, cell {cell}</a>, by `{check}`.
+
+The tests run the check as it is, and with errors planted in the mathematics. Each error must change the
+verdict. From [tests/planted/{module}.py](../tests/{module}.md):
+
+```python
+{planted}
+```
+"""
+
+MODULE = """\
+---
+orphan: true
+nosearch: true
+---
+# tests/planted/{module}.py
+
+```{{literalinclude}} {module}.py
+```
 """
 
 
-def page() -> str:
-    """The ledger's page, in Markdown around a table in HTML."""
-    entries = sorted(
-        ledger.join(ledger.claims(), ledger.found()), key=lambda entry: ledger.paper_order(entry.claim)
-    )
+def texts() -> dict[str, str]:
+    """The pages by name: the ledger, each claim, and each module of planted errors."""
+    entries = ledger.join(ledger.claims(), ledger.found())
+    entries = sorted(entries, key=lambda entry: ledger.paper_order(entry.claim))
+    modules = {module for module, _ in planted().values()}
+    return {
+        "ledger": _table(entries),
+        **{f"claims/{entry.claim.id}": _claim(entry) for entry in entries},
+        **{f"tests/{module}": MODULE.format(module=module) for module in modules},
+    }
+
+
+@cache
+def planted() -> dict[str, tuple[str, str]]:
+    """Of each claim, the test module that plants errors in its check, and the entry there."""
+    found = {}
+    for path in sorted(PLANTED.glob("[!_]*.py")):
+        source = path.read_text(encoding="utf-8")
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PLANTED":
+                for key, value in zip(node.value.keys, node.value.values, strict=True):
+                    found[ast.literal_eval(key)] = (
+                        path.stem,
+                        ast.get_source_segment(source, value, padded=True),
+                    )
+    return found
+
+
+def _table(entries: list[ledger.Entry]) -> str:
     claims = [entry.claim for entry in entries]
     filters = [
         _filter("verdict", (claim.verdict for claim in claims)),
-        _filter("section", map(ledger.section, claims)),
-        _filter("basis", (claim.basis for claim in claims)),
+        _filter("notebook", sorted(claim.notebook for claim in claims)),
     ]
-    rows = "\n".join(map(_row, entries))
-    return PAGE.format(summary=ledger.summary(claims), filters="\n".join(filters), rows=rows)
+    return TABLE.format(
+        summary=ledger.summary(claims),
+        filters="\n".join(filters),
+        rows="\n".join(map(_row, claims)),
+        claims="\n".join(f"claims/{claim.id}" for claim in claims),
+    )
 
 
 def _filter(name: str, values: Iterable[str]) -> str:
@@ -49,34 +125,54 @@ def _filter(name: str, values: Iterable[str]) -> str:
     return f'<label>{name} <select name="{name}"><option value="">all</option>{options}</select></label>'
 
 
-def _row(entry: ledger.Entry) -> str:
-    claim = entry.claim
-    said = escape(claim.statement)
-    if claim.hypotheses:
-        said += f'<p class="ledger-aside">Taken to assume: {escape(claim.hypotheses)}</p>'
-    checked = ""
-    if entry.finding:
-        count, _ = ledger.cell(claim)
-        target = f"notebooks/{claim.notebook}.html#cell-{count}"
-        checked = f'<a href="{target}">notebook {claim.number}, cell {count}</a>{_evidence(entry.finding)}'
-    data = {"verdict": claim.verdict, "section": ledger.section(claim), "basis": claim.basis}
-    attributes = " ".join(f'data-{name}="{escape(value)}"' for name, value in data.items())
+def _row(claim: ledger.Claim) -> str:
+    notebook = f'<a href="notebooks/{claim.notebook}.html">{claim.number}</a>' if claim.notebook else ""
     cells = (
-        f'<td id="{claim.id}"><strong>{claim.id}</strong><br>{escape(claim.place)}</td>',
-        f"<td>{said}</td>",
+        f'<td id="{claim.id}"><a href="claims/{claim.id}.html">{claim.id}</a><br>{escape(claim.place)}</td>',
+        f"<td>{escape(claim.statement)}</td>",
         f'<td><span class="verdict">{escape(claim.verdict)}</span><br>{escape(claim.basis)}</td>',
-        f"<td>{escape(claim.correction)}</td>",
-        f"<td>{checked}</td>",
+        f"<td>{notebook}</td>",
     )
-    return f"<tr {attributes}>{''.join(cells)}</tr>"
+    return f'<tr data-verdict="{claim.verdict}" data-notebook="{claim.notebook}">{"".join(cells)}</tr>'
+
+
+def _claim(entry: ledger.Entry) -> str:
+    claim, finding = entry
+    more = ""
+    for words, text in (("Taken to assume", claim.hypotheses), ("What is so", claim.correction)):
+        more += f"*{words}:* {as_text(text)}\n\n" if text else ""
+    if claim.false_alarm:
+        more += f"*Probability that chance alone changes the verdict:* {as_text(claim.false_alarm)}\n\n"
+    if finding:
+        module, source = planted()[claim.id]
+        more += CHECK.format(
+            evidence=_evidence(finding),
+            notebook=claim.notebook,
+            number=claim.number,
+            cell=ledger.cell(claim),
+            check=claim.check,
+            module=module,
+            planted=source,
+        )
+    return CLAIM.format(
+        id=claim.id,
+        place=as_text(claim.place),
+        statement=as_text(claim.statement),
+        verdict=claim.verdict,
+        basis=f", {claim.basis}" if claim.basis else "",
+        more=more,
+    )
 
 
 def _evidence(finding: dict) -> str:
-    """What the check found, folded away."""
-    items = []
-    for row in finding["evidence"]:
-        what = ", ".join(filter(None, [row["what"], row.get("where", "")]))
-        ends = f" [{number(row['low'])}, {number(row['high'])}]" if "low" in row else ""
-        allowed = f"; allowed: {row['allowed']}" if "allowed" in row else ""
-        items.append(f"<li>{escape(what)}: {escape(number(row['value']) + ends + allowed)}</li>")
-    return f"<details><summary>evidence</summary><ul>{''.join(items)}</ul></details>"
+    """The rows of evidence as a table, without its title."""
+    rows = [
+        {name: as_text(value) if isinstance(value, str) else value for name, value in row.items()}
+        for row in finding["evidence"]
+    ]
+    return findings.table({**finding, "evidence": rows}).partition("\n\n")[2]
+
+
+def as_text(words: str) -> str:
+    """Words as they stand, in Markdown."""
+    return re.sub(r"([\\`*_{}\[\]<>$#])", r"\\\1", words)

@@ -5,6 +5,8 @@ import re
 import sys
 from pathlib import Path
 
+from jinja2 import PackageLoader
+from numpydoc import docscrape_sphinx
 from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -14,7 +16,8 @@ author = "the ebr developers"
 copyright = author  # Sphinx's name for the line at the foot of each page
 release = importlib.metadata.version("ebr")
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpydoc", "cells"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc", "cells", "formulas"]
+html_math_renderer = "mathml"
 
 # Notebooks are shown as they are committed.
 nb_execution_mode = "off"
@@ -25,10 +28,6 @@ myst_dmath_double_inline = True  # a displayed formula may stand in a paragraph
 myst_heading_anchors = 3
 suppress_warnings = ["misc.highlighting_failure"]  # a rewards list with "..." in it
 
-# Formulas: MathJax lies among the site's own files, and needs no menu with parts that do not.
-mathjax_path = "mathjax/tex-chtml.js"
-mathjax3_config = {"options": {"enableMenu": False}}
-
 default_role = "code"
 add_module_names = False  # the heading above has the module's
 autodoc_member_order = "bysource"
@@ -36,6 +35,9 @@ autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 numpydoc_show_class_members = False  # autodoc lists them
+# numpydoc compiles its template again for every docstring, a tenth of the build: here once.
+_environment = docscrape_sphinx.SandboxedEnvironment(loader=PackageLoader("numpydoc"))
+docscrape_sphinx.SandboxedEnvironment = lambda loader: _environment
 
 html_theme = "pydata_sphinx_theme"
 html_title = "ebr"
@@ -48,7 +50,7 @@ html_domain_indices = False
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's system is
 html_theme_options = {
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "show_prev_next": True,
     "footer_start": ["copyright"],
     "footer_end": [],
@@ -56,9 +58,9 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars: dict[str, list[str]] = {
-    name: [] for name in ("index", "own-experiment", "ledger", "command-line", "contributing", "changelog")
-}
+# Pages without a sidebar.
+WIDE = "index own-experiment gallery notebooks/gallery/* ledger claims/* tests/* command-line contributing"
+html_sidebars: dict[str, list[str]] = {name: [] for name in [*WIDE.split(), "changelog"]}
 
 # What docstrings mean as it stands and reStructuredText takes for markup: |x|, *.jsonl, n_.
 MARKUP = re.compile(r"\||(?<!\S)\*(?=[.\s])|(?<=\w)_(?!\w)")

@@ -14,6 +14,7 @@ LOADED = {
 }
 NOT_LOADED = {"next", "prev", "index", "search", "author", "copyright", "canonical", "top", "up"}
 STYLE = re.compile(r"""(?:url\(\s*|@import\s+)['"]?([^'")\s;]+)""")
+FORMULA = re.compile(r"<math\b.*?</math>", re.DOTALL)  # links nowhere, and is half of some pages
 
 
 class Link(NamedTuple):
@@ -32,7 +33,7 @@ class Page(HTMLParser):
         self.links: list[Link] = []
         self.wordless: list[str] = []
         self.in_style = False
-        self.feed(text)
+        self.feed(FORMULA.sub("", text))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note what an element is called and where it points."""

@@ -1,5 +1,6 @@
 """The texts of the site that are not written for it: cut from the README, asked of the package."""
 
+import base64
 import contextlib
 import importlib
 import io
@@ -35,6 +36,7 @@ CONTENTS = """
 :hidden:
 
 Your own experiment <own-experiment>
+Gallery <gallery>
 Notebooks <notebooks/index>
 Ledger <ledger>
 Reference <api/index>
@@ -78,9 +80,34 @@ def links(text: str) -> str:
     return text.replace("](claims.yaml)", "](ledger.md)").replace("](readme.md)", "](index.md)")
 
 
+def notebook_paths() -> list[Path]:
+    """The notebooks: those with a number, then the appendices."""
+    return sorted((ROOT / "notebooks").glob("*.ipynb"))  # digits come before letters
+
+
+def gallery(folder: Path) -> str:
+    """The gallery: a card for each short example, with the picture that its notebook shows.
+
+    The pictures are written to the folder.
+    """
+    cards, names = [], []
+    for path in sorted((ROOT / "notebooks" / "gallery").glob("*.ipynb")):
+        notebook = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        shown = [output.get("data", {}) for cell in notebook for output in cell.get("outputs", [])]
+        (picture,) = (data["image/png"] for data in shown if "image/png" in data)
+        (folder / f"{path.stem}.png").write_bytes(base64.b64decode(picture))
+        title = notebook[0]["source"][0].removeprefix("# ").strip()
+        image = f"![{cells.words()[path.stem]}]({path.stem}.png)"
+        cards.append(f"[{image}{title}](notebooks/gallery/{path.name})")
+        names.append(f"notebooks/gallery/{path.stem}")
+    tree = ["```{toctree}", ":hidden:", "", *names, "```"]
+    head = ["# Gallery", "", "Short examples, to be copied and changed.", "", '<div class="gallery">', ""]
+    return "\n".join([*head, "\n\n".join(cards), "", "</div>", "", *tree, ""])
+
+
 def notebooks() -> str:
     """The list of notebooks: each with its question."""
-    paths = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    paths = notebook_paths()
     lines = ["# Notebooks", "", "One question each, shown as they were executed.", ""]
     for path in paths:
         first = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])

@@ -14,20 +14,24 @@ from pathlib import Path
 import claims_page
 import links
 import pages
+from fontTools import subset
 from sphinx.cmd.build import build_main
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+LETTERS = "--unicodes=U+20-7E,U+A0-3FF,U+2000-22FF,U+2300-23FF,U+25A0-25FF,U+27E0-27FF,U+1D400-1D7FF"
 MARK = ".ebr-site"  # lies in every folder that this program has filled, and may empty
 
 
 def lay_out(folder: Path) -> None:
     """Write the pages that Sphinx reads."""
+    folder.mkdir(parents=True)
     written = {
         "index.md": pages.home(),
         "own-experiment.md": pages.own_experiment(),
+        "gallery.md": pages.gallery(folder),
         "notebooks/index.md": pages.notebooks(),
-        "ledger.md": claims_page.page(),
+        **{f"{name}.md": text for name, text in claims_page.texts().items()},
         "command-line.md": pages.command_line(),
         **{f"api/{name}.rst": text for name, text in pages.reference().items()},
         **{
@@ -38,20 +42,20 @@ def lay_out(folder: Path) -> None:
     for name, text in written.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    copied = ("notebooks/*.ipynb", "figures/*.png", "CITATION.cff", "LICENSE")
+    copied = ("notebooks/*.ipynb", "notebooks/gallery/*.ipynb", "figures/*.png", "CITATION.cff", "LICENSE")
     for path in (path for pattern in copied for path in ROOT.glob(pattern)):
         target = folder / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
+    for path in claims_page.PLANTED.glob("[!_]*.py"):
+        shutil.copyfile(path, folder / "tests" / path.name)
 
 
-def add_mathjax(static: Path) -> None:
-    """Copy the parts of MathJax that the pages load."""
-    source = Path(str(files("sphinx-mathjax-offline"))) / "static" / "mathjax"
+def add_font(static: Path) -> None:
+    """Add the font of the formulas: the Latin, Greek and mathematical part of STIX Two Math."""
+    source = Path(str(files("ziamath"))) / "fonts" / "STIXTwoMath-Regular.ttf"
     static.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source / "tex-chtml.js", static / "tex-chtml.js")
-    for part in ("output/chtml/fonts", "input/tex/extensions"):
-        shutil.copytree(source / part, static / part)
+    subset.main([str(source), LETTERS, "--flavor=woff", f"--output-file={static / 'formulas.woff'}"])
 
 
 def build(output: Path) -> list[str]:
@@ -67,7 +71,7 @@ def build(output: Path) -> list[str]:
             path.unlink()
     with tempfile.TemporaryDirectory() as work:
         lay_out(Path(work) / "pages")
-        add_mathjax(output / "_static" / "mathjax")
+        add_font(output / "_static")
         if run_sphinx(Path(work) / "pages", output, Path(work) / "read"):
             return ["Sphinx warned, see above"]
     return links.problems(output)

@@ -101,16 +101,14 @@ class Chromium:
         self.call("Emulation.setEmulatedMedia", features=[wish])
 
     def open(self, address):
-        """Open a page and wait until it has loaded, and its fonts and formulas are there."""
+        """Open a page and wait until it has loaded, and its fonts are there."""
         self.heard.clear()
         self.call("Page.navigate", url=address)
         self.settle()
 
     def settle(self):
         self.wait_for("Page.loadEventFired")
-        self.evaluate(
-            "Promise.all([window.MathJax && MathJax.startup.promise, document.fonts.ready]).then(() => 0)"
-        )
+        self.evaluate("document.fonts.ready.then(() => 0)")
 
     def complaints(self):
         """Errors on the console and requests that failed, since the page was opened."""

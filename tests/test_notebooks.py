@@ -21,7 +21,6 @@ WORDS_A_MINUTE = 200  # and a minute for each figure
 FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}  # in JupyterLab, and on the site
 # Notebooks that do not have this form yet; whoever rewrites one takes it out.
 OLD_FORM = {
-    "00-ledger",
     "11-clinical-trial",
     "16-modern-rivals",
     "17-stakes",

@@ -18,13 +18,12 @@
     if (!words.concat(labels).join("").trim()) said.push("no name: " + start(control));
   }
   for (const formula of all(".math"))
-    if (!formula.querySelector("mjx-container")) said.push("no formula: " + formula.textContent.slice(0, 60));
-  for (const wrong of all("mjx-merror")) said.push("bad formula: " + wrong.textContent);
+    if (!formula.querySelector("math")) said.push("no formula: " + formula.textContent.slice(0, 60));
 
   const scrolls = (element) =>
     element !== document.body &&
     (/auto|scroll/.test(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
-  for (const element of all(":is(article, header) :not(mjx-assistive-mml, mjx-assistive-mml *)")) {
+  for (const element of all(":is(article, header) :not(math *)")) {
     const box = element.getBoundingClientRect();
     if (box.width && box.right > innerWidth + 1 && shown(element))
       if (!scrolls(element)) said.push("sticks out: " + start(element));
@@ -57,7 +56,7 @@
   while (texts.nextNode()) {
     const text = texts.currentNode.data.trim();
     const element = texts.currentNode.parentElement;
-    if (!text || element.closest("script, style, mjx-container") || !shown(element)) continue;
+    if (!text || element.closest("script, style, math") || !shown(element)) continue;
     if (/\\[a-zA-Z([]|\$/.test(text) && !element.closest("pre, code")) said.push("LaTeX: " + text.slice(0, 60));
     if (seen.has(element)) continue;
     seen.add(element);

@@ -73,7 +73,8 @@ def test_a_picture_is_known_by_the_name_under_which_its_cell_saves_it():
 
 
 def test_every_text_is_of_a_picture_that_there_is():
-    assert {path.stem for path in (pages.ROOT / "figures").glob("*.png")} == set(cells.words())
+    drawn = [*(pages.ROOT / "figures").glob("*.png"), *(pages.ROOT / "notebooks" / "gallery").glob("*.ipynb")]
+    assert {path.stem for path in drawn} == set(cells.words())
     assert all(len(text) > 60 for text in cells.words().values())
 
 
@@ -86,7 +87,7 @@ def test_links_of_the_readme_lead_to_pages():
 
 @pytest.mark.parametrize("content", ["thesis.tex", ".buildinfo"])
 def test_a_folder_that_holds_anything_but_a_site_of_ours_stays_as_it_is(tmp_path, monkeypatch, content):
-    for step in ("lay_out", "add_mathjax"):
+    for step in ("lay_out", "add_font"):
         monkeypatch.setattr(publish, step, lambda folder: None)
     monkeypatch.setattr(publish, "run_sphinx", lambda _, output, __: (output / "index.html").touch())
     output, beside = tmp_path / "site", tmp_path / "site-work"

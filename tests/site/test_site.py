@@ -7,6 +7,7 @@ import json
 import pkgutil
 import re
 from functools import partial
+from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -22,6 +23,7 @@ from ebr.live import cli
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted(ROOT.glob("notebooks/*.ipynb"))
+GALLERY = sorted(ROOT.glob("notebooks/gallery/*.ipynb"))
 CLAIMS = yaml.safe_load((ROOT / "claims.yaml").read_text(encoding="utf-8"))["claims"]
 DESK, PHONE = (1280, 900), (390, 844)
 LOOK = Path(__file__).with_name("look.js").read_text("utf-8")  # what is wrong with the page that is open
@@ -66,11 +68,11 @@ def text_of(site, page):
 
 
 def test_every_notebook_is_a_page_with_all_its_pictures(site):
-    for path in NOTEBOOKS:
+    for path in NOTEBOOKS + GALLERY:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         outputs = [output for cell in cells for output in cell.get("outputs", [])]
         pictures = sum("image/png" in output.get("data", {}) for output in outputs)
-        page = text_of(site, f"notebooks/{path.stem}.html")
+        page = text_of(site, path.relative_to(ROOT).with_suffix(".html"))
         assert page.count("<img ") == pictures, path.name
         code = sum(cell["cell_type"] == "code" for cell in cells)
         assert len(re.findall(r'id="cell-\d+"', page)) == code, path.name
@@ -81,6 +83,21 @@ def test_home_has_the_first_three_figures_and_the_map(site):
     assert re.findall(r'src="_images/(fig\d)\.png"', page) == ["fig1", "fig2", "fig3"]
     for path in NOTEBOOKS:
         assert f'href="notebooks/{path.stem}.html"' in page
+
+
+def test_notebooks_are_listed_by_number_and_the_appendices_after_them(site):
+    page = text_of(site, "notebooks/index.html").split("<article")[1].split("</article>")[0]
+    listed = re.findall(r'<li>.*?href="([\w-]+)\.html"', page, re.DOTALL)
+    assert listed == sorted(path.stem for path in NOTEBOOKS)
+    assert [name for name in listed if name[0] == "A"] == listed[sum(name[0].isdigit() for name in listed) :]
+
+
+def test_the_gallery_has_a_card_with_a_picture_for_each_example(site):
+    page = text_of(site, "gallery.html")
+    assert len(GALLERY) == 5
+    for path in GALLERY:
+        cards = re.findall(rf'href="notebooks/gallery/{path.stem}.html">(.*?)</a>', page)
+        assert any(f'src="_images/{path.stem}.png"' in card for card in cards)
 
 
 def test_every_public_name_is_in_the_reference(site):
@@ -109,37 +126,42 @@ def test_every_command_is_on_its_page_as_the_terminal_has_it(site, capsys):
         assert f"usage: python -m ebr {command} " in page
 
 
-def test_every_claim_links_to_a_cell_that_checks_it(site):
+def test_every_claim_has_a_row_and_a_page_that_links_to_its_cell_and_its_tests(site):
     ledger = text_of(site, "ledger.html")
     for claim in CLAIMS:
         row = ledger.split(f'<td id="{claim["id"]}">')[1].split("</tr>")[0]
+        own = text_of(site, f"claims/{claim['id']}.html").split("<article")[1].split("</article>")[0]
+        assert f'href="claims/{claim["id"]}.html"' in row
         assert claim["verdict"] in row
+        words = " ".join(unescape(re.sub(r"<[^>]+>", "", own)).split())
+        for field in ("statement", "hypotheses", "verdict", "basis", "correction"):
+            said = re.sub(r"\W", "", claim.get(field, ""))  # signs may be set in another way
+            assert said in re.sub(r"\W", "", words), (claim["id"], field)
         if "check" not in claim:
             continue
-        page, cell = re.search(r'href="(notebooks/[\w-]+\.html)#(cell-\d+)"', row).groups()
+        page, cell = re.search(r'href="\.\./(notebooks/[\w-]+\.html)#(cell-\d+)"', own).groups()
         assert page == f"notebooks/{claim['notebook']}.html"
-        source = text_of(site, page).split(f'id="{cell}"')[1].split('id="cell-')[0]
-        code = re.sub(r"<[^>]+>", "", source)
-        assert f"{claim['check']}(" in code or "record(" in code, claim["id"]
+        shown = text_of(site, page).split(f'id="{cell}"')[1].split('id="cell-')[0]
+        assert f"<strong>{claim['id']} {claim['verdict']}</strong>" in shown
+        (module,) = re.findall(r'href="\.\./tests/(\w+)\.html"', own)
+        assert f'"{claim["id"]}": ' in (ROOT / "tests" / "planted" / f"{module}.py").read_text("utf-8")
 
 
-def test_a_picture_without_words_stops_the_build_and_says_where_to_add_them(tmp_path, capsys):
+def test_a_picture_without_words_and_a_formula_that_cannot_be_set_stop_the_build(tmp_path, capsys):
     data = {"image/png": base64.b64encode(DOT).decode()}
     picture = {"output_type": "display_data", "metadata": {}, "data": data}
-    code = {"cell_type": "code", "id": "b", "metadata": {}, "execution_count": 1, "outputs": [picture]}
-    title = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# Title"}
+    code = {"cell_type": "code", "metadata": {}, "execution_count": 1, "outputs": [picture]}
+    title = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": r"# Title" "\n\n" r"$a$, $\foo b$"}
     kept = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
-    for name in ("fig2", "fig-unheard-of"):
-        cells = [title, code | {"source": f'save(figure, "{name}", table)'}]
-        notebook = {"cells": cells, "metadata": kept, "nbformat": 4, "nbformat_minor": 5}
-        (tmp_path / "index.ipynb").write_text(json.dumps(notebook))
-        wrong = publish.run_sphinx(tmp_path, tmp_path / "out", tmp_path / "read")
-        told = capsys.readouterr().err
-        assert bool(wrong) == (name == "fig-unheard-of"), told
+    names = ("fig2", "fig-unheard-of")
+    cells = [title, *(code | {"id": name, "source": f'save(figure, "{name}", table)'} for name in names)]
+    notebook = {"cells": cells, "metadata": kept, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "index.ipynb").write_text(json.dumps(notebook))
+    assert publish.run_sphinx(tmp_path, tmp_path / "out", tmp_path / "read")
+    told = capsys.readouterr().err
+    assert told.count("WARNING") == 2, told
     assert "fig-unheard-of has no alternative text: say in site/pictures.yaml what it shows" in told
-
-
-LOADED_FONTS = "[...document.fonts].filter((font) => font.status === 'loaded').map((font) => font.family)"
+    assert r"\foo b: site/formulas.py does not know \foo" in told
 
 
 def wrong_with(browser, address):
@@ -152,19 +174,35 @@ def wrong_with(browser, address):
     return [*browser.complaints(), *found, *(f"phone: {said}" for said in browser.evaluate(LOOK))]
 
 
+FONTS = "[...document.fonts].filter((font) => font.status === 'loaded').map((font) => font.family)"
+ARTICLE = re.compile(r"<article.*?</article>", re.DOTALL)
+
+
+def together(folder):
+    """A page with the articles of all pages of a folder: they look alike, and one page loads faster."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.html"))]
+    articles = [article for text in texts for article in ARTICLE.findall(text)]
+    assert len(articles) == len(texts) > 10
+    page = folder.with_name(f"{folder.name}-together") / "index.html"
+    page.parent.mkdir()
+    page.write_text(ARTICLE.sub(lambda _: "".join(articles), texts[0]), encoding="utf-8")
+    return page
+
+
 @in_a_browser
 def test_every_page_is_whole_and_readable(site, browser):
-    paths = links.pages_of(site)
+    alike = [site / "claims", site / "tests"]
+    paths = [path for path in links.pages_of(site) if path.parent not in alike]
     assert len(paths) >= len(NOTEBOOKS) + 10
     wrong, formulas, fonts = {}, 0, set()
-    for path in paths:
+    for path in [*paths, *map(together, alike)]:
         if said := wrong_with(browser, path.as_uri()):
-            wrong[path.name] = said[:5]
-        formulas += browser.evaluate("document.querySelectorAll('mjx-container').length")
-        fonts |= set(browser.evaluate(LOADED_FONTS))
+            wrong[str(path.relative_to(site))] = said[:5]
+        formulas += browser.evaluate("document.querySelectorAll('.math math').length")
+        fonts |= set(browser.evaluate(FONTS))
     assert not wrong
     assert formulas > 1000
-    assert any("MJXTEX" in family for family in fonts), "formulas are set in MathJax's own fonts"
+    assert "Formulas" in fonts, "formulas are set in their own font"
 
 
 @in_a_browser
@@ -174,26 +212,29 @@ def test_the_ledger_is_filtered_and_a_claim_leads_to_its_cell(site, window, shap
     window.open((site / "ledger.html").as_uri())
     shown = "[...document.querySelectorAll('#ledger td[id]')].filter((c) => c.offsetParent).map((c) => c.id)"
     assert sorted(window.evaluate(shown)) == sorted(claim["id"] for claim in CLAIMS)
-    choose = """((name, value) => {
-        const box = document.querySelector(`select[name=${name}]`);
+    ask = """((name, value) => {
+        const box = document.querySelector(`[name=${name}]`);
         box.value = value;
-        box.dispatchEvent(new Event("change", {bubbles: true}));
+        box.dispatchEvent(new Event("input", {bubbles: true}));
         return box.value;
     })(%s, %s)"""
     fitting = CLAIMS
-    for name, value in (("verdict", "holds"), ("basis", "simulated")):
-        assert window.evaluate(choose % (json.dumps(name), json.dumps(value))) == value
-        fitting = [claim for claim in fitting if claim[name] == value]
-        assert 0 < len(fitting) < len(CLAIMS)
+    for name, value in (("verdict", "holds"), ("notebook", "07-simulations"), ("words", "SECTION 5")):
+        assert window.evaluate(ask % (json.dumps(name), json.dumps(value))) == value
+        field = "place" if name == "words" else name
+        before = len(fitting)
+        fitting = [
+            claim for claim in fitting if value.lower() in (claim[field].lower(), claim[field][:9].lower())
+        ]
+        assert 0 < len(fitting) < before
         assert sorted(window.evaluate(shown)) == sorted(claim["id"] for claim in fitting)
     count = window.evaluate("document.getElementById('ledger-count').textContent")
-    assert count.startswith(f"{len(fitting)} of")
-    assert window.evaluate(choose % ('"section"', '"section 5"')) == "section 5"
-    assert 0 < len(window.evaluate(shown)) < len(fitting)
+    assert count.startswith(f"{len(fitting)} of {len(CLAIMS)} ")
     assert window.complaints() == []
-    window.heard.clear()
-    window.evaluate("document.getElementById('C24').closest('tr').querySelector('a').click()")
-    window.settle()
+    for link in ("#C24 a", "article a[href*='#cell-']"):
+        window.heard.clear()
+        window.evaluate(f'document.querySelector("{link}").click()')
+        window.settle()
     place = window.evaluate("location.pathname + location.hash")
     assert re.fullmatch(r".*/notebooks/07-simulations\.html#cell-\d+", place)
     cell = "document.querySelector(':target').getBoundingClientRect()"

@@ -162,29 +162,16 @@ def _place(claim: Claim) -> tuple[str, str]:
     return max(fitting, key=lambda one: len(one[1]))
 
 
-def cell(claim: Claim) -> tuple[int, str]:
-    """The cell of its notebook that checks a claim: its number, and the heading under which it stands.
-
-    The first that names the check or, where a check is applied with others, the first that records.
-    """
+def cell(claim: Claim) -> int:
+    """The number of the cell of its notebook that shows what the check of a claim found."""
     path = ROOT / "notebooks" / f"{claim.notebook}.ipynb"
-    called = claim.check.partition(".")[2]  # by module and name; its room is where the module is from
-    heading, number, named, recording = "", 0, None, None
-    for one in json.loads(path.read_text(encoding="utf-8"))["cells"]:
-        source = "".join(one["source"])
-        if one["cell_type"] == "markdown":
-            headings = [line.lstrip("# ") for line in source.splitlines() if line.startswith("#")]
-            heading = headings[-1] if headings else heading
-            continue
-        number += 1
-        if f"{called}(" in source:
-            named = named or (number, heading)
-        elif "record(" in source:
-            recording = recording or (number, heading)
-    found_in = named or recording
-    if found_in is None:
-        raise ValueError(f"{claim.notebook} must record {claim.id}, and no cell does")
-    return found_in
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = (one for one in cells if one["cell_type"] == "code")
+    for number, one in enumerate(code, 1):
+        shown = ["".join(output.get("data", {}).get("text/markdown", "")) for output in one["outputs"]]
+        if f"**{claim.id} {claim.verdict}**" in "".join(shown):
+            return number
+    raise ValueError(f"{claim.notebook} must record that {claim.id} {claim.verdict}, and no cell does")
 
 
 def summary(entered: list[Claim]) -> str:
@@ -198,18 +185,21 @@ def summary(entered: list[Claim]) -> str:
 
 
 def claims_table(entered: list[Claim]) -> str:
-    """The claims in Markdown, in the paper's order: what is said, what is so, and the cell that checks it."""
+    """The claims in Markdown, in the paper's order: what is said, the verdict, the cell that checks it."""
     rows = []
     for claim in sorted(entered, key=paper_order):
-        assumed = f" *Taken to assume:* {claim.hypotheses}" if claim.hypotheses else ""
         verdict = claim.verdict if claim.verdict in ("holds", "open") else f"**{claim.verdict}**"
         where = ""
         if claim.verdict in DECIDED:
-            count, heading = cell(claim)
-            where = f"[{claim.number}]({claim.notebook}.ipynb), cell {count}: {heading}"
-        said = claim.statement + assumed
-        rows.append((claim.place, claim.id, said, verdict, claim.basis, claim.correction, where))
-    return as_table("the paper | claim | what is said | verdict | rests on | what is so | checked in", rows)
+            where = f"[{claim.number}]({claim.notebook}.ipynb), cell {cell(claim)}"
+        rows.append((claim.place, claim.id, claim.statement, verdict, claim.basis, where))
+    return as_table("the paper | claim | what is said | verdict | rests on | checked in", rows)
+
+
+def corrections_table(entered: list[Claim]) -> str:
+    """What is so, in Markdown: the corrections, in the paper's order."""
+    corrected = [claim for claim in sorted(entered, key=paper_order) if claim.correction]
+    return as_table("claim | what is so", [(claim.id, claim.correction) for claim in corrected])
 
 
 def verdicts_table(notebook: str) -> str:

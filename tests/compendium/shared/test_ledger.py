@@ -69,10 +69,15 @@ def test_a_decided_claim_says_what_it_rests_on(claim):
 
 
 @pytest.mark.parametrize("claim", DECIDED, ids=lambda claim: claim.id)
-def test_a_decided_claim_is_checked_in_a_cell_under_a_heading(claim):
-    number, heading = ledger.cell(claim)
-    assert number > 1
-    assert heading
+def test_a_decided_claim_is_recorded_in_a_cell_of_its_notebook(claim):
+    path = ledger.ROOT / "notebooks" / f"{claim.notebook}.ipynb"
+    cells = [one for one in json.loads(path.read_text("utf-8"))["cells"] if one["cell_type"] == "code"]
+    assert "record(" in "".join(cells[ledger.cell(claim) - 1]["source"])
+
+
+def test_a_claim_that_no_cell_records_is_named():
+    with pytest.raises(ValueError, match="05-two-rounds must record that C01 holds corrected, and no cell"):
+        ledger.cell(replace(BY_ID["C01"], notebook="05-two-rounds"))
 
 
 def test_the_table_has_every_claim_once_and_in_the_papers_order():
@@ -84,6 +89,10 @@ def test_the_table_has_every_claim_once_and_in_the_papers_order():
     assert [ledger.section(BY_ID[one]) for one in ("C46", "C07", "C53", "X1")] == [
         "section 1", "section 3", "appendix B", "ours",
     ]  # fmt: skip
+    corrected = [
+        line.split(" | ")[0].strip("| ") for line in ledger.corrections_table(CLAIMS).splitlines()[2:]
+    ]
+    assert corrected == [claim for claim in order if BY_ID[claim].correction]
     with pytest.raises(ValueError, match="place of C01 must begin as one of"):
         ledger.paper_order(replace(CLAIMS[0], place="somewhere"))
 
