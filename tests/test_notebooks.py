@@ -31,8 +31,6 @@ OLD_FORM = {
     "11-clinical-trial",
     "13-the-price-of-a-deadline",
     "14-top-k",
-    "16-modern-rivals",
-    "17-stakes",
 }
 UNWRITTEN = re.compile(r"\b(PLACEHOLDER|TODO|FIXME|XXX|TBD|lorem ipsum)\b", re.IGNORECASE)
 

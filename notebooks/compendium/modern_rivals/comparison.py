@@ -17,6 +17,7 @@ from compendium.modern_rivals.rival_entrants import (
     ENTRANTS,
     IN_UNIT,
     MIXED,
+    NORMAL,
     OURS,
     PAUSING,
     PROVED,
@@ -35,7 +36,7 @@ from ebr.simulation.sweep import computed
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
 SIGMA = 0.5  # of the Gaussian versions: what is known of rewards in [0, 1]
-ALONG = (OURS, PAUSING, "Algorithm 1", "KL-LUCB", CLOSEST, "pausing EBR, N", "Paulson", "Paulson, looks")
+ALONG = (OURS, PAUSING, "KL-LUCB", CLOSEST, NORMAL, "Paulson", "Paulson, T looks")
 ENUMERATED = 60  # rewards of an arm: all 2^60 rows of them
 COSTLY = ("closest", "mixed", "staked", "single", "staged", "batched")
 MINE = (OURS, IN_UNIT, PAUSING)

@@ -134,6 +134,7 @@ def raced(
 
 GOOD, ZONE, BEST = "ε-good arm", "best arm if gaps ≥ ε", "best arm"
 OURS, IN_UNIT, PAUSING = "staked EBR", "staked EBR, [0, 1]", "pausing EBR"
+NORMAL = "pausing EBR, normal"
 CLOSEST = "Top-Two, mixture"
 # The Beta prior of each rule's mixture, chosen in notebook 16; KT is Beta(½, ½).
 MIXED = dict.fromkeys(("T&S", "EB-TC", "EB-TC, half"), (5.0, 1.0)) | dict.fromkeys(
@@ -162,14 +163,14 @@ ENTRANTS: dict[str, Entrant] = {
         name: Entrant("Bernoulli", BEST, "T", partial(_told, share), exact=True)
         for name, share in KNOWN_GAP.items()
     },
-    "pausing EBR, N": ours(PausingElasticBatchRacing, "Gaussian"),
-    "sharp EBR, N": ours(SharpElasticBatchRacing, "Gaussian"),
-    "EBR, N, T = 1": Entrant("Gaussian", GOOD, "1", _one_stage),
+    NORMAL: ours(PausingElasticBatchRacing, "Gaussian"),
+    "sharp EBR, normal": ours(SharpElasticBatchRacing, "Gaussian"),
+    "EBR, normal, T = 1": Entrant("Gaussian", GOOD, "1", _one_stage),
     "Bechhofer": Entrant("Gaussian", GOOD, "1", partial(_sequential, bechhofer)),
     "Paulson": Entrant("Gaussian", ZONE, "none", partial(_sequential, paulson), "staged"),
-    "Paulson, looks": Entrant("Gaussian", ZONE, "T", partial(_looking, paulson)),
+    "Paulson, T looks": Entrant("Gaussian", ZONE, "T", partial(_looking, paulson)),
     "Kim–Nelson": Entrant("Gaussian", ZONE, "none", partial(_sequential, kim_nelson), "staged"),
-    "Kim–Nelson, looks": Entrant("Gaussian", ZONE, "T", partial(_looking, kim_nelson)),
+    "Kim–Nelson, T looks": Entrant("Gaussian", ZONE, "T", partial(_looking, kim_nelson)),
 }
 # Fully sequential, for an ε-good arm and Bernoulli rewards, with thresholds published or proved here.
 PUBLISHED = ("paper's oracle", "KL-LUCB", "T&S", "EB-TC")
