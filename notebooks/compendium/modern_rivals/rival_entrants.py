@@ -1,4 +1,4 @@
-"""Who takes part: rivals of today and ours, each with its rewards, its promise and its rounds."""
+"""The entrants of notebook 16: rivals and our races, with their rewards, guarantees and deadlines."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,12 +24,12 @@ Rival = Callable[..., pd.DataFrame]
 
 
 class Runs(NamedTuple):
-    """How many runs of a race.
+    """Numbers of runs.
 
     Attributes
     ----------
     batched, staged, single
-        Of those in rounds, side by side; of those one reward of each arm, or one pull, at a time.
+        Of races in rounds; of races with one reward of each arm, or with one pull, at a time.
     closest, mixed
         Of the closest rival; of the others with a threshold that is proved here.
     staked
@@ -45,7 +45,7 @@ class Runs(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a race is told."""
+    """The inputs of a race."""
 
     problem: Problem
     deadline: int
@@ -59,7 +59,7 @@ Race = Callable[[Setting], pd.DataFrame]
 
 
 class Entrant(NamedTuple):
-    """Who takes part.
+    """An algorithm that takes part.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Entrant(NamedTuple):
     exact: bool = False
 
 
-# A race is a partial function, not a closure: its results are found again by what it is made of.
+# A race is a partial function, not a closure, so that kept results are found again by its parts.
 def _simulated(make: Maker, at: Setting) -> pd.DataFrame:
     return simulate(make(at.deadline, at.epsilon, at.delta), at.problem, at.runs, at.seed).to_frame()
 
