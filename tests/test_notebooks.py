@@ -20,7 +20,7 @@ MOST_WORDS_IN_A_CELL, MOST_WORDS = 400, 2500
 WORDS_A_MINUTE = 200  # and a minute for each figure
 FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}  # in JupyterLab, and on the site
 # Notebooks that do not have this form yet; whoever rewrites one takes it out.
-OLD_FORM = {"11-clinical-trial", "16-modern-rivals", "17-stakes"}
+OLD_FORM = {"11-clinical-trial"}
 UNWRITTEN = re.compile(r"\b(PLACEHOLDER|TODO|FIXME|XXX|TBD|lorem ipsum)\b", re.IGNORECASE)
 
 

@@ -38,7 +38,7 @@ def paths():
 def races():
     """Three quick problems of the suite."""
     rows = []
-    for point in suite.points(suite.HALVES[1], suite.instances(suite.HALVES[1])):
+    for point in suite.points("Bernoulli"):
         if point.labels["race"] == suite.OURS and point.labels["problem"] in ("equal 5", "pair", "wide"):
             found = simulate(point.algorithm, point.problem, RUNS, 1)
             wrong = int((~found.correct(point.algorithm.epsilon)).sum())

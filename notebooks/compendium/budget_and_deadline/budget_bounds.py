@@ -1,4 +1,4 @@
-"""What a plan of elimination errs with: bounds for every problem of a hardness H₂, and a floor for some."""
+"""Error of an elimination plan: upper bounds for all problems of a hardness H₂, a lower bound for some."""
 
 import math
 from functools import lru_cache, partial
@@ -33,14 +33,14 @@ def error_bound(gaps: ArrayLike, plan: Plan, sigma: float = 0.5) -> float:
 def round_bounds(gaps: ArrayLike, plan: Plan, sigma: float = 0.5) -> FloatArray:
     """The logarithms of bounds on P(the best arm is dropped in round t).
 
-    Whoever is dropped is beaten by m = m_{t+1} arms, of which m − k + 1 or more are none of the k best. For
-    each k ≤ m and j ≤ m − k + 1, with Markov's inequality for the number of sets of j such arms and
+    If the best arm is dropped, m = m_{t+1} arms beat it, and at least m − k + 1 of them are not among the k
+    best. For each k ≤ m and j ≤ m − k + 1, with Markov's inequality for the number of sets of j such arms and
     Chernoff's for each set's mean:
 
         P ≤ C(r, j)/C(m−k+1, j) · exp(−c_t Δ_(k+1)² j/(j+1) / 2σ²),
 
     r = n − k, or if less and the round's rewards are fresh, m_t − 1; and for j = 1 the sum of the r largest
-    exp(−c_t Δ_(i)²/4σ²), i > k, over m − k + 1. The least of them.
+    exp(−c_t Δ_(i)²/4σ²), i > k, over m − k + 1. The smallest of these bounds is returned.
     """
     behind = _sorted(gaps)
     if len(behind) != plan.n_arms - 1:
@@ -66,7 +66,7 @@ def log_round_bound(behind: FloatArray, kept: int, information: float, rivals: i
     kept, information
         m, and c/2σ².
     rivals
-        How many arms beside the best may have survived, if that is known; n − 1 otherwise.
+        Most arms that can have survived beside the best; n − 1 if left out.
     """
     rivals = len(behind) if rivals is None else rivals
     squares = information * behind**2
@@ -81,7 +81,7 @@ def log_round_bound(behind: FloatArray, kept: int, information: float, rivals: i
 
 @lru_cache(maxsize=4)
 def _sets(others: int, kept: int, rivals: int) -> tuple[FloatArray, FloatArray]:
-    """The logarithm of C(r, j)/C(m−k+1, j), and j/(j+1), for k (rows) and j (columns); no gap matters."""
+    """The logarithm of C(r, j)/C(m−k+1, j), and j/(j+1), for k (rows) and j (columns)."""
     best = np.arange(1, kept + 1)[:, None]  # k
     beaters = kept + 1 - best
     sets = np.minimum(np.arange(1, kept + 1), beaters)  # j
@@ -97,7 +97,7 @@ def hardest_gaps(n_arms: int, hardness: float) -> FloatArray:
 
 @checked(hardness=scale)
 def error_floor(plan: Plan, hardness: float, sigma: float = 0.5) -> float:
-    """What the plan errs with, at least, on some problem of this H₂ with Gaussian arms.
+    """Lower bound on the plan's error, for some problem of this H₂ with Gaussian arms.
 
     m = m_{t+1} rivals are behind by √((m+1)/H₂), all others far away; arm 1 is dropped in round t if it is
     below, and they all are above, the point that divides the gap as 1 : m.

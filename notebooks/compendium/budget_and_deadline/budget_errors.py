@@ -1,4 +1,4 @@
-"""How often a plan of elimination errs on a given problem: exactly for few arms, and the ranking bound."""
+"""Error of an elimination plan on a given problem: exact for few arms, and the ranking bound."""
 
 from functools import cache
 from itertools import combinations, permutations
@@ -12,7 +12,7 @@ from compendium.budget_and_deadline.budgets import Plan
 from ebr.arrays import FloatArray
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
-MOST_ARMS = 5  # of an enumeration: all orders of them are gone through
+MOST_ARMS = 5  # in an enumeration, which goes through all orders of the arms
 REACH, STEP = 12.0, 0.1  # of the integral over the best arm's mean, in standard deviations
 NEGLIGIBLE = 1e-40  # a probability of the best arm's sum that no tail can feel
 LOTS = 8  # nodes of the integral over the best arm's lot
@@ -21,7 +21,7 @@ LOTS = 8  # nodes of the integral over the best arm's lot
 def ranking_bound(problem: Problem, plan: Plan) -> float:
     """Σ_t P(the best arm is not among the m_{t+1} best of all n, at c_t rewards each); exact where T = 1.
 
-    Whoever is dropped in round t is beaten by m_{t+1} survivors, so all the more by m_{t+1} of all arms.
+    A best arm that is dropped in round t is behind m_{t+1} survivors, hence behind m_{t+1} of all arms.
     """
     rounds = zip(plan.pulled, plan.kept, plan.ranked_by, strict=True)
     tails = [ranking_tails(problem, count, kept)[-1] for pulled, kept, count in rounds if kept < pulled]
@@ -54,7 +54,7 @@ def ranking_tails(problem: Problem, count: int, most: int | None = None) -> Floa
 
 
 def _at_least(probabilities: FloatArray, most: int) -> FloatArray:
-    """P(m or more of independent events happen), m = 1 … most (rows); a column a case."""
+    """P(m or more of independent events happen), m = 1 … most (rows); one column for each case."""
     tails = np.vstack([np.ones(probabilities.shape[1]), np.zeros((most, probabilities.shape[1]))])
     for number, probability in enumerate(probabilities, start=1):
         last = min(number, most)
@@ -65,7 +65,7 @@ def _at_least(probabilities: FloatArray, most: int) -> FloatArray:
 def exact_error(problem: Bernoulli, plan: Plan) -> float:
     """P(the arm returned is not the best) for a few Bernoulli arms, by enumeration of all sums.
 
-    Ties are broken by an order of the arms drawn by lot once for each game.
+    Ties are broken by an order of the arms drawn at random once for each game.
     """
     if problem.n_arms != plan.n_arms or problem.n_arms > MOST_ARMS:
         raise ValueError(
@@ -77,7 +77,7 @@ def exact_error(problem: Bernoulli, plan: Plan) -> float:
 
 
 def _error(problem: Bernoulli, plan: Plan, arms: tuple[int, ...], before: FloatArray, number: int) -> float:
-    """P(these survive so many rounds with sums that have this distribution, and an error follows)."""
+    """P(these arms survive so many rounds and an error follows); before: their sums' law, not normalised."""
     if number == len(plan.kept):
         return 0.0
     likely = before
@@ -108,13 +108,13 @@ def _more_pulls(likely: FloatArray, axis: int, pulls: int, mean: float) -> Float
 
 @cache
 def _probabilities(pulls: int, mean: float) -> FloatArray:
-    """Of all sums of so many rewards, which all orders of the arms ask for."""
+    """Probabilities of all sums of so many rewards; kept, as every order of the arms needs them."""
     return np.asarray(binom.pmf(np.arange(pulls + 1), pulls, mean))
 
 
 @cache
 def _ranks(shape: tuple[int, ...]) -> list[FloatArray]:
-    """How many are ahead of each arm, at every table of sums; of equal ones the first is ahead."""
+    """How many arms are ahead of each arm, for all combinations of sums; of equal sums the first is ahead."""
     sums = np.indices(shape)
     return [
         np.sum(

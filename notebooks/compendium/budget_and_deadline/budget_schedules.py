@@ -1,4 +1,4 @@
-"""Schedules for a budget and a deadline: who is compared, what they cost, what a tuned one wins."""
+"""Schedules for a budget and a deadline: algorithms compared, their costs, what a tuned plan gains."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -51,7 +51,7 @@ def hard_problems(n_arms: int = 100) -> dict[str, Bernoulli]:
 
 
 def algorithms(budget: int, deadlines: Iterable[int]) -> dict[str, Algorithm]:
-    """Who is compared at equal budget."""
+    """The algorithms that are compared at equal budget."""
     ours: dict[str, Algorithm] = {f"T = {t}": BudgetedElimination(budget, t) for t in deadlines}
     return ours | {
         "sequential halving": SequentialHalving(budget),
@@ -86,7 +86,7 @@ def budget_for(bound: Callable[[int], float], error: float, guess: int) -> int:
 
 
 def tuned_plan(problem: Gaussian, budget: int, deadline: int) -> Plan:
-    """The plan of somebody who knows the problem: least pulls for equal terms of the ranking bound.
+    """The plan of somebody who knows the problem: the fewest pulls with equal terms of the ranking bound.
 
     A survivor must be pulled c(m) times for the best arm to be outside the m best with probability η/T only;
     sizes are then a shortest path, and η is what the budget allows.

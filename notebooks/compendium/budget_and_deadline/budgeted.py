@@ -1,4 +1,4 @@
-"""Elimination with a budget of pulls: under a deadline, and the two algorithms that it lies between."""
+"""Elimination with a budget of pulls: plans for a deadline, sequential halving, successive rejects."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ _budget: Callable[[str, Any], int] = partial(whole, at_least=1, at_most=MOST_PUL
 
 
 class Planned(Defaults):
-    """What algorithms that follow a plan have in common.
+    """Base class of the algorithms that follow a plan.
 
-    They look for the best arm itself with a given number of pulls; there is no δ to keep, and σ is not asked
-    for. In round t every survivor is pulled c_t − c_{t−1} times, and the m_{t+1} of largest sum are kept.
-    Ties are broken by an order of the arms drawn by lot once for each game.
+    They look for the best arm itself with a given number of pulls. They have no δ and need no σ.
+    In round t every survivor is pulled c_t − c_{t−1} times, and the m_{t+1} of largest sum are kept.
+    Ties are broken by an order of the arms drawn at random once for each game.
     """
 
     epsilon: ClassVar[float] = 1e-9  # any arm but the best is wrong
-    delta: ClassVar[None] = None  # the budget decides that
-    sigma: ClassVar[float] = np.inf  # whatever the rewards are
+    delta: ClassVar[None] = None  # the error depends on the budget
+    sigma: ClassVar[float] = np.inf  # any rewards are allowed
 
     def plan(self, n_arms: int) -> Plan:
         """How the budget is spent on so many arms; ValueError if it is too small."""
@@ -59,9 +59,9 @@ class Planned(Defaults):
 
 
 def _first(values: FloatArray, kept: int) -> IntArray:
-    """The places of so many of the largest values of each row, in order; of equal values the first."""
+    """Positions of the `kept` largest values of each row, in order; of equal values the first ones."""
     places = np.arange(kept)
-    if kept + 1 == values.shape[1]:  # nobody is left out but the last of the smallest
+    if kept + 1 == values.shape[1]:  # only the last of the smallest values is left out
         out = kept - values[:, ::-1].argmin(axis=1)
         return np.asarray(places + (places >= out[:, None]))
     return np.sort(np.argsort(-values, axis=1, kind="stable")[:, :kept], axis=1)
@@ -123,7 +123,7 @@ class SequentialHalving(Planned):
 
 @dataclass(frozen=True)
 class SuccessiveRejects(Planned):
-    """Successive rejects (Audibert, Bubeck and Munos, COLT 2010): n − 1 rounds, an arm is dropped in each."""
+    """Successive rejects (Audibert, Bubeck and Munos, COLT 2010): n − 1 rounds, each drops one arm."""
 
     budget: int
     deadline: ClassVar[None] = None

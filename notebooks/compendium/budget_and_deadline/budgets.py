@@ -16,7 +16,7 @@ from ebr.arrays import twelve_digits
 from ebr.validation import MOST_PULLS, MOST_ROUNDS, checked, whole
 
 _budget = partial(whole, at_least=1, at_most=MOST_PULLS)
-HALVINGS = 200  # of the interval in which the level of a plan's counts lies: all that a number can take
+HALVINGS = 200  # of the interval for the level of a plan's counts: more than a float can resolve
 
 
 class Plan(NamedTuple):
@@ -51,20 +51,20 @@ class Plan(NamedTuple):
 
     @property
     def pulls(self) -> int:
-        """What it costs: Σ_t m_t (c_t − c_{t−1})."""
+        """Total pulls: Σ_t m_t (c_t − c_{t−1})."""
         return sum(arms * new for arms, new in zip(self.pulled, self.new, strict=True))
 
     @property
     def ranked_by(self) -> tuple[int, ...]:
-        """How many rewards of each survivor a round's ranking is made of."""
+        """Rewards of each survivor that a round's ranking uses."""
         return self.new if self.fresh else self.counts
 
 
 @checked(n_arms=partial(whole, at_least=2, at_most=MOST_PULLS))  # a formula: nothing is played
 def geometric_sizes(n_arms: int, deadline: int) -> tuple[int, ...]:
-    """m_{t+1} = ⌈n^{1−t/T}⌉: halving where n = 2^T. Where they are many, rounds may drop nobody."""
+    """m_{t+1} = ⌈n^{1−t/T}⌉: halving where n = 2^T. With many rounds, some drop no arm."""
     shares = 1 - np.arange(1, deadline + 1) / deadline
-    # Twelve digits, lest the last bits of a power make an arm more on some processors.
+    # Twelve digits, so that the last bits of a power do not add an arm on some processors.
     sizes = twelve_digits(float(n_arms) ** shares)
     return tuple(math.ceil(size) for size in sizes)
 
@@ -97,7 +97,7 @@ def balanced_plan(budget: int, n_arms: int, deadline: int) -> Plan:
 
 @checked(budget=_budget)
 def plan_for(budget: int, n_arms: int, kept: Sequence[int], weights: ArrayLike) -> Plan:
-    """So many survivors, pulled in proportion to weights that do not fall.
+    """A plan with these survivors, whose counts are proportional to weights that do not fall.
 
     c_t = max(⌈C w_t⌉, c_{t−1} + 1), with the largest C that the budget allows: a pull or more in every round.
     """
@@ -141,7 +141,7 @@ def rejects_plan(budget: int, n_arms: int) -> Plan:
 
     n_k = ⌈(B − n) / (l (n + 1 − k))⌉ with l = ½ + Σ_{i=2}^n 1/i; where n_k = n_{k−1} two rounds are one.
     """
-    whole("n_arms", n_arms, 2, MOST_ROUNDS)  # each has its own round
+    whole("n_arms", n_arms, 2, MOST_ROUNDS)  # one round for each dropped arm
     _feeds(budget, n_arms + 1, 1, n_arms)
     left = np.arange(n_arms, 1, -1)
     length = 0.5 + (1 / left).sum()

@@ -1,4 +1,4 @@
-"""A budget and a deadline, X10: every plan's bound and floor, their price, and who is compared."""
+"""The check of X10: bound, closed form, floor and price of elimination plans, and their rules."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ def gaps_of(problem: Problem) -> FloatArray:
 
 
 def few_arms() -> Iterator[tuple[Bernoulli, Plan]]:
-    """Small problems with plans of every kind, some of them odd: what exact errors are computed for."""
+    """Small problems with plans of every kind, for which exact errors are computed."""
     means = ([0.9, 0.5], [0.7, 0.6, 0.2], [0.95, 0.9, 0.9], [0.6, 0.1, 0.1], [0.8, 0.5, 0.5, 0.1])
     for problem in (Bernoulli(np.array(each)) for each in means):
         n_arms = problem.n_arms
@@ -93,7 +93,7 @@ def simulated_table(
         gaps = twelve_digits(np.exp(generator.uniform(math.log(0.1), math.log(0.9), n_arms - 1)))
         means = np.append(gaps.max(), gaps.max() - gaps)
         problem = Bernoulli(means) if index % 2 else Gaussian(means, (0.1, 0.5, 1.0)[index % 3])
-        # So that the bound is neither trivial nor out of sight.
+        # With these budgets the bound is neither trivial nor too small to be tested.
         scale = problem.sigma**2 * budget_bounds.hardness(gaps)
         budget = int(scale * generator.uniform(20, 80)) + 10 * n_arms
         algorithm = make(budget, deadline)
@@ -248,7 +248,7 @@ def guarantee(
 def _ratios(
     exact: pd.DataFrame, rare: pd.DataFrame, floors: pd.DataFrame, price: pd.DataFrame, closed: pd.DataFrame
 ) -> dict[tuple[str, str], float]:
-    """What must not exceed 1: a part over its whole, by what it is and where."""
+    """Ratios that must not exceed 1, by what they are and where."""
     one_round = exact[exact["rounds"] == 1]
     few, chains = f"{len(exact)} plans on 2 to 4 arms", f"{len(price)} n and T, n ≤ 12"
     alike = f"{len(rare)} plans, down to {rare['least'].min():.0e}"

@@ -1,4 +1,4 @@
-"""The price of a deadline: what plans of elimination cost at least."""
+"""Prices of a deadline: the least cost of elimination plans."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -53,7 +53,7 @@ def best_sizes(weights: ArrayLike, rounds: int) -> tuple[int, ...]:
     dropped = (sizes[:, None] - sizes).astype(np.float64)
     for _ in range(1, min(rounds, n_arms - 1)):
         through = np.where(dropped > 0, dropped * np.append(weight, 0.0) + cost, np.inf)
-        through[:, 0] = np.inf  # whoever keeps one arm has ended
+        through[:, 0] = np.inf  # a plan that keeps one arm has ended
         steps.append(through.argmin(axis=1))
         cost = through.min(axis=1)
     path = [n_arms]

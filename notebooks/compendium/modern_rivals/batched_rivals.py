@@ -88,7 +88,7 @@ def phase_pulls(phase: int, n_arms: int, delta: float, share: float = 0.5) -> in
 
     d_r = log(2/δ_r) / (2 (s ε_r)²), ε_r = 2^{−r}/4 and δ_r = δ/(40π²nr²).
 
-    Where all means are so, nobody looks better than the best arm by more than 2sε_r: at s = ½, and for no
+    Where all means are so, no arm looks better than the best by more than 2sε_r: at s = ½, and for no
     larger s, it is kept. The chance that some mean is not is Σ_r n δ_r = δ/240 at most. The paper's d_r is
     32 log(2/δ_r)/ε_r², s = ⅛, as quoted at second hand.
     """
@@ -181,7 +181,7 @@ def _second_batch(means: FloatArray, shift: float, delta: float, most: int) -> I
 
 
 def _leader(means: FloatArray, generator: np.random.Generator) -> IntArray:
-    """The arm with the largest mean of each run, ties by lot: after a few pulls there are many."""
+    """The arm with the largest mean of each run, ties at random: after a few pulls there are many."""
     tied = means == means.max(axis=1, keepdims=True)
     return np.asarray(np.where(tied, generator.random(means.shape), -1.0).argmax(axis=1))
 

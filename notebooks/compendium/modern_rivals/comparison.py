@@ -1,4 +1,4 @@
-"""Modern rivals: who needs how many pulls, in how many rounds, and with what promise (notebook 16)."""
+"""The comparison of notebook 16: pulls, rounds and failures of all entrants, and the check of X12."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -17,6 +17,7 @@ from compendium.modern_rivals.rival_entrants import (
     ENTRANTS,
     IN_UNIT,
     MIXED,
+    NORMAL,
     OURS,
     PAUSING,
     PROVED,
@@ -35,7 +36,7 @@ from ebr.simulation.sweep import computed
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
 SIGMA = 0.5  # of the Gaussian versions: what is known of rewards in [0, 1]
-ALONG = (OURS, PAUSING, "Algorithm 1", "KL-LUCB", CLOSEST, "pausing EBR, N", "Paulson", "Paulson, looks")
+ALONG = (OURS, PAUSING, "KL-LUCB", CLOSEST, NORMAL, "Paulson", "Paulson, T looks")
 ENUMERATED = 60  # rewards of an arm: all 2^60 rows of them
 COSTLY = ("closest", "mixed", "staked", "single", "staged", "batched")
 MINE = (OURS, IN_UNIT, PAUSING)
@@ -96,8 +97,8 @@ def played(
 
     Returns
     -------
-    A row a point: its labels, pulls (the mean) and error (one standard error), rounds (the mean), longest
-    (the most), failures with the ends of their 99 % interval, runs, floor = T*(ν) kl(δ, 1−δ), over =
+    One row for each point: its labels, pulls (the mean) and error (one standard error), rounds (the mean),
+    longest (the most), failures with the ends of their 99 % interval, runs, floor = T*(ν) kl(δ, 1−δ), over =
     pulls/floor and its standard error.
     """
     keys = [_key(point, entrants) for point in points]
@@ -230,7 +231,7 @@ def standing(table: pd.DataFrame, confidence: dict[str, float], deadline: int, d
     A rival over ours: the 99 % interval must lie on the side of 1 that `SIDES` has; of several rivals the one
     is shown whose interval reaches lowest. That the closest is ahead of pausing EBR shows that it is no
     weaker than it can be. Thresholds must spend δ (`spent`), no more and no less, ours must keep its
-    deadline, and nobody may fail so often that it refutes 1 − δ.
+    deadline, and all failures together must not refute 1 − δ.
     """
     there, evidence, holds = set(table["algorithm"]), [], True
     for ours, rivals, allowed in SIDES:
@@ -302,7 +303,7 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def worded(ratios: pd.DataFrame, by: str | None = None) -> pd.DataFrame:
-    """Ratios ± one standard error, a row a pair, a column a setup (and a value of `by`, perhaps of ours)."""
+    """Ratios ± one standard error, one row for each pair, one column for each setup (and value of `by`)."""
     words = ratios.assign(words=[f"{row.ratio:.2f} ± {row.error:.2f}" for row in ratios.itertuples()])
     columns = ["setup"] if by is None else ["setup", by]
     rows = [name for name in ("rival", "ours") if name != by]

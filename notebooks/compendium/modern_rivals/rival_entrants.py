@@ -1,4 +1,4 @@
-"""Who takes part: rivals of today and ours, each with its rewards, its promise and its rounds."""
+"""The entrants of notebook 16: rivals and our races, with their rewards, guarantees and deadlines."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,12 +24,12 @@ Rival = Callable[..., pd.DataFrame]
 
 
 class Runs(NamedTuple):
-    """How many runs of a race.
+    """Numbers of runs.
 
     Attributes
     ----------
     batched, staged, single
-        Of those in rounds, side by side; of those one reward of each arm, or one pull, at a time.
+        Of races in rounds; of races with one reward of each arm, or with one pull, at a time.
     closest, mixed
         Of the closest rival; of the others with a threshold that is proved here.
     staked
@@ -45,7 +45,7 @@ class Runs(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a race is told."""
+    """The inputs of a race."""
 
     problem: Problem
     deadline: int
@@ -59,7 +59,7 @@ Race = Callable[[Setting], pd.DataFrame]
 
 
 class Entrant(NamedTuple):
-    """Who takes part.
+    """An algorithm that takes part.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Entrant(NamedTuple):
     exact: bool = False
 
 
-# A race is a partial function, not a closure: its results are found again by what it is made of.
+# A race is a partial function, not a closure, so that kept results are found again by its parts.
 def _simulated(make: Maker, at: Setting) -> pd.DataFrame:
     return simulate(make(at.deadline, at.epsilon, at.delta), at.problem, at.runs, at.seed).to_frame()
 
@@ -134,6 +134,7 @@ def raced(
 
 GOOD, ZONE, BEST = "ε-good arm", "best arm if gaps ≥ ε", "best arm"
 OURS, IN_UNIT, PAUSING = "staked EBR", "staked EBR, [0, 1]", "pausing EBR"
+NORMAL = "pausing EBR, normal"
 CLOSEST = "Top-Two, mixture"
 # The Beta prior of each rule's mixture, chosen in notebook 16; KT is Beta(½, ½).
 MIXED = dict.fromkeys(("T&S", "EB-TC", "EB-TC, half"), (5.0, 1.0)) | dict.fromkeys(
@@ -162,14 +163,14 @@ ENTRANTS: dict[str, Entrant] = {
         name: Entrant("Bernoulli", BEST, "T", partial(_told, share), exact=True)
         for name, share in KNOWN_GAP.items()
     },
-    "pausing EBR, N": ours(PausingElasticBatchRacing, "Gaussian"),
-    "sharp EBR, N": ours(SharpElasticBatchRacing, "Gaussian"),
-    "EBR, N, T = 1": Entrant("Gaussian", GOOD, "1", _one_stage),
+    NORMAL: ours(PausingElasticBatchRacing, "Gaussian"),
+    "sharp EBR, normal": ours(SharpElasticBatchRacing, "Gaussian"),
+    "EBR, normal, T = 1": Entrant("Gaussian", GOOD, "1", _one_stage),
     "Bechhofer": Entrant("Gaussian", GOOD, "1", partial(_sequential, bechhofer)),
     "Paulson": Entrant("Gaussian", ZONE, "none", partial(_sequential, paulson), "staged"),
-    "Paulson, looks": Entrant("Gaussian", ZONE, "T", partial(_looking, paulson)),
+    "Paulson, T looks": Entrant("Gaussian", ZONE, "T", partial(_looking, paulson)),
     "Kim–Nelson": Entrant("Gaussian", ZONE, "none", partial(_sequential, kim_nelson), "staged"),
-    "Kim–Nelson, looks": Entrant("Gaussian", ZONE, "T", partial(_looking, kim_nelson)),
+    "Kim–Nelson, T looks": Entrant("Gaussian", ZONE, "T", partial(_looking, kim_nelson)),
 }
 # Fully sequential, for an ε-good arm and Bernoulli rewards, with thresholds published or proved here.
 PUBLISHED = ("paper's oracle", "KL-LUCB", "T&S", "EB-TC")

@@ -169,7 +169,7 @@ def staged(problem: Gaussian, triangle: Triangle, generator: np.random.Generator
     return pulls, stage, int(arms[0])
 
 
-@numba.njit()  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def advance(
     sums: FloatArray,
     arms: IntArray,

@@ -191,7 +191,7 @@ def evidence(arms: Arms, leader: int, rival: int, epsilon: float) -> float:
 
 @compiled
 def settle(arms: Arms, rival: int, epsilon: float) -> None:
-    """What `bounded` needs of a rival: of h and h′ at its place x what is the leader's, and its own part."""
+    """Prepare `bounded` for a rival: the leader's coefficients in h and h′ at x, and the rival's own part."""
     x, count, success = arms.places[rival], arms.counts[rival], arms.sums[rival]
     y = x + epsilon
     arms.tangents[0, rival], arms.tangents[1, rival] = math.log(x), math.log(1 - x)
@@ -228,7 +228,7 @@ def largest(values: FloatArray, without: int) -> int:
 
 @compiled
 def challenging(arms: Arms, leader: int, epsilon: float, deficit: bool) -> tuple[int, float]:
-    """The first b ≠ a with the smallest Z(a, b), or Z(a, b) − c(b), and that; only low bounds get a look."""
+    """The first b ≠ a with the smallest Z(a, b), or Z(a, b) − c(b), and that; high bounds are skipped."""
     bounded(arms, leader, deficit)
     start = largest(arms.bounds, leader)
     rival, least = start, evidence(arms, leader, start, epsilon) - (arms.charges[start] if deficit else 0.0)
@@ -419,7 +419,7 @@ def leaders_share(arms: Arms, leader: int, shown: float, rival: int) -> float:
 
 @compiled
 def renew(arms: Arms, arm: int, epsilon: float, rule: Rule, stopping: Stopping, clock: int) -> None:
-    """What follows from the rewards of an arm, and for KL-LUCB from the clock."""
+    """Update what depends on an arm's rewards and, for KL-LUCB, on the clock."""
     success, count = arms.sums[arm], arms.counts[arm]
     arms.means[arm] = success / count
     arms.charges[arm] = charge(success, count, stopping, clock)

@@ -27,7 +27,7 @@ SHARES = (0.0, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98, 1.0)  # of 1 − ε: where t
 
 
 class Paths:
-    """A race of two arms on every path of their rewards; of lots one for each path, drawn at random."""
+    """A race of two arms on every path of their rewards; each path has its own random lots."""
 
     def __init__(self, race: StakedElasticBatchRacing, means: FloatArray, repeats: int, seed: int) -> None:
         problem = Bernoulli(means)
@@ -73,7 +73,7 @@ class Paths:
 
 
 def failures(model: str, repeats: int, seed: int, sizes: Any = SIZES) -> pd.DataFrame:
-    """P(the worse of two arms is recommended), its mean worse by just ε: a row a race, the worst mean.
+    """P(the worse of two arms is recommended), worse by just ε: one row for each race, at the worst mean.
 
     Rewards in [0, 1] need no lots: the probability is exact. With 0/1 rewards it is the mean over `repeats`
     independent lots for every path. Columns: model, T, epsilon, delta, last (b_T), failure, error (standard),

@@ -69,7 +69,7 @@ def pooled(watched: pd.DataFrame) -> pd.DataFrame:
 
 
 def _told(signs: pd.DataFrame, paths: pd.DataFrame, means: pd.DataFrame) -> list[Evidence]:
-    """What the tables say, the worst of each model."""
+    """Evidence from the tables: the worst case of each model."""
     what = "what the final's sign spends, over its share"
     told = [Evidence(what, spent, f"{model} rewards", allowed="≤ 1") for model, spent in signs.to_numpy()]
     what = "failure over δ, every path of two arms, at most"

@@ -1,13 +1,11 @@
-"""Twenty-seven problems on which races of 0/1 rewards are compared, in two halves.
+"""Twenty-seven problems on which races are compared, in two halves.
 
 Constants of staked EBR were chosen on the first half, and on others. The second was fixed before any race was
 run on it.
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from itertools import product
-from typing import Any
+from collections.abc import Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,25 +16,36 @@ from compendium.shared import figures
 from compendium.shared.characteristic_time import characteristic_lower_bound
 from compendium.shared.lineup import LOOKS, legend_below
 from compendium.shared.problem_sets import Instance
+from compendium.stakes.small_designs import designs
 from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.algorithms.game import Algorithm
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.arrays import FloatArray, twelve_digits
+from ebr.models import IN_UNIT
 from ebr.simulation.sweep import Point, sweep
 from ebr.theory.problems import Bernoulli, Gaussian, setup_1, setup_2
 
-OURS = "staked EBR"
+OURS, CERTIFIED = "staked EBR", "certified"
 RACES = {
     "Algorithm 1": ElasticBatchRacing,
     "sharp EBR": SharpElasticBatchRacing,
     "pausing EBR": PausingElasticBatchRacing,
     OURS: StakedElasticBatchRacing,
 }
-# The part of the runs that races on problems with many arms, or many rounds, get.
-FEWER = {"line 1000": 0.1, "beta 1000": 0.1, "one of 300": 0.1, "equal 100": 0.2, "geometric 60": 0.4}
-DRAWN = {OURS: LOOKS["staked"], "pausing EBR": LOOKS["pausing"], "sharp EBR": LOOKS["sharp, [0, 1]"]}
+# Share of the runs: fewer where a race takes long, more on small problems, where several races are close.
+SHARES = {"line 1000": 0.1, "beta 1000": 0.1, "one of 300": 0.1, "equal 100": 0.2, "geometric 60": 0.4}
+SHARES |= dict.fromkeys(("two", "pair", "trial"), 10) | dict.fromkeys(("T = 3", "equal 5", "two good"), 5)
+DRAWN = {
+    OURS: LOOKS["staked"],
+    "pausing EBR": LOOKS["pausing"],
+    "sharp EBR": LOOKS["sharp"],
+    CERTIFIED: LOOKS["certified"],
+}
 HALVES = ("chosen on", "kept for reporting")
+REACH = 2.58  # standard errors: a 99 % interval
+MARGIN = 1.05  # by which a race is to be the best somewhere
 
 
 def _one(best: float, others: float, n_arms: int) -> FloatArray:
@@ -101,37 +110,47 @@ def instances(half: str, gaussian: bool = False) -> list[Instance]:
     return made
 
 
-def points(half: str, at: Iterable[Instance], rewards: str | None = None) -> list[Point]:
-    """Every race on each of these problems; all but Algorithm 1 are told what the rewards are."""
+def points(model: str) -> list[Point]:
+    """Every race on every problem, with rewards of a model; all but Algorithm 1 are told the model.
+
+    The certified design takes part where there is one.
+    """
     made = []
-    for (kind, problem, epsilon, deadline, delta), (name, make) in product(at, RACES.items()):
-        told = {} if name == "Algorithm 1" else {"rewards": rewards}
-        labels = {"half": half, "problem": kind, "n": problem.n_arms, "T": deadline, "epsilon": epsilon}
-        labels |= {"delta": delta, "race": name}
-        made.append(Point(labels, make(deadline, epsilon, delta, **told), problem))
+    for half in HALVES:
+        for kind, problem, epsilon, deadline, delta in instances(half, model not in IN_UNIT):
+            labels = {"rewards": model, "half": half, "problem": kind, "n": problem.n_arms, "T": deadline}
+            labels |= {"epsilon": epsilon, "delta": delta}
+            told = {"rewards": None if model == "Bernoulli" else model}
+            races: dict[str, Algorithm] = {
+                name: make(deadline, epsilon, delta, **({} if name == "Algorithm 1" else told))
+                for name, make in RACES.items()
+            }
+            if (model, kind) in designs():
+                races[CERTIFIED] = designs()[model, kind]
+            made += [Point(labels | {"race": name}, race, problem) for name, race in races.items()]
     return made
 
 
-def played(made: Sequence[Point], runs: int, seed: int) -> pd.DataFrame:
-    """All races, so many times each; on problems that take long fewer times. These come first."""
-    groups: dict[float, list[Point]] = {}
+def played(made: Sequence[Point], staked: int, others: int, seed: int) -> pd.DataFrame:
+    """All races, so many times each, or the problem's share of it. Those that take long come first."""
+    groups: dict[int, list[Point]] = {}
     for point in made:
-        groups.setdefault(FEWER.get(point.labels["problem"], 1.0), []).append(point)
-    parts = [sweep(groups[part], math.ceil(part * runs), seed) for part in sorted(groups)]
-    table = pd.concat(parts, ignore_index=True)
-    names = [name for chosen in (CHOSEN_ON, REPORTED) for name, *_ in chosen]
-    halves = list(dict.fromkeys(point.labels["half"] for point in made))
-    places = table["half"].map(halves.index) * len(names) + table["problem"].map(names.index)
-    return table.iloc[places.argsort(kind="stable")]
+        runs = staked if point.labels["race"] == OURS else others
+        groups.setdefault(math.ceil(SHARES.get(point.labels["problem"], 1) * runs), []).append(point)
+    table = pd.concat([sweep(groups[runs], runs, seed) for runs in sorted(groups)], ignore_index=True)
+    order = ["rewards", "half", "problem", "race"]
+    places = {tuple(point.labels[name] for name in order): place for place, point in enumerate(made)}
+    keys = table[order].itertuples(index=False, name=None)
+    return table.iloc[np.argsort([places[key] for key in keys], kind="stable")]
 
 
 def relative(table: pd.DataFrame) -> pd.DataFrame:
-    """Each race's pulls over those of the best of the other three on the problem: columns ratio and spread.
+    """Each race's pulls over those of the best other race on the problem: columns ratio and spread.
 
     spread is the ratio's standard error; who is best is decided by the means.
     """
     rows = []
-    for _, group in table.groupby(["half", "problem"], sort=False):
+    for _, group in table.groupby(["rewards", "half", "problem"], sort=False):
         for row in group.to_dict("records"):
             others = group[group["race"] != row["race"]]
             best = others.sort_values("pulls").iloc[0]
@@ -139,6 +158,30 @@ def relative(table: pd.DataFrame) -> pd.DataFrame:
             spread = ratio * np.hypot(row["error"] / row["pulls"], best["error"] / best["pulls"])
             rows.append(row | {"ratio": ratio, "spread": spread, "against": best["race"]})
     return pd.DataFrame(rows)
+
+
+def which(table: pd.DataFrame) -> pd.DataFrame:
+    """The best race on each problem (rows) with each kind of rewards (columns), and its ratio."""
+    best = table[table["ratio"] <= 1]
+    words = [f"{row.race} {row.ratio:.2f} ± {row.spread:.2f}" for row in best.itertuples()]
+    keys = ["half", "problem", "n", "T", "epsilon"]
+    return best.assign(best=words).pivot_table("best", keys, "rewards", aggfunc="first", sort=False)
+
+
+def leads(table: pd.DataFrame) -> pd.DataFrame:
+    """Where each race needs at most 1/1.05 of the pulls of the best other race, by kind of rewards.
+
+    Problems on which the 99 % interval of the ratio reaches above 1/1.05 have a question mark.
+    """
+    ahead = table[table["ratio"] <= 1 / MARGIN]
+    sure = ahead["ratio"] + REACH * ahead["spread"] <= 1 / MARGIN
+    words = ahead["problem"] + np.where(sure, "", " (?)")
+    by = ahead.assign(words=words).groupby(["race", "rewards"], sort=False)["words"].agg(", ".join)
+    races = dict.fromkeys(table["race"])
+    models = dict.fromkeys(table["rewards"])
+    return pd.DataFrame(
+        {model: {race: by.get((race, model), "nowhere") for race in races} for model in models}
+    )
 
 
 def floors(table: pd.DataFrame) -> pd.DataFrame:
@@ -152,25 +195,26 @@ def floors(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of `relative` for people: a row a problem, pulls of ours, each race's ratio, and our rounds."""
+    """A table of `relative` for people: one row for each problem, with our pulls, rounds and all ratios."""
     ours = table[table["race"] == OURS].set_index(["half", "problem"])
     said = ours[["n", "T", "epsilon", "delta"]].rename(columns={"epsilon": "ε", "delta": "δ"})
     said["pulls"] = [f"{row.pulls:,.0f} ± {row.error:,.0f}" for row in ours.itertuples()]
     said["rounds"] = ours["rounds"]
-    for name in reversed(RACES):
-        part = table[table["race"] == name].set_index(["half", "problem"]).loc[ours.index]
-        said[name] = [f"{row.ratio:.2f} ± {row.spread:.2f}" for row in part.itertuples()]
+    for name in (CERTIFIED, *reversed(RACES)):
+        part = table[table["race"] == name].set_index(["half", "problem"])
+        words = {row.Index: f"{row.ratio:.2f} ± {row.spread:.2f}" for row in part.itertuples()}
+        said[name] = [words.get(index, "") for index in said.index]
     return said
 
 
 def summary(table: pd.DataFrame) -> pd.DataFrame:
     """For each half and race: the geometric mean of its ratios, the worst, and on how many problems it leads.
 
-    It leads clearly where its ratio is below 1 by 2.58 standard errors, is behind where it is above so.
+    It leads clearly where the 99 % interval of its ratio is below 1, and is behind where it is above.
     """
     rows = []
     for (half, race), part in table.groupby(["half", "race"], sort=False):
-        reach = 2.58 * part["spread"]
+        reach = REACH * part["spread"]
         ahead, behind = part["ratio"] + reach < 1, part["ratio"] - reach > 1
         worst = part.sort_values("ratio").iloc[-1]
         mean = float(np.exp(np.log(part["ratio"]).mean()))
@@ -181,22 +225,16 @@ def summary(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Ratios of `relative` but for Algorithm 1: a panel a half, a line a problem; bars are 99 % intervals."""
-    figure, axes = plt.subplots(1, 2, figsize=(figures.PAGE, 4.0), sharex=True)
+    """Ratios of `relative` but for Algorithm 1, one panel for each half; bars are 99 % intervals."""
+    figure, axes = plt.subplots(1, 2, figsize=(figures.PAGE, 4.4), sharex=True)
     for axis, half in zip(axes, HALVES, strict=True):
         part = table[table["half"] == half]
         names = list(dict.fromkeys(part["problem"]))
         for step, (race, look) in enumerate(DRAWN.items()):
             of_race = part[part["race"] == race]
-            places = np.array([names.index(name) for name in of_race["problem"]]) + 0.2 * (step - 1)
-            style: dict[str, Any] = {
-                "color": look.color,
-                "marker": look.marker,
-                "ls": "",
-                "ms": 3.5,
-                "lw": 0.8,
-            }
-            axis.errorbar(of_race["ratio"], places, xerr=2.58 * of_race["spread"], label=race, **style)
+            places = np.array([names.index(name) for name in of_race["problem"]]) + 0.18 * (step - 1.5)
+            style = look.line(ls="", ms=3.5, lw=0.8, label=race)
+            axis.errorbar(of_race["ratio"], places, xerr=REACH * of_race["spread"], **style)
         axis.axvline(1, color="0.3", lw=0.8, zorder=0)
         axis.set_yticks(range(len(names)), names)
         axis.invert_yaxis()
@@ -204,5 +242,6 @@ def draw(table: pd.DataFrame) -> Figure:
         axis.set_xticks([0.5, 0.7, 1, 1.4, 2, 3, 4], ["0.5", "0.7", "1", "1.4", "2", "3", "4"])
         axis.minorticks_off()
         axis.grid(axis="y", lw=0.3, color="0.85")
+    figures.letters(axes)
     legend_below(figure, axes[0])
     return figure

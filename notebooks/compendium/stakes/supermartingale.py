@@ -51,7 +51,7 @@ def table_of(game: Game) -> Any:
 
 
 class Watch:
-    """What the proof speaks of, race by race; 1 is the best arm.
+    """The quantities of the proof, race by race; arm 1 is the best.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Watch:
 
 
 def watched(problems: Iterable[Instance], model: str, runs: int, seed: int) -> pd.DataFrame:
-    """Races on problems, told that rewards are of a model: a row a problem and round.
+    """Races on problems, told the model of the rewards: one row for each problem and round.
 
     Columns: model, problem (its number), kind, round, runs, delta; wealth, the mean of min(M, 1) after the
     round, and its standard error; allowed, 0.95 (1 − c_T) δ; and in the last round's row reached and strayed,

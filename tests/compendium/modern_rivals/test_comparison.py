@@ -54,7 +54,7 @@ def test_everybodys_races_are_kept_and_found_again(everybody, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["Tri-BBAI", "Opt-BBAI", "Paulson", "Paulson, looks", "Kim–Nelson", "Kim–Nelson, looks"]
+    "name", ["Tri-BBAI", "Opt-BBAI", "Paulson", "Paulson, T looks", "Kim–Nelson", "Kim–Nelson, T looks"]
 )
 def test_a_race_depends_on_seed_and_problem_alone(name):
     problem = comparison.problems(20)["Setup 1"][ENTRANTS[name].rewards]

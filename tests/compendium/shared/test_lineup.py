@@ -34,7 +34,7 @@ XYZ = np.array(
 )
 WHITE = np.array([0.95047, 1.0, 1.08883])  # D65
 # Modules that still give looks of their own to algorithms; whoever redraws their figures takes them out.
-OWN_LOOKS = {"futile_trials", "rival_figures", "search_methods", "trial_figures"}
+OWN_LOOKS = {"futile_trials", "search_methods", "trial_figures"}
 
 
 def lab(color, sight):

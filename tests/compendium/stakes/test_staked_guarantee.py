@@ -4,12 +4,13 @@ Tests with simulated races fail by chance at most once in a million times.
 """
 
 import math
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 from compendium.shared.distributions import tail_of_count
-from compendium.stakes import every_path, staked_guarantee, suite, supermartingale
+from compendium.stakes import every_path, small_designs, staked_guarantee, suite, supermartingale
 
 from ebr.algorithms.game import advance
 from ebr.algorithms.staked import StakedElasticBatchRacing
@@ -84,7 +85,51 @@ def test_the_suite_is_as_wide_as_it_says_and_its_halves_have_no_problem_in_commo
 
 def test_a_ratio_is_to_the_best_of_the_others():
     races = pd.DataFrame({"race": ["a", "b", "c"], "pulls": [2.0, 4.0, 8.0], "error": [0.0, 0.4, 0.0]})
-    table = suite.relative(races.assign(half="h", problem="p"))
+    table = suite.relative(races.assign(rewards="r", half="h", problem="p"))
     assert table["ratio"].tolist() == [0.5, 2, 4]
     assert table["against"].tolist() == ["b", "a", "a"]
     assert table["spread"].tolist() == pytest.approx([0.05, 0.2, 0])
+
+
+def test_designs_are_those_of_the_small_problems_for_their_arms_rounds_epsilon_and_delta():
+    small = {
+        at.kind: at for half in suite.HALVES for at in suite.instances(half) if small_designs.is_small(at)
+    }
+    designs = small_designs.designs()
+    assert designs.keys() == set(product(("Bernoulli", "Gaussian"), small))
+    for (rewards, kind), race in designs.items():
+        at = small[kind]
+        asked = (at.problem.n_arms, at.epsilon, at.delta, rewards)
+        assert (race.n_arms, race.epsilon, race.delta, race.rewards) == asked
+        assert len(race.looks) <= at.deadline
+
+
+def test_designs_are_certified():
+    # The four others with 0/1 rewards take up to 18 seconds each.
+    quick = ("wide", "equal 5", "T = 2", "two", "pair")
+    for (rewards, kind), race in small_designs.designs().items():
+        assert (rewards == "Bernoulli" and kind not in quick) or race.certificate().holds
+
+
+@pytest.mark.parametrize(("rewards", "kind"), [("Gaussian", "pair"), ("Bernoulli", "wide")])
+def test_a_design_is_found_again(rewards, kind):
+    (at,) = (at for half in suite.HALVES for at in suite.instances(half) if at.kind == kind)
+    found, kept = small_designs.searched(rewards, at), small_designs.designs()[rewards, kind]
+    assert (found["looks"], found["pruning"]) == (kept.looks, kept.pruning)
+    assert found["boundaries"] == pytest.approx(kept.boundaries)
+
+
+def test_a_race_leads_where_it_needs_a_twentieth_less_than_all_others():
+    rows = [("p", "a", 0.9, 0.001), ("p", "b", 1.11, 0.001), ("q", "a", 0.94, 0.01), ("s", "b", 0.97, 0.001)]
+    table = pd.DataFrame(rows, columns=["problem", "race", "ratio", "spread"]).assign(rewards="r")
+    assert suite.leads(table)["r"].to_dict() == {"a": "p, q (?)", "b": "nowhere"}
+
+
+def test_runs_are_shared_out_by_problem_and_staked_races_have_their_own_number():
+    made = [point for point in suite.points("Bernoulli") if point.labels["problem"] in ("pair", "equal 100")]
+    table = suite.played(made, 5, 10, 1)
+    runs = table.groupby(["problem", "race"])["runs"].first()
+    assert (runs["pair", suite.OURS], runs["equal 100", suite.OURS]) == (50, 1)
+    assert (runs["pair", suite.CERTIFIED], runs["equal 100", "sharp EBR"]) == (100, 2)
+    order = [(point.labels["problem"], point.labels["race"]) for point in made]
+    assert list(table[["problem", "race"]].itertuples(index=False, name=None)) == order
