@@ -4,6 +4,7 @@ import math
 import re
 import statistics
 import warnings
+from dataclasses import dataclass
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -12,11 +13,12 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from oracles import sharp_schedule
+from oracles import Bare, sharp_schedule
 from scipy.stats import binom, binomtest, chi2
 
 import ebr
 from ebr.algorithms.game import drive
+from ebr.live.plan import Truth, row_of
 from ebr.models import IN_UNIT, REWARDS
 from ebr.simulation import simulate
 
@@ -132,6 +134,13 @@ def test_the_deadlines_go_three_rounds_further_and_each_is_a_plan_of_its_own():
         ({"epsilon": 40, "sigma": 15, "support": None}, "epsilon must lie in (0, 30), twice sigma, got 40"),
         ({"lower_is_better": 1}, "lower_is_better must be True or False, got 1"),
         ({"truths": [[0.5, 0.4]]}, "truth '0.5, 0.4' must have a mean for each of 3 arms, got 2"),
+        ({"truths": {"odd": [0.5, 1.2, 0]}}, "truth 'odd': means must lie in [0, 1], got 1.2 for arm 1"),
+        (
+            {"truths": {"lone": [0.5]}},
+            "truth 'lone': means must be a list of at least 2 numbers, got shape (1,",
+        ),
+        ({"truths": [0.5, 0.4]}, "truth '0.5': means must be a list of at least 2 numbers, got shape ()"),
+        ({"truths": []}, "truths must be one or more lists of means, got none"),
         ({"truths": [[5, 4, 60]], "epsilon": 1, "support": (0, 50)}, "must lie in [0, 50], got 60"),
         ({"blocks": True, "algorithm": "staked"}, "algorithm must permit rewards in blocks"),
         ({"missing": True, "algorithm": "pausing"}, "algorithm must permit missing rewards"),
@@ -790,6 +799,31 @@ def test_one_race_is_shown_truth_by_truth_and_simulated_only_when_it_is_looked_a
         assert "157 simulated experiments" in said
     with pytest.raises(ValueError, match="runs must be an integer of at least 2, got 1"):
         ebr.plan(3, 4, 0.1, runs=1)
+
+
+@dataclass(frozen=True)
+class Conservative(Bare):
+    """An algorithm of one's own that pulls each arm once and recommends the control."""
+
+    control: int
+    margin: float
+
+    def play(self, n_arms, replicates=1, **_):
+        yield np.ones((replicates, n_arms), dtype=int)
+        return np.full(replicates, self.control)
+
+
+def test_a_control_fails_only_where_an_arm_is_better_by_the_margin():
+    race = Conservative(control=2, margin=0.3)
+    truths = {"tie": [0.5, 0.5, 0.5], "near": [0.7, 0.1, 0.5], "far": [0.8, 0.1, 0.5]}
+    found = [row_of(race, Truth(name, 0.5, ebr.Bernoulli(means)), 3) for name, means in truths.items()]
+    assert [row["failures"] for row in found] == [0, 0, 3]  # worse by 0.2, more than ε, and by 0.3
+
+
+def test_in_a_page_names_of_truths_are_names():
+    page = ebr.plan(2, 1, 0.3, truths={"<b>bold</b>": [0.9, 0.1]}, runs=2, **SHARP)._repr_html_()
+    assert page.count("&lt;b&gt;bold&lt;/b&gt;") == 2  # in both tables
+    assert "<b>" not in page
 
 
 def test_truths_that_print_alike_are_told_apart():
