@@ -373,9 +373,8 @@ class _Table:
                 self.within[self.replicate[ended]] = np.broadcast_to(within, ended.shape)[ended]
             for name in ("replicate", "counts", "sums", "first_sums", "out", "claimant", "share", "left"):
                 setattr(self, name, getattr(self, name)[~ended])
-            self.asked, self.final, self.squares = (
-                table[~ended] for table in (self.asked, self.final, self.squares)
-            )
+            self.asked, self.final = self.asked[~ended], self.final[~ended]
+            self.squares = self.squares[~ended]
             self.purses, self.said = (np.compress(~ended, it, axis=1) for it in (self.purses, self.said))
 
     def _pay(self, came: IntArray, fresh: FloatArray) -> None:

@@ -132,22 +132,22 @@ def _summed(terms: Terms, asked: Pulls, rewards: Any, short: bool) -> Singles:
     sums = {arm: _count_and_sum(arm, rewards[arm], n, terms, short) for arm, n in asked.items()}
     if not terms.squares:
         return sums
-    return {arm: [*pair, _square(arm, rewards[arm], *pair, terms.scale)] for arm, pair in sums.items()}
+    return {arm: [*pair, _square(arm, rewards[arm], pair, terms.scale)] for arm, pair in sums.items()}
 
 
-def _square(arm: str, rewards: Any, count: float, total: float, scale: Scale) -> float:
+def _square(arm: str, rewards: Any, pair: list[float], scale: Scale) -> float:
     """The sum of squares of an arm's rewards on the scale; the largest that is possible if it is not told."""
-    inside = scale.inside(total, int(count))
+    count, inside = pair[0], scale.inside(pair[1], int(pair[0]))
     if not isinstance(rewards, tuple):
         return math.fsum(scale.inside(value) ** 2 for value in _values(arm, rewards).tolist())
     if len(rewards) == 2:
         return inside
-    square, least = rewards[2], inside**2 / max(count, 1)
-    slack = 1e-9 * (1 + count)  # what floating point loses
-    if not isinstance(square, Real) or not least - slack <= square <= inside + slack:
+    square = float(rewards[2]) if isinstance(rewards[2], Real) else math.nan
+    least, slack = inside**2 / max(count, 1), 1e-9 * (1 + count)  # what floating point loses
+    if not least - slack <= square <= inside + slack:
         must = f"lie in [{least:g}, {inside:g}], as of rewards in [0, 1]"
-        raise ValueError(f"the sum of squares of {arm!r} must {must}, got {shown(square)}")
-    return float(square)
+        raise ValueError(f"the sum of squares of {arm!r} must {must}, got {shown(rewards[2])}")
+    return square
 
 
 def _count_and_sum(arm: str, rewards: Any, asked: int, terms: Terms, short: bool) -> list[float]:

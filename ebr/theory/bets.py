@@ -270,8 +270,8 @@ def fisher_score(fresh: Pairs, lots: FloatArray) -> FloatArray:
     a, c, m, other_m = fresh.leader, fresh.other, fresh.leader_pulls, fresh.other_pulls
     size = (int(m[0]) + 1, int(other_m[0]) + 1) if len(m) else (1, 1)
     if 4 * math.prod(size) < len(m) and (m == m[0]).all() and (other_m == other_m[0]).all():
-        every = np.indices(size, dtype=np.float64).reshape(2, -1)  # as in a first round: one table for all
-        table = _hypergeometric(*every, m[:1], other_m[:1])
+        every, other = np.indices(size, dtype=np.float64).reshape(2, -1)  # as in a first round: one table
+        table = _hypergeometric(every, other, m[:1], other_m[:1])
         ahead, here, beyond = (part[(a * size[1] + c).astype(np.int64)] for part in table)
     else:
         ahead, here, beyond = _hypergeometric(a, c, m, other_m)

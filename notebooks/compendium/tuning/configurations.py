@@ -87,7 +87,7 @@ def accuracy(tree: DecisionTreeClassifier, images: Images, labels: IntArray) -> 
     return float(np.mean(tree.predict(images) == labels))
 
 
-def search(deadline: int, epsilon: float, delta: float, spread: float, seed: int) -> RacingSearchCV:
+def search(deadline: int, epsilon: float, delta: float, spread: float | None, seed: int) -> RacingSearchCV:
     """The race of all configurations on random splits, run: on local cores, or on the cluster of DASK."""
     images, labels, pool, _ = archive()
     race = RacingSearchCV(
@@ -129,7 +129,7 @@ def draw(table: pd.DataFrame, epsilon: float) -> Figure:
         axis.annotate(f"{row.splits}", (row.within, place), (3, 0), textcoords="offset points", va="center")
     axis.axvline(epsilon, color="0.3", lw=0.8, ls=":")
     axis.set_yticks(places, table["arm"])
-    axis.set(xlabel="accuracy below the best configuration's", xlim=(-0.02, 0.72))
+    axis.set(xlabel="accuracy below the best configuration's", xlim=(-0.02, 1.15 * table["within"].max()))
     return figure
 
 
