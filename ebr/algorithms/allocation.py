@@ -1,4 +1,4 @@
-"""How often to pull whom: what a claimant's claims need, and at what pace. A guarantee never rests on it."""
+"""Pulls of each arm: how many a claimant's claims need, and at what pace. No guarantee rests on them."""
 
 import math
 
@@ -6,13 +6,13 @@ import numpy as np
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
 
-HALVINGS = 8  # of the claimant's counts, on a logarithmic scale
-MOST = 60.0  # times the least count that the claimant may have
-FARTHEST = 8.0  # nats below δ: of a smaller purse no more is made
-NEAREST = 1.0  # nats below 1: of a larger purse no less is made
-SLOWEST = 1.35  # growth of the total, until the claims are within reach
+HALVINGS = 8  # bisections for the claimant's count, on a logarithmic scale
+MOST = 60.0  # the claimant's largest count, in multiples of the least possible one
+FARTHEST = 8.0  # a purse counts as at most so many nats below δ
+NEAREST = 1.0  # a purse counts as at least so many nats below 1
+SLOWEST = 1.35  # least growth of the total in a round, until the claims are within reach
 LINEAR = 1 / 6  # of a difference, added to the variance of rewards that may hide rare large ones
-LEAST_GAP = 0.5  # of ε: nobody is believed to be better than the claimant by more than the rest
+LEAST_GAP = 0.5  # least Δ + ε, in multiples of ε: no rival is believed to be better by more than ε/2
 
 
 def cheapest(width: FloatArray, variance: FloatArray, own: FloatArray, claimant: IntArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What an algorithm is: a coroutine that asks for pulls, is sent sums of rewards, and returns arms."""
+"""The protocol of an algorithm: a coroutine asks for pulls, is sent sums of rewards, and returns arms."""
 
 import warnings
 from collections.abc import Callable, Generator
@@ -11,17 +11,17 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT, REWARDS
 from ebr.validation import MOST_ROUNDS, in_unit_interval, one_of, several, shown, whole
 
-# What a race may be asked for, beside racing, and what that is called.
+# Features that a race may permit, with their names in messages.
 FEATURES = {
     "missing": "missing rewards",
     "control": "a control",
     "blocks": "rewards in blocks",
     "stopping": "stopping early",
 }
-MOST_CELLS = 2**25  # replicates × arms that are played side by side: 256 MB a table
-# Parameters that algorithms did not have from the first.
+MOST_CELLS = 2**25  # most replicates × arms played side by side: 256 MB a table
+# Parameters that were added later, with the values that a repr leaves out.
 UNSAID = {"k": 1, "looks": "joint", "control": None, "margin": None, "squares": None}
-Known = str | None  # of the rewards, one of REWARDS; None, where nothing is said, is the last
+Known = str | None  # the rewards' model, one of REWARDS; None, where nothing is said, is the last
 Lots = np.random.Generator | None
 
 # What an algorithm plays: it yields how often to pull each arm in the coming round (replicates × arms, a
@@ -57,19 +57,19 @@ LossyGame = Generator[Standing, tuple[IntArray, FloatArray], Ending]
 
 @runtime_checkable
 class Algorithm(Protocol):
-    """All that is ever asked of an algorithm. By custom it is a frozen dataclass of its parameters.
+    """Everything that the package asks of an algorithm. By custom it is a frozen dataclass of its parameters.
 
-    An algorithm of one's own has epsilon, delta, sigma, deadline and `play`, and inherits the rest from
+    Your own algorithm needs epsilon, delta, sigma, deadline and `play`. It inherits the rest from
     `Defaults`.
     """
 
     @property
     def epsilon(self) -> float:
-        """How far from the best the recommended arm may be."""
+        """ε: the recommended arm's distance from the best, at most."""
 
     @property
     def delta(self) -> float | None:
-        """How likely a failure may be; None if nothing is promised of that."""
+        """δ: the probability of failure, at most; None if nothing is promised."""
 
     @property
     def sigma(self) -> float:
@@ -77,27 +77,27 @@ class Algorithm(Protocol):
 
     @property
     def deadline(self) -> int | None:
-        """The rounds at most; None if it knows no deadline."""
+        """T: the number of rounds, at most; None without a deadline."""
 
     @property
     def k(self) -> int:
-        """How many arms it looks for."""
+        """The number of arms to be found."""
 
     @property
     def rewards(self) -> Known:
-        """What it takes the rewards for, whatever it is told; None if it goes by that."""
+        """The rewards' model that the algorithm assumes; None to use the caller's."""
 
     @property
     def control(self) -> int | None:
-        """The number of the arm that others must be better than, if there is one."""
+        """The number of the control, the arm that others must beat; None without one."""
 
     @property
     def margin(self) -> float | None:
-        """By how much they must be."""
+        """The margin by which others must beat the control."""
 
     @property
     def most_rounds(self) -> int:
-        """The longest deadline that it may have."""
+        """The longest deadline allowed."""
 
     @property
     def one_pull_a_round(self) -> bool:
@@ -116,31 +116,31 @@ class Algorithm(Protocol):
         """Whether the guarantee holds only where all other arms are worse than the best by ε or more."""
 
     def model(self, told: Known) -> str:
-        """What it takes the rewards for, one of `REWARDS`, if this is what it is told of them."""
+        """The rewards' model that is used, one of `REWARDS`, given the caller's."""
 
     def assuming(self, rewards: str) -> Self:
-        """The race that takes the rewards for this, if it has such a parameter and that says nothing yet."""
+        """The race with this model of the rewards, if it has such a parameter and leaves it open."""
 
     def wants_squares(self, rewards: Known = None) -> bool:
-        """Whether its games are sent sums of squares as well as sums, of such rewards."""
+        """Whether games are sent sums of squares as well as sums, given the rewards' model."""
 
     def squared(self) -> Self:
-        """The race that wants squares, if it has such a parameter and that says nothing yet."""
+        """The race that wants squares, if it has such a parameter and leaves it open."""
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray | None:
-        """How often an arm may have been pulled after each round, at most; None if that is not fixed."""
+        """The most pulls of an arm after each round; None if they are not fixed in advance."""
 
     def most_pulls(self, n_arms: int, rewards: Known = None) -> int | None:
-        """How many pulls of all arms there may be at most, if no reward is missing; None if unknown."""
+        """The most pulls of all arms together, if no reward is missing; None if unknown."""
 
     def gone(self, n_arms: int, rewards: Known = None) -> FloatArray | None:
-        """With 1 − δ an arm so much worse than the best is dropped by the end of each round; or None."""
+        """By the end of each round, arms so much worse than the best are dropped, with 1 − δ; or None."""
 
     def objection(self, feature: str, rewards: Known = None) -> str | None:
-        """Why this race does not permit one of `FEATURES`, with such rewards; None if it does."""
+        """Why this race does not permit one of `FEATURES`, given the rewards' model; None if it does."""
 
     def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
-        """Why nothing is proved of this race; None if its guarantee holds, of such rewards."""
+        """Why nothing is proved of this race with such rewards; None if its guarantee holds."""
 
     def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
         """The half-width of its interval around the mean of so many rewards; NaN if it has none."""
@@ -167,7 +167,7 @@ class Algorithm(Protocol):
 
 
 class Defaults:
-    """What holds of an algorithm that does not say otherwise."""
+    """Defaults of the protocol, to be inherited by algorithms."""
 
     k: int = 1
     rewards: Known = None

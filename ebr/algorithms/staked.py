@@ -29,14 +29,14 @@ from ebr.theory.pairs import Pairs, sign_count
 from ebr.theory.selection import bechhofer_count
 from ebr.validation import count, positive, probability, rounds, shown
 
-SEATS = 8  # arms that have claims at a time
-UNLIKELY = 0.1  # to be better than the leader by ε/2: such arms get no money
-SAID = 0.05  # of what is staked is for what could be said if a race were stopped
-COARSER = 1.25  # the ratio of the shifts at which that is said
-MOST_SHIFTS = 60  # of them, where rewards have no bounds
-CONTROL = 0.25  # at least as much money as half the leader's goes to a control
+SEATS = 8  # most arms with claims at a time
+UNLIKELY = 0.1  # arms less likely to be better than the leader by ε/2 get no money
+SAID = 0.05  # part of the stakes for the claims that are read if a race is stopped
+COARSER = 1.25  # ratio of the shifts of these claims
+MOST_SHIFTS = 60  # number of these shifts, where rewards have no bounds
+CONTROL = 0.25  # least chance of a control when money is given out; the leader's is 0.5
 AT_ONCE = 2**15  # claims that are settled in one go: their arrays fit into a processor's cache
-FIRST = 1.7  # times log(√n/δ): what the first round resolves
+FIRST = 1.7  # the first round resolves its width with 1.7 log(√n/δ) nats
 
 Entry = TypeVar("Entry", np.float64, np.bool_)
 
@@ -45,12 +45,12 @@ Entry = TypeVar("Entry", np.float64, np.bool_)
 class StakedElasticBatchRacing(Differences):
     """Race for money: an arm is recommended once its claims against all others are paid in full.
 
-    The arms that are likeliest to be the best, up to eight, hold two *claims* against every other arm: "you
-    are not better than I by ε", and "not by 0". Each claim has a purse. Before a round the purses of a
-    claimant are given a part of what is left of δ, the larger the likelier it is the best. The rewards of
+    Up to eight arms, those likeliest to be the best, hold two *claims* against every other arm: "you are not
+    better than I by ε", and "you are not better than I". Each claim has a purse. Before a round the purses of
+    each claimant get a part of the δ that is left; a likelier best arm gets a larger part. The rewards of
     both arms in the round settle the bet (`ebr.theory.bets`). A claim whose purse reaches 1 holds. An arm is
-    out once both claims of one claimant against it hold. Where the race is not decided before the last
-    round, or where that is cheaper, all who may still win are pulled b_T times; the largest sum wins.
+    out once both claims of one claimant against it hold. If the race is undecided before the last round, or
+    if that is cheaper, all arms that may still win are pulled b_T times, and the largest sum wins.
 
     With 1 − δ the recommended arm is within ε of the best. Pulls are at most (n + √n) b_T if no reward is
     missing.
@@ -62,13 +62,13 @@ class StakedElasticBatchRacing(Differences):
     start
         w_0: the first round resolves gaps of w_1 = w_0 (ε/w_0)^{1/T}.
     rate
-        The part of what is left of δ that is staked on a round, where one arm stands out; else less.
+        The part of the remaining δ that is staked on a round if one arm stands out; otherwise less.
     reach
-        How many standard errors more than they need a round's claims are given.
+        Standard errors by which a round's pulls exceed what its claims need.
     hope
-        By how many standard errors an arm is believed to be worse than it seems, until time is short.
+        Standard errors by which an arm is believed to be worse than it seems, until time is short.
     spare
-        How many rounds before the last the race is meant to be over; fewer of a short race.
+        Rounds before the last by which the race should be over; fewer in a short race.
     control, margin
         As in `SharpElasticBatchRacing`. The control always has a seat while it is in.
     squares
@@ -77,17 +77,18 @@ class StakedElasticBatchRacing(Differences):
 
     Notes
     -----
-    A claim by s counts only if those by all larger shifts hold. So of an arm's false claims against the best
-    arm one purse is enough to be watched, that of the largest false shift: further shifts cost nothing of δ.
+    A claim by s counts only if the claims by all larger shifts hold. So among an arm's false claims against
+    the best arm only the purse of the largest false shift matters: further shifts cost nothing of δ.
 
     *Margin.* With a margin g above ε there are claims by g, ε and 0. The control is recommended once its
-    claims by g hold against all who are in.
+    claims by g hold against all arms that are still in.
 
-    *Stopping.* A twentieth of what is staked is for claims by ε · 1.25, ε · 1.25², …, which do not touch the
-    race. If it is stopped after any round, it recommends the arm whose claims hold by the least shift.
+    *Stopping.* A twentieth of the stakes is for claims by ε · 1.25, ε · 1.25², …, which do not affect the
+    race. A race that is stopped after any round recommends the arm whose claims hold by the smallest shift.
 
-    *Missing rewards.* Let the losses be independent of all rewards. A round's bets are then settled by what
-    came. Where some are missing at the last, there is no final: the race ends as if it were stopped.
+    *Missing rewards.* Let the losses be independent of all rewards. A round's bets are then settled by the
+    rewards that came in. If rewards of the last round are missing, there is no final: the race ends as if it
+    were stopped.
     """
 
     deadline: int
@@ -205,12 +206,12 @@ class StakedElasticBatchRacing(Differences):
 
 
 class _Table:
-    """The races that go on: replicates × arms, replicates × seats, replicates × seats × arms.
+    """State of the races that go on: replicates × arms, replicates × seats, replicates × seats × arms.
 
     Attributes
     ----------
     replicate, arms, within
-        Which replicates go on; what each of all replicates recommends, and within how much of the best.
+        The replicates that go on; of all replicates, the recommended arm and its distance from the best.
     counts, sums, first_sums, squares
         An arm's rewards and their sum, the sum of the first b_T of them, and the sum of squares.
     fresh_squares
@@ -220,9 +221,9 @@ class _Table:
     claimant, share
         The arm in each seat, and its part of the round's money.
     purses
-        The logarithms of what the claims are worth; by a margin, if there is one, by ε, and by 0.
+        The logarithms of the purses of the claims by a margin, if there is one, by ε, and by 0.
     said
-        The same of the coarser claims, from which is said what could be said if the race were stopped.
+        The same for the coarser claims, which are read if the race is stopped.
     left
         What is left of 1 − c_T.
     asked, final
@@ -271,7 +272,7 @@ class _Table:
 
     @property
     def beliefs(self) -> Beliefs:
-        """What is believed of the arms; of rewards in [0, 1] with half a success and half a failure more."""
+        """Estimates of the arms; for rewards in [0, 1], half a success and half a failure are added."""
         if self.squared:
             return believed(self.counts, self.sums, self.squares)
         if self.model in IN_UNIT:
@@ -285,7 +286,7 @@ class _Table:
         return np.take_along_axis(table, self.claimant, axis=1)
 
     def held(self, place: int | None = None) -> BoolArray:
-        """Against whom each claimant's claims down to a place, or ε, hold, or need not: × seats × arms."""
+        """Where a seat's claims against an arm, down to the shift at a place or ε, hold or need not hold."""
         upto = self.place if place is None else place
         held = (self.purses[: upto + 1] >= 0).all(axis=0) | self.out[:, None, :]
         np.put_along_axis(held, self.claimant[:, :, None], True, axis=2)
@@ -328,7 +329,7 @@ class _Table:
         self._end(futile, np.full(len(futile), self.race.control), self.race.margin)
 
     def standing(self) -> tuple[IntArray, FloatArray]:
-        """What could be said of all replicates now: an arm, and within how much of the best it is."""
+        """What each replicate would recommend if stopped now: an arm, and its distance from the best."""
         known = np.logical_and.accumulate(self.said >= 0, axis=0)
         steps = np.concatenate([[np.inf], self.coarser])
         shift = np.where(self.held(), self.race.epsilon, steps[known.sum(axis=0)])
@@ -373,9 +374,8 @@ class _Table:
                 self.within[self.replicate[ended]] = np.broadcast_to(within, ended.shape)[ended]
             for name in ("replicate", "counts", "sums", "first_sums", "out", "claimant", "share", "left"):
                 setattr(self, name, getattr(self, name)[~ended])
-            self.asked, self.final, self.squares = (
-                table[~ended] for table in (self.asked, self.final, self.squares)
-            )
+            self.asked, self.final = self.asked[~ended], self.final[~ended]
+            self.squares = self.squares[~ended]
             self.purses, self.said = (np.compress(~ended, it, axis=1) for it in (self.purses, self.said))
 
     def _pay(self, came: IntArray, fresh: FloatArray) -> None:
@@ -417,7 +417,7 @@ class _Table:
             claims[...] = flat.reshape(claims.shape)
 
     def stake(self, now: int) -> None:
-        """Seat who may be better than the leader by ε/2; stake a part of what is left on their claims."""
+        """Seat the arms that may be better than the leader by ε/2, and stake money on their claims."""
         from scipy.special import ndtr
 
         beliefs, rows = self.beliefs, np.arange(len(self.replicate))
@@ -441,7 +441,7 @@ class _Table:
         self.said = _given(self.said, money + math.log(SAID / (1 - SAID)))
 
     def _seat(self, chance: FloatArray) -> None:
-        """Give the seats to the arms with the largest chances. Who stays keeps seat and purses."""
+        """Give the seats to the arms with the largest chances; those that stay keep seat and purses."""
         best = np.argsort(-chance, axis=1, kind="stable")[:, : self.claimant.shape[1]]
         same = self.claimant[:, :, None] == best[:, None, :]
         leaves, comes = ~same.any(axis=2), ~same.any(axis=1)
@@ -454,9 +454,10 @@ class _Table:
             self.purses[:, rows, free] = self.said[:, rows, free] = -np.inf
 
     def finalists(self) -> BoolArray:
-        """The smallest sets of arms with claims, that hold, of each of them against all others that are in.
+        """The smallest sets of arms of which each has claims that hold against all arms outside the set.
 
-        They are grown from each claimant. An arm without a seat has no claims: all who are in are such a set.
+        A set is grown from each claimant. An arm without a seat has no claims, so the set of all arms that
+        are in is the fallback.
         """
         held, seated = self.held(), np.zeros(self.out.shape, dtype=bool)
         np.put_along_axis(seated, self.claimant, True, axis=1)
@@ -480,7 +481,7 @@ class _Table:
         self._end(which & ~lacking.any(axis=1), np.where(final, self.first_sums, -np.inf).argmax(axis=1))
 
     def plan(self, now: int) -> None:
-        """Ask for what the likeliest claimant needs, at the race's pace; or enter the final if cheaper."""
+        """Ask for the pulls that the likeliest claimant needs, at the race's pace; or enter the final."""
         rows, race = np.arange(len(self.replicate)), self.race
         have = np.maximum(self.counts.sum(axis=1), 1).astype(np.float64)
         late = max(0, self.spare - (race.deadline - 2 - now)) / self.spare

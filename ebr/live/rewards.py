@@ -175,12 +175,12 @@ def _square(arm: str, rewards: Any, count: int, total: float, scale: Scale) -> f
         return math.fsum(scale.inside(value) ** 2 for value in _values(arm, rewards).tolist())
     if len(rewards) == 2:
         return inside
-    square, least = rewards[2], inside**2 / max(count, 1)
-    slack = 1e-9 * (1 + count)  # what floating point loses
-    if not isinstance(square, Real) or not least - slack <= square <= inside + slack:
+    square = float(rewards[2]) if isinstance(rewards[2], Real) else math.nan
+    least, slack = inside**2 / max(count, 1), 1e-9 * (1 + count)  # what floating point loses
+    if not least - slack <= square <= inside + slack:
         must = f"lie in [{least:g}, {inside:g}], as of rewards in [0, 1]"
-        raise ValueError(f"the sum of squares of {arm!r} must {must}, got {shown(square)}")
-    return float(square)
+        raise ValueError(f"the sum of squares of {arm!r} must {must}, got {shown(rewards[2])}")
+    return square
 
 
 def _count_and_sum(

@@ -166,8 +166,9 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         """The race, of scores as parts of the support."""
         epsilon = self.epsilon / width
         if self.spread is None:
-            rules = {"rewards": "bounded", "squares": True}
-            return StakedElasticBatchRacing(self.deadline, epsilon, self.delta, **rules)
+            return StakedElasticBatchRacing(
+                self.deadline, epsilon, self.delta, rewards="bounded", squares=True
+            )
         sigma = positive("spread", self.spread) / width / math.sqrt(2)
         return SharpElasticBatchRacing(self.deadline, epsilon, self.delta, sigma)
 

@@ -157,7 +157,7 @@ class Terms:
             )
         try:
             parameters = first.get("parameters", {})
-            kind = getattr(ebr, str(name), None)
+            kind: Any = getattr(ebr, str(name), None)
             algorithm: Algorithm = kind(**parameters) if own is None or type(own) is kind else own
             if version in FORMATS_OF_UNION and name == "SharpElasticBatchRacing":
                 algorithm = changed(algorithm, looks="union")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # slow to import, and many simulations need no table
 # Replicates come in blocks, each with a generator of its own. A block's size depends on the number of arms
 # alone, so memory is bounded, and neither the number of blocks nor who plays them can change a result.
 CELLS_PER_BLOCK = 2**17  # replicates × arms: about 15 MB of arrays
-MOST_RUNS = 10**8  # of which some numbers each are kept: gigabytes
+MOST_RUNS = 10**8  # most runs: their results take gigabytes
 Item = TypeVar("Item")
 
 
@@ -36,7 +36,7 @@ def progress(items: Iterable[Item], total: int, unit: str) -> "tqdm[Item]":
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simulation:
-    """What happened in each run: arrays with one entry a run.
+    """Results of the runs: arrays with one entry for each run.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Simulation:
     arm_sums: FloatArray | None = None
 
     def __repr__(self) -> str:
-        """The runs in three lines, their mean with its normal interval; the arrays are for programs."""
+        """A summary in three lines, the mean with its normal interval."""
         runs, mean, interval = len(self.pulls), float(self.pulls.mean()), ""
         if runs > 1:
             reach = 1.96 * float(self.pulls.std(ddof=1)) / math.sqrt(runs)
@@ -104,7 +104,7 @@ def simulate(
     runs
         How many independent runs.
     seed
-        The result is a function of seed, algorithm, problem and runs: the same on every machine.
+        The result depends on seed, algorithm, problem and runs alone: it is the same on every machine.
     per_arm
         Keep every arm's number of pulls and sum of rewards as well (runs × arms).
     """
@@ -202,9 +202,9 @@ def draw(problem: Problem, means: FloatArray, pulls: IntArray, generator: np.ran
 def blocks(
     algorithm: Algorithm, problem: Problem, runs: int, seed: int, beside: int = 1
 ) -> Iterator[tuple[int, np.random.Generator]]:
-    """So many runs, block by block: how many replicates, and the generator of their draws.
+    """The runs in blocks: the number of replicates of each, and the generator of its draws.
 
-    Where each run is so many races side by side, a block has fewer runs.
+    `beside` is the number of races that make up one run; with more of them a block has fewer runs.
     """
     check(algorithm, problem, seed)
     size = max(1, CELLS_PER_BLOCK // (problem.n_arms * beside))

@@ -1,20 +1,20 @@
-"""Bets on a round's rewards of two arms: what one arm's claim against another is worth after the round.
+"""Bets on a round's rewards of two arms: how much one arm's claim against another is worth after the round.
 
 The claimant has m rewards in the round, the rival m'. The claim: the rival is *not* better by s. A purse v in
 [0, 1] is staked on it before the round. After the round it is f in [0, 1], a function of the round's rewards
 with E f ≤ v wherever the claim is false, that is, wherever μ' ≥ μ + s. So purses on false claims do not grow
-in the mean; on true ones they do. They are kept as logarithms.
+in the mean; purses on true claims do. Purses are kept as logarithms.
 
 *Scores.* A score z is a function of the rewards that is stochastically no larger than N(0, 1) where the claim
 is false. For drifts θ_j ≥ 0 with weights w_j, LR(z) = Σ w_j exp(θ_j z − θ_j²/2) has E LR ≤ 1, so min(1, v LR)
-is such a bet; but what exceeds 1 is wasted. The *capped bet* wastes nothing: f = min(1, LR(z)/LR(c)), with c
+is such a bet, but all above 1 is wasted. The *capped bet* wastes nothing: f = min(1, LR(z)/LR(c)), with c
 such that E f = Φ̄(c) + Σ w_j Φ(c − θ_j)/LR(c) = v for z normal. As f increases in z, E f ≤ v for all smaller
 scores.
 
 *Rewards 0 and 1.* Given the successes of both arms together, the claimant's own are stochastically no more
-than hypergeometric wherever μ' ≥ μ, whatever the means are (Fisher's exact test). With a lot at ties, their
-normal score is no larger than N(0, 1). A shift is taken out by lots first: each failure of the claimant is
-made a success, and each success of the rival a failure, with probability λ = s/(1 + s). The means are then
+than hypergeometric wherever μ' ≥ μ, whatever the means are (Fisher's exact test). With ties broken at random,
+their normal score is no larger than N(0, 1). A shift is removed at random first: each failure of the claimant
+becomes a success, and each success of the rival a failure, with probability λ = s/(1 + s). The means are then
 (1 − λ)μ + λ and (1 − λ)μ', and the second is at least the first if and only if μ' ≥ μ + s.
 
 *Rewards in [0, 1].* v ∏ (1 + (g/m)(Y − p)) ∏ (1 − (g/m')(Y' − p − s)), with any p and any g ≥ 0 that leave no
@@ -26,16 +26,16 @@ product is no larger.
 *With sums of squares* the same product is bounded from below more sharply. Let m rewards have mean a and
 variance τ² = Q/m − a². None lies below l = max(0, a − τ√(m − 1)). Let h = a + τ²/(a − l), and let q be the
 quadratic that equals f(Y) = log(1 + b(Y − p)), b ≥ 0, at l and touches it at h. The third derivative of f is
-not negative, so f(Y) − q(Y), a sixth of it somewhere times (Y − l)(Y − h)², is not negative for Y ≥ l. So Σ
-f(Y) ≥ Σ q(Y), and the right side is what f sums to over rewards l and h alone with the same mean and
-variance. If only some Q' ≥ Q is known, Q' will do, as q is concave; Q' = A always is one. The rival's rewards
-are turned around, 1 − Y', and bounded likewise. The product only gets smaller: E f ≤ v stays for any p and g
-≥ 0 that are decided by the past and leave no factor negative.
+not negative, and f(Y) − q(Y) is f'''(ξ)/6 (Y − l)(Y − h)² for some ξ. So f(Y) ≥ q(Y) for Y ≥ l, and
+Σ f(Y) ≥ Σ q(Y). The right side is the sum of f over rewards that are all l or h, with the same mean and
+variance. An upper bound Q' of Q may replace Q, since q is concave; Q' = A is always one. The rival's rewards
+are reflected, 1 − Y', and bounded in the same way. The bound is below the product, so E f ≤ v holds for any p
+and g ≥ 0 that are decided by the past and leave no factor negative.
 
 *Sources.* Bets on means in [0, 1]: I. Waudby-Smith and A. Ramdas, "Estimating means of bounded random
 variables by betting" (JRSS B, 2024). On two samples at once: R. Turner, A. Ly and P. Grünwald, "Generic
 E-variables for exact sequential k-sample tests that allow for optional stopping" (JSPI, 2024). A quadratic
-below the logarithm, that touches it at p whatever the rewards are: X. Fan, I. Grama and Q. Liu, "Exponential
+below the logarithm, touching it at p whatever the rewards are: X. Fan, I. Grama and Q. Liu, "Exponential
 inequalities for martingales with applications" (EJP, 2015).
 """
 
@@ -50,27 +50,27 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.pairs import Pairs
 
 NODES, WEIGHTS = (-1.3, 0.0, 1.3), (0.27, 0.46, 0.27)  # of a normal law, in three points
-SPREAD = 1.0  # of the believed difference, in its standard errors
-MOST_DRIFT = 8.0  # more would only be lost if beliefs are wrong
-LEAST_DRIFT = 0.02  # a bet with less hardly moves, and its cap is out of reach
-STEPS = 4  # of Newton's method for c
-SLACK = 1e-6  # of v, for what floating point may lose in a score or a cap
-LEAST_LOG = -600.0  # of a purse that is a number
-FARTHEST = 20.0  # a cap beyond it is never reached
-MOST_TABLED = 2**20  # log-factorials that are kept
-MOST_TESTED = 2**20  # rewards of an arm for which the hypergeometric law is summed
-MOST_INVERTED = 2**12  # arms and replicates whose lots are drawn by inversion
-NEGLIGIBLE = 1e-13  # of a tail: where its sum ends
-UNSURE = 0.002  # nobody is believed to be nearer to 0 or 1
-ALMOST = 0.98  # of the largest stake that leaves no factor negative
-PRIOR, LENT = 1 / 16, 4  # the common variance of rewards before any is seen; how many each arm is lent
-HALVINGS = 10  # of that, to find the stake
-LEAST_REACH = 1e-9  # of rewards below their mean
+SPREAD = 1.0  # standard errors of the believed difference that the mixture covers
+MOST_DRIFT = 8.0  # a larger drift only loses more where beliefs are wrong
+LEAST_DRIFT = 0.02  # with a smaller drift a purse hardly changes, and its cap is out of reach
+STEPS = 4  # steps of Newton's method for c
+SLACK = 1e-6  # relative error of a score or a cap by floating point, allowed for
+LEAST_LOG = -600.0  # logarithm of the smallest purse that is computed with
+FARTHEST = 20.0  # a cap beyond this is never reached
+MOST_TABLED = 2**20  # log-factorials in the table
+MOST_TESTED = 2**20  # most rewards of an arm for which the hypergeometric law is summed
+MOST_INVERTED = 2**12  # most arms × replicates whose lots are drawn by inversion
+NEGLIGIBLE = 1e-13  # relative size of a term at which the sum of a tail ends
+UNSURE = 0.002  # no mean is believed to be nearer to 0 or 1
+ALMOST = 0.98  # part of the largest stake that leaves no factor negative
+PRIOR, LENT = 1 / 16, 4  # variance before any reward is seen; weight of the common variance, in rewards
+HALVINGS = 10  # bisections for the stake
+LEAST_REACH = 1e-9  # least distance of l from the mean: no division by 0
 
 
 @dataclass(frozen=True)
 class Beliefs:
-    """What is believed of arms before a round: means, variances of a reward, and of how many rewards."""
+    """Estimates before a round: an arm's mean, the variance of a reward, and the number of rewards so far."""
 
     mean: FloatArray
     variance: FloatArray
@@ -80,14 +80,15 @@ class Beliefs:
         return type(self)(self.mean[chosen], self.variance[chosen], self.counts[chosen])
 
     def flat(self) -> Self:
-        """The same of a table of arms, one after the other."""
+        """The same, with the arms of all replicates in one row."""
         return type(self)(self.mean.ravel(), self.variance.ravel(), self.counts.ravel())
 
 
 def believed(counts: IntArray, sums: FloatArray, squares: FloatArray) -> Beliefs:
-    """What is believed of rewards in [0, 1]; arms are replicates × arms, and lend each other their variance.
+    """Estimates for rewards in [0, 1] with squares, replicates × arms; arms share a common variance.
 
-    A common variance has one reward more, of variance 1/16; each arm's own has four more of the common one.
+    The common variance starts as that of one reward, 1/16. Each arm's own variance counts the common one as
+    four rewards.
     """
     some = np.maximum(counts, 1)
     about = np.maximum(squares - sums**2 / some, 0)
@@ -108,18 +109,18 @@ def paid(
     lots: FloatArray,
     squares: tuple[FloatArray, FloatArray] | None = None,
 ) -> FloatArray:
-    """What purses are worth after a round, by logarithm.
+    """Logarithms of the purses after a round.
 
     Parameters
     ----------
     log_purse, fresh, shift
         log v; the claimants' and rivals' rewards of the round, thinned if they are 0 and 1; s.
     pair
-        What was believed before. A bet is a mixture of three, for differences around the believed one.
+        Estimates from earlier rounds. A bet is a mixture of three, for differences around the estimated one.
     model, sigma
-        What the rewards are, one of `ebr.models.REWARDS`, and their σ.
+        The rewards' model, one of `ebr.models.REWARDS`, and their σ.
     lots
-        Uniform on [0, 1], for ties of rewards 0 and 1.
+        Uniform on [0, 1], to break ties of rewards 0 and 1.
     squares
         Of rewards in [0, 1], the claimants' and the rivals' sums of squares, or more; None if unknown.
     """
@@ -144,7 +145,7 @@ def paid(
     if unknown.any():  # as a test would
         drifts = np.where(unknown, _quantile(log_purse), drifts)
     after = log_purse.copy()
-    bold = np.flatnonzero(drifts[-1] > LEAST_DRIFT)  # of others the claims are believed to be false: no bet
+    bold = np.flatnonzero(drifts[-1] > LEAST_DRIFT)  # the other claims are believed to be false: no bet
     purse, fresh, drifts = log_purse[bold], fresh[bold], drifts[:, bold]
     score = fisher_score(fresh, lots[bold]) if model == "Bernoulli" else normal_score(fresh, shift, sigma)
     if model == "sub-Gaussian":
@@ -244,9 +245,9 @@ def thinned(
 
 
 def drawn(lots: np.random.Generator, trials: IntArray, part: float) -> FloatArray:
-    """Binomial numbers by lot; few, as in a race of real rewards, by inversion.
+    """Binomial lots; few of them, as in a race of real rewards, are drawn by inversion.
 
-    A journal's race must draw the same lots in every version of numpy, which may change how it draws many.
+    A journal's race must draw the same lots with every version of numpy, whose own method may change.
     """
     if trials.size > MOST_INVERTED:
         return np.asarray(lots.binomial(trials, part), dtype=np.float64)
@@ -270,8 +271,8 @@ def fisher_score(fresh: Pairs, lots: FloatArray) -> FloatArray:
     a, c, m, other_m = fresh.leader, fresh.other, fresh.leader_pulls, fresh.other_pulls
     size = (int(m[0]) + 1, int(other_m[0]) + 1) if len(m) else (1, 1)
     if 4 * math.prod(size) < len(m) and (m == m[0]).all() and (other_m == other_m[0]).all():
-        every = np.indices(size, dtype=np.float64).reshape(2, -1)  # as in a first round: one table for all
-        table = _hypergeometric(*every, m[:1], other_m[:1])
+        every, other = np.indices(size, dtype=np.float64).reshape(2, -1)  # as in a first round: one table
+        table = _hypergeometric(every, other, m[:1], other_m[:1])
         ahead, here, beyond = (part[(a * size[1] + c).astype(np.int64)] for part in table)
     else:
         ahead, here, beyond = _hypergeometric(a, c, m, other_m)
@@ -310,8 +311,8 @@ def _log_factorial(x: FloatArray) -> FloatArray:
 def _tail(table: FloatArray) -> FloatArray:
     """Σ_{i ≥ 1} P(X = a + i)/P(X = a) of a hypergeometric X, for tables [a b; c d] that many at once.
 
-    Each probability is (c − i + 1)(b − i + 1) / ((a + i)(d + i)) times the one before. Those that have ended
-    leave every few steps.
+    Each probability is (c − i + 1)(b − i + 1) / ((a + i)(d + i)) times the one before. Tables whose sum has
+    ended are removed every few steps.
     """
     total = np.zeros(table.shape[1])
     places, rest = np.arange(len(total)), np.concatenate([table, np.ones((1, len(total))), total[None]])

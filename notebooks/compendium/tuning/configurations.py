@@ -87,7 +87,7 @@ def accuracy(tree: DecisionTreeClassifier, images: Images, labels: IntArray) -> 
     return float(np.mean(tree.predict(images) == labels))
 
 
-def search(deadline: int, epsilon: float, delta: float, spread: float, seed: int) -> RacingSearchCV:
+def search(deadline: int, epsilon: float, delta: float, spread: float | None, seed: int) -> RacingSearchCV:
     """The race of all configurations on random splits, run: on local cores, or on the cluster of DASK."""
     images, labels, pool, _ = archive()
     race = RacingSearchCV(
@@ -126,10 +126,11 @@ def draw(table: pd.DataFrame, epsilon: float) -> Figure:
         part = (table["survives"] == survives).to_numpy()
         axis.plot(table["behind"][part], places[part], "o", mfc=face, mec="C0", ms=4)
     for place, row in zip(places, table.itertuples(), strict=True):
-        axis.annotate(f"{row.splits}", (row.within, place), (3, 0), textcoords="offset points", va="center")
+        beside = max(row.within, epsilon), place
+        axis.annotate(f"{row.splits}", beside, (3, 0), textcoords="offset points", va="center")
     axis.axvline(epsilon, color="0.3", lw=0.8, ls=":")
     axis.set_yticks(places, table["arm"])
-    axis.set(xlabel="accuracy below the best configuration's", xlim=(-0.02, 0.72))
+    axis.set(xlabel="accuracy below the best configuration's", xlim=(-0.02, 1.15 * table["within"].max()))
     return figure
 
 

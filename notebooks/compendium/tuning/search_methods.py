@@ -21,15 +21,17 @@ from compendium.shared.lineup import LOOKS, Look
 from compendium.tuning.configurations import SPACE, TEST, TRAIN, accuracy, archive, configurations
 from ebr.algorithms.game import drive
 from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.simulation.sweep import workers
 
 FOLDS = 5
-RACE, GRID, HALVING, SKLEARN = "race", "grid search", "successive halving", "HalvingGridSearchCV"
-PRUNER = "Wilcoxon pruner"
+RACE, ASSUMED, GRID, HALVING = "race", "race, s assumed", "grid search", "successive halving"
+SKLEARN, PRUNER = "HalvingGridSearchCV", "Wilcoxon pruner"
 MOST_EXACT = 13  # splits up to which SciPy, and so the pruner, has the exact law of signed ranks with ties
 METHOD_LOOKS = {
-    RACE: LOOKS["sharp"],
+    RACE: LOOKS["staked"],
+    ASSUMED: LOOKS["sharp"],
     GRID: LOOKS["passive"],
     HALVING: Look("C2", "^", "-."),
     PRUNER: Look("0.35", "s", "--"),
@@ -55,7 +57,7 @@ def repeated(scores: FloatArray, repetitions: int, splits: int, seed: int) -> Fl
 
 
 def race_of(deadline: int, epsilon: float, delta: float, spread: float) -> SharpElasticBatchRacing:
-    """The race of `RacingSearchCV`: differences are s-sub-Gaussian, as of independent arms with σ = s/√2."""
+    """`RacingSearchCV`'s with a spread s: differences are as of independent arms with σ = s/√2."""
     return SharpElasticBatchRacing(deadline, epsilon, delta, spread / math.sqrt(2))
 
 
@@ -73,6 +75,25 @@ def raced(algorithm: SharpElasticBatchRacing, scores: FloatArray) -> Chosen:
 
     arm = drive(algorithm.play(n_arms, repetitions, rewards="sub-Gaussian"), respond)
     fits = taken.sum(axis=(1, 2))
+    return Chosen(arm, fits, fits * TRAIN)
+
+
+def raced_alone(algorithm: StakedElasticBatchRacing, bank: FloatArray, repetitions: int, seed: int) -> Chosen:
+    """Race as `RacingSearchCV` does without a spread: every score is that on a split of its own."""
+    generator, n_arms = np.random.default_rng(np.random.SeedSequence([seed, 2])), bank.shape[1]
+    fits = np.zeros(repetitions)
+
+    def respond(pulls: IntArray) -> FloatArray:
+        nonlocal fits
+        fits = fits + pulls.sum(axis=1)
+        cells = np.repeat(np.arange(pulls.size), pulls.ravel())
+        scores = bank[generator.integers(len(bank), size=len(cells)), cells % n_arms]
+        sums, squares = (
+            np.bincount(cells, scores**power, pulls.size).reshape(pulls.shape) for power in (1, 2)
+        )
+        return np.stack([sums, squares]) if algorithm.squares else np.asarray(sums)
+
+    arm = drive(algorithm.play(n_arms, repetitions, rewards="bounded"), respond)
     return Chosen(arm, fits, fits * TRAIN)
 
 
@@ -176,14 +197,23 @@ def sklearn_halving(repetitions: int, seed: int) -> Chosen:
     return Chosen(*(np.array(column) for column in zip(*found, strict=True)))
 
 
+def open_race(deadline: int, epsilon: float, delta: float, squares: bool = True) -> StakedElasticBatchRacing:
+    """`RacingSearchCV`'s without a spread; or the same without squares."""
+    return StakedElasticBatchRacing(deadline, epsilon, delta, rewards="bounded", squares=squares)
+
+
 def row(method: str, setting: str, chosen: Chosen, wrong: Iterable[bool]) -> dict[str, object]:
-    """What a method with one setting did: mean fits and images, its errors with an exact 95 % interval."""
+    """What a method with one setting did: mean fits and images, its errors with an exact 95 % interval.
+
+    The fits' mean has a standard error.
+    """
     mistakes, runs = int(np.asarray(list(wrong))[chosen.arm].sum()), len(chosen.arm)
     lower, upper = frequency_interval(mistakes, runs, 0.95)
     return {
         "method": method,
         "setting": setting,
         "fits": float(chosen.fits.mean()),
+        "fits_error": float(chosen.fits.std(ddof=1) / math.sqrt(runs)),
         "images": float(chosen.images.mean()),
         "errors": mistakes / runs,
         "lower": lower,
@@ -195,7 +225,8 @@ def row(method: str, setting: str, chosen: Chosen, wrong: Iterable[bool]) -> dic
 def compare(
     scores: FloatArray,
     wrong: Iterable[bool],
-    races: Iterable[SharpElasticBatchRacing],
+    races: Iterable[StakedElasticBatchRacing],
+    assumed: Iterable[SharpElasticBatchRacing],
     per_arm: Iterable[int],
     budgets: Iterable[int],
     repetitions: int,
@@ -205,10 +236,14 @@ def compare(
     """Rows of `row`: races, grid searches and pruners of so many splits, halving with so many fits."""
     wrong, n_arms = list(wrong), scores.shape[1]
     rows = []
-    for algorithm in races:
+    for race in races:
+        chosen = raced_alone(race, scores, repetitions, seed)
+        setting = f"T = {race.deadline}, δ = {race.delta:g}{'' if race.squares else ', sums alone'}"
+        rows.append(row(RACE, setting, chosen, wrong))
+    for algorithm in assumed:
         most = int(algorithm.pulls_by_round(n_arms)[-1])
         chosen = raced(algorithm, repeated(scores, repetitions, most, seed))
-        rows.append(row(RACE, f"s = {algorithm.sigma * math.sqrt(2):.2g}", chosen, wrong))
+        rows.append(row(ASSUMED, f"s = {algorithm.sigma * math.sqrt(2):.2g}", chosen, wrong))
     for splits in per_arm:
         chosen = searched(repeated(scores, repetitions, splits, seed), splits)
         rows.append(row(GRID, f"{splits} splits", chosen, wrong))
@@ -222,11 +257,14 @@ def compare(
 
 
 def shown(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `row` in readable numbers."""
+    """Rows of `row` in readable numbers; fits have one standard error where they vary."""
     interval = zip(table["lower"], table["upper"], strict=True)
     return pd.DataFrame(
         {
-            "fits": table["fits"].map("{:,.0f}".format),
+            "fits": [
+                f"{fits:,.0f}" + (f" ± {error:,.0f}" if error >= 0.5 else "")
+                for fits, error in zip(table["fits"], table["fits_error"], strict=True)
+            ],
             "images trained on": table["images"].map("{:,.0f}".format),
             "wrong": table["errors"].map("{:.1%}".format),
             "95 % interval": [f"{low:.1%} to {high:.1%}" for low, high in interval],

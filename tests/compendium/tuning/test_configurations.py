@@ -82,12 +82,12 @@ def test_the_search_is_on_images_that_are_not_set_aside_and_its_candidates_are_t
     assert race.cv_results_["params"] == [dict(arm) for arm in ARMS.values()]
     assert race.n_features_in_ == 64
     images, labels, pool, _ = configurations.archive()
-    # The first split and its seed by hand: all splits of the round are drawn, and then their seeds.
+    # The first split and its seed by hand: the seeds of the round are drawn, and then its splits.
     random = np.random.RandomState(1)
     first = int(race.race_.pulls_by_round(12)[0])
+    seed = int(random.randint(2**31, size=first)[0])
     cv = ShuffleSplit(first, train_size=100, test_size=50, random_state=random)
     (train, test), *_ = cv.split(pool)
-    seed = int(random.randint(2**31, size=first)[0])
     for place, name in enumerate(ARMS):
         tree = DecisionTreeClassifier(**ARMS[name], random_state=seed)
         tree.fit(images[pool[train]], labels[pool[train]])
