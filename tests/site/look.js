@@ -25,7 +25,8 @@
     (/auto|scroll/.test(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
   for (const element of all(":is(article, header) :not(math *)")) {
     const box = element.getBoundingClientRect();
-    if (box.width && box.right > innerWidth + 1 && shown(element))
+    const right = Math.max(box.right, box.left + element.scrollWidth); // a long word leaves its box
+    if (box.width && right > innerWidth + 1 && shown(element))
       if (!scrolls(element)) said.push("sticks out: " + start(element));
   }
   if (document.documentElement.scrollWidth > innerWidth) said.push("the page scrolls sideways");

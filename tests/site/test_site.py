@@ -296,6 +296,7 @@ PLANTED = {
     "a formula that was not set": ('<span class="math">x</span>', "no formula"),
     "a table too wide for a desk": (WIDE % 2000, "desk: sticks out"),
     "a table too wide for a phone": (WIDE % 700, "phone: sticks out"),
+    "a word too long for a phone": (f"<article><h1>{'word' * 10}</h1></article>", "phone: sticks out"),
 }
 WIDTH = '<meta name="viewport" content="width=device-width, initial-scale=1">'
 
