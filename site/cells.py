@@ -1,8 +1,8 @@
-"""A Sphinx extension: every cell of a notebook can be linked to, and every picture has words.
+"""A Sphinx extension that gives each code cell an anchor and each picture an anchor and an alternative text.
 
-A code cell gets the anchor cell-N, where N counts code cells as the ledger does; a picture gets as its anchor
-and label the name under which the notebook saves it ("fig2"), and its alternative text from pictures.yaml.
-A notebook of the gallery saves nothing and shows one picture, which has the notebook's name.
+The anchor of a code cell is cell-N, where N counts code cells as the ledger does. The anchor of a picture is
+the name under which the notebook saves it ("fig2"); its alternative text is in pictures.yaml. A notebook of
+the gallery saves nothing and shows one picture, which has the notebook's name.
 """
 
 import ast
@@ -35,7 +35,7 @@ def saved(source: str) -> list[str]:
 
 
 def name_cells(app: Sphinx, doctree: nodes.document) -> None:
-    """Give the cells of a page their anchors, and its pictures their words."""
+    """Add anchors to the cells of a page, and anchors and alternative texts to its pictures."""
     texts = words()
     cells = [node for node in doctree.findall(nodes.container) if node.get("nb_element") == "cell_code"]
     for number, cell in enumerate(cells, 1):
@@ -59,6 +59,6 @@ def name_cells(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Tell Sphinx."""
+    """Connect the function above to Sphinx."""
     app.connect("doctree-read", name_cells)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""The ledger: a table of all claims that can be filtered, and a page for each claim."""
+"""The ledger: a table of all claims with filters, and one page per claim."""
 
 import ast
 import re
@@ -79,7 +79,7 @@ nosearch: true
 
 
 def texts() -> dict[str, str]:
-    """The pages by name: the ledger, each claim, and each module of planted errors."""
+    """The pages by name: the ledger, the claims, and the test modules with planted errors."""
     entries = ledger.join(ledger.claims(), ledger.found())
     entries = sorted(entries, key=lambda entry: ledger.paper_order(entry.claim))
     modules = {module for module, _ in planted().values()}
@@ -92,7 +92,7 @@ def texts() -> dict[str, str]:
 
 @cache
 def planted() -> dict[str, tuple[str, str]]:
-    """Of each claim, the test module that plants errors in its check, and the entry there."""
+    """For each claim: the test module that plants errors in its check, and the source of its entry there."""
     found = {}
     for path in sorted(PLANTED.glob("[!_]*.py")):
         source = path.read_text(encoding="utf-8")
@@ -165,7 +165,7 @@ def _claim(entry: ledger.Entry) -> str:
 
 
 def _evidence(finding: dict) -> str:
-    """The rows of evidence as a table, without its title."""
+    """The evidence as a table."""
     rows = [
         {name: as_text(value) if isinstance(value, str) else value for name, value in row.items()}
         for row in finding["evidence"]
@@ -174,5 +174,5 @@ def _evidence(finding: dict) -> str:
 
 
 def as_text(words: str) -> str:
-    """Words as they stand, in Markdown."""
+    """Plain text, escaped for Markdown."""
     return re.sub(r"([\\`*_{}\[\]<>$#])", r"\\\1", words)

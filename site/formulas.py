@@ -1,7 +1,7 @@
-"""A Sphinx extension: formulas become MathML when the site is built, so that no page waits for a script.
+"""A Sphinx extension that converts formulas to MathML when the site is built. Pages need no script for them.
 
-The part of TeX that the notebooks use is read here. An unknown command stops the build, and the message names
-the formula.
+It reads the part of TeX that the notebooks use. An unknown command stops the build; the message names the
+formula.
 """
 
 import re
@@ -36,23 +36,23 @@ SIZES = {"big": 1.2, "Big": 1.8, "bigg": 2.4, "Bigg": 3.0}
 
 
 class Reader:
-    """Reads a formula from its first token to its last."""
+    """Reads a formula token by token."""
 
     def __init__(self, tex: str) -> None:
         self.tokens = list(TOKEN.finditer(tex))[::-1]
 
     def next(self, many: int = 1) -> str:
-        """The tokens that come next, or nothing at the end."""
+        """The next tokens, without taking them; an empty string at the end."""
         return "".join(token[0] for token in self.tokens[: -many - 1 : -1])
 
     def take(self) -> re.Match[str]:
-        """Take the next token."""
+        """Take the next token and return it."""
         if not self.tokens:
             raise ValueError("the formula ends too early")
         return self.tokens.pop()
 
     def row(self, *ends: str) -> list[Symbol]:
-        """The symbols before the first of these ends; the end stays."""
+        """The symbols up to the first of these tokens, which is not taken."""
         made: list[Symbol] = []
         while self.next() not in (*ends, ""):
             if self.next() in SCRIPTS:
@@ -62,14 +62,14 @@ class Reader:
         return made
 
     def number(self) -> Symbol | None:
-        """The number that comes next, or nothing; after a command 12 is two arguments."""
+        r"""The next number, or None. Arguments are read without it: in \frac12 each digit is one."""
         digits = ""
         while self.next().isdigit() or (digits and re.fullmatch(r"\.\d", self.next(2))):
             digits += self.take()[0]
         return Symbol(f"<mn>{digits}</mn>") if digits else None
 
     def argument(self, script: bool = False) -> str:
-        """The group in braces that comes next, or the symbol, as one element."""
+        """The next group in braces, or the next symbol, as one element."""
         if self.next() != "{":
             return self.symbol().markup
         self.take()
@@ -78,7 +78,7 @@ class Reader:
         return joined(row, script)
 
     def scripts(self, base: Symbol) -> Symbol:
-        """A symbol with what stands below and above it."""
+        """A symbol with its subscript and superscript."""
         below, above = "", ""
         while self.next() in SCRIPTS:
             match self.take()[0]:
@@ -91,12 +91,12 @@ class Reader:
         names = ("munder", "mover", "munderover") if base.limits else ("msub", "msup", "msubsup")
         name = names[2 if below and above else 1 if above else 0]
         parts = [f"<mrow>{part}</mrow>" for part in (below, above) if part]
-        # The empty element lets a high delimiter keep its size under an exponent.
+        # Without the empty element a browser shrinks a large delimiter that has an exponent.
         body = f"<mrow>{base.markup}<mi></mi></mrow>" if base.kind == "close" else base.markup
         return Symbol(f"<{name}>{body}{''.join(parts)}</{name}>", base.kind)
 
     def symbol(self) -> Symbol:
-        """The symbol that comes next, without its scripts."""
+        """The next symbol, without its scripts."""
         if self.next() == "{":
             return Symbol(self.argument())
         match = self.take()
@@ -112,7 +112,7 @@ class Reader:
         return known(token) or self.command(token)
 
     def command(self, token: str) -> Symbol:
-        """What a command makes of its arguments."""
+        """A command with its arguments."""
         name = token.removeprefix("\\")
         if name in ("frac", "tfrac"):
             return Symbol(f"<mfrac>{self.argument()}{self.argument()}</mfrac>")
@@ -141,7 +141,7 @@ class Reader:
         raise ValueError(f"site/formulas.py does not know {token}")
 
     def delimiter(self) -> str:
-        """The character of the delimiter that comes next; a point stands for none."""
+        """The character of the next delimiter; a point means none."""
         token = self.take()[0].removeprefix("\\")
         return "" if token == "." else SYMBOLS[token][0]
 
@@ -163,7 +163,7 @@ class Reader:
 
 
 def lines(row: list[Symbol], display: bool) -> list[str]:
-    """The pieces between which a line may end: at wide spaces if displayed, else after relations."""
+    """The formula cut where a line may break: at wide spaces if displayed, else after relations."""
     pieces, depth = [""], 0
     for symbol in spaced(row):
         depth += {"open": 1, "close": -1}.get(symbol.kind, 0)
@@ -175,7 +175,7 @@ def lines(row: list[Symbol], display: bool) -> list[str]:
 
 
 def formula(tex: str, display: bool = False) -> str:
-    """A formula in HTML."""
+    """A formula as HTML."""
     tag = re.search(r"\\tag\{([^}]*)\}", tex)
     reader = Reader(tex.replace(tag[0], "") if tag else tex)
     row = reader.row()
@@ -188,7 +188,7 @@ def formula(tex: str, display: bool = False) -> str:
 
 
 def visit(page: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
-    """Write a formula; what cannot be read is a warning, which stops the build."""
+    """Write a formula. One that cannot be read gives a warning, which stops the build."""
     tex = node.astext()
     try:
         page.body.append(formula(tex, isinstance(node, nodes.math_block)))
@@ -198,6 +198,6 @@ def visit(page: HTML5Translator, node: nodes.math | nodes.math_block) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Tell Sphinx."""
+    """Register the renderer with Sphinx."""
     app.add_html_math_renderer("mathml", (visit, None), (visit, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""What is wrong with pages, seen without a browser: dead links, pictures without words, outside resources."""
+"""Find errors in pages without a browser: dead links, missing alternative texts, resources of other hosts."""
 
 import re
 from html.parser import HTMLParser
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-# What a page loads, as opposed to what its reader may follow.
+# Attributes whose target the browser loads by itself.
 LOADED = {
     *((tag, "src") for tag in ("script", "img", "iframe", "source")),
     ("link", "href"),
@@ -14,18 +14,18 @@ LOADED = {
 }
 NOT_LOADED = {"next", "prev", "index", "search", "author", "copyright", "canonical", "top", "up"}
 STYLE = re.compile(r"""(?:url\(\s*|@import\s+)['"]?([^'")\s;]+)""")
-FORMULA = re.compile(r"<math\b.*?</math>", re.DOTALL)  # links nowhere, and is half of some pages
+FORMULA = re.compile(r"<math\b.*?</math>", re.DOTALL)  # contains no links, and is half of some pages
 
 
 class Link(NamedTuple):
-    """Where a page points, and whether it loads what is there."""
+    """The target of a link, and whether the browser loads it by itself."""
 
     target: str
     loaded: bool
 
 
 class Page(HTMLParser):
-    """The anchors, links and wordless pictures of a page."""
+    """The anchors, links and pictures without alternative text of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Page(HTMLParser):
         self.feed(FORMULA.sub("", text))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what an element is called and where it points."""
+        """Collect the anchors and links of an element."""
         given = {name: value or "" for name, value in attrs}
         self.in_style = tag == "style"
         self.anchors |= {given[name] for name in ("id", "name") if name in given}
@@ -50,18 +50,18 @@ class Page(HTMLParser):
             self.wordless.append(given.get("src", ""))
 
     def handle_data(self, data: str) -> None:
-        """Note what a style sheet inside the page loads."""
+        """Collect what a style sheet inside the page loads."""
         if self.in_style:
             self.links += [Link(found, True) for found in STYLE.findall(data)]
 
 
 def pages_of(site: Path) -> list[Path]:
-    """The pages of a site; the theme's own files hold templates of some."""
+    """The pages of a site, without the theme's templates."""
     return [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
 
 
 def problems(site: Path) -> list[str]:
-    """What is wrong with the pages and style sheets of a site, a line each."""
+    """The errors in the pages and style sheets of a site, one line each."""
     site = site.resolve()
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in pages_of(site)}
     found = []
@@ -77,7 +77,7 @@ def problems(site: Path) -> list[str]:
 
 
 def _wrong(path: Path, link: Link, pages: dict[Path, Page]) -> str:
-    """What is wrong with a link, or nothing."""
+    """The error in a link, or an empty string."""
     address = urlsplit(link.target)
     if address.scheme == "data" or (address.scheme and not link.loaded):
         return ""

@@ -1,14 +1,14 @@
-"""Symbols of formulas in MathML, and the space between them.
+"""Symbols of formulas as MathML, and the space between them.
 
-Rows are spaced by TeX's rules (The TeXbook, chapter 18): every symbol has a class, and a pair of classes has
-its space. A new symbol is a word in one of the tables.
+Spaces follow TeX's rules (The TeXbook, chapter 18): each symbol has a class, and each pair of classes has a
+width. To add a symbol, add a pair to one of the tables.
 """
 
 import unicodedata
 from html import escape
 from typing import NamedTuple
 
-# Pairs: a TeX token without its backslash, and the character shown.
+# Pairs of a TeX token, without its backslash, and the character to show.
 TABLES = {
     "ordinary": """
         alpha α beta β gamma γ delta δ epsilon ϵ varepsilon ε zeta ζ eta η theta θ iota ι kappa κ lambda λ
@@ -30,7 +30,7 @@ SYMBOLS = {
     for token, shown in zip(table.split()[::2], table.split()[1::2], strict=True)
 }
 FUNCTIONS = {"log", "exp", "cosh", "sinh", "tanh", "sin", "cos", "ln", "det", "dim", "Pr"}
-LIMITS = {"sum", "prod", "min", "max", "sup", "inf", "lim", "limsup", "liminf"}  # with limits below and above
+LIMITS = {"sum", "prod", "min", "max", "sup", "inf", "lim", "limsup", "liminf"}  # take limits below and above
 ACCENTS = {"hat": "^", "tilde": "~", "bar": "¯", "overline": "¯", "dot": "˙"}
 ALPHABETS = {"mathcal": "SCRIPT", "mathbf": "BOLD", "mathbb": "DOUBLE-STRUCK"}
 THIN, MEDIUM, THICK = 3 / 18, 4 / 18, 5 / 18
@@ -38,7 +38,7 @@ SPACES = {r"\,": THIN, r"\:": MEDIUM, r"\;": THICK, r"\ ": 1 / 4, r"\!": 0.0, r"
 
 
 class Symbol(NamedTuple):
-    """A piece of MathML; its class; whether limits stand below and above it."""
+    """MathML markup, the class of the symbol, and whether its scripts are limits below and above it."""
 
     markup: str
     kind: str = "ordinary"
@@ -46,17 +46,17 @@ class Symbol(NamedTuple):
 
 
 def operator(shown: str, stretchy: bool = False, size: str = "") -> str:
-    """An operator without space of its own; if stretchy, as high as its row or as the size says."""
+    """An operator without space around it. A stretchy one has the height of its row, or the given size."""
     return f'<mo lspace="0" rspace="0" stretchy="{str(stretchy).lower()}" {size}>{escape(shown)}</mo>'
 
 
 def space(width: float) -> str:
-    """A space, in units of the size of letters."""
+    """A space of this width in em."""
     return f'<mspace width="{width:.4g}em"/>' if width else ""
 
 
 def gap(left: str, right: str) -> float:
-    """The space between symbols of two classes."""
+    """The width of the space between symbols of two classes, in em."""
     if left == "punctuation":
         return THIN
     if "relation" in (left, right):
@@ -68,13 +68,13 @@ def gap(left: str, right: str) -> float:
 
 
 def spaced(row: list[Symbol], script: bool = False) -> list[Symbol]:
-    """A row whose symbols have the space after them; in a script, operators alone have space."""
+    """The row with a space appended to each symbol. In scripts only operators have space around them."""
     places = [place for place, symbol in enumerate(row) if symbol.kind != "space"]
     made = list(row)
     before = "open"
     for place, following in zip(places, [*places[1:], None], strict=True):
         kind, after = row[place].kind, "close" if following is None else row[following].kind
-        # A sign that joins no two things is no binary one: −x.
+        # A sign without two operands is not binary: −x.
         joins = before in ("ordinary", "close") and after in ("ordinary", "open", "operator")
         kind = "ordinary" if kind == "binary" and not joins else kind
         if after == "binary" and kind not in ("ordinary", "close"):
@@ -87,17 +87,17 @@ def spaced(row: list[Symbol], script: bool = False) -> list[Symbol]:
 
 
 def joined(row: list[Symbol], script: bool = False) -> str:
-    """A row as one element."""
+    """The row as one element."""
     return f"<mrow>{''.join(symbol.markup for symbol in spaced(row, script))}</mrow>"
 
 
 def fenced(left: str, inside: str, right: str) -> str:
-    """Something between two delimiters that are as high as it is."""
+    """An element between two delimiters of its height."""
     return f"<mrow>{operator(left, True)}{inside}{operator(right, True)}</mrow>"
 
 
 def words(font: str, inside: str) -> Symbol:
-    """A text, an upright name, or the name of a function."""
+    """Text, an upright name, or a function's name."""
     if font == "text" and "$" in inside:
         raise ValueError(f"a formula inside text is not known here: {inside}")
     if font == "text":
@@ -107,7 +107,7 @@ def words(font: str, inside: str) -> Symbol:
 
 
 def known(token: str) -> Symbol | None:
-    """The symbol of that name in the tables, or nothing."""
+    """The symbol that the tables have for a token, or None."""
     if token in SPACES:
         return Symbol(space(SPACES[token]), "space")
     name = token.removeprefix("\\")
@@ -118,7 +118,7 @@ def known(token: str) -> Symbol | None:
         upright = ' mathvariant="normal"' if not shown.isalpha() or shown.isupper() else ""
         return Symbol(f"<mi{upright}>{escape(shown)}</mi>")
     if kind == "operator":
-        limits = str(name in LIMITS).lower()  # movable: in a line of text they stand beside
+        limits = str(name in LIMITS).lower()  # in a line of text limits become scripts
         return Symbol(
             f'<mo lspace="0" rspace="0" movablelimits="{limits}">{shown}</mo>', kind, name in LIMITS
         )
@@ -126,10 +126,10 @@ def known(token: str) -> Symbol | None:
 
 
 def styled(alphabet: str, letter: str) -> str:
-    """A letter of another alphabet."""
+    """The letter in another alphabet."""
     name = unicodedata.name(letter).removeprefix("LATIN ").replace("LETTER ", "")
     name = f"{ALPHABETS[alphabet]} {name}"
-    for prefix in ("MATHEMATICAL ", ""):  # a few stand apart in Unicode
+    for prefix in ("MATHEMATICAL ", ""):  # some letters lack the prefix in Unicode
         try:
             return unicodedata.lookup(prefix + name)
         except KeyError:

@@ -1,4 +1,4 @@
-"""The texts of the site that are not written for it: cut from the README, asked of the package."""
+"""Pages made from the README, the notebooks, the docstrings and the command line's own help."""
 
 import base64
 import contextlib
@@ -17,7 +17,7 @@ from ebr.live import cli
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("theory", "algorithms", "simulation", "live")
-OWN = "Use it on your own experiment"  # the README's section that has a page of its own
+OWN = "Use it on your own experiment"  # this section of the README has its own page
 
 MORE_FIGURES = """\
 ![{fig2}](figures/fig2.png)
@@ -48,14 +48,14 @@ Changelog <changelog>
 
 
 def home() -> str:
-    """The README without the section that has its own page, with Figures 2 and 3 and the site's contents."""
+    """The README without the section that has its own page, plus Figures 2 and 3 and the contents."""
     (start, *rest) = _sections()
     kept = "".join(section for section in rest if not section.startswith(f"## {OWN}\n"))
     return links(start + MORE_FIGURES.format(**cells.words()) + "\n" + kept) + CONTENTS
 
 
 def own_experiment() -> str:
-    """The README's section on experiments of one's own, as a page."""
+    """The README's section on your own experiment, as a page."""
     (section,) = (section for section in _sections() if section.startswith(f"## {OWN}\n"))
     more = (
         "\nNotebooks [11](notebooks/11-clinical-trial.ipynb) and [12](notebooks/12-tuning.ipynb) do all this "
@@ -66,14 +66,14 @@ def own_experiment() -> str:
 
 
 def _sections() -> list[str]:
-    """The README cut before every heading of the second level."""
+    """The README, split before each second-level heading."""
     return re.split(r"^(?=## )", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
 def links(text: str) -> str:
-    """Point a text's links to the site's pages in place of the repository's files."""
+    """Replace links to files of the repository by links to pages of the site."""
     text = re.sub(r"(?<!!)\[([^]]+)\]\(ebr/(\w+)/(\w+)\.py\)", r"{py:mod}`\1 <ebr.\2.\3>`", text)
-    text = re.sub(r"(?<!!)\[([^]]+)\]\(notebooks/compendium/[\w/]+\.py\)", r"\1", text)  # no page of the site
+    text = re.sub(r"(?<!!)\[([^]]+)\]\(notebooks/compendium/[\w/]+\.py\)", r"\1", text)  # has no page
     text = re.sub(r"\]\(ebr/(\w+)\)", r"](api/\1.rst)", text)
     text = re.sub(r"(?<!!)(\[[^]]+\])\(figures/([\w-]+)\.png\)", r"\1(#\2)", text)
     text = re.sub(r"\]\((CHANGELOG|CONTRIBUTING|README)\.md\)", lambda page: page[0].lower(), text)
@@ -81,14 +81,14 @@ def links(text: str) -> str:
 
 
 def notebook_paths() -> list[Path]:
-    """The notebooks: those with a number, then the appendices."""
-    return sorted((ROOT / "notebooks").glob("*.ipynb"))  # digits come before letters
+    """The numbered notebooks, then the appendices."""
+    return sorted((ROOT / "notebooks").glob("*.ipynb"))  # digits sort before letters
 
 
 def gallery(folder: Path) -> str:
-    """The gallery: a card for each short example, with the picture that its notebook shows.
+    """The gallery: one card per example, with the picture that its notebook shows.
 
-    The pictures are written to the folder.
+    The pictures are written to `folder`.
     """
     cards, names = [], []
     for path in sorted((ROOT / "notebooks" / "gallery").glob("*.ipynb")):
@@ -106,7 +106,7 @@ def gallery(folder: Path) -> str:
 
 
 def notebooks() -> str:
-    """The list of notebooks: each with its question."""
+    """The list of notebooks, with the question that each one asks."""
     paths = notebook_paths()
     lines = ["# Notebooks", "", "One question each, shown as they were executed.", ""]
     for path in paths:
@@ -121,7 +121,7 @@ def notebooks() -> str:
 
 
 def reference() -> dict[str, str]:
-    """Pages of the reference by name: the public names, and each room's modules from their docstrings."""
+    """The pages of the reference, by name: an index of the public names, and one page per room."""
     names = []
     for name in ebr.__all__:
         what = getattr(ebr, name)
@@ -140,7 +140,7 @@ def _room(room: str) -> str:
     package = importlib.import_module(f"ebr.{room}")
     lines = [*_title(f"ebr.{room}", "="), package.__doc__ or "", ""]
     for module in pkgutil.iter_modules(package.__path__):
-        if module.name != "cli":  # whose page is the command line
+        if module.name != "cli":  # documented on the page of the command line
             name = f"ebr.{room}.{module.name}"
             lines += [*_title(module.name, "-"), f".. automodule:: {name}", "   :members:", ""]
     return "\n".join(lines)
@@ -151,9 +151,9 @@ def _title(title: str, line: str) -> list[str]:
 
 
 def command_line() -> str:
-    """Every command with its options, as the parsers themselves print them."""
+    """Every command with its options, as `--help` prints them."""
     top = _help()
-    names = re.findall(r"^    (\w+)(?: |$)", top, flags=re.MULTILINE)  # a long name has its line to itself
+    names = re.findall(r"^    (\w+)(?: |$)", top, flags=re.MULTILINE)  # a long name has a line of its own
     lines = ["# The command line", "", "```text", top, "```", ""]
     for name in names:
         lines += [f"## {name}", "", "```text", _help(name), "```", ""]

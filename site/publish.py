@@ -1,8 +1,8 @@
-"""Build the site: lay out its pages, let Sphinx make HTML of them, check the links of what it made.
+"""Build the site: write its pages, convert them to HTML with Sphinx, check the links.
 
 publish.py [FOLDER]    write the site there, by default to build/site
 
-A folder that holds anything but a site of this program's stays as it is.
+The folder must be new, empty, or hold a site that this program wrote. Any other folder is left alone.
 """
 
 import shutil
@@ -20,7 +20,7 @@ from sphinx.cmd.build import build_main
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 LETTERS = "--unicodes=U+20-7E,U+A0-3FF,U+2000-22FF,U+2300-23FF,U+25A0-25FF,U+27E0-27FF,U+1D400-1D7FF"
-MARK = ".ebr-site"  # lies in every folder that this program has filled, and may empty
+MARK = ".ebr-site"  # marks a folder that this program wrote and may therefore empty
 
 
 def lay_out(folder: Path) -> None:
@@ -52,19 +52,19 @@ def lay_out(folder: Path) -> None:
 
 
 def add_font(static: Path) -> None:
-    """Add the font of the formulas: the Latin, Greek and mathematical part of STIX Two Math."""
+    """Write the font of the formulas: Latin, Greek and mathematical characters of STIX Two Math."""
     source = Path(str(files("ziamath"))) / "fonts" / "STIXTwoMath-Regular.ttf"
     static.mkdir(parents=True, exist_ok=True)
     subset.main([str(source), LETTERS, "--flavor=woff", f"--output-file={static / 'formulas.woff'}"])
 
 
 def build(output: Path) -> list[str]:
-    """Build the site; return what is wrong with it, a line each."""
+    """Build the site; return the errors found, one line each."""
     if output.exists() and not (output / MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
         return [f"{output} holds something else than a site made here, so it stays as it is: name another"]
     output.mkdir(parents=True, exist_ok=True)
     (output / MARK).touch()
-    for path in output.iterdir():  # the mark stays: whoever is interrupted here can go on
+    for path in output.iterdir():  # keep the mark, so that an interrupted run can be repeated
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         elif path.name != MARK:
@@ -78,13 +78,13 @@ def build(output: Path) -> list[str]:
 
 
 def run_sphinx(pages: Path, output: Path, read: Path) -> int:
-    """Make HTML of pages; return 0, or another number if anything is to be warned of."""
+    """Convert the pages to HTML; return 0 if Sphinx had no warning."""
     arguments = ["-q", "-W", "--keep-going", "-c", HERE, "-d", read, pages, output]
     return build_main([str(argument) for argument in arguments])
 
 
 def main() -> None:
-    """Build it where the command line says."""
+    """Build the site in the folder that the command line names."""
     output = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build" / "site").resolve()
     wrong = build(output)
     if wrong:

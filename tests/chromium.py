@@ -1,4 +1,4 @@
-"""A headless Chromium, driven through its DevTools protocol: what a test needs of it, and no more."""
+"""A headless Chromium, driven through its DevTools protocol."""
 
 import json
 import shutil
@@ -11,15 +11,15 @@ import websocket
 
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WHY_NOT = "no Chromium on the PATH (chromium, chromium-browser or google-chrome)"
-PATIENCE = 120  # seconds, after which a page or the browser is taken for dead
-# Colours change at once. Said before a page is read: later, a rule for all elements has them styled anew.
+PATIENCE = 120  # seconds until a page or the browser counts as dead
+# No transitions, so that colours change at once. Set before a page loads: later it would restyle everything.
 AT_ONCE = """
 const sheet = new CSSStyleSheet();
 sheet.replaceSync("* {transition: none !important}");
 document.adoptedStyleSheets = [sheet];
 """
 
-# No name resolves, so that whatever a page wants of another host fails.
+# No host name resolves, so every request to another host fails.
 QUIET = "extensions background-networking component-update sync gpu dev-shm-usage"
 FLAGS = [
     *["--headless", "--no-sandbox", "--no-first-run", "--hide-scrollbars"],
@@ -43,7 +43,7 @@ class Chromium:
         self.process = subprocess.Popen(command, **quiet)
         self.count, self.heard = 0, []
         server, browser = self._addresses()
-        # Open to the end: a tab without a window lasts as long as the connection that asked for it.
+        # Stays open: a tab without a window lasts as long as the connection that created it.
         self.socket = self.browser = websocket.create_connection(server + browser, timeout=PATIENCE)
         tab = self.call("Target.createTarget", url="about:blank", hidden=not drawn, background=not drawn)
         page = f"{server}/devtools/page/{tab['targetId']}"
@@ -53,7 +53,7 @@ class Chromium:
         self.call("Page.addScriptToEvaluateOnNewDocument", source=f"{{{AT_ONCE}}}")
 
     def _addresses(self):
-        """The server of the protocol, and the browser's own path there, once it is up."""
+        """The protocol's server and the browser's path on it; waits until the browser is up."""
         port = Path(self.profile.name) / "DevToolsActivePort"
         deadline = time.monotonic() + PATIENCE
         while not (port.exists() and len(port.read_text().split()) == 2):
@@ -85,13 +85,13 @@ class Chromium:
             self.heard.append(json.loads(self.socket.recv()))
 
     def evaluate(self, expression):
-        """The value of a JavaScript expression, waited for if it is a promise."""
+        """The value of a JavaScript expression; waits if it is a promise."""
         answer = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
     def look(self, width, height, scheme="light"):
-        """Take the shape of a screen and a colour scheme.
+        """Set the size of the screen and the colour scheme.
 
         Not as a mobile device, which zooms out until the page fits, so that nothing would ever stick out.
         """
@@ -101,7 +101,7 @@ class Chromium:
         self.call("Emulation.setEmulatedMedia", features=[wish])
 
     def open(self, address):
-        """Open a page and wait until it has loaded, and its fonts are there."""
+        """Open a page and wait for it and its fonts."""
         self.heard.clear()
         self.call("Page.navigate", url=address)
         self.settle()
@@ -111,7 +111,7 @@ class Chromium:
         self.evaluate("document.fonts.ready.then(() => 0)")
 
     def complaints(self):
-        """Errors on the console and requests that failed, since the page was opened."""
+        """Console errors and failed requests since the page was opened."""
         wrong = []
         for message in self.heard:
             method, said = message["method"], message["params"]

@@ -1,4 +1,4 @@
-"""The gallery: each example fits a screen, uses public names alone, and was executed as it stands."""
+"""The gallery: each example is short, uses public names only, and was executed as it stands."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ MOST_WORDS, MOST_CELLS, LONGEST_CELL = 200, 5, 20
 
 
 def faults(notebook):
-    """What is amiss with an example, in words."""
+    """The faults of an example, by name."""
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     source = "\n".join(cell.source for cell in code)
     words = sum(len(cell.source.split()) for cell in notebook.cells if cell.cell_type == "markdown")

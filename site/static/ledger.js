@@ -1,4 +1,4 @@
-// Shows the claims that fit what is asked; the address has it too, so that it can be passed on.
+// Shows the claims that fit the filters. The filters are kept in the address, so that it can be shared.
 const filters = document.getElementById("ledger-filters");
 const rows = [...document.querySelectorAll("#ledger tbody tr")];
 

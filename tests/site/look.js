@@ -1,7 +1,7 @@
-// What is wrong with the open page, a line each: pictures that did not load or have no words, controls without a name,
-// formulas that were not set, LaTeX left in the text, what sticks out to the right (what scrolls in a box of its own
-// does not), a width that phones are not told to take, and text that is hard to read: WCAG's contrast of 4.5, or 3 for
-// large letters.
+// The errors of the open page, one line each: pictures that did not load or have no alternative text, controls without
+// a name, formulas that were not converted, LaTeX left in the text, elements that stick out to the right (unless they
+// scroll in their own box), a missing width for phones, and text with too little contrast (WCAG: 4.5, or 3 for large
+// letters).
 (() => {
   const said = [];
   const all = (selector) => document.querySelectorAll(selector);
@@ -25,7 +25,8 @@
     (/auto|scroll/.test(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
   for (const element of all(":is(article, header) :not(math *)")) {
     const box = element.getBoundingClientRect();
-    if (box.width && box.right > innerWidth + 1 && shown(element))
+    const right = Math.max(box.right, box.left + element.scrollWidth); // a long word sticks out of its box
+    if (box.width && right > innerWidth + 1 && shown(element))
       if (!scrolls(element)) said.push("sticks out: " + start(element));
   }
   if (document.documentElement.scrollWidth > innerWidth) said.push("the page scrolls sideways");

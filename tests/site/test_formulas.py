@@ -1,4 +1,4 @@
-"""Formulas as MathML: the same symbols as another reader of TeX finds, with the spaces of The TeXbook."""
+"""Formulas as MathML: they have the symbols that latex2mathml finds, and the spaces of The TeXbook."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ import pytest
 from latex2mathml.converter import convert
 
 MATH = re.compile(r"\$\$(.+?)\$\$|\$([^$]+?)\$", re.DOTALL)
-ALIKE = str.maketrans("ϵ◻∣―*·∼", "ε□|¯∗⋅~")  # characters for which the two have twins
+ALIKE = str.maketrans("ϵ◻∣―*·∼", "ε□|¯∗⋅~")  # characters that the two converters choose differently
 
 
 @pytest.fixture(scope="module")
@@ -28,19 +28,19 @@ def written():
 
 
 def symbols(markup):
-    """The characters that one sees, from left to right, whatever their alphabet."""
+    """The visible characters from left to right, with all alphabets made plain."""
     text = unicodedata.normalize("NFKD", unescape(re.sub("<[^>]+>", "", markup)))
     return re.sub(r"\s|\u0304|\u0305|¯", "", text.translate(ALIKE))
 
 
 def parts(markup):
-    """How many fractions, roots, and scripts below and above."""
+    """The numbers of fractions, roots, subscripts and superscripts."""
     kinds = ("mfrac", "msqrt", "msub|munder|msubsup|munderover", "msup|mover|msubsup|munderover")
     return [len(re.findall(f"<(?:{kind})[ >]", markup)) for kind in kinds]
 
 
 def different(written):
-    """The formulas that the two readers set differently, but for those that the other one leaves in TeX."""
+    """The formulas that the two convert differently, except those that latex2mathml leaves partly in TeX."""
     left = []
     for tex in written:
         ours, theirs = formulas.formula(tex, display=True), convert(tex)

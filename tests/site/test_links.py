@@ -1,4 +1,4 @@
-"""What can be seen of pages without a browser: each planted error is found, and named."""
+"""Checks of pages without a browser: each planted error is found and named."""
 
 import cells
 import links
@@ -97,7 +97,7 @@ def test_a_folder_that_holds_anything_but_a_site_of_ours_stays_as_it_is(tmp_path
     (wrong,) = publish.build(output)
     assert wrong.startswith(f"{output} holds something else than a site made here, so it stays as it is")
     assert [path.read_text() for path in output.iterdir()] == ["precious"]
-    # Once it is empty it may be filled, again and again, and has the last site alone.
+    # An empty folder may be filled, more than once; it then holds the last site only.
     (output / content).unlink()
     for _ in range(2):
         assert publish.build(output) == []

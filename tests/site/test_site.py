@@ -1,4 +1,4 @@
-"""The site, built from what is committed and read in a real browser at the width of a desk and of a phone."""
+"""The site, built from the committed files and opened in a real browser, as wide as a desktop and a phone."""
 
 import base64
 import importlib
@@ -26,7 +26,7 @@ NOTEBOOKS = sorted(ROOT.glob("notebooks/*.ipynb"))
 GALLERY = sorted(ROOT.glob("notebooks/gallery/*.ipynb"))
 CLAIMS = yaml.safe_load((ROOT / "claims.yaml").read_text(encoding="utf-8"))["claims"]
 DESK, PHONE = (1280, 900), (390, 844)
-LOOK = Path(__file__).with_name("look.js").read_text("utf-8")  # what is wrong with the page that is open
+LOOK = Path(__file__).with_name("look.js").read_text("utf-8")  # lists the errors of the open page
 DOT = bytes.fromhex(  # a picture of one white pixel
     "89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b550000000a49444154789c63f80f00010101"
     "001bb6ee560000000049454e44ae426082"
@@ -35,7 +35,7 @@ DOT = bytes.fromhex(  # a picture of one white pixel
 in_a_browser = pytest.mark.skipif(PROGRAM is None, reason=WHY_NOT)
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of Sphinx, to its extensions
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # from Sphinx, about its extensions
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
 ]
 
@@ -135,7 +135,7 @@ def test_every_claim_has_a_row_and_a_page_that_links_to_its_cell_and_its_tests(s
         assert claim["verdict"] in row
         words = " ".join(unescape(re.sub(r"<[^>]+>", "", own)).split())
         for field in ("statement", "hypotheses", "verdict", "basis", "correction"):
-            said = re.sub(r"\W", "", claim.get(field, ""))  # signs may be set in another way
+            said = re.sub(r"\W", "", claim.get(field, ""))  # compare letters and digits only: quotes change
             assert said in re.sub(r"\W", "", words), (claim["id"], field)
         if "check" not in claim:
             continue
@@ -165,8 +165,8 @@ def test_a_picture_without_words_and_a_formula_that_cannot_be_set_stop_the_build
 
 
 def wrong_with(browser, address):
-    """What is wrong with a page on a desk in daylight, and then on a phone at night."""
-    browser.open("about:blank")  # else the page of before is laid out anew
+    """The errors of a page on a desktop in light colours, and on a phone in dark ones."""
+    browser.open("about:blank")  # otherwise the previous page is laid out again
     browser.look(*DESK, "light")
     browser.open(address)
     found = [f"desk: {said}" for said in browser.evaluate(LOOK)]
@@ -179,7 +179,7 @@ ARTICLE = re.compile(r"<article.*?</article>", re.DOTALL)
 
 
 def together(folder):
-    """A page with the articles of all pages of a folder: they look alike, and one page loads faster."""
+    """One page with the articles of all pages of a folder: the pages are alike, and one loads faster."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.html"))]
     articles = [article for text in texts for article in ARTICLE.findall(text)]
     assert len(articles) == len(texts) > 10
@@ -208,7 +208,7 @@ def test_every_page_is_whole_and_readable(site, browser):
 @in_a_browser
 @pytest.mark.parametrize("shape", [DESK, PHONE], ids=["desk", "phone"])
 def test_the_ledger_is_filtered_and_a_claim_leads_to_its_cell(site, window, shape):
-    window.look(*shape)  # drawn, so that what the theme does when something is scrolled into view happens too
+    window.look(*shape)  # in a window, so that the theme also acts on scrolling
     window.open((site / "ledger.html").as_uri())
     shown = "[...document.querySelectorAll('#ledger td[id]')].filter((c) => c.offsetParent).map((c) => c.id)"
     assert sorted(window.evaluate(shown)) == sorted(claim["id"] for claim in CLAIMS)
@@ -245,7 +245,7 @@ def test_the_ledger_is_filtered_and_a_claim_leads_to_its_cell(site, window, shap
 
 @pytest.fixture
 def address(site):
-    """Where a server has the site: a search looks into pages, which a browser does not let files do."""
+    """The address of the site on a server: the search reads pages, which a browser forbids for files."""
     handler = partial(QuietHandler, directory=site)
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever)
@@ -296,6 +296,7 @@ PLANTED = {
     "a formula that was not set": ('<span class="math">x</span>', "no formula"),
     "a table too wide for a desk": (WIDE % 2000, "desk: sticks out"),
     "a table too wide for a phone": (WIDE % 700, "phone: sticks out"),
+    "a word too long for a phone": (f"<article><h1>{'word' * 10}</h1></article>", "phone: sticks out"),
 }
 WIDTH = '<meta name="viewport" content="width=device-width, initial-scale=1">'
 
