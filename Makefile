@@ -41,7 +41,7 @@ endif
 # The longest come first, so that no core is left waiting for one of them at the end (`make times` measures);
 # of those with points in common, 09 before 08 and 07, which find them simulated.
 LONGEST := 09-sharp-racing 10-failure-probability 16-modern-rivals 17-stakes 12-tuning \
-           15-budget-and-deadline 08-choices 04-lower-bounds 03-upper-bounds 14-top-k 19-two-arms \
+           15-budget-and-deadline 08-choices 04-lower-bounds 03-upper-bounds 19-two-arms 14-top-k \
            13-the-price-of-a-deadline 05-two-rounds 11-clinical-trial A1-gaussian-looks 07-simulations
 LEDGER := notebooks/00-ledger.ipynb# joins what the others found, so it comes last
 FOUND := $(wildcard notebooks/*.ipynb)
