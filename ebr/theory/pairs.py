@@ -259,7 +259,7 @@ class BinomialLimits:
         if there.all():
             return np.asarray(places)
         new = np.unique(asked[~there])
-        most = self.counts[self._stages(new, high)[1]]
+        most = self.counts[self._stages(new, high)[1]].astype(np.float64)
         self._known[high, shift] = known = known.with_new(new, most)
         return np.asarray(np.searchsorted(known.keys, asked))
 
