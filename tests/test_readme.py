@@ -49,7 +49,7 @@ def test_the_readme_is_short():
 
 def test_the_readme_shows_this_plan():
     assert str(ebr.plan(3, 6, 0.05)) in README
-    first = ebr.StakedElasticBatchRacing(6, 0.05, 0.05, rewards="bounded").first_count(3)
+    first = ebr.StakedElasticBatchRacing(6, 0.05, 0.05, rewards="bounded", squares=True).first_count(3)
     assert f"race.ask()  # {dict.fromkeys('ABC', int(first))}" in README
 
 

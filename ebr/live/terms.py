@@ -340,6 +340,8 @@ class Brief:
             race = RACES[kind](n_arms, **rules | changes)
             fields = vars(race)
             race = changed(race, k=self.k) if "k" in fields else race
+            squared = race.squared()  # so that rewards of small spread do not pay for the whole support
+            race = squared if squared.wants_squares(self.told) else race
             if (
                 self.rewards == "Gaussian"
                 and (self.blocks or self.missing)

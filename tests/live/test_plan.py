@@ -32,6 +32,8 @@ KINDS = {
     "pausing": ebr.PausingElasticBatchRacing,
     "staked": ebr.StakedElasticBatchRacing,
 }
+# What a plan adds: staked EBR takes in sums of squares, of rewards in [0, 1].
+ADDED = {("staked", "bounded"): {"squares": True}}
 SHARP = {"algorithm": "sharp"}
 ARMS = ["A", "B", "C"]
 SOUGHT = {"epsilon": None}  # by what a budget buys
@@ -243,7 +245,7 @@ def independent(n_arms, deadline, epsilon, rewards="bounded", sigma=0.5, truths=
     problems = usual if truths is None else [ebr.Bernoulli(means) for means in truths]
     means = {}
     for kind, maker in KINDS.items():
-        race = maker(deadline, epsilon, 0.05, sigma, rewards)
+        race = maker(deadline, epsilon, 0.05, sigma, rewards, **ADDED.get((kind, rewards), {}))
         pulls = [ebr.simulate(race, each, 400, seed=77).pulls.tolist() for each in problems]
         means[kind] = [sum(each) / 400 for each in pulls]
     least = [min(column) for column in zip(*means.values(), strict=True)]
@@ -696,7 +698,8 @@ def test_what_is_bought_fits_and_the_next_smaller_one_does_not(kind, model, rest
     smaller = value - 10.0 ** (math.floor(math.log10(value)) - 2)
 
     def race(value):
-        return KINDS[kind](deadline, **rest, **{sought: value}, rewards=model)
+        added = ADDED.get((kind, model), {})
+        return KINDS[kind](deadline, **rest, **{sought: value}, rewards=model, **added)
 
     assert plan.algorithm == race(value)
     if kind == "staked":
