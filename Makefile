@@ -42,7 +42,7 @@ endif
 # of those with points in common, 09 before 08 and 07, which find them simulated.
 LONGEST := 09-sharp-racing 10-failure-probability 16-modern-rivals 17-stakes 12-tuning \
            13-the-price-of-a-deadline 15-budget-and-deadline 08-choices 04-lower-bounds 03-upper-bounds \
-           14-top-k 05-two-rounds 11-clinical-trial 07-simulations
+           14-top-k 05-two-rounds 11-clinical-trial 20-what-trials-need 07-simulations
 LEDGER := notebooks/00-ledger.ipynb# joins what the others found, so it comes last
 FOUND := $(wildcard notebooks/*.ipynb)
 FIRST := $(filter $(FOUND),$(LONGEST:%=notebooks/%.ipynb))

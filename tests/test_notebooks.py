@@ -28,7 +28,6 @@ OLD_FORM = {
     "03-upper-bounds",
     "04-lower-bounds",
     "10-failure-probability",
-    "11-clinical-trial",
     "13-the-price-of-a-deadline",
     "14-top-k",
     "15-budget-and-deadline",

@@ -31,7 +31,7 @@ trying = False  # whether the notebook's parameters are other ones than those of
 COLUMN, PAGE = 3.4, 7.0  # inches: a journal's column and its full page
 SMALLEST = 7.0  # points: the smallest text of a figure
 # Figures yet to be redrawn.
-STILL_TOO_SMALL = {"fig-confidence", "fig-plan", "fig-trial", "fig16-rivals"}
+STILL_TOO_SMALL = {"fig-confidence", "fig16-rivals"}
 INVISIBLE = 8  # of 255: a difference of brightness or colour
 # What an SVG says in numbers: where things are, in points of a 72nd inch, and names that hash where they are.
 PLACES, NAMES = re.compile(rb"-?\d+\.\d+"), re.compile(rb"\b[a-z][0-9a-f]{10}\b")
