@@ -174,7 +174,7 @@ PLANTED = {
         comparison,
         partial(comparison, replace(DESIGN, boundaries=tuple(1.2 * each for each in DESIGN.boundaries))),
         partial(comparison, replace(DESIGN, boundaries=tuple(0.65 * each for each in DESIGN.boundaries))),
-        partial(comparison, replace(DESIGN, pruning=1.5)),
+        partial(comparison, replace(DESIGN, pruning=4.0)),
         partial(comparison, replace(DESIGN, looks=tuple(each + 60 for each in DESIGN.looks))),
         fewer_in_one_round,
     ),

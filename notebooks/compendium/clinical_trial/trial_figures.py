@@ -43,7 +43,7 @@ def draw_trial(history: pd.DataFrame) -> Figure:
         ]
         reach = [rows["mean"] - rows["lower"], rows["upper"] - rows["mean"]]
         shade = f"{0.65 * (1 - (number + 1) / len(rounds)):.2f}"
-        style = {"color": shade, "marker": marker, "ls": "none", "ms": 4, "capsize": 2}
+        style = Look(shade, marker, "none").line(ms=4, capsize=2)
         axis.errorbar(rows["mean"], places, xerr=reach, label=f"after round {t}", **style)
     axis.set(yticks=range(len(names)), yticklabels=names, xlabel="response rate")
     axis.invert_yaxis()
