@@ -79,8 +79,8 @@ class _Shape:
                 looks.insert(0, each)
         scale = self.height * like.epsilon * math.sqrt(last / 2) / _sigma(like.rewards, like.sigma)
         boundaries = [scale * (each / last) ** (self.exponent - 0.5) for each in looks[:-1]]
-        found = {"looks": tuple(looks), "boundaries": tuple(boundaries), "floor": self.floor * scale}
-        return replace(like, pruning=self.pruning, **found)
+        made = replace(like, looks=tuple(looks), boundaries=tuple(boundaries))
+        return replace(made, pruning=self.pruning, floor=self.floor * scale)
 
     def neighbours(self, floored: bool) -> "Iterator[_Shape]":
         """Shapes with one number changed by a step; Gaussian rewards have no floor."""

@@ -131,7 +131,7 @@ def guarantee(small: pd.DataFrame, lost: pd.DataFrame, delta: float) -> Finding:
     apart = ((shares[0] - shares[1]) / spread).abs()
     reach = float(norm.isf(FALSE_ALARM / (2 * len(small))))
     random = lost[lost["at_random"]].rename(columns={"trials": "runs"}).assign(delta=delta)
-    worst = random.loc[random["failures"].idxmax()]
+    worst = random.sort_values("failures").iloc[-1]
     where = f"{len(small)} truths and losses, {small['runs'].iloc[0]:,} races each"
     evidence = (
         Evidence(
