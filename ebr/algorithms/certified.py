@@ -3,7 +3,7 @@
 *Missing rewards.* Let the losses be independent of all rewards. Number an arm's rewards in the order in which
 they come in, those of one round in random order. These rewards have the same law as if none were lost. The
 race takes look t as soon as all survivors have b_t rewards, in whichever round, and reads the first b_t of
-each. So it decides what the race without losses would decide on these rewards (notebook 20, X20).
+each. So it decides what the race without losses would decide on these rewards.
 A round asks for what is owed and, going by the share that came in so far, for what will be lost of it. If the
 last look is still short after round T, the race ends as it stood at the last look taken.
 """
