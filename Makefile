@@ -43,7 +43,7 @@ endif
 LONGEST := 09-sharp-racing 10-failure-probability 16-modern-rivals 17-stakes 12-tuning \
            15-budget-and-deadline 08-choices 04-lower-bounds 03-upper-bounds 14-top-k 19-two-arms \
            13-the-price-of-a-deadline 05-two-rounds 18-around-the-theorems 11-clinical-trial A1-gaussian-looks \
-           07-simulations
+           20-what-trials-need 07-simulations
 LEDGER := notebooks/00-ledger.ipynb# joins what the others found, so it comes last
 FOUND := $(wildcard notebooks/*.ipynb)
 FIRST := $(filter $(FOUND),$(LONGEST:%=notebooks/%.ipynb))

@@ -58,7 +58,8 @@ def own_experiment() -> str:
     """The README's section on your own experiment, as a page."""
     (section,) = (section for section in _sections() if section.startswith(f"## {OWN}\n"))
     more = (
-        "\nNotebooks [11](notebooks/11-clinical-trial.ipynb) and [12](notebooks/12-tuning.ipynb) do all this "
+        "\nNotebooks [11](notebooks/11-clinical-trial.ipynb), [20](notebooks/20-what-trials-need.ipynb) and "
+        "[12](notebooks/12-tuning.ipynb) do all this "
         "for a clinical trial and for the tuning of a learner; every option is on the page of the "
         "[command line](command-line.md), every name in the [reference](api/index.rst).\n"
     )

@@ -19,8 +19,6 @@ LONGEST_CELL, WIDEST_LINE = 20, 110
 MOST_WORDS_IN_A_CELL, MOST_WORDS = 400, 2500
 WORDS_A_MINUTE = 200  # and a minute for each figure
 FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}  # in JupyterLab, and on the site
-# Notebooks that do not have this form yet; whoever rewrites one takes it out.
-OLD_FORM = {"11-clinical-trial"}
 UNWRITTEN = re.compile(r"\b(PLACEHOLDER|TODO|FIXME|XXX|TBD|lorem ipsum)\b", re.IGNORECASE)
 
 
@@ -137,13 +135,7 @@ def claims_of(path):
 
 
 def test_a_notebook_has_the_form_that_readers_know(path, notebook):
-    assert path.stem in OLD_FORM or faults(notebook, claims_of(path)) == []
-
-
-def test_notebooks_of_the_old_form_are_there_and_have_it():
-    for name in sorted(OLD_FORM):
-        path = NOTEBOOKS[0].with_name(f"{name}.ipynb")
-        assert faults(nbformat.read(path, as_version=4), claims_of(path)), f"take {name} out of OLD_FORM"
+    assert faults(notebook, claims_of(path)) == []
 
 
 def sound():
@@ -195,8 +187,6 @@ def test_nothing_of_one_run_or_one_machine_is_stored(notebook):
 
 def test_a_cell_fits_half_a_screen_and_a_line_a_page(path, notebook):
     for cell in code(notebook):
-        if path.stem in OLD_FORM and cell.metadata == FOLDED:
-            continue
         assert len(cell.source.splitlines()) <= LONGEST_CELL, cell.source
         assert max(map(len, printed(cell).splitlines()), default=0) <= WIDEST_LINE, printed(cell)
 

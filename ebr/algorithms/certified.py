@@ -1,9 +1,9 @@
 """Certified Elastic Batch Racing: looks and boundaries whose failures are computed.
 
 *Missing rewards.* Let the losses be independent of all rewards. Number an arm's rewards in the order in which
-they come in. What the race has for look t is then the sum of the first b_t rewards, the same as if none were
-lost: it is drawn from the rewards that came, as these have no order, by lot. So the race takes look t as soon
-as all survivors have b_t rewards, in whichever round, and decides what the race without losses would decide.
+they come in, those of one round in random order. These rewards have the same law as if none were lost. The
+race takes look t as soon as all survivors have b_t rewards, in whichever round, and reads the first b_t of
+each. So it decides what the race without losses would decide on these rewards.
 A round asks for what is owed and, going by the share that came in so far, for what will be lost of it. If the
 last look is still short after round T, the race ends as it stood at the last look taken.
 """
@@ -46,7 +46,7 @@ MOST_AGAIN = 3.0  # times what is owed: the most that is asked for
 
 
 def _listed(rule: Rule, name: str, values: Any) -> tuple[Any, ...]:
-    """Numbers by a rule, in a tuple."""
+    """A tuple of numbers, each checked by a rule."""
     if not isinstance(values, tuple | list):
         raise ValueError(f"{name} must be a tuple of numbers, got {shown(values)}")
     return tuple(rule(name, value) for value in values)
@@ -57,12 +57,13 @@ class CertifiedElasticBatchRacing(Defaults):
     """Race with looks b_1 < … < b_T and boundaries for which a certificate was computed.
 
     All survivors have b_t rewards at look t. An arm is dropped if the leader is ahead of it by more than
-    π c_t standard deviations of the difference of two arms. The race ends with the leader when ε more than
-    its lead exceeds c_t of them against all other survivors, or at b_T, ties by lot.
+    π c_t standard deviations of the difference of two arms. The race ends with the leader if its lead plus
+    ε b_t exceeds c_t standard deviations against every other survivor. At b_T the largest sum wins; ties are
+    broken by lot.
 
-    The looks and boundaries of `ebr.certified_design` are certified; of others `certificate` says whether
-    they are. The theorem is in `ebr.theory.certificates`: with 1 − δ the recommended arm is within ε of the
-    best.
+    `ebr.certified_design` makes looks and boundaries that are certified. For others the method `certificate`
+    computes whether they are. Then the recommended arm is within ε of the best with probability 1 − δ; the
+    theorem is in `ebr.theory.certificates`.
 
     Parameters
     ----------
@@ -75,15 +76,15 @@ class CertifiedElasticBatchRacing(Defaults):
     rewards
         "Bernoulli": 0 and 1. "Gaussian": N(μ, σ²).
     pruning
-        π, for dropping alone.
+        π, the factor of the boundaries where an arm is dropped.
     floor
         Of 0/1 rewards: the least boundary where rates are near 0 or 1 (`ebr.theory.certificates.limits`).
     shifts
         Of 0/1 rewards: larger ε′ for which the certificate holds, too. A race that is stopped early says
         which of them its leader is within.
     control, margin
-        As in `SharpElasticBatchRacing`: a control is recommended if ε, or the margin, more than its lead
-        exceeds c_t standard deviations. The margin must be one of the shifts, or ε.
+        As in `SharpElasticBatchRacing`: the control is recommended if its lead plus the margin times b_t
+        exceeds c_t standard deviations. The margin must be ε or, of 0/1 rewards, one of the shifts.
     """
 
     n_arms: int
@@ -143,7 +144,7 @@ class CertifiedElasticBatchRacing(Defaults):
 
     @property
     def rule(self) -> Boundaries:
-        """What the race decides by."""
+        """The numbers by which the race decides."""
         return Boundaries(self.looks, self.boundaries, self.epsilon, self.pruning, self.floor, self.shifts)
 
     def certificate(self) -> Certificate:
@@ -151,7 +152,7 @@ class CertifiedElasticBatchRacing(Defaults):
         return certificate(self.rule, self.n_arms, self.delta, self.rewards, self.sigma)
 
     def model(self, told: Known) -> str:
-        """What it was made for."""
+        """The reward model of the design."""
         return self.rewards
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
@@ -159,11 +160,11 @@ class CertifiedElasticBatchRacing(Defaults):
         return np.array(self.looks)
 
     def objection(self, feature: str, rewards: Known = None) -> str | None:
-        """All but rewards in blocks: the certificate is for independent arms."""
+        """All features are permitted but rewards in blocks: the certificate is for independent arms."""
         return super().objection(feature, rewards) if feature == "blocks" else None
 
     def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
-        """What lies between two numbers is not normal."""
+        """Bounded rewards are not normal."""
         normal = bounded and self.rewards == "Gaussian"
         return "the algorithm is made for normal rewards, which have no bounds" if normal else None
 
@@ -172,9 +173,9 @@ class CertifiedElasticBatchRacing(Defaults):
         return fixed_count_deviation(pulls, self.delta / (n_arms * self.deadline), self.sigma)
 
     def behind(self, look: int, leader: FloatArray, shift: float) -> FloatArray:
-        """How large a sum may be and is refuted, by an arm with the leader's, to be better by the shift.
+        """The limit below which an arm with the leader's sum refutes that others are better by the shift.
 
-        Of 0/1 rewards: between the largest sum that is and the next. −∞ where none is.
+        For 0/1 rewards it lies halfway between the largest sum that is refuted and the next. −∞: none is.
         """
         if self.rewards == "Bernoulli":
             table = self.rule.refuted(look, shift) if shift else self.rule.dropped(look)
@@ -185,10 +186,10 @@ class CertifiedElasticBatchRacing(Defaults):
         return np.maximum(dropping, leader - reach + shift * self.looks[look]) if shift else dropping
 
     def within(self, look: int, sums: FloatArray) -> float:
-        """The least shift, from ε on, that the leader of these survivors refutes at a look before T; else ∞.
+        """The least shift, ε or more, that the leader of these survivors refutes at a look before T; else ∞.
 
-        A race that is stopped there, for whatever reason, has a leader within this of the best with 1 − δ:
-        all looks are covered at once.
+        If a race is stopped there, for whatever reason, its leader is within this of the best with
+        probability 1 − δ: the certificate covers all looks at once.
         """
         first, *others = np.sort(np.asarray(sums, dtype=np.float64))[::-1]
         if not others:

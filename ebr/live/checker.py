@@ -48,7 +48,7 @@ def masses(count: int, rate: float) -> FloatArray:
     """Binomial probabilities."""
     k = np.arange(count + 1)
     if rate in (0.0, 1.0):
-        return (k == count * rate) * 1.0
+        return np.where(k == count * rate, 1.0, 0.0)
     return np.asarray(np.exp(log_ways(count) + k * log(rate) + (count - k) * log(1 - rate)))
 
 

@@ -453,7 +453,7 @@ def _compared(brief: Brief, n_arms: int, bought: str | None) -> Sequence[str]:
     if n_arms > MOST_COMPARED:
         return COMPARED[:1]
     other = brief.rewards not in ("Bernoulli", "Gaussian") or bought is not None
-    other |= brief.k > 1 or brief.blocks or brief.missing  # which a certified race does not permit
+    other |= brief.k > 1 or brief.blocks  # which a certified race does not permit
     if brief.rewards == "Bernoulli" and brief.epsilon is not None and not other:
         last = bechhofer_count(n_arms, brief.epsilon / brief.scale.width, brief.delta, 0.5)
         other = last * brief.deadline > MOST_DESIGNED

@@ -1,4 +1,4 @@
-"""Designs of certified races: looks and boundaries for the truths that are expected, right for all."""
+"""Designs of certified races: cheap on the truths that are expected, certified for all truths."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -16,9 +16,9 @@ from ebr.theory.problems import Bernoulli, Gaussian
 from ebr.theory.selection import bechhofer_count
 from ebr.validation import checked, numbers, one_of, shown, whole
 
-MOST_RUNS = 10**6  # of each truth
+MOST_RUNS = 10**6  # simulated races of each truth
 FIRST = 8  # rewards of an arm at the first look, at least
-APART = 1.06  # two looks at least, as a ratio
+APART = 1.06  # least ratio of two looks
 SPARE = 0.03  # share of δ that is left over: cells can be wide, and certificates are quick
 ROUGH = 2**11  # points of the grid on which Gaussian rewards are calibrated
 BETTER = 0.997  # a better design costs this many times as much at most: less is chance
@@ -36,7 +36,7 @@ OBJECTIVES = ("mean", "worst", "most")
 
 @dataclass(frozen=True)
 class Design:
-    """A race, its certificate, and what it costs: mean subjects on each of the truths it was made for."""
+    """A race, its certificate, and its mean subjects on each of the truths for which it was made."""
 
     race: CertifiedElasticBatchRacing
     certificate: Certificate
@@ -79,8 +79,8 @@ class _Shape:
                 looks.insert(0, each)
         scale = self.height * like.epsilon * math.sqrt(last / 2) / _sigma(like.rewards, like.sigma)
         boundaries = [scale * (each / last) ** (self.exponent - 0.5) for each in looks[:-1]]
-        found = {"looks": tuple(looks), "boundaries": tuple(boundaries), "floor": self.floor * scale}
-        return replace(like, pruning=self.pruning, **found)
+        made = replace(like, looks=tuple(looks), boundaries=tuple(boundaries))
+        return replace(made, pruning=self.pruning, floor=self.floor * scale)
 
     def neighbours(self, floored: bool) -> "Iterator[_Shape]":
         """Shapes with one number changed by a step; Gaussian rewards have no floor."""
@@ -99,7 +99,7 @@ def _sigma(rewards: str, sigma: float) -> float:
 
 
 def _least(enough: Callable[[int], bool], near: int) -> int:
-    """The least count that is enough, or hardly more, near one; above half of it."""
+    """The least count that is enough, or hardly more, sought from half of a count near it."""
     low, high = near // 2, near
     while not enough(high):
         low, high = high, math.ceil(1.1 * high) + 1
@@ -144,7 +144,7 @@ def certified_design(
 ) -> Design:
     """Find looks and boundaries that are cheap on the expected truths, and certify them for all.
 
-    The certificate holds for whatever was chosen before the first reward, and however it was.
+    The certificate does not depend on how looks and boundaries were chosen, if before the first reward.
 
     Parameters
     ----------

@@ -19,7 +19,6 @@ from scipy.special import ndtr
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.selection import bechhofer_distance
-from ebr.validation import shown
 
 NODES = 96  # below a boundary
 ABOVE = 32  # nodes above it
@@ -209,14 +208,3 @@ def planned_looks(
         left, kept = left - kept, 0.0
     rest = len(widths) + 1 - len(counts)
     return np.array(counts[1:] + counts[-1:] * rest), np.array(quantiles[1:] + quantiles[-1:] * rest)
-
-
-def crossed(looks: Sequence[int], quantiles: Sequence[float], n_arms: int) -> float:
-    """P(some Z_i ever exceeds its quantile z_t at a look), at most; each look 1.05 times the one before."""
-    plan, spent = _Plan(n_arms, 1.0), 0.0
-    for count, quantile in zip(looks, quantiles, strict=True):
-        if count < plan.least:
-            raise ValueError(f"looks must be at least {NEAREST} times the one before, got {shown(looks)}")
-        spent += plan.spent(count, quantile)
-        plan.look(count, quantile)
-    return spent * (1 + SLACK)

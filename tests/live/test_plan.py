@@ -295,7 +295,7 @@ def test_a_certified_race_is_one_more_where_an_arm_needs_few_rewards(path):
     with ebr.Race.open(path) as race:
         assert race.algorithm == planned.algorithm
     assert "certified" not in ebr.plan(3, 3, 0.2).costs.index  # rewards in [0, 1] need not be 0 or 1
-    assert "certified" not in ebr.plan(3, 3, 0.2, rewards="Bernoulli", missing=True).costs.index
+    assert "certified" in ebr.plan(3, 3, 0.2, rewards="Bernoulli", missing=True).costs.index
     assert "certified" not in ebr.plan(3, 3, 0.02, rewards="Bernoulli").costs.index
     with pytest.raises(ValueError, match="delta must be given for algorithm 'certified'"):
         ebr.plan(3, 3, 0.2, budget=900, rewards="Bernoulli", algorithm="certified")

@@ -16,10 +16,10 @@ from compendium.clinical_trial.trial_designs import ExactFixedDesign
 from ebr.algorithms.certified import CertifiedElasticBatchRacing
 from ebr.theory import certificates
 
-RACE = CertifiedElasticBatchRacing(3, (30, 55, 100), (2.1, 1.9), 0.2, 0.1)
+RACE = CertifiedElasticBatchRacing(3, (30, 55, 100), (2.1, 1.9), 0.2, 0.1, floor=2.0)
 TRUTHS, RUNS = 60, 500
 DESIGN = CertifiedElasticBatchRacing(
-    5, (100, 190, 335, 550, 805, 1008), (3.75, 3.4, 3.12, 2.88, 2.69), 0.05, 0.05, pruning=0.9
+    5, (100, 190, 340, 560, 800, 1005), (3.6, 3.3, 3.06, 2.86, 2.72), 0.05, 0.05, pruning=0.95, floor=2.97
 )
 FIELD = ("pausing EBR", "fixed, exact", "Wang–Tsiatis, growing looks", "drop the losers")
 TRIALS = 3000
@@ -38,6 +38,7 @@ def tried():
 MADE = {
     "bounds": lambda: {"small": certified_guarantee.bounds()},
     "played": lambda: {"raced": certified_guarantee.played()},
+    "normal": lambda: {"gaussian": certified_guarantee.normal()},
     "certified": certified,
     "tried": tried,
 }
@@ -64,9 +65,19 @@ def with_error(part, place, name, error):
         certificates.limits.cache_clear()
 
 
-def half_a_shift(count, critical, shift, right=certificates.limits.__wrapped__):
+def half_a_shift(count, critical, floor, shift, right=certificates.limits.__wrapped__):
     """What is refuted is refuted with s/2."""
-    return right(count, critical, shift / 2)
+    return right(count, critical, floor, shift / 2)
+
+
+def no_floor(count, critical, floor, shift, right=certificates.limits.__wrapped__):
+    """Boundaries fall without end near rates 0 and 1."""
+    return right(count, critical, 1e-9, shift)
+
+
+def rounded_down(times, highest, points, up, right=certificates._normal_errors):
+    """Increments of Gaussian noise are rounded down."""
+    return right(times, highest, points, 0.0)
 
 
 def no_sign(looks, tables, sign, *rates, right=certificates._errors):
@@ -85,9 +96,9 @@ def no_drops(self, right=certificates.Law.families.func):
     return [(near[0], [np.full_like(table, -1) for table in near[1]], near[2]), *far]
 
 
-def one_rival_less(self, rule, n_arms, delta, right=certificates.Law.__init__):
+def one_rival_less(self, rule, n_arms, *rest, right=certificates.Law.__init__):
     """n − 2 rivals in place of n − 1."""
-    right(self, rule, n_arms - 1, delta)
+    right(self, rule, n_arms - 1, *rest)
 
 
 def near_corner(self, low, high, right=certificates.Law.bound):
@@ -147,6 +158,9 @@ PLANTED = {
     "X14": (
         guarantee,
         partial(with_error, "bounds", certificates, "limits", half_a_shift),
+        partial(with_error, "bounds", certificates, "limits", no_floor),
+        partial(with_error, "normal", certificates, "_normal_errors", rounded_down),
+        partial(with_error, "normal", certificates.Law, "__init__", one_rival_less),
         partial(with_error, "bounds", certificates, "_errors", no_sign),
         partial(with_error, "bounds", certificates, "_ahead", ties_are_won),
         partial(with_error, "bounds", certificates.Law, "families", property(no_drops)),
@@ -160,7 +174,7 @@ PLANTED = {
         comparison,
         partial(comparison, replace(DESIGN, boundaries=tuple(1.2 * each for each in DESIGN.boundaries))),
         partial(comparison, replace(DESIGN, boundaries=tuple(0.65 * each for each in DESIGN.boundaries))),
-        partial(comparison, replace(DESIGN, pruning=1.5)),
+        partial(comparison, replace(DESIGN, pruning=4.0)),
         partial(comparison, replace(DESIGN, looks=tuple(each + 60 for each in DESIGN.looks))),
         fewer_in_one_round,
     ),

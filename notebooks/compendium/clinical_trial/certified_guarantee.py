@@ -1,6 +1,7 @@
 """The certified race's own claim, X14: bounds by another way, all paths of small races, hostile truths."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import combinations_with_replacement, permutations, product
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from compendium.shared.findings import Evidence, Finding, counted, refutes
 from ebr.algorithms.certified import CertifiedElasticBatchRacing
 from ebr.algorithms.game import Algorithm, drive
 from ebr.arrays import FloatArray, IntArray
+from ebr.live import checker
 from ebr.simulation.simulate import simulate
 from ebr.theory.certificates import Certificate, Law
 from ebr.theory.problems import Bernoulli
@@ -22,10 +24,17 @@ SMALL_DELTA = 0.005
 NEARLY = 0.99  # at least, for some small race: the bound is hardly too large, the race errs as rivals do
 # Races with so few rewards that all paths can be gone through; nothing is promised of their δ.
 SMALL = (
-    CertifiedElasticBatchRacing(2, (3, 6, 10), (1.6, 1.3), 0.3, 0.5, pruning=0.9),
+    CertifiedElasticBatchRacing(2, (3, 6, 10), (1.6, 1.3), 0.3, 0.5, pruning=0.9, floor=1.2),
     CertifiedElasticBatchRacing(2, (4, 9), (1.2,), 0.2, 0.5),
-    CertifiedElasticBatchRacing(3, (4, 8), (1.8,), 0.1, 0.5, pruning=0.9),
+    CertifiedElasticBatchRacing(2, (12, 16), (2.2,), 0.2, 0.5),
+    CertifiedElasticBatchRacing(3, (4, 8), (1.8,), 0.1, 0.5, pruning=0.9, floor=1.5),
     CertifiedElasticBatchRacing(3, (2, 4, 7), (1.7, 1.2), 0.3, 0.5),
+)
+# Races with Gaussian rewards, the first with the looks of the trial.
+NORMAL = (
+    CertifiedElasticBatchRacing(5, (100, 300, 750), (3.2, 2.9), 0.05, 0.05, rewards="Gaussian", pruning=0.93),
+    CertifiedElasticBatchRacing(2, (40, 42, 160), (2.5, 2.4), 0.3, 0.05, 1.0, "Gaussian", pruning=0.8),
+    CertifiedElasticBatchRacing(8, (30, 50, 90), (2.9, 2.5), 0.2, 0.05, rewards="Gaussian"),
 )
 RATES = (0.0, 0.02, 0.15, 0.3, 0.42, 0.5, 0.7, 0.85, 0.97, 1.0)  # of the best arm
 WIDTHS = (0.0, 0.03)  # of a cell
@@ -58,6 +67,19 @@ def bounds() -> pd.DataFrame:
         found |= {"formula": every_sum.bound(race, low, high), "exact": exact}
         rows.append({"n": race.n_arms, "looks": race.looks, "low": low, "high": high} | found)
     return pd.DataFrame(rows)
+
+
+def normal() -> pd.DataFrame:
+    """A row a Gaussian race: its bound, and the one by Simpson's rule, which shares no code with it."""
+    return pd.DataFrame(
+        {
+            "n": race.n_arms,
+            "looks": race.looks,
+            "bound": race.certificate().worst.bound,
+            "simpson": checker.normal_failure(asdict(race), race.n_arms, 400),
+        }
+        for race in NORMAL
+    )
 
 
 def recommended(race: CertifiedElasticBatchRacing, order: Sequence[int]) -> IntArray:
@@ -141,6 +163,7 @@ def again(race: CertifiedElasticBatchRacing, certificate: Certificate, number: i
 def guarantee(
     small: pd.DataFrame,
     raced: pd.DataFrame,
+    gaussian: pd.DataFrame,
     certificate: Certificate,
     cells: pd.DataFrame,
     tried: pd.DataFrame,
@@ -148,10 +171,11 @@ def guarantee(
 ) -> Finding:
     """Check X14: a certified race recommends an ε-optimal arm with 1 − δ in T rounds.
 
-    The tables are those of `bounds`, `played`, `again` and `trials`, the last two of the race that the
-    certificate is of.
+    The tables are those of `bounds`, `played`, `normal`, `again` and `trials`, the last two of the race that
+    the certificate is of.
     """
     delta, added = certificate.delta, small["bound"] - small["formula"]
+    up = gaussian["bound"] / gaussian["simpson"]
     more = (cells["bound"] - cells["again"]) / delta
     tight, over = small["exact"] / small["bound"], raced["over"]
     worst, failed = certificate.worst, tried.loc[[tried["failures"].idxmax()]].iloc[0]
@@ -170,6 +194,8 @@ def guarantee(
             f"{len(cells)} cells",
             allowed="0 to 0.001",
         ),
+        Evidence("Gaussian bound over Simpson's rule, at least", up.min(), f"{len(up)} races", allowed="≥ 1"),
+        Evidence("the same, at most", up.max(), f"{len(up)} races", allowed="≤ 1.01"),
         counted(
             "trials that err, the most of the hostile truths",
             int(failed["failures"]),
@@ -179,6 +205,7 @@ def guarantee(
         ),
     )
     same = added.between(-ROUNDING, ADDED).all() and more.between(-ROUNDING, 1e-3).all()
+    same &= up.between(1, 1.01).all()
     below = NEARLY < tight.max() <= 1 + ROUNDING and NEARLY < over.max() <= 1 + ROUNDING
     whole = bool(((raced["ended"] - 1).abs() < ROUNDING).all()) and certificate.holds
     late = bool((tried["rounds"] > deadline).any())

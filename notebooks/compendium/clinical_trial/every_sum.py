@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from ebr.algorithms.certified import CertifiedElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.certificates import SMOOTHING
+from ebr.theory.certificates import SMOOTHING, TAPER
 
 NODES, WEIGHTS = (array / 2 for array in np.polynomial.legendre.leggauss(6))  # for lots: exact on polynomials
 NODES = NODES + 0.5
@@ -24,8 +24,10 @@ def says(race: CertifiedElasticBatchRacing, look: int, shift: float) -> BoolArra
     """Whether sum y (columns) refutes at a look that sum x (rows) is better by s, made monotone in both."""
     count, critical = race.looks[look], race.boundaries[look] * (race.pruning if shift == 0 else 1.0)
     x, y = np.indices((count + 1, count + 1))
+    floor = min(race.floor * (race.pruning if shift == 0 else 1.0), critical)
     pooled = np.clip((x + y + SMOOTHING) / (2 * count + 2 * SMOOTHING), shift / 2, 1 - shift / 2)
-    plain = y - x + shift * count > critical * np.sqrt(count * (2 * pooled * (1 - pooled) - shift**2 / 2))
+    boundary = np.maximum(critical * (4 * pooled * (1 - pooled)) ** TAPER, floor)
+    plain = y - x + shift * count > boundary * np.sqrt(count * (2 * pooled * (1 - pooled) - shift**2 / 2))
     at_smaller = np.logical_and.accumulate(plain, axis=0)  # all x′ ≤ x
     return np.asarray(np.logical_and.accumulate(at_smaller[:, ::-1], axis=1)[:, ::-1])  # and all y′ ≥ y
 

@@ -7,9 +7,11 @@ plan with the normal limit. An error is the same as in a race: a choice worse th
 import math
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import brentq
 
 from compendium.shared.distributions import norm
@@ -80,6 +82,18 @@ def critical_value(n_arms: int, times: tuple[float, ...], delta: float, shape: f
     return float(
         brentq(lambda c: keeps_the_best(n_arms, c * powers, looks) - (1 - delta), 0.1, 10, xtol=1e-4)
     )
+
+
+def beside_rpact() -> pd.DataFrame:
+    """Boundaries of two arms at six looks, error 0.05, and rpact's, from a run of rpact-boundaries.R."""
+    table = pd.read_csv(Path(__file__).with_name("rpact-boundaries.csv"), comment="#")
+    times = {"equal": np.arange(1, 7) / 6, "growing": 1.6 ** (np.arange(1, 7) - 6.0)}
+    rows = []
+    for row in table[table["t"] == 6].to_dict("records"):  # the constant is the last boundary
+        shape, looks = float(row["shape"]), str(row["looks"])
+        constant = critical_value(2, tuple(times[looks].tolist()), 0.05, max(shape, 1e-9))
+        rows.append({"looks": looks, "shape": shape, "ours": constant, "rpact": row["critical"]})
+    return pd.DataFrame(rows)
 
 
 @dataclass(frozen=True)

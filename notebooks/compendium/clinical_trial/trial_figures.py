@@ -1,4 +1,4 @@
-"""The picture of notebook 11: what each design costs, whatever is true."""
+"""The pictures of notebook 11: a trial as it went, and what each design costs, whatever is true."""
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -15,13 +15,13 @@ from compendium.shared.lineup import LOOKS, Look
 # Racers have their colours of everywhere. Full lines: proved for finitely many subjects; dashed: in the
 # normal limit; dotted: without a deadline. Algorithm 1 and the paper's fixed design are far above.
 DESIGN_LOOKS = {
-    CERTIFIED: Look("#CC3311", "o", "-"),
-    "pausing EBR": Look(LOOKS["pausing"].color, "d", "-"),
-    "staked EBR": Look(LOOKS["staked"].color, "s", "-"),
-    "sharp EBR": Look(LOOKS["sharp, [0, 1]"].color, "X", "-"),
+    CERTIFIED: LOOKS["certified"],
+    "pausing EBR": LOOKS["pausing"]._replace(dash="-"),
+    "staked EBR": LOOKS["staked"],
+    "sharp EBR": LOOKS["sharp, [0, 1]"]._replace(dash="-"),
     "fixed, exact": Look("0.5", "D", "-"),
-    "Pocock, equal looks": Look("C3", ">", "--"),
-    "Pocock, growing looks": Look("C3", "<", "--"),
+    "Pocock, equal looks": Look("#9A5B13", ">", "--"),
+    "Pocock, growing looks": Look("#9A5B13", "<", "--"),
     "Wang–Tsiatis, growing looks": Look("C4", "h", "--"),
     "O'Brien–Fleming, equal looks": Look("C0", "^", "--"),
     "O'Brien–Fleming, growing looks": Look("C0", "v", "--"),
@@ -30,6 +30,25 @@ DESIGN_LOOKS = {
 }
 
 SCALE, TICKS = (220, 13_000), (500, 1000, 2000, 5000, 10_000)  # of subjects; one design leaves it, alike
+
+
+def draw_trial(history: pd.DataFrame) -> Figure:
+    """Draw each candidate's response rate with its interval, round below round; markers are the rounds."""
+    figure, axis = plt.subplots(figsize=(figures.COLUMN, 3.0))
+    names, rounds = list(history["arm"].unique()), sorted(history["round"].unique())
+    for number, (t, marker) in enumerate(zip(rounds, "os^Dvp", strict=False)):
+        rows = history[history["round"] == t]
+        places = [
+            names.index(arm) + 0.6 * (number - (len(rounds) - 1) / 2) / len(rounds) for arm in rows["arm"]
+        ]
+        reach = [rows["mean"] - rows["lower"], rows["upper"] - rows["mean"]]
+        shade = f"{0.65 * (1 - (number + 1) / len(rounds)):.2f}"
+        style = Look(shade, marker, "none").line(ms=4, capsize=2)
+        axis.errorbar(rows["mean"], places, xerr=reach, label=f"after round {t}", **style)
+    axis.set(yticks=range(len(names)), yticklabels=names, xlabel="response rate")
+    axis.invert_yaxis()
+    figure.legend(loc="outside lower center", ncols=3)
+    return figure
 
 
 def draw_designs(table: pd.DataFrame, ratios: pd.DataFrame) -> Figure:
@@ -54,6 +73,7 @@ def draw_designs(table: pd.DataFrame, ratios: pd.DataFrame) -> Figure:
     axes[0, 0].yaxis.set_minor_formatter(NullFormatter())
     axes[1, 0].set_ylabel("certified over\nthe best rival")
     figure.align_ylabels()
+    figures.letters(axes.flat)
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
 

@@ -1,13 +1,13 @@
 """Our designs and the trialists': what each promises, on what grounds; trials of all of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import joblib
 import pandas as pd
 
 from compendium.clinical_trial import trial_designs
-from compendium.clinical_trial.vaccine_trial import compare
+from compendium.clinical_trial.vaccine_trial import HARD, compare, one_better
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.game import Algorithm
 from ebr.algorithms.passive import Passive
@@ -81,6 +81,19 @@ def entrants(certified: Algorithm, deadline: int, epsilon: float, delta: float) 
             trial_designs.SequentialElimination(epsilon, delta), LATE, "proved for 0/1", slow=True
         ),
     }
+
+
+def most_errors(
+    field: Mapping[str, Entrant], rates: Sequence[float], epsilon: float, trials: int, seed: int
+) -> pd.DataFrame:
+    """Where each design errs most, of truths with all others ε worse: a row a design.
+
+    Columns: design, best_rate, errors with lower and upper (an exact 99.9 % interval), trials.
+    """
+    grid = {(HARD, rate): one_better(rate, epsilon * (1 + 1e-6)) for rate in rates}
+    tables = {name: compare(grid, field[name].algorithm, epsilon, trials, seed) for name in field}
+    rows = [table.loc[[table["errors"].idxmax()]].assign(design=name) for name, table in tables.items()]
+    return pd.concat(rows)[["design", "best_rate", "errors", "lower", "upper", "trials"]]
 
 
 def over_truths(

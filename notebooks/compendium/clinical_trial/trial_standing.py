@@ -14,7 +14,7 @@ from compendium.shared.findings import CONFIDENCE, FALSE_ALARM, Evidence, Findin
 REACH = float(norm.isf((1 - CONFIDENCE) / 2))  # of a 99 % interval, in standard errors
 # Of each truth of the table: the most subjects that were aimed at.
 AIMS = {(HARD, 0.525): 3700, (PUBLISHED, 0.967): 1050, (EASY, 0.7): 700, (ALIKE, 0.5): 5000}
-LEVEL = 1.02  # times a rival's subjects, in the geometric mean of all truths
+LEVEL = 1.0  # times a rival's subjects, in the geometric mean of all truths
 BEHIND = 1.05  # aimed at: so many times the subjects of the best rival, at most
 
 Row = dict[str, Any]
@@ -178,7 +178,7 @@ def _beside(ratios: pd.DataFrame, rivals: pd.DataFrame) -> list[Evidence]:
         Evidence(
             "truths with fewer subjects than a rival, at least", rivals["fewer"].min(), few, allowed="> 0"
         ),
-        Evidence(what, rivals["mean"].max(), near, allowed=f"≤ {LEVEL}"),
+        Evidence(what, rivals["mean"].max(), near, allowed=f"≤ {LEVEL:g}"),
         Evidence(
             f"truths with at most {BEHIND} times the best rival's", reached, f"of {len(ratios)}, all aimed at"
         ),

@@ -27,6 +27,11 @@ CANDIDATES: dict[str, tuple[float, str]] = {
 }
 
 
+def published() -> pd.DataFrame:
+    """The candidates' response rates and where they were published."""
+    return pd.DataFrame(CANDIDATES, index=["response rate", "source"]).T
+
+
 def problem() -> Bernoulli:
     """The candidates as arms: a subject responds or does not."""
     return Bernoulli(np.array([rate for rate, _ in CANDIDATES.values()]))

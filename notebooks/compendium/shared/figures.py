@@ -30,8 +30,6 @@ COMMITTED, TRIED = PROJECT / "figures", PROJECT / "build" / "figures"
 trying = False  # whether the notebook's parameters are other ones than those of its committed figures
 COLUMN, PAGE = 3.4, 7.0  # inches: a journal's column and its full page
 SMALLEST = 7.0  # points: the smallest text of a figure
-# Figures yet to be redrawn.
-STILL_TOO_SMALL = {"fig-plan", "fig-trial"}
 INVISIBLE = 8  # of 255: a difference of brightness or colour
 # What an SVG says in numbers: where things are, in points of a 72nd inch, and names that hash where they are.
 PLACES, NAMES = re.compile(rb"-?\d+\.\d+"), re.compile(rb"\b[a-z][0-9a-f]{10}\b")
@@ -126,8 +124,7 @@ def saver(notebook: str) -> Callable[[Figure, str, Tables], None]:
         contents = {key: _csv(key, table) for key, table in tables.items()}
         for key, content in contents.items():
             write(f"data/{key}.csv", partial(Path.write_bytes, data=content))
-        if name not in STILL_TOO_SMALL:
-            check_print(figure, name)
+        check_print(figure, name)
         digest = hashlib.sha256(b"".join(contents.values())).hexdigest()
         source, description = told.partition(";")[0], f"{told}data sha256 {digest}"
         metadata: dict[str, dict[str, str | None]] = {

@@ -11,6 +11,7 @@ from compendium.clinical_trial.trial_designs import (
     GeometricIntervals,
     SequentialElimination,
     StagedIntervals,
+    beside_rpact,
     critical_value,
     keeps_the_best,
 )
@@ -77,6 +78,12 @@ def test_one_look_is_the_normal_quantile_or_bechhofers_constant():
 )  # two-sided α = 0.05, K = 5: Jennison and Turnbull 1999, tables 2.3 and 2.1; one-sided at 0.025
 def test_several_looks_at_two_arms_are_the_published_boundaries(shape, published):
     assert critical_value(2, (0.2, 0.4, 0.6, 0.8, 1.0), 0.025, shape) == pytest.approx(published, abs=5e-3)
+
+
+def test_boundaries_of_two_arms_are_those_of_rpact():
+    table = beside_rpact()
+    assert len(table) == 6
+    assert table["ours"].to_numpy() == pytest.approx(table["rpact"].to_numpy(), abs=1e-3)
 
 
 @pytest.mark.parametrize("looks", [(1, 2, 3), (4, 6, 9)])

@@ -1,10 +1,9 @@
-"""The simulated clinical trial: its numbers, its rounds after a kill, losses, and a control."""
+"""The simulated clinical trial: its numbers, and its rounds after a kill."""
 
 import math
 
-import matplotlib.pyplot as plt
 import pytest
-from compendium.clinical_trial import dropouts, futile_trials, vaccine_trial
+from compendium.clinical_trial import vaccine_trial
 from scipy.stats import beta
 
 import ebr
@@ -75,21 +74,3 @@ def test_a_design_is_compared_by_plain_counts_of_the_same_trials(grid):
         assert row["rounds"] == pytest.approx(sum(result.rounds.tolist()) / 300)
         assert (row["failures"], row["errors"], row["trials"]) == (errors, errors / 300, 300)
         assert row["upper"] == pytest.approx(beta.ppf(0.9995, errors + 1, 300 - errors))
-
-
-def test_losses_not_at_random_break_what_losses_at_random_keep():
-    race, truth = ebr.SharpElasticBatchRacing(3, 0.1, 0.2), vaccine_trial.one_better(0.75, 0.1001)
-    table = dropouts.compare(race, truth, 200, seed=1).set_index("lost")
-    assert (table["lower"][table["at_random"]] <= 0.2).all()
-    assert table["lower"]["three in ten of them"] > 0.2
-    assert table["seen"]["nobody"] == table["asked"]["nobody"]
-    assert dropouts.shown(table.reset_index())["errors"].tolist() == [f"{it:.1%}" for it in table["errors"]]
-
-
-def test_a_control_is_no_error_where_nobody_is_better_by_the_margin():
-    race = ebr.SharpElasticBatchRacing(3, 0.1, 0.2)
-    table = futile_trials.compare(race, [0.3], [0.0, 0.15], 0.5, 4, 100, seed=1)
-    assert table["kept"].iloc[2] == 1 > table["kept"].iloc[3] > 0.3  # with a control
-    assert (table["errors"] <= 0.2).all()
-    plt.close(figure := futile_trials.draw(table))
-    assert [len(axis.lines) for axis in figure.axes][1] == 2

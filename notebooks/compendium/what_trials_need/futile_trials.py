@@ -11,11 +11,17 @@ from matplotlib.figure import Figure
 from compendium.clinical_trial.vaccine_trial import errors, subjects
 from compendium.shared import figures
 from compendium.shared.lineup import Look
-from ebr.algorithms.sharp import SharpElasticBatchRacing
+from ebr.algorithms.certified import CertifiedElasticBatchRacing
 from ebr.simulation.simulate import simulate
 from ebr.theory.problems import Bernoulli
 
-LOOKS = (Look("0.4", "v", "--"), Look("C0", "o", "-"), Look("C1", "s", "-"), Look("C2", "^", "-"))
+# No control is drawn last, on top, as an open marker: a margin of ε has nearly the same subjects.
+LOOKS = (
+    Look("0.15", "o", (0, (1, 2))),
+    Look("#88CCEE", "s", "-"),
+    Look("#AA4499", "^", "--"),
+    Look("#117733", "D", "-."),
+)
 
 
 def truth(control: float, lead: float, n_arms: int) -> Bernoulli:
@@ -26,7 +32,7 @@ def truth(control: float, lead: float, n_arms: int) -> Bernoulli:
 
 
 def compare(
-    algorithm: SharpElasticBatchRacing,
+    algorithm: CertifiedElasticBatchRacing,
     margins: Iterable[float],
     leads: Iterable[float],
     control: float,
@@ -56,15 +62,17 @@ def compare(
 
 def draw(table: pd.DataFrame) -> Figure:
     """Draw subjects, and how often the control is recommended, along the lead of the best candidate."""
-    figure, (cost, kept) = plt.subplots(1, 2, figsize=(figures.PAGE, 2.8))
+    figure, (cost, kept) = plt.subplots(1, 2, figsize=(figures.PAGE, 2.9))
     names = table["margin"].map(lambda margin: "no control" if np.isnan(margin) else f"margin {margin:g}")
     for name, look in zip(names.unique(), LOOKS, strict=False):
         rows = table[names == name]
-        cost.errorbar(rows["lead"], rows["subjects"], rows["standard_error"], **look.line(ms=3.5, label=name))
-        kept.plot(rows["lead"], rows["kept"], **look.line(ms=3.5))
+        own = {"ms": 6.5, "mfc": "none", "zorder": 5} if name == "no control" else {"ms": 3.5}
+        cost.errorbar(rows["lead"], rows["subjects"], rows["standard_error"], **look.line(label=name, **own))
+        kept.plot(rows["lead"], rows["kept"], **look.line(**own))
     cost.set(ylabel="subjects (mean)", ylim=(0, None))
     kept.set(ylabel="the control is recommended")
     for axis in (cost, kept):
-        axis.set_xlabel("the best candidate is better than the control by")
+        axis.set(xlabel="lead of the best candidate over the control", xticks=(-0.1, 0, 0.1, 0.2, 0.3))
+    figures.letters((cost, kept))
     figure.legend(*cost.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure

@@ -1,0 +1,1 @@
+"""What only notebook 20 uses: what trials need."""

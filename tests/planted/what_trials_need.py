@@ -1,0 +1,50 @@
+"""Notebook 20: certified races that read the rewards which came in wrongly."""
+
+from functools import partial
+from unittest import mock
+
+import numpy as np
+from compendium.clinical_trial import vaccine_trial
+from compendium.what_trials_need import dropouts
+
+from ebr.algorithms.certified import CertifiedElasticBatchRacing, _Reading
+
+RACE = CertifiedElasticBatchRacing(5, (30, 55, 100), (2.6, 2.4), 0.2, 0.1, floor=2.5, shifts=(0.4,))
+NUMBER, TRIALS = 1000, 200
+
+
+def guarantee():
+    truth = vaccine_trial.one_better(0.6, 0.2 * (1 + 1e-6))
+    lost = dropouts.compare(RACE, RACE.deadline, truth, TRIALS, 1)
+    return dropouts.guarantee(dropouts.alike(NUMBER, 1), lost, RACE.delta)
+
+
+def with_error(place, name, error):
+    with mock.patch.object(place, name, error):
+        return guarantee()
+
+
+def in_proportion(self, wanted):
+    """The first rewards have the mean of all that came."""
+    share = wanted / np.maximum(self.counts, 1)
+    return np.round(self.sums * share).tolist()
+
+
+def the_best_first(self, wanted):
+    """Successes are read before failures."""
+    return np.minimum(self.sums, wanted).tolist()
+
+
+def all_that_came(self, wanted):
+    """A look reads all rewards that came in, as if they were b_t."""
+    return self.sums.tolist()
+
+
+PLANTED = {
+    "X20": (
+        guarantee,
+        partial(with_error, _Reading, "_first", in_proportion),
+        partial(with_error, _Reading, "_first", the_best_first),
+        partial(with_error, _Reading, "_first", all_that_came),
+    )
+}
