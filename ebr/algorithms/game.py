@@ -108,6 +108,10 @@ class Algorithm(Protocol):
         """Whether an arm's count after a round is one of T numbers that are fixed before the first reward."""
 
     @property
+    def fixed_given_losses(self) -> bool:
+        """Whether counts are fixed, too, given which rewards are missing."""
+
+    @property
     def resumes(self) -> bool:
         """Whether an arm that a round leaves out may be pulled again."""
 
@@ -176,6 +180,7 @@ class Defaults:
     most_rounds: ClassVar[int] = MOST_ROUNDS
     one_pull_a_round: ClassVar[bool] = False
     fixed_counts: ClassVar[bool] = False
+    fixed_given_losses: ClassVar[bool] = False
     resumes: ClassVar[bool] = False
     needs_gap: ClassVar[bool] = False
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -95,6 +96,7 @@ class SharpElasticBatchRacing(Differences):
     looks: str = "joint"
     control: int | None = None
     margin: float | None = None
+    fixed_given_losses: ClassVar[bool] = True
     __repr__ = spelled
 
     def __post_init__(self) -> None:

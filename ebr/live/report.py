@@ -129,12 +129,12 @@ def intervals_of(terms: Terms, losses: bool = False) -> Simultaneous | None:
     """Choose the intervals of single arms; None if the algorithm has no δ, and for blocks.
 
     In blocks σ is about differences and says nothing of a single arm. `losses` says whether rewards were
-    missing. Given the losses counts are fixed, except for arms that pause: their counts depend on when.
+    missing: some counts then depend on rewards, as of a race that looks when all survivors have enough.
     """
     algorithm, sigma = terms.algorithm, terms.algorithm.sigma * terms.scale.width
     if algorithm.delta is None or terms.blocks:
         return None
-    fixed = algorithm.fixed_counts and not (losses and algorithm.resumes)
+    fixed = algorithm.fixed_given_losses if losses else algorithm.fixed_counts
     looks = algorithm.deadline if fixed else None
     return Simultaneous(_method(terms), algorithm.delta, len(terms.arms), looks, terms.support, sigma)
 
@@ -277,7 +277,8 @@ def report_of(race: Standing, journal: Journal, intervals: Simultaneous | None, 
     arms = _by_arm(race, rounds)
     if intervals is None:
         arms, rounds = (table.drop(columns=["lower", "upper"]) for table in (arms, rounds))
-    differences, way = _differences(terms, history, intervals)
+    losses = any("missing" in line for line in journal.lines)
+    differences, way = _differences(terms, history, intervals, losses)
     facts = _facts(race, journal, rounds, word)
     usual = f"It recommends {named(race.recommendation)}."
     more = "" if race.verdict == usual else race.verdict
@@ -329,7 +330,7 @@ def _by_arm(race: Standing, rounds: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def _differences(
-    terms: Terms, history: "pd.DataFrame", intervals: Simultaneous | None
+    terms: Terms, history: "pd.DataFrame", intervals: Simultaneous | None, losses: bool
 ) -> tuple["pd.DataFrame | None", str]:
     """The rows of `Report.differences`, and what their intervals rest on.
 
@@ -345,7 +346,8 @@ def _differences(
     import pandas as pd
 
     algorithm, control, n_arms = terms.algorithm, terms.control, len(terms.arms)
-    direct = algorithm.fixed_counts and not algorithm.resumes
+    fixed = algorithm.fixed_given_losses if losses else algorithm.fixed_counts
+    direct = fixed and not algorithm.resumes
     if control is None or algorithm.delta is None or (intervals is None and not direct):
         return None, ""
     heard = history[history["total"] > 0]

@@ -105,7 +105,7 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         *,
         epsilon: float = 0.05,
         delta: float = 0.05,
-        deadline: int = 5,
+        deadline: int = 8,
         support: tuple[float, float] = (0.0, 1.0),
         spread: float | None = None,
         scoring: Any = None,

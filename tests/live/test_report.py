@@ -94,6 +94,9 @@ def test_where_pausing_arms_lose_rewards_counts_are_not_fixed():
     pausing = ebr.PausingElasticBatchRacing(4, 0.05, 0.05)
     assert intervals_of(Terms(pausing, AB, rewards="bounded"), losses=True).looks is None
     assert intervals_of(Terms(SHARP, AB, rewards="bounded"), losses=True).looks == 6
+    # A certified race looks when all survivors have enough: with losses its counts depend on who survives.
+    certified = Terms(ebr.CertifiedElasticBatchRacing(2, (2, 4), (3.0,), 0.4, 0.1), AB, rewards="Bernoulli")
+    assert [intervals_of(certified, losses).looks for losses in (False, True)] == [2, None]
 
 
 def test_zeros_and_ones_have_exact_intervals_in_every_round(path, unflushed):

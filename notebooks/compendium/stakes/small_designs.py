@@ -28,7 +28,8 @@ def searched(rewards: str, at: Instance) -> dict[str, Any]:
     race = certified_design(at.problem.n_arms, at.deadline, at.epsilon, at.delta, rewards).race
     asked = {"rewards": rewards, "problem": at.kind, "n_arms": race.n_arms}
     asked |= {"epsilon": race.epsilon, "delta": race.delta}
-    return asked | {"looks": race.looks, "boundaries": race.boundaries, "pruning": race.pruning}
+    made = ("looks", "boundaries", "pruning", "floor")
+    return asked | {name: getattr(race, name) for name in made}
 
 
 @cache
