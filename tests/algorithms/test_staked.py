@@ -20,6 +20,8 @@ from ebr.algorithms import staked
 from ebr.algorithms.game import advance
 from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.models import REWARDS
+from ebr.simulation.simulate import draw_sums
+from ebr.theory.problems import Problem
 
 TABLE, PAID = staked._Table, staked.paid
 
@@ -297,6 +299,28 @@ def test_with_squares_hostile_problems_fail_with_at_most_delta(sigma):
         race = squared(deadline, epsilon * scale, delta)
         wrong = (~ebr.simulate(race, problem, 500, seed=number).correct(scale * epsilon * (1 - 1e-9))).sum()
         assert binom.sf(wrong - 1, 500, delta) > 1e-4, (means, wrong)  # of 33 problems: one in 300
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rare(Problem):
+    """Arms that pay ½, but for rare rewards of 1 or of 0: their first rewards seem not to vary at all."""
+
+    sigma: float = 0.5
+    rewards: ClassVar[str] = "bounded"
+
+
+@draw_sums.register
+def _(problem: Rare, means, pulls, generator):
+    odd, value = generator.binomial(pulls, 2 * abs(means - 0.5) + 0 * pulls), 1.0 * (means > 0.5)
+    return np.stack([(pulls - odd) * 0.5**power + odd * value**power for power in (1, 2)])
+
+
+@pytest.mark.parametrize("means", [[0.55, 0.5], [0.5, 0.45], [0.55] + [0.5] * 9, [0.525] + [0.475] * 3])
+def test_rewards_that_seem_constant_at_first_are_not_trusted(means):
+    for deadline in (2, 4, 9):
+        result = ebr.simulate(squared(deadline, 0.05, 0.2), Rare(means), 500, seed=deadline)
+        wrong = (~result.correct(0.05 * (1 - 1e-9))).sum()
+        assert binom.sf(wrong - 1, 500, 0.2) > 1e-4  # of 12 problems: one in 800
 
 
 def test_rewards_of_small_spread_need_a_tenth_of_the_pulls_and_wide_ones_no_more_than_a_quarter_more():

@@ -125,9 +125,8 @@ def draw(table: pd.DataFrame, epsilon: float) -> Figure:
     for survives, face in ((True, "C0"), (False, "white")):
         part = (table["survives"] == survives).to_numpy()
         axis.plot(table["behind"][part], places[part], "o", mfc=face, mec="C0", ms=4)
-    for place, row in zip(places, table.itertuples(), strict=True):
-        beside = max(row.within, epsilon), place
-        axis.annotate(f"{row.splits}", beside, (3, 0), textcoords="offset points", va="center")
+    for splits, end, place in zip(table["splits"], table["within"].clip(lower=epsilon), places, strict=True):
+        axis.annotate(f"{splits}", (end, place), (3, 0), textcoords="offset points", va="center")
     axis.axvline(epsilon, color="0.3", lw=0.8, ls=":")
     axis.set_yticks(places, table["arm"])
     axis.set(xlabel="accuracy below the best configuration's", xlim=(-0.02, 1.15 * table["within"].max()))
