@@ -77,6 +77,8 @@ def build(source: Path, target: Path) -> None:
 
 def refresh(path: Path) -> None:
     """Re-execute in place, without what differs from run to run: timings, progress bars, tool metadata."""
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor  # slow, and needed here alone
+
     os.environ.setdefault("EBR_FIGURES", str(Path("figures").resolve()))  # whatever the parameters are now
     unfinished, seconds = execute(path, Path("build") / path.name, {})
     notebook = nbformat.read(unfinished, as_version=4)
@@ -88,6 +90,8 @@ def refresh(path: Path) -> None:
         cell.metadata = {key: value for key, value in kept.items() if value}
         if cell.cell_type == "code":
             cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
+    # What a cell prints may come in one piece or in two.
+    notebook, _ = CoalesceStreamsPreprocessor(enabled=True)(notebook, {})
     text = nbformat.writes(notebook) + "\n"
     changed = text != path.read_text(encoding="utf-8")
     if changed:

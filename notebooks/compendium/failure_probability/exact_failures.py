@@ -234,7 +234,7 @@ def _quantiles(axis: Axes, table: pd.DataFrame) -> None:
     axis.plot([-3.5, 3.5], [-3.5, 3.5], color="0.6", lw=0.8, label="standard normal")
     for rewards, marker, fill in (("Gaussian", "o", "black"), ("Bernoulli", "s", "none")):
         part = ordered[ordered["rewards"] == rewards]
-        look = {"mfc": fill, "mew": 0.5, "ms": 3, "label": f"{rewards} arms"}
-        axis.plot(part["expected"], part["off"], f"k{marker}", **look)
+        label = f"{rewards} arms"
+        axis.plot(part["expected"], part["off"], f"k{marker}", mfc=fill, mew=0.5, ms=3, label=label)
     axis.set(xlabel="quantile of the normal law", ylabel="estimate − exact, in standard errors")
     axis.legend()
