@@ -38,6 +38,9 @@ an experiment, from its start to its end:
   python -m ebr report trial.jsonl --format markdown       for a protocol or a paper
 
 exit status: 0 done, 2 refused, 3 done but the output could not be written, 130 interrupted"""
+SINGLE_REWARDS = """\
+(rewards.csv: columns arm and reward, one row per pull. ARM=COUNT:SUM is accepted too, but does not show how
+little rewards vary: unless each of them is 0 or 1, the race may then need many more pulls)"""
 REFUSED, UNSAID, INTERRUPTED = 2, 3, 130  # exit statuses
 Said = Callable[[], str]  # what a command says once it is done
 KINDS = ("sharp", "pausing", "staked", "certified", "ebr")  # the races that can be asked for
@@ -118,7 +121,8 @@ def _run(options: argparse.Namespace) -> int:
         try:
             said: Said = options.run(options)
         except (ValueError, OSError) as error:
-            _complain(f"error: {error}")
+            file, why = getattr(error, "filename", None), getattr(error, "strerror", None)
+            _complain(f"error: {file}: {why}" if file and why else f"error: {error}")
             return REFUSED
         # The command is done, even if its output cannot be written.
         return _end(_written(said() + "\n"), _look(options, ": do not repeat it, look with"))
@@ -203,8 +207,9 @@ def certify(options: argparse.Namespace) -> Said:
     """Check a certified race again, by a computation of its own (seconds); this changes nothing."""
     with ebr.Race.open(options.journal, readonly=True) as race:
         design, n_arms = race.terms.line()["parameters"], len(race.arms)
+        kind = type(race.algorithm).__name__
     if "boundaries" not in design:
-        raise ValueError(f"{options.journal} must be of a certified race, got {design!s:.60}")
+        raise ValueError(f"{options.journal} must be of a certified race, got {kind}")
     from ebr.live.checker import largest_failure
 
     bound, delta = largest_failure(design, n_arms), design["delta"]
@@ -247,17 +252,19 @@ def plot(options: argparse.Namespace) -> Said:
 
     to = options.to or str(Path(options.journal).with_suffix(".png"))
     with ebr.Race.open(options.journal, readonly=True) as race:
-        _save(race.plot(), to)
-    return lambda: f"drawn in {to}"
+        drawn = _save(race.plot(), to)
+    return lambda: f"drawn in {drawn}"
 
 
-def _save(figure: "Figure", to: str) -> None:
-    """Save a picture; raise ValueError if a journal is there, or if there is no such kind of picture."""
+def _save(figure: "Figure", to: str) -> str:
+    """Save a picture, as png if its name does not say; return its name. A journal is never overwritten."""
     from ebr.live.journal import is_journal
 
-    if is_journal(to):
-        raise ValueError(f"{to} is the journal of a race: name another file for the picture")
-    figure.savefig(to, bbox_inches="tight")
+    name = to if os.path.splitext(to)[1] else f"{to}.png"
+    if is_journal(name):
+        raise ValueError(f"{name} is the journal of a race: name another file for the picture")
+    figure.savefig(name, bbox_inches="tight")
+    return name
 
 
 def _parser() -> Parser:
@@ -443,7 +450,8 @@ def standing(race: "Race", journal: str) -> str:
 
 def _heading(race: "Race") -> str:
     if race.finished:
-        return f"The race has ended after round {race.round}."
+        how = f"was stopped in round {race.round}" if race.stopped else f"has ended after round {race.round}"
+        return f"The race {how}."
     left = race.rounds_left
     return f"Round {race.round}" + (f" of at most {race.round + left - 1}" if left else "")
 
@@ -455,19 +463,26 @@ def _next(race: "Race", journal: str) -> str:
     said = _said_now(race)
     if race.asked is None:
         return f"{said}Next: {_shell_line('ask', journal)}"
+    options = [f"--round={race.round}"]
+    if race.terms.squares:
+        line = _shell_line("tell", journal, [*options, "--file=rewards.csv"])
+        return f"{said}Next: {line}\n{SINGLE_REWARDS}"
     words = [f"{arm}={pulls}:SUM" for arm, pulls in race.asked.items()]
     ends = ["--"] if any(word.startswith("-") for word in words) else []
-    line = _shell_line("tell", journal, [f"--round={race.round}"], ends + words)
+    line = _shell_line("tell", journal, options, ends + words)
     return f"{said}Next: {line}\n(SUM: the arm's successes in this round, or the sum of its rewards)"
 
 
 def _said_now(race: "Race") -> str:
-    """What could be said if the race were stopped now, as a line; empty if nothing could."""
+    """What could be said if the race were stopped now, as a line; empty before the first reward."""
     from ebr.live.report import rounded_up
 
-    if race.now is None or race.algorithm.delta is None or math.isinf(race.now[1]):
+    arm, within = race.now or (None, math.inf)
+    if arm is None or race.algorithm.delta is None:
         return ""
-    (arm, within), surely = race.now, 1 - race.algorithm.delta
+    if math.isinf(within):
+        return "If the race were stopped now, nothing would be guaranteed.\n"
+    surely = 1 - race.algorithm.delta
     said = f"{arm} is within {rounded_up(within)} of the best with probability {surely:.4g}"
     return f"If the race were stopped now: {said}.\n"
 

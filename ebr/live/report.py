@@ -46,6 +46,7 @@ SAID = (
     "k",
     "control",
     "margin",
+    "squares",
 )  # by other facts
 STYLE = """\
 body { font: 16px/1.45 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222 }
@@ -70,10 +71,6 @@ class Standing(Protocol):
     @property
     def within(self) -> float | None:
         """How far from the best what is recommended may be; None before the end."""
-
-    @property
-    def verdict(self) -> str:
-        """What it says at its end."""
 
     @property
     def intervals(self) -> "pd.DataFrame":
@@ -280,10 +277,8 @@ def report_of(race: Standing, journal: Journal, intervals: Simultaneous | None, 
     losses = any("missing" in line for line in journal.lines)
     differences, way = _differences(terms, history, intervals, losses)
     facts = _facts(race, journal, rounds, word)
-    usual = f"It recommends {named(race.recommendation)}."
-    more = "" if race.verdict == usual else race.verdict
-    sentences = f"{_sentences(race, facts, arms, word)} {more}".strip()
-    reading = f"{_reading(intervals, terms)} {way}".strip()
+    sentences = _sentences(race, facts, arms, word)
+    reading = f"{_reading(intervals, terms, word)} {way}".strip()
     left_out = word_for_left_out(terms.algorithm)
     draw = partial(draw_race, history, race.intervals["survives"], race.finished, left_out=left_out)
     return Report(facts, arms, rounds, differences, sentences, reading, word, digits(terms), draw)
@@ -396,7 +391,8 @@ def _reach(terms: Terms) -> float:
 def _facts(race: Standing, journal: Journal, rounds: "pd.DataFrame", word: str) -> dict[str, str]:
     """The report's facts in words."""
     terms, most = race.terms, race.terms.algorithm.deadline
-    told, so_far = race.round if race.finished else race.round - 1, "" if race.finished else " so far"
+    so_far = "" if race.finished else " so far"
+    told = race.round if race.finished and not race.stopped else race.round - 1
     ended = f"; the race was stopped in round {race.round}" if race.stopped else ""
     missing, late = rounds["missing"], rounds["late"]
     in_rounds = rounds.loc[missing > 0, "round"].nunique()
@@ -426,13 +422,18 @@ def _design(terms: Terms, word: str) -> str:
     text = f"{_called(algorithm)} on {n_arms} arms{rounds}"
     if schedule is not None and len(schedule) <= MOST_ROUNDS_SAID:
         text += (
-            f"; {word} of an arm after each round, at most: {', '.join(f'{n:,}' for n in schedule.tolist())}"
+            f"; {word} of an arm after each round, at most, if no reward is missing:"
+            f" {', '.join(f'{n:,}' for n in schedule.tolist())}"
         )
+    if terms.squares:
+        text += "; uses how much rewards vary (sums of squares)"
     known: Any = fields(algorithm) if is_dataclass(algorithm) else ()
     others = [
         f"{each.name.replace('_', ' ')}: {_plain(value)}"
         for each in known
-        if each.name not in SAID and (value := getattr(algorithm, each.name)) != each.default
+        if each.name not in SAID
+        and (value := getattr(algorithm, each.name)) != each.default
+        and not (schedule is not None and value == tuple(schedule.tolist()))
     ]
     return "; ".join([text, *others])
 
@@ -495,8 +496,12 @@ def guarantee(
     surely = f"with probability at least {1 - algorithm.delta:g}"
     if (losses or stopped) and within is not None:
         why = "it was stopped too early" if stopped else NOTHING_CAME
-        better = "No arm is better than the recommended one by {} " + f"{surely}."
-        return f"None: {why}." if math.isinf(within) else better.format(rounded_up(within))
+        if math.isinf(within):
+            return f"None: {why}."
+        futile = recommendation is not None and recommendation == terms.control
+        aim = ((algorithm.margin if futile else None) or algorithm.epsilon) * terms.scale.width
+        missed = f" (the aim was {aim:g})" if within > aim * (1 + 1e-9) else ""
+        return f"No arm is better than the recommended one by {rounded_up(within)}{missed} {surely}."
     less = " Less is guaranteed if rewards are still missing at the end." if losses else ""
     return f"{_asked(terms, surely, None if within is None else recommendation)}{less}"
 
@@ -555,7 +560,8 @@ def _sentences(race: Standing, facts: dict[str, str], arms: "pd.DataFrame", word
         return f"{design} {guarantee} So far, {after}, nothing is recommended."
     rows = arms[arms["standing"] == "recommended"].to_dict("records")
     means = ", ".join(_estimate(row, spelled) for row in rows) or "no arm"
-    return f"{design} {guarantee} The race ended after round {rounds} and {pulls}; it recommends {means}."
+    ended = "was stopped" if race.stopped else "ended"
+    return f"{design} {guarantee} The race {ended} after round {rounds} and {pulls}; it recommends {means}."
 
 
 def _estimate(row: dict[Hashable, Any], spelled: Callable[[float], str]) -> str:
@@ -564,14 +570,14 @@ def _estimate(row: dict[Hashable, Any], spelled: Callable[[float], str]) -> str:
     return f"{row['arm']} (mean {spelled(row['mean'])}{interval})"
 
 
-def _reading(intervals: Simultaneous | None, terms: Terms) -> str:
+def _reading(intervals: Simultaneous | None, terms: Terms, word: str) -> str:
     """How the intervals are to be read, in a few sentences."""
     if intervals is None:
         return "There are no intervals of single arms: the algorithm has no δ for them, or compares blocks."
     least = max(1 - 2 * intervals.delta, 0)
     both = f" They and the guarantee hold together with probability at least {least:g}."
     if intervals.looks is None:
-        share = "a union over all counts of pulls that there might be"
+        share = f"a union over all counts of {word} that there might be"
     else:
         each = intervals.delta / (intervals.n_arms * intervals.looks)
         share = f"{intervals.n_arms} arms × {intervals.looks} rounds, each at level 1 − {each:.2g}"

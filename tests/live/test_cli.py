@@ -171,7 +171,7 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
     [
         (["tell", "trial.jsonl"], "give either ARM=COUNT:SUM for each arm or --file"),
         (["tell", "trial.jsonl", "A=1/2", "--file", "x.csv"], "give either"),
-        (["tell", "trial.jsonl", "--file", "x.csv"], "No such file or directory: 'x.csv'"),
+        (["tell", "trial.jsonl", "--file", "x.csv"], "error: x.csv: No such file or directory"),
         (["tell", "trial.jsonl", "A=67"], "'A=67' must be of the form ARM=COUNT:SUM, for instance A=120:67"),
         (["tell", "trial.jsonl", "A=120:x"], "'A=120:x': 'x' is not a number"),
         (["tell", "trial.jsonl", "A=[1, x]"], "'A=[1, x]': ' x' is not a number"),
@@ -396,7 +396,7 @@ def test_success_with_failed_output_has_a_status_and_words_of_its_own(why, folde
     assert journal() == ["start"]
     assert run("ask", "trial.jsonl") == recorded
     assert journal() == ["start", "ask"]
-    tell = ["tell", "trial.jsonl", "--round=1", *(f"{arm}=20/{pulls}" for arm, pulls in asked().items())]
+    tell = ["tell", "trial.jsonl", "--round=1", *(f"{arm}=9/{pulls}" for arm, pulls in asked().items())]
     assert run(*tell) == recorded
     assert journal() == ["start", "ask", "tell"]
     asked()
@@ -436,7 +436,7 @@ def test_a_terminal_without_a_letter_gets_its_code(folder, monkeypatch):
         status, said = run(*words)
         assert status == 0
         assert "\\xc4" in said
-    assert run("tell", "trial.jsonl", *(f"{arm}=20/{pulls}" for arm, pulls in asked().items()))[0] == 0
+    assert run("tell", "trial.jsonl", *(f"{arm}=9/{pulls}" for arm, pulls in asked().items()))[0] == 0
     assert journal() == ["start", "ask", "tell"]
     assert run("ask", "Ö.jsonl") == (2, "error: there is no journal \\xd6.jsonl: start a race\n")
 
@@ -446,6 +446,39 @@ def test_a_stream_that_is_none_of_the_systems_will_do(folder, monkeypatch):
     monkeypatch.setattr(sys, "stdout", said)
     assert main(UMLAUT) == 0
     assert "Ä" in said.getvalue()
+
+
+def test_single_rewards_are_asked_for_where_they_save_pulls(run, folder):
+    """Rewards that are 0.5, or 0.45, each time: their sums alone leave open that they are 0 and 1."""
+    run("start", "trial.jsonl", *NEW[2:], "--algorithm", "staked")
+    _, said = run("ask", "trial.jsonl")
+    assert "\nNext: python -m ebr tell --round=1 --file=rewards.csv trial.jsonl\n(rewards.csv: " in said
+    pulls, means = asked(), {"A": 0.5, "B": 0.45}
+    rows = [f"{arm},{means[arm]}\n" * count for arm, count in pulls.items()]
+    (folder / "rewards.csv").write_text("arm,reward\n" + "".join(rows))
+    (folder / "sums.jsonl").write_bytes((folder / "trial.jsonl").read_bytes())
+    assert run("tell", "--round=1", "--file=rewards.csv", "trial.jsonl")[0] == 0
+    sums = [f"{arm}={count}:{count * means[arm]}" for arm, count in pulls.items()]
+    assert run("tell", "--round=1", "sums.jsonl", *sums)[0] == 0
+    single, summed = (Race.open(name, readonly=True) for name in ("trial.jsonl", "sums.jsonl"))
+    assert (single.finished, summed.finished) == (True, False)
+
+
+def test_a_stopped_race_says_so_and_what_a_stop_would_guarantee(run):
+    run("start", "trial.jsonl", *NEW[2:], "--rewards", "Bernoulli", "--algorithm", "certified")
+    assert "If the race were stopped now" not in run("ask", "trial.jsonl")[1]
+    pulls = asked()["A"]
+    _, said = run("tell", "trial.jsonl", *(f"{arm}={pulls // 2}/{pulls}" for arm in "AB"))
+    assert "\nIf the race were stopped now, nothing would be guaranteed.\n" in said
+    assert run("stop", "trial.jsonl")[1].startswith("The race was stopped in round 2.\n")
+
+
+def test_a_picture_without_an_ending_is_a_png_and_no_journal(run, folder, begun):
+    assert run("plot", "trial.jsonl", "--to", "race") == (0, "drawn in race.png\n")
+    assert (folder / "race.png").exists()
+    begun.rename("race.png")
+    error = "error: race.png is the journal of a race: name another file for the picture\n"
+    assert run("plot", "race.png", "--to", "race") == (2, error)
 
 
 STRANGE = ["-A", "--b", "-1", "--", "the third", "a=b", "it's", '"$HOME"', "Ä", "*", "a/b", "--round=9"]
@@ -514,7 +547,7 @@ def interruptible():
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_is_one_line_and_says_where_to_look(monkeypatch, capsys):
     main(UMLAUT)
-    answer = [f"{arm}=20/{pulls}" for arm, pulls in asked().items()]
+    answer = [f"{arm}=9/{pulls}" for arm, pulls in asked().items()]
     capsys.readouterr()
 
     def interrupted(*_):
