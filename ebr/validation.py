@@ -60,6 +60,13 @@ def probability(name: str, value: Any) -> float:
     return number
 
 
+def true_or_false(name: str, value: Any) -> bool:
+    """Return `value` if it is True or False; raise ValueError otherwise."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{name} must be True or False, got {shown(value)}")
+    return value
+
+
 def whole(name: str, value: Any, at_least: int, at_most: int | None = None) -> int:
     """Return `value` if it is an integer of at least `at_least`; raise ValueError otherwise."""
     # The test for a plain integer is fast; isinstance with Integral takes microseconds, in every round.
@@ -155,7 +162,7 @@ def count(pulls: float, n_arms: int = 1) -> int:
 def shown(value: Any) -> str:
     """A value as error messages show it: at most a line."""
     try:
-        text = repr(value)
+        text = " ".join(repr(value).splitlines())
     except Exception as error:  # an integer may have too many digits, and any repr may fail
         return f"a {type(value).__name__} ({type(error).__name__} when it is shown)"
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

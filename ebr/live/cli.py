@@ -232,7 +232,20 @@ def _planned(options: argparse.Namespace) -> "Plan":
     n_arms = None if arms is None else len(arms)
     if arms is not None and n_arms == 1 and arms[0].isdecimal():
         n_arms = int(arms[0])
-    return ebr.plan(n_arms=n_arms, **more)
+    made = ebr.plan(n_arms=n_arms, **more)
+    if options.control:
+        from ebr.live.terms import place_of
+
+        names = (
+            arms
+            if arms is not None and n_arms == len(arms)
+            else list(next(iter(made.found.values())).terms.arms)
+        )
+        place = place_of(options.control, names)
+        if (options.truths or options.pilot) and place != len(names) - 1:
+            must = "control must be the last arm where there are truths or a pilot"
+            raise ValueError(f"{must}, {names[-1]}, got {options.control!r}")
+    return made
 
 
 def plan(options: argparse.Namespace) -> Said:

@@ -8,7 +8,7 @@ import math
 import os
 import warnings
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from textwrap import wrap
@@ -28,7 +28,7 @@ from ebr.theory.bounds import sharp_upper_bound
 from ebr.theory.intervals import exact_interval
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.theory.selection import bechhofer_count
-from ebr.validation import numbers, one_of, rounds, several, shown, whole
+from ebr.validation import numbers, one_of, rounds, several, shown, true_or_false, whole
 
 if TYPE_CHECKING:  # slow to import, and a plan in a terminal needs neither
     from matplotlib.axes import Axes
@@ -150,7 +150,9 @@ class Plan:
         if len(self.found) == 1:
             return f"Race: {name}, the only one that was asked for or permits what was asked."
         compared = ", ".join(f"{race} {cost:.2f}" for race, cost in self.costs["cost"].items())
-        return f"Race: {name}, recommended by plan. Pulls over the cheapest race's, simulated: {compared}."
+        return (
+            f"Race: {name}, recommended by plan. Simulated pulls relative to the cheapest race: {compared}."
+        )
 
     @property
     def terms(self) -> Terms:
@@ -290,6 +292,13 @@ class Plan:
             "At most: on any truth, if no reward is missing; proved, not simulated.",
             "Relative cost: pulls over those of the cheapest race, the mean over the truths.",
         ]
+        squared = [race for race, each in self.found.items() if each.terms.squares]
+        if squared and self.terms.support:
+            ends = "{:g} or {:g}".format(*self.terms.support)
+            means += [
+                f"Simulated rewards are {ends}. If yours lie in between, {squared[0]} may need far",
+                "fewer pulls: tell it single rewards, not counts and sums.",
+            ]
         return [*means, usual] if "spread" in self.races.index.unique("truth") else means
 
 
@@ -380,9 +389,13 @@ def plan(
     n_arms = len(names)
     check_places(k, n_arms)
     if budget is None and epsilon is None:
-        raise ValueError("epsilon must lie in (0, 1), or a budget be given, got None")
+        raise ValueError(
+            "epsilon must be a number above 0, in the rewards' units, or a budget be given, got None"
+        )
     bought = None if budget is None else "epsilon" if epsilon is None else "delta" if delta is None else None
-    known, place = (sigma, rewards, support, lower_is_better), n_arms - 1 if control else None
+    known, place = (sigma, rewards, support, lower_is_better), None
+    if true_or_false("control", control):  # whose name comes when the race is started
+        place = n_arms - 1
     level = DELTA if delta is None else delta
     brief = Brief(rounds("deadline", deadline), epsilon, level, *known, k, blocks, missing, place, margin)
     kinds = _compared(brief, n_arms, bought)
@@ -425,8 +438,10 @@ def _known_of(
     """What a pilot adds to what is known of the rewards: kind, σ, and a sentence that says so."""
     low, high = support if isinstance(support, tuple | list) else (-math.inf, math.inf)
     for arm, values in tried.items():
-        if not (low <= values.min() and values.max() <= high):
-            raise ValueError(f"pilot of {arm!r} must be numbers in the support, [{low:g}, {high:g}]")
+        outside = values[~(np.isfinite(values) & (low <= values) & (values <= high))]
+        if len(outside):
+            within = "finite numbers" if math.isinf(high) else f"numbers in the support, [{low:g}, {high:g}]"
+            raise ValueError(f"pilot of {arm!r} must be {within}, got {outside[0]:g}")
     if rewards is None and all(np.isin(values, (0, 1)).all() for values in tried.values()):
         return "Bernoulli", sigma, "that they are 0 or 1 is taken from the pilot"
     if rewards in IN_UNIT or not math.isinf(high):
@@ -441,6 +456,8 @@ def _known_of(
     }
     arm = max(limits, key=lambda each: limits[each])
     sigma = float(f"{limits[arm]:.3g}")
+    if not sigma > 0:
+        raise ValueError(f"pilot must have rewards that vary, or sigma be given, got sigma = {sigma:g}")
     said = (
         f"sigma = {sigma:g} is estimated from the pilot: {PILOT:.0%} upper limit for {arm}, {len(tried[arm])}"
         " rewards, if normal. It is an assumption: if sigma is larger, nothing is guaranteed."
@@ -646,6 +663,9 @@ def named_truths(
     scale: Scale = UNIT,
 ) -> list[Truth]:
     """Check truths, by name or in a list: means in the rewards' units, or problems, of equally many arms."""
+    must = "truths must be one or more lists of means"
+    if isinstance(truths, str) or not isinstance(truths, Iterable):
+        raise ValueError(f"{must}, got {shown(truths)}")
     if isinstance(truths, Mapping):
         named = list(truths.items())
     else:
@@ -665,7 +685,7 @@ def named_truths(
         n_arms = problem.n_arms
         made.append(Truth(str(name), scale.outside(float(problem.means.max())), problem))
     if not made:
-        raise ValueError("truths must be one or more lists of means, got none")
+        raise ValueError(f"{must}, got none")
     return made
 
 

@@ -6,7 +6,6 @@ They come as lists, as counts and sums, as tables of blocks × arms, as words, a
 import csv
 import json
 import math
-import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral, Real
@@ -142,7 +141,7 @@ def _summed_line(
 def _late(terms: Terms, asked: Pulls, late: Any, owed: Pulls) -> Singles:
     """Count and sum of each arm's late rewards: at most what was missing, and what this round asks for."""
     if not isinstance(late, Mapping) or not late:
-        raise ValueError(f"late must be a dict by arm, got {reprlib.repr(late)}")
+        raise ValueError(f"late must be a dict by arm, got {shown(late)}")
     sums: Singles = {}
     for arm, rewards in late.items():
         if arm not in asked:
@@ -157,7 +156,7 @@ def _late(terms: Terms, asked: Pulls, late: Any, owed: Pulls) -> Singles:
 def _summed(terms: Terms, asked: Pulls, rewards: Any, short: bool) -> Singles:
     """Count and sum of each arm's rewards: exactly what was asked for, or at most that if `short`."""
     if not isinstance(rewards, Mapping):
-        raise ValueError(f"rewards must be a dict by arm, got {reprlib.repr(rewards)}")
+        raise ValueError(f"rewards must be a dict by arm, got {shown(rewards)}")
     for arm in rewards:
         if arm not in asked:
             why = "is not pulled in this round" if arm in terms.arms else "is unknown"
@@ -199,7 +198,7 @@ def _count_and_sum(
         number, total = rewards[:2] if len(rewards) in forms else (None, None)
         if not isinstance(number, Integral) or isinstance(number, bool) or not isinstance(total, Real):
             form = " or ".join(forms.values())
-            raise ValueError(f"a tuple for {arm!r} must be {form}, got {reprlib.repr(rewards)}")
+            raise ValueError(f"a tuple for {arm!r} must be {form}, got {shown(rewards)}")
         count = int(number)
     else:
         values = _values(arm, rewards)
@@ -228,7 +227,7 @@ def _check_count(arm: str, count: int, asked: int, short: bool) -> None:
             f"pass the first {asked} in the order in which they were observed, as the guarantee is for"
             " numbers fixed before any reward is seen"
         )
-    raise ValueError(f"{asked} rewards of {arm!r} were asked for, got {count}: {advice}")
+    raise ValueError(f"{asked} rewards of {arm!r} were asked for, got {shown(count)}: {advice}")
 
 
 def _ones(arm: str, rewards: Any, total: float) -> int:
@@ -250,7 +249,7 @@ def _values(arm: str, rewards: Any) -> FloatArray:
     values = np.asarray(rewards)
     if values.ndim != 1 or values.dtype.kind not in "biuf" or np.ma.is_masked(rewards):
         what = "a list of numbers or a tuple (count, sum)"
-        raise ValueError(f"rewards of {arm!r} must be {what}, got {reprlib.repr(rewards)}")
+        raise ValueError(f"rewards of {arm!r} must be {what}, got {shown(rewards)}")
     return values.astype(np.float64)
 
 
@@ -266,7 +265,7 @@ def _by_arm(rewards: Any, asked: Sequence[str]) -> Mapping[str, Any]:
     table = np.asanyarray(rewards)  # keeps masks, which are refused column by column
     if table.ndim != 2 or table.shape[1] != len(asked):
         what = f"a table of blocks × {len(asked)} arms ({listed(asked)}), or a dict by arm"
-        raise ValueError(f"rewards must be {what}, got {reprlib.repr(rewards)}")
+        raise ValueError(f"rewards must be {what}, got {shown(rewards)}")
     return dict(zip(asked, table.T, strict=True))
 
 
@@ -299,9 +298,9 @@ def from_file(name: str) -> Singles | Sums:
         named = [column for column in columns if column in ("arm", "reward", "count", "sum")]
         if sorted(named) not in (["arm", "reward"], ["arm", "count", "sum"]):
             twice = [column for column in dict.fromkeys(named) if named.count(column) > 1]
-            got = f", and {listed(map(repr, twice))} once only" if twice else ""
+            once = f", and {listed(map(repr, twice))} once only" if twice else ""
             must = f"{name} must have the columns arm,reward or arm,count,sum in its first line"
-            raise ValueError(f"{must}{got}")
+            raise ValueError(f"{must}{once}, got {shown(','.join(columns))}")
         for where, row in rows:
             if "reward" in columns:
                 singles.setdefault(row["arm"], []).append(_number(row["reward"], where))
@@ -315,7 +314,8 @@ def blocks_from_file(name: str, arms: Sequence[str]) -> Singles:
     with _table(name) as (columns, rows):
         named = [column for column in columns if column in ("block", *arms)]
         if "block" not in named or len(named) < 2 or len(set(named)) < len(named):
-            raise ValueError(f"{name} must have the columns block and one for each arm, all different")
+            must = f"{name} must have the columns block and one for each arm, all different"
+            raise ValueError(f"{must}, got {shown(','.join(columns))}")
         found: Singles = {arm: [] for arm in named if arm != "block"}
         seen: set[str] = set()
         for where, row in rows:

@@ -19,7 +19,7 @@ import ebr
 from ebr.algorithms.game import Algorithm, Game, Known, LossyGame, advance
 from ebr.live.journal import JournalError, Line
 from ebr.models import IN_UNIT, REWARDS
-from ebr.validation import in_unit_interval, one_of, positive, rounds, shown, whole
+from ebr.validation import in_unit_interval, one_of, positive, rounds, shown, true_or_false, whole
 from ebr.validation import scale as squarable
 
 # Format 1 has no reward model; 2 no Bernoulli rewards and no rounding; 3 no scale, blocks, control or
@@ -102,8 +102,7 @@ class Terms:
 
     def __post_init__(self) -> None:
         for name in ("rounding", "blocks"):
-            if not isinstance(vars(self)[name], bool):
-                raise ValueError(f"{name} must be True or False, got {vars(self)[name]!r}")
+            true_or_false(name, vars(self)[name])
         if self.rewards is not None:
             _known(self.support, self.scale, self.rewards)
         if self.rounding and self.rewards != "Bernoulli":
@@ -299,15 +298,18 @@ class Brief:
     def __post_init__(self) -> None:
         if self.rewards is not None:
             one_of("rewards", self.rewards, REWARDS)
-        limits = checked_support(self.support, self.rewards)
+        for name in ("lower_is_better", "blocks", "missing"):
+            true_or_false(name, vars(self)[name])
+        limits, left_out = checked_support(self.support, self.rewards), isinstance(self.support, str)
         vars(self).update(support=limits, deadline=rounds("deadline", self.deadline))
-        checked_scale(None, self.lower_is_better)
         in_unit_interval("delta", self.delta)
         if self.sigma is not None:
             positive("sigma", self.sigma)
         width, of = self.scale.width, "the support" if limits else "twice sigma"
         if self.epsilon is not None and not positive("epsilon", self.epsilon) < width:
-            raise ValueError(f"epsilon must lie in (0, {width:g}), {of}, got {shown(self.epsilon)}")
+            known = "sigma" if limits is None else "the support, or rewards='Gaussian' and their sigma"
+            hint = f": give {known}" if left_out and (limits or self.sigma is None) else ""
+            raise ValueError(f"epsilon must lie in (0, {width:g}), {of}, got {shown(self.epsilon)}{hint}")
         if self.rewards in IN_UNIT and self.sigma is not None and self.sigma < width / 2:
             least = f"at least {width / 2:g} for {self.rewards} rewards"
             raise ValueError(f"sigma must be {least}, got {self.sigma}")
@@ -435,10 +437,8 @@ def checked_support(support: Any, rewards: Known = None) -> Support:
 
 def checked_scale(scale: Any, lower_is_better: Any = False) -> Scale:
     """Return the scale of a pair (worst, best), or of width 1 for None; raise ValueError otherwise."""
-    if not isinstance(lower_is_better, bool):
-        raise ValueError(f"lower_is_better must be True or False, got {shown(lower_is_better)}")
     if scale is None:
-        return FLIPPED if lower_is_better else UNIT
+        return FLIPPED if true_or_false("lower_is_better", lower_is_better) else UNIT
     pair = isinstance(scale, tuple | list)
     if not pair or not any(map(_is_interval, (scale, scale[::-1]))):
         must = "scale must be a pair of two finite numbers (worst, best)"

@@ -138,7 +138,10 @@ def test_rewards_come_from_a_table_too(run, folder, head, row):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("arm,value\nA,1\n", "must have the columns arm,reward or arm,count,sum in its first line"),
+        (
+            "arm,value\nA,1\n",
+            "must have the columns arm,reward or arm,count,sum in its first line, got 'arm,value'",
+        ),
         ("arm,reward\nA,1\nB,one\n", "rewards.csv, line 3: 'one' is not a number"),
         ("arm,reward\nA\n", "line 2: there must be 2 columns"),
         ("arm,count,sum\nA,1.5,1\n", "line 2: the count must be a whole number, got '1.5'"),
@@ -190,9 +193,21 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
         ([*NEW, "--k", "2"], "k must lie in 1 … 1, below the number of arms, got 2"),
         ([*TWO_OF, "--algorithm", "pausing"], "k must be 1 for algorithm 'pausing', got 2"),
         ([*TWO_OF, "--algorithm", "certified"], "k must be 1 for algorithm 'certified', got 2"),
-        (["certify", "trial.jsonl"], "trial.jsonl must be of a certified race, got"),
+        (["certify", "trial.jsonl"], "trial.jsonl must be of a certified race, got ElasticBatchRacing\n"),
+        (["plan", *NEW[2:], "--control", "C"], "control must be one of the arms, A, B, got 'C'"),
+        (
+            ["plan", "--arms", "2", *RULES, "--control", "C"],
+            "control must be one of the arms, arm 1, arm 2, got",
+        ),
+        (
+            ["plan", *NEW[2:], "--control", "A", "--truth", "0.5", "0.6"],
+            "control must be the last arm where there are truths or a pilot, B, got 'A'",
+        ),
         ([*NEW, "--budget", "2"], "budget must be at least 6 for 3 rounds on 2 arms, got 2"),
-        ([*NEW[:5], "--deadline", "3"], "epsilon must lie in (0, 1), or a budget be given, got None"),
+        (
+            [*NEW[:5], "--deadline", "3"],
+            "epsilon must be a number above 0, in the rewards' units, or a budget be given",
+        ),
         ([*NEW[:2], *RULES], "arms must be how many, or their names, if there is no pilot, got none"),
         (
             ["plot", "trial.jsonl", "--to", "trial.jsonl"],

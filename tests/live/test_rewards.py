@@ -502,3 +502,13 @@ def test_a_race_that_was_begun_without_squares_goes_on_without(tmp_path):
         assert race.ask() == asked
         with pytest.raises(ValueError, match=r"must be \(count, sum\), got \(3, 2, 1\)"):
             race.tell(dict.fromkeys(asked, (3, 2, 1)))
+
+
+@pytest.mark.parametrize(
+    "given", [pd.DataFrame({"A": [1, 0], "B": [0, 1]}), {"A": pd.Series([None, None]), "B": (2, 10**400)}]
+)
+def test_whatever_is_passed_in_the_error_is_a_short_line(given, path):
+    with Race(ebr.ElasticBatchRacing(1, 0.3, 0.05), ["A", "B"], path) as race:
+        race.ask()
+        with pytest.raises(ValueError, match=r"^rewards [^\n]{1,200}$"):
+            race.tell(given)
