@@ -139,7 +139,7 @@ class Journal:
         if not self._readonly:
             self._repair(torn)
         if torn:
-            does = "is passed over" if self._readonly else f"was moved to {self._aside()}"
+            does = "is ignored" if self._readonly else f"was moved to {self._aside()}"
             warnings.warn(
                 f"the last line of {self.path} is torn: it was never finished, does not count, and {does}",
                 stacklevel=4,
@@ -165,7 +165,7 @@ class Journal:
             try:
                 self._accept(line + b"\n")
             except (ValueError, RecursionError) as error:
-                raise self.defect(number, f"is none that a journal has ({error})") from None
+                raise self.defect(number, f"is not a line of a journal ({error})") from None
         if torn and not whole and torn[: len(OPENING)] != OPENING[: len(torn)]:
             raise JournalError(f"{self.path} is no journal: name another file")
         return torn

@@ -148,7 +148,7 @@ class Plan:
         """Which race is recommended, and why, in a line."""
         name = f"{self.recommended} ({ALGORITHMS[type(self.algorithm).__name__]})"
         if len(self.found) == 1:
-            return f"Race: {name}, the only one that was asked for or permits what was asked."
+            return f"Race: {name}, the only race that was asked for or that permits what was asked."
         compared = ", ".join(f"{race} {cost:.2f}" for race, cost in self.costs["cost"].items())
         return (
             f"Race: {name}, recommended by plan. Simulated pulls relative to the cheapest race: {compared}."

@@ -129,7 +129,7 @@ class Race:
     ) -> None:
         if scale is not None:
             advice = "support=(low, high) and lower_is_better, ε and σ in its units; or ebr.plan(…).start(…)"
-            warnings.warn(f"scale is to go: say {advice}", DeprecationWarning, stacklevel=2)
+            warnings.warn(f"scale will be removed: pass {advice}", DeprecationWarning, stacklevel=2)
         # Before any file is touched: this refuses what cannot be raced.
         units = checked_scale(scale, lower_is_better)
         new = Terms.agreed(algorithm, arms, support, rewards, units, blocks, control, margin)

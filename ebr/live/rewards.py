@@ -22,12 +22,12 @@ MISSING = ("at random",)  # the only reason for missing rewards that the proofs 
 LARGEST = 1e100  # reward without a support: sums over all rounds stay finite
 LONGEST = 2**16  # longest line accepted in a table; guards against devices
 COMPLETE = (
-    "tell the round when it is complete, or say missing='at random' (--missing 'at random') if what is"
-    " missing has nothing to do with the rewards"
+    "tell the round when it is complete, or say missing='at random' (--missing 'at random') if rewards are"
+    " missing for reasons that have nothing to do with any reward"
 )
 BETWEEN = (
-    "start a race of 'bounded' rewards for others in [0, 1]; in one that was begun with rounding, tell 1 with"
-    " probability y in place of y, and else 0"
+    "for other rewards in [0, 1] start a race of 'bounded' rewards; in an old race with rounding, tell 1 with"
+    " probability y in place of a reward y, and otherwise 0"
 )
 Pulls = dict[str, int]
 Sums = dict[str, tuple[int, float]]  # count and sum of rewards, by arm
@@ -127,8 +127,9 @@ def _summed_line(
     if terms.blocks:
         for part in (sums, came_late):
             if len({part.get(arm, [0])[0] for arm in pulls}) > 1:
-                whole = "whole blocks may be missing, the same ones of every arm"
-                raise ValueError(f"of rewards in blocks {whole}")
+                raise ValueError(
+                    "rewards must be of the same blocks for every arm: only whole blocks may be missing"
+                )
     line: Line = {"event": "tell", "round": number, "rewards": sums}
     short = missing is not None and any(sums[arm][0] < count for arm, count in own.items())
     if (short or came_late) and (objection := terms.algorithm.objection("missing", terms.rewards)):
@@ -162,7 +163,7 @@ def _summed(terms: Terms, asked: Pulls, rewards: Any, short: bool) -> Singles:
             why = "is not pulled in this round" if arm in terms.arms else "is unknown"
             raise ValueError(f"arm {arm!r} {why}: the arms asked for are {listed(asked)}")
     if missing := [arm for arm in asked if arm not in rewards]:
-        advice = "say [] for an arm of which all are" if short else COMPLETE
+        advice = "pass [] for an arm without any reward" if short else COMPLETE
         raise ValueError(f"rewards of {listed(missing)} are missing: {advice}")
     return {arm: _count_and_sum(arm, rewards[arm], n, terms, short) for arm, n in asked.items()}
 
@@ -209,7 +210,7 @@ def _count_and_sum(
         count, total = len(values), math.fsum(values.tolist())
     if late and count > asked:
         what = f"late rewards of {arm!r} must be at most {asked}, got {count}"
-        raise ValueError(f"{what}: what earlier rounds lacked, and this one asks for; tell others later")
+        raise ValueError(f"{what}: no more than earlier rounds lacked, nor than this round asks for")
     _check_count(arm, count, asked, short)
     least, most = (count * low, count * high) if count else (0.0, 0.0)
     if not least <= total <= most:
@@ -320,7 +321,7 @@ def blocks_from_file(name: str, arms: Sequence[str]) -> Singles:
         seen: set[str] = set()
         for where, row in rows:
             if row["block"] in seen:
-                raise ValueError(f"{where}: there is a block {row['block']} before")
+                raise ValueError(f"{where}: block must not be repeated, got {row['block']} again")
             seen.add(row["block"])
             for arm, rewards in found.items():
                 rewards.append(_number(row[arm], where))
@@ -364,7 +365,7 @@ def _add(sums: dict[str, Any], arm: str, count: str, total: str, where: str) -> 
 
 def _check_new(told: Mapping[str, Any], arm: str, where: str) -> None:
     if arm in told:
-        raise ValueError(f"{where}: there are rewards of {arm} before; add them up")
+        raise ValueError(f"{where}: {arm} must come once, got it again: add its rewards up")
 
 
 def _number(text: str, where: str) -> float:

@@ -11,7 +11,7 @@ from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.live.terms import checked_support
-from ebr.validation import positive, shown
+from ebr.validation import positive, shown, true_or_false
 
 try:
     from sklearn import model_selection
@@ -128,6 +128,7 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         width = limits[1] - limits[0]
         if not positive("epsilon", self.epsilon) < width:
             raise ValueError(f"epsilon must lie in (0, {width:g}), in the support, got {self.epsilon!r}")
+        true_or_false("refit", self.refit)
         low, paired = limits[0], self.spread is not None
         self.race_ = self._race(width)
         candidates = list(model_selection.ParameterGrid(self.param_grid))

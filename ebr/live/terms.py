@@ -136,7 +136,7 @@ class Terms:
         seed = secrets.randbits(64)  # so that a replay draws the same lots, if any
         terms = cls(algorithm, tuple(names), limits, units, rewards, blocks=blocks, seed=seed)
         if blocks and (why := terms.void):
-            raise ValueError(f"blocks must not be True where nothing is proved of them: {why}")
+            raise ValueError(f"blocks must be False here, as nothing is proved: {why}")
         terms.warn()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the race itself will warn
@@ -150,9 +150,9 @@ class Terms:
         known = own is not None or (isinstance(name, str) and name in ALGORITHMS)
         if first["event"] != "start" or type(version) is not int or not 1 <= version <= FORMAT or not known:
             raise JournalError(
-                f"line 1 of {path} is of a kind unknown here (format {reprlib.repr(version)}, algorithm"
-                f" {name!s:.50}): an algorithm of your own is passed to Race itself; a newer format needs a"
-                " newer ebr"
+                f"line 1 of {path} has an unknown format or algorithm (format {reprlib.repr(version)},"
+                f" algorithm {name!s:.50}): pass an algorithm of your own to Race itself; a newer format"
+                " needs a newer ebr"
             )
         try:
             parameters = first.get("parameters", {})
@@ -465,7 +465,7 @@ def _checked_arms(arms: Sequence[str]) -> list[str]:
     """Return the names of the arms; raise ValueError, with a short message, for wrong names."""
     must = "arms must be a list of two or more distinct, printable names"
     if isinstance(arms, set | frozenset):
-        raise ValueError(f"{must}, got a set, whose order is another one each time")
+        raise ValueError(f"{must}, got a set, which has no order")
     if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
         raise ValueError(f"{must}, got {reprlib.repr(arms)}")
     names = list(arms)

@@ -49,7 +49,7 @@ def test_a_race_from_start_to_end_each_command_a_process_of_its_own(folder):
 
     status, said, _ = command("start", "trial.jsonl", "--arms", "A", "B", *RULES, "--algorithm", "sharp")
     assert status == 0
-    assert said.startswith("Race: sharp (sharp elastic batch racing), the only one that")
+    assert said.startswith("Race: sharp (sharp elastic batch racing), the only race that")
     assert "\nRound 1 of at most 3\n" in said
     assert said.endswith("Next: python -m ebr ask trial.jsonl\n")
     status, said, _ = command("ask", "trial.jsonl")
@@ -145,7 +145,7 @@ def test_rewards_come_from_a_table_too(run, folder, head, row):
         ("arm,reward\nA,1\nB,one\n", "rewards.csv, line 3: 'one' is not a number"),
         ("arm,reward\nA\n", "line 2: there must be 2 columns"),
         ("arm,count,sum\nA,1.5,1\n", "line 2: the count must be a whole number, got '1.5'"),
-        ("arm,count,sum\nA,1,1\nA,1,1\n", "line 3: there are rewards of A before; add them up"),
+        ("arm,count,sum\nA,1,1\nA,1,1\n", "line 3: A must come once, got it again: add its rewards up"),
         ("arm,reward\n\0,1\n", "arm '\\x00' is unknown"),
         ("arm,count,count,sum,sum\n", "in its first line, and 'count', 'sum' once only"),
         ("x" * 70_000, "rewards.csv is no table: a line has more than 65535 characters"),
@@ -154,7 +154,7 @@ def test_rewards_come_from_a_table_too(run, folder, head, row):
         ("block,A,A\n1,2,3", "must have the columns block and one for each arm, all different"),
         ("block,A,B\n1,2", "line 2: there must be 3 columns"),
         ("block,A,B\n1,2,x", "line 2: 'x' is not a number"),
-        ("block,A,B\n1,2,3\n1,2,3", "line 3: there is a block 1 before"),
+        ("block,A,B\n1,2,3\n1,2,3", "line 3: block must not be repeated, got 1 again"),
         ('arm,reward\n"' + "x\n" * 70_000, "rewards.csv cannot be read as a table in UTF-8: field larger"),
     ],
 )
@@ -179,8 +179,8 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
         (["tell", "trial.jsonl", "A=120:x"], "'A=120:x': 'x' is not a number"),
         (["tell", "trial.jsonl", "A=[1, x]"], "'A=[1, x]': ' x' is not a number"),
         (["tell", "trial.jsonl", "A=67/-1"], "the count must be a whole number, got '-1'"),
-        (["tell", "trial.jsonl", "A=1/2", "A=1/2"], "there are rewards of A before"),
-        (["tell", "trial.jsonl", "A=[1]", "A=[1]"], "there are rewards of A before"),
+        (["tell", "trial.jsonl", "A=1/2", "A=1/2"], "A must come once, got it again"),
+        (["tell", "trial.jsonl", "A=[1]", "A=[1]"], "A must come once, got it again"),
         (["tell", "trial.jsonl", "A=1/2"], "rewards of B, the third are missing"),
         (["start", "trial.jsonl", "--arms", "A", "B", *RULES], "journal of another race (algorithm is"),
         ([*NEW, "--epsilon", "x"], "invalid float value: 'x'"),
@@ -246,7 +246,7 @@ def test_a_torn_line_is_warned_of_in_one_line(capsys, folder):
     warned = capsys.readouterr().err.splitlines()
     assert len(warned) == 2
     assert warned[0].startswith("warning: the last line of trial.jsonl is torn")
-    assert warned[0].endswith("is passed over")
+    assert warned[0].endswith("is ignored")
     assert warned[1].endswith("was moved to trial.jsonl.torn")
 
 

@@ -574,7 +574,7 @@ def test_a_line_that_is_none_is_refused_though_its_checksum_is_right(body, path)
     content.append({"event": "start"})
     content.close()
     path.write_bytes(sealed([body_of(content.lines[0]), body]))
-    with pytest.raises(JournalError, match=r"line 2 of .* is none that a journal has .*: restore the file"):
+    with pytest.raises(JournalError, match=r"line 2 of .* is not a line of a journal .*: restore the file"):
         Journal(path)
 
 

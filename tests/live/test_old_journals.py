@@ -44,7 +44,7 @@ def test_every_algorithm_that_a_journal_may_name_has_one_of_format_4():
 
 def test_a_journal_of_an_algorithm_that_is_not_ebrs_own_says_how_it_opens():
     """ElasticPair is played by notebook 13 alone; its journals open as those of an algorithm of one's own."""
-    with pytest.raises(ebr.JournalError, match=r"ElasticPair.*an algorithm of your own is passed to Race"):
+    with pytest.raises(ebr.JournalError, match=r"ElasticPair.*pass an algorithm of your own to Race"):
         ebr.Race.open(FOLDER / "elastic-pair.jsonl")
 
 

@@ -268,6 +268,7 @@ def test_only_what_the_estimator_can_do_is_there():
         ({"epsilon": 1}, r"epsilon must lie in \(0, 1\), in the support, got 1"),
         ({"delta": 0}, r"delta must lie in \(0, 1\), got 0"),
         ({"deadline": 0}, "deadline must be an integer of at least 1, got 0"),
+        ({"refit": "accuracy"}, "refit must be True or False, got 'accuracy'"),
         ({"spread": -1}, "spread must be a finite number above 0, got -1"),
         ({"scoring": lambda *_: np.nan}, r"scores must lie in \[0, 1\], the support, got nan"),
     ],
