@@ -32,6 +32,7 @@ an experiment, from its start to its end:
   python -m ebr plan --arms A B C --deadline 6 --epsilon 0.05 --start trial.jsonl
   python -m ebr ask trial.jsonl                            how often to try each arm in this round
   python -m ebr tell --round=1 trial.jsonl A=120:67 B=...  number : successes (or the sum of rewards)
+  python -m ebr tell --round=1 --file=rewards.csv trial.jsonl  or a row for each reward
   python -m ebr status trial.jsonl                         where it stands; then ask again
   python -m ebr plot trial.jsonl                           a picture of it, trial.png
   python -m ebr stop trial.jsonl                           end it early, with what can be said
@@ -140,7 +141,7 @@ def _end(unwritten: str | None, advice: str = "") -> int:
 def _look(options: argparse.Namespace, words: str) -> str:
     """Where to look after a command that records something; empty for other commands."""
     journal = getattr(options, "start" if getattr(options, "run", None) is plan else "journal", None)
-    if journal is None or options.run not in (start, ask, tell, plan):
+    if journal is None or options.run not in (start, ask, tell, stop, plan):
         return ""
     return f"{words} {_shell_line('status', journal)}"
 
@@ -236,15 +237,12 @@ def _planned(options: argparse.Namespace) -> "Plan":
     if options.control:
         from ebr.live.terms import place_of
 
-        names = (
-            arms
-            if arms is not None and n_arms == len(arms)
-            else list(next(iter(made.found.values())).terms.arms)
-        )
-        place = place_of(options.control, names)
-        if (options.truths or options.pilot) and place != len(names) - 1:
+        named = arms is not None and n_arms == len(arms)
+        known = arms if arms and named else list(next(iter(made.found.values())).terms.arms)
+        place = place_of(options.control, known)
+        if (options.truths or options.pilot) and place != len(known) - 1:
             must = "control must be the last arm where there are truths or a pilot"
-            raise ValueError(f"{must}, {names[-1]}, got {options.control!r}")
+            raise ValueError(f"{must}, {known[-1]}, got {options.control!r}")
     return made
 
 
@@ -304,7 +302,11 @@ def _rules(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("--deadline", type=int, required=True, help="rounds at most")
     add("--sigma", type=float, help="standard deviation of the rewards (half the support's width, or 0.5)")
-    add("--rewards", choices=REWARDS, help="reward model (bounded, if the support says so)")
+    add(
+        "--rewards",
+        choices=REWARDS,
+        help="each is 0 or 1, or in the support, or normal, or no wider (bounded)",
+    )
     add("--k", type=int, default=1, help="how many arms to find, the k best (1)")
     add("--blocks", action="store_true", help="all arms of a round share the same blocks")
     add(
@@ -382,7 +384,7 @@ def _report_options(command: argparse.ArgumentParser) -> None:
 
 def _plot_options(command: argparse.ArgumentParser) -> None:
     _journal_option(command)
-    kinds = "the picture, by its name png, svg or pdf (the journal's name with .png)"
+    kinds = "the picture, png, svg or pdf by the end of its name (the journal's name with .png)"
     command.add_argument("--to", metavar="FILE", help=kinds)
 
 

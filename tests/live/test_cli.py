@@ -423,6 +423,7 @@ def test_success_with_failed_output_has_a_status_and_words_of_its_own(why, folde
     assert run("status", "trial.jsonl") == unsaid
     assert run("plan", "--arms", "2", "--deadline", "1", "--epsilon", "0.5") == unsaid
     assert run("--version") == unsaid
+    assert run("stop", "trial.jsonl") == recorded
     if FAILING[why] in (full, broken):  # without a standard output Python's own parser says it elsewhere
         assert run("--help") == unsaid
 
