@@ -299,6 +299,10 @@ class Plan:
                 f"Simulated rewards are {ends}. If yours lie in between, {squared[0]} may need far",
                 "fewer pulls: tell it single rewards, not counts and sums.",
             ]
+        if "certified" in self.found and self.terms.rewards == "Bernoulli":  # which refutes but a few shifts
+            means += [
+                "Stopped early, certified may guarantee nothing; sharp says then how far from the best."
+            ]
         return [*means, usual] if "spread" in self.races.index.unique("truth") else means
 
 

@@ -303,6 +303,7 @@ def test_a_certified_race_is_one_more_where_an_arm_needs_few_rewards(path):
         race.ask()
     with ebr.Race.open(path) as race:
         assert race.algorithm == planned.algorithm
+    assert "Stopped early, certified may guarantee nothing" in str(plan)
     assert "certified" not in ebr.plan(3, 3, 0.2).costs.index  # rewards in [0, 1] need not be 0 or 1
     assert "certified" in ebr.plan(3, 3, 0.2, rewards="Bernoulli", missing=True).costs.index
     assert "certified" not in ebr.plan(3, 3, 0.02, rewards="Bernoulli").costs.index
@@ -368,6 +369,11 @@ def test_a_plan_says_what_its_numbers_are(example):
         assert "At most: on any truth, if no reward is missing; proved, not simulated." in said
         assert "Relative cost: pulls over those of the cheapest race, the mean over the truths." in said
         assert "hard: the others are 0.1 worse; easy: 0.5; spread: in between." in said
+        assert (
+            "Simulated rewards are 0 or 1. If yours lie in between, staked may need far fewer pulls" in said
+        )
+        assert "Stopped early" not in said
+    assert "Simulated" not in str(ebr.plan(2, 1, 0.3, rewards="Bernoulli"))
     assert "hard: the others are 0.5 worse" in str(ebr.plan(2, 1, 0.3))
     assert "hard: the others are 20 worse; easy: 25" in str(ebr.plan(2, 1, 10, support=(20, 70)))
     assert "hard" not in str(ebr.plan(2, 1, 0.3, truths={"mine": [0.5, 0.4]}))
