@@ -448,11 +448,10 @@ def _plain(value: Any) -> str:
 def _aim(terms: Terms) -> str:
     """What is looked for, in the rewards' units, and which direction is better."""
     algorithm, width = terms.algorithm, terms.scale.width
-    what = "the arm" if algorithm.k == 1 else f"the {algorithm.k} arms"
+    what, means = ("the arm", "mean") if algorithm.k == 1 else (f"the {algorithm.k} arms", "means")
     direction = "smallest" if terms.scale.worst > terms.scale.best else "largest"
-    aim = (
-        f"{what} with the {direction} mean; differences below ε = {algorithm.epsilon * width:g} do not matter"
-    )
+    little = f"differences below ε = {algorithm.epsilon * width:g} do not matter"
+    aim = f"{what} with the {direction} {means}; {little}"
     if algorithm.margin is None:
         return aim
     return f"{aim}; control: {terms.control}, to be beaten by a margin of {algorithm.margin * width:g}"

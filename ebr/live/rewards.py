@@ -373,4 +373,5 @@ def _number(text: str, where: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"{where}: {text!r} is not a number") from None
+        advice = "" if text.strip() else ": leave out the row of a missing reward"
+        raise ValueError(f"{where}: {text!r} is not a number{advice}") from None

@@ -154,6 +154,7 @@ def test_rewards_come_from_a_table_too(run, folder, head, row):
         ("block,A,A\n1,2,3", "must have the columns block and one for each arm, all different"),
         ("block,A,B\n1,2", "line 2: there must be 3 columns"),
         ("block,A,B\n1,2,x", "line 2: 'x' is not a number"),
+        ("arm,reward\nA,\n", "line 2: '' is not a number: leave out the row of a missing reward"),
         ("block,A,B\n1,2,3\n1,2,3", "line 3: block must not be repeated, got 1 again"),
         ('arm,reward\n"' + "x\n" * 70_000, "rewards.csv cannot be read as a table in UTF-8: field larger"),
     ],

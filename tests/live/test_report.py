@@ -195,6 +195,12 @@ def test_names_are_names_in_every_format(path, unflushed):
             {},
             "The 2 recommended arms are within 0.1 of the k-",
         ),
+        (ebr.SharpElasticBatchRacing(3, 0.1, 0.1, k=2), {}, "the 2 arms with the largest means; differences"),
+        (
+            ebr.StakedElasticBatchRacing(3, 0.1, 0.1, rewards="bounded", squares=True),
+            {},
+            "in at most 3 rounds; uses how much rewards vary (sums of squares) Aim",
+        ),
         (ebr.SharpElasticBatchRacing(2, 0.2, 0.1, 0.2), {}, "is 0.2-sub-Gaussian and lies between 0 and 1"),
         (ebr.SharpElasticBatchRacing(2, 0.2, 0.1, 5), {"support": (-4, 6)}, "lies between -4 and 6"),
     ],
