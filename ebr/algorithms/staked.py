@@ -531,4 +531,4 @@ def _given(purses: FloatArray, money: FloatArray) -> FloatArray:
     """Purses with money put into them, by logarithm. Rewards alone pay in full."""
     more, rich = np.minimum(purses, -1e-12), money > -np.inf
     more[:, rich] = np.minimum(np.logaddexp(purses[:, rich], money[rich][:, None]), -1e-12)
-    return np.where(purses < 0, more, 0.0)
+    return np.where(purses >= 0, 0.0, more)  # a purse that is no number holds nothing

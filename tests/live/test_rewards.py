@@ -472,6 +472,17 @@ def test_squares_are_taken_on_the_scale_where_less_is_better_and_from_sums_as_la
         assert again.round == 2
 
 
+@pytest.mark.parametrize(("width", "part"), [(1.0, 0.3), (0.7, 1.0)])
+def test_where_the_support_is_far_from_0_a_replay_believes_the_squares(tmp_path, width, part):
+    """A sum of numbers of that size is rounded: the squares of single rewards may be what it forbids."""
+    plan = ebr.plan(3, 4, 0.1, support=(1e9, 1e9 + width), algorithm="staked")
+    with plan.start(tmp_path / "race.jsonl") as race:
+        race.tell({arm: [1e9 + part * width] * n for arm, n in race.ask().items()})
+        asked = race.ask()
+    with Race.open(tmp_path / "race.jsonl") as again:
+        assert again.ask() == asked
+
+
 @pytest.mark.parametrize("square", [0.2, 0.51, math.inf, "0.3"])
 def test_squares_that_cannot_be_are_refused_told_or_forged(tmp_path, square):
     race = Race(STAKED, ["A", "B"], tmp_path / "race.jsonl")
