@@ -272,7 +272,7 @@ class _Table:
 
     @property
     def beliefs(self) -> Beliefs:
-        """Estimates of the arms; for rewards in [0, 1], half a success and half a failure are added."""
+        """Estimates of the arms; for 0 and 1, and in [0, 1] without squares, half of each end is added."""
         if self.squared:
             return believed(self.counts, self.sums, self.squares)
         if self.model in IN_UNIT:

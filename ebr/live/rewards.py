@@ -211,7 +211,7 @@ def _count_and_sum(
         count, total = len(values), math.fsum(values.tolist())
     if late and count > asked:
         what = f"late rewards of {arm!r} must be at most {asked}, got {count}"
-        raise ValueError(f"{what}: what earlier rounds lacked, and this one asks for; tell others later")
+        raise ValueError(f"{what}: what earlier rounds lacked, and this one asks for; tell the first ones")
     _check_count(arm, count, asked, short)
     least, most = (count * low, count * high) if count else (0.0, 0.0)
     if not least <= total <= most:
