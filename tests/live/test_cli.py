@@ -396,7 +396,7 @@ def test_success_with_failed_output_has_a_status_and_words_of_its_own(why, folde
     assert journal() == ["start"]
     assert run("ask", "trial.jsonl") == recorded
     assert journal() == ["start", "ask"]
-    tell = ["tell", "trial.jsonl", "--round=1", *(f"{arm}=20/{pulls}" for arm, pulls in asked().items())]
+    tell = ["tell", "trial.jsonl", "--round=1", *(f"{arm}=8/{pulls}" for arm, pulls in asked().items())]
     assert run(*tell) == recorded
     assert journal() == ["start", "ask", "tell"]
     asked()
@@ -436,7 +436,7 @@ def test_a_terminal_without_a_letter_gets_its_code(folder, monkeypatch):
         status, said = run(*words)
         assert status == 0
         assert "\\xc4" in said
-    assert run("tell", "trial.jsonl", *(f"{arm}=20/{pulls}" for arm, pulls in asked().items()))[0] == 0
+    assert run("tell", "trial.jsonl", *(f"{arm}=8/{pulls}" for arm, pulls in asked().items()))[0] == 0
     assert journal() == ["start", "ask", "tell"]
     assert run("ask", "Ö.jsonl") == (2, "error: there is no journal \\xd6.jsonl: start a race\n")
 
@@ -514,7 +514,7 @@ def interruptible():
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_is_one_line_and_says_where_to_look(monkeypatch, capsys):
     main(UMLAUT)
-    answer = [f"{arm}=20/{pulls}" for arm, pulls in asked().items()]
+    answer = [f"{arm}=8/{pulls}" for arm, pulls in asked().items()]
     capsys.readouterr()
 
     def interrupted(*_):

@@ -1,6 +1,6 @@
 """The appendix's lemmas "on the event E", tested by an adversary that sets every mean within its interval.
 
-Some statements break in a corner of E. They hold on the smaller event E′, which is just as probable.
+Some statements break in a corner of E. They hold on the smaller event E′, whose probability is at least 1 − δ, too.
 """
 
 import math

@@ -199,7 +199,7 @@ def test_a_grid_out_of_range_is_an_error_before_anything_runs(deadlines, epsilon
 
 def test_a_panel_draws_each_algorithm_of_the_table_in_its_own_looks(fulfilled):
     axis = lineup.four_panels(fulfilled).axes[2]
-    drawn = [container.get_label() for container in axis.containers]
+    drawn = [container.lines[0].get_label() for container in axis.containers]
     assert drawn == [name for name in lineup.LOOKS if name in lineup.ALGORITHMS]
     for name, container in zip(drawn, axis.containers, strict=True):
         line = container.lines[0]
