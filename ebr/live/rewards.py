@@ -170,7 +170,7 @@ def _summed(terms: Terms, asked: Pulls, rewards: Any, short: bool) -> Singles:
 
 def _square(arm: str, rewards: Any, count: int, total: float, scale: Scale) -> float:
     """The sum of squares of an arm's rewards on the scale; the largest that is possible if it is not told."""
-    inside = min(max(scale.inside(total, count), 0.0), count)
+    inside = min(max(scale.inside(total, count), 0.0), float(count))
     least, slack = inside**2 / max(count, 1), 1e-9 * (1 + count)  # what floating point loses
     if not isinstance(rewards, tuple):
         square = math.fsum(scale.inside(value) ** 2 for value in _values(arm, rewards).tolist())
