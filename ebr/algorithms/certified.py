@@ -1,9 +1,10 @@
 """Certified Elastic Batch Racing: looks and boundaries whose failures are computed.
 
-*Missing rewards.* Let the losses be independent of all rewards. Number an arm's rewards in the order in which
-they come in, those of one round in random order. These rewards have the same law as if none were lost. The
-race takes look t as soon as all survivors have b_t rewards, in whichever round, and reads the first b_t of
-each. So it decides what the race without losses would decide on these rewards.
+*Missing rewards.* Let the losses be independent of all rewards. The race takes look t as soon as all
+survivors have b_t rewards, in whichever round, and reads b_t of each: those that were read before and, of the
+others, as many as it needs, chosen at random. What was read says nothing of the others. So the rewards, in
+the order in which they are read, have the same law as if none were lost, and the race decides what the race
+without losses would decide on them.
 A round asks for what is owed and, going by the share that came in so far, for what will be lost of it. If the
 last look is still short after round T, the race ends as it stood at the last look taken.
 """
@@ -42,7 +43,7 @@ MOST_TOGETHER = 1_000  # arms: the bound is the largest over as many mixtures of
 LEAST_DELTA = 1e-6  # smaller ones are lost in what is added for rounding and cut tails
 MOST_EXACT = 5_000  # 0/1 rewards of an arm: beyond it the law of a pair takes minutes
 CUSHION = 2.0  # standard deviations of the losses, by which more is asked for than will be lost
-MOST_AGAIN = 3.0  # times what is owed: the most that is asked for
+MOST_AGAIN = 3.0  # pulls for each reward that is owed, before the cushion: no larger loss is expected
 
 
 def _listed(rule: Rule, name: str, values: Any) -> tuple[Any, ...]:
@@ -309,10 +310,11 @@ class _Reading:
                 self.within = self.race.within(self.look, self.read[still])
             self.look += 1
         if not self.look and self.came.any():  # no look yet, and no promise
-            self.arm = int((self.sums / np.maximum(self.counts, 0.5)).argmax())
+            means = np.where(self.counts > 0, self.sums / np.maximum(self.counts, 1), -np.inf)
+            self.arm = int(means.argmax())
 
     def _first(self, wanted: IntArray) -> Iterator[float]:
-        """The sum of the first so many of each arm's unread rewards; as only totals are known, by lot."""
+        """The sum of so many of each arm's unread rewards, chosen at random; only totals are known."""
         for number, count, total in zip(wanted.tolist(), self.counts.tolist(), self.sums, strict=True):
             if number in (0, count):
                 yield total if number else 0.0

@@ -36,7 +36,7 @@ class Ending(NamedTuple):
     """How races end: the recommended arms, −1 where no reward came in, and what is guaranteed of them.
 
     `within` is how far from the best they may be: ε; the margin, if no arm is better than the control by it;
-    more than ε if rewards were still missing at T; ∞ if some survivor has none.
+    more than ε if rewards were still missing at T; ∞ if so many are that nothing is guaranteed.
     """
 
     arms: IntArray

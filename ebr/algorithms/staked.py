@@ -272,7 +272,7 @@ class _Table:
 
     @property
     def beliefs(self) -> Beliefs:
-        """Estimates of the arms; for rewards in [0, 1], half a success and half a failure are added."""
+        """Estimates of the arms; for 0 and 1, and in [0, 1] without squares, half of each end is added."""
         if self.squared:
             return believed(self.counts, self.sums, self.squares)
         if self.model in IN_UNIT:
@@ -531,4 +531,4 @@ def _given(purses: FloatArray, money: FloatArray) -> FloatArray:
     """Purses with money put into them, by logarithm. Rewards alone pay in full."""
     more, rich = np.minimum(purses, -1e-12), money > -np.inf
     more[:, rich] = np.minimum(np.logaddexp(purses[:, rich], money[rich][:, None]), -1e-12)
-    return np.where(purses < 0, more, 0.0)
+    return np.where(purses >= 0, 0.0, more)  # a purse that is no number holds nothing

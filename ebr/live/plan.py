@@ -21,6 +21,7 @@ from tqdm import tqdm
 from ebr.algorithms.game import Algorithm, Known, check_places
 from ebr.arrays import BoolArray, FloatArray
 from ebr.live.plots import draw_plan
+from ebr.live.report import rounded_up
 from ebr.live.terms import ALGORITHMS, UNIT, USUAL, Brief, Scale, Support, Terms
 from ebr.models import IN_UNIT
 from ebr.simulation.simulate import Simulation, simulate
@@ -365,10 +366,11 @@ def plan(
         ("alike"). The scale is the support, or 2σ.
     pilot
         Rewards of earlier trials, by arm: a dict, a table with a column for each arm, or one with the columns
-        arm and reward. It says how many arms there are, and their means are one more truth. Rewards 0 and 1
-        are taken to be "Bernoulli". If neither these nor a support nor σ is known, σ is *estimated*: 95 %
-        upper limit, for normal rewards, of the standard deviation of the arm that varies most. That is an
-        assumption: no guarantee covers a σ that is larger. The pilot's rewards do not count in the race.
+        arm and reward. It says how many arms there are, and their means are one more truth. If nothing is
+        said of the rewards and all of them are 0 or 1, they are taken to be "Bernoulli". If neither these nor
+        a support nor σ is known, σ is *estimated*: the largest of the arms' 95 % upper limits, for normal
+        rewards, of the standard deviation. That is an assumption: no guarantee covers a σ that is larger. The
+        pilot's rewards do not count in the race.
     runs
         How many experiments are simulated on each truth.
 
@@ -441,12 +443,15 @@ def _known_of(
 ) -> tuple[Known, float | None, str]:
     """What a pilot adds to what is known of the rewards: kind, σ, and a sentence that says so."""
     low, high = support if isinstance(support, tuple | list) else (-math.inf, math.inf)
+    if rewards in IN_UNIT and support == USUAL:
+        low, high = 0.0, 1.0
     for arm, values in tried.items():
         outside = values[~(np.isfinite(values) & (low <= values) & (values <= high))]
         if len(outside):
             within = "finite numbers" if math.isinf(high) else f"numbers in the support, [{low:g}, {high:g}]"
             raise ValueError(f"pilot of {arm!r} must be {within}, got {outside[0]:g}")
-    if rewards is None and all(np.isin(values, (0, 1)).all() for values in tried.values()):
+    open_ = rewards is None and (support == USUAL or (low, high) == (0, 1))
+    if open_ and all(np.isin(values, (0, 1)).all() for values in tried.values()):
         return "Bernoulli", sigma, "that they are 0 or 1 is taken from the pilot"
     if rewards in IN_UNIT or not math.isinf(high):
         return rewards, sigma, ""
@@ -459,9 +464,9 @@ def _known_of(
         for arm, values in tried.items()
     }
     arm = max(limits, key=lambda each: limits[each])
-    sigma = float(f"{limits[arm]:.3g}")
-    if not sigma > 0:
-        raise ValueError(f"pilot must have rewards that vary, or sigma be given, got sigma = {sigma:g}")
+    if not limits[arm]:
+        raise ValueError("sigma must be given, or a support: all rewards of each arm of the pilot are equal")
+    sigma = float(rounded_up(limits[arm]))
     said = (
         f"sigma = {sigma:g} is estimated from the pilot: {PILOT:.0%} upper limit for {arm}, {len(tried[arm])}"
         " rewards, if normal. It is an assumption: if sigma is larger, nothing is guaranteed."

@@ -99,10 +99,11 @@ class Race:
     `ebr.algorithms.lossy` has the proof. A race that lacks rewards at its end says which ε it guarantees.
 
     *Late rewards* (`late=`) were missing in an earlier round and replace as many of this round's. When they
-    come must have nothing to do with any reward either. Given which rewards come when, the counts of an arm
-    are fixed, as above, and no reward counts twice: the proof for sharp EBR holds unchanged. Staked EBR
-    settles the bets of a round by rewards that no earlier bet has used, late or not. Races that do not
-    permit missing rewards refuse late ones.
+    come, and which of them are told, must have nothing to do with any reward either: tell all of them, or the
+    first ones in the order in which they came. No race can check that. Given which rewards are told when, the
+    counts of an arm are fixed, as above, and no reward counts twice: the proof for sharp EBR holds unchanged.
+    Staked EBR settles the bets of a round by rewards that no earlier bet has used, late or not. Certified EBR
+    reads each reward once, late or not. Races that do not permit missing rewards refuse late ones.
 
     *Blocks.* Sharp EBR compares survivors by differences of their means over the same blocks, so what is
     common to a block cancels. It needs independent blocks and √2σ-sub-Gaussian differences. Rewards in an

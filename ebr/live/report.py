@@ -34,7 +34,7 @@ INTERVALS = {
 MOST_ROUNDS_SAID = 20  # of a schedule that is listed
 MOST_NAMES = 6  # of arms listed in a sentence
 WIDTH = 96  # of a line of text
-NOTHING_CAME = "of some arm no reward has come in"
+TOO_FEW = "too many rewards are missing"
 DIGITS = 4  # of a mean, behind the point, where rewards are about 1 wide
 SAID = (
     "n_arms",
@@ -106,7 +106,7 @@ def verdict(terms: Terms, recommendation: Chosen, within: float, stopped: bool =
     if terms.algorithm.needs_gap:
         return f"{chosen}."
     if math.isinf(within):
-        why = "it was stopped too early" if stopped else NOTHING_CAME
+        why = "it was stopped too early" if stopped else TOO_FEW
         return f"{chosen}, and guarantees nothing: {terms.void or why}."
     if terms.control is not None and recommendation == terms.control:
         return f"{chosen}, the control: no arm beats it by {rounded_up(within)} or more."
@@ -494,7 +494,7 @@ def guarantee(
         return f"None: {terms.void}."
     surely = f"with probability at least {1 - algorithm.delta:g}"
     if (losses or stopped) and within is not None:
-        why = "it was stopped too early" if stopped else NOTHING_CAME
+        why = "it was stopped too early" if stopped else TOO_FEW
         if math.isinf(within):
             return f"None: {why}."
         futile = recommendation is not None and recommendation == terms.control

@@ -170,13 +170,14 @@ def _summed(terms: Terms, asked: Pulls, rewards: Any, short: bool) -> Singles:
 
 def _square(arm: str, rewards: Any, count: int, total: float, scale: Scale) -> float:
     """The sum of squares of an arm's rewards on the scale; the largest that is possible if it is not told."""
-    inside = scale.inside(total, count)
+    inside = min(max(scale.inside(total, count), 0.0), float(count))
+    least, slack = inside**2 / max(count, 1), 1e-9 * (1 + count)  # what floating point loses
     if not isinstance(rewards, tuple):
-        return math.fsum(scale.inside(value) ** 2 for value in _values(arm, rewards).tolist())
+        square = math.fsum(scale.inside(value) ** 2 for value in _values(arm, rewards).tolist())
+        return max(min(square, inside), least)  # sums lose more where the support is far from 0
     if len(rewards) == 2:
         return inside
     square = float(rewards[2]) if isinstance(rewards[2], Real) else math.nan
-    least, slack = inside**2 / max(count, 1), 1e-9 * (1 + count)  # what floating point loses
     if not least - slack <= square <= inside + slack:
         must = f"lie in [{least:g}, {inside:g}], as of rewards in [0, 1]"
         raise ValueError(f"the sum of squares of {arm!r} must {must}, got {shown(rewards[2])}")

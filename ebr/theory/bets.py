@@ -65,7 +65,7 @@ UNSURE = 0.002  # no mean is believed to be nearer to 0 or 1
 ALMOST = 0.98  # part of the largest stake that leaves no factor negative
 PRIOR, LENT = 1 / 16, 4  # variance before any reward is seen; weight of the common variance, in rewards
 HALVINGS = 10  # bisections for the stake
-LEAST_REACH = 1e-9  # least distance of l from the mean: no division by 0
+LEAST_REACH = 1e-30  # least distance of l from the mean: no division by 0, and no factor below 0
 
 
 @dataclass(frozen=True)
@@ -394,7 +394,7 @@ def _least_log(
     total: FloatArray, square: FloatArray, count: IntArray | FloatArray, up: FloatArray, p: FloatArray
 ) -> FloatArray:
     """A bound from below of Σ log(1 + b(Y − p)), of rewards in [0, 1] with these sums."""
-    mean = total / count
+    mean = np.maximum(total / count, 0)
     variance = np.maximum(square / count - mean**2, 0) + NEGLIGIBLE  # what floating point may lose
     part, low, high = _two_points(mean, variance, count)
     return np.asarray(count * (part * np.log1p(up * (low - p)) + (1 - part) * np.log1p(up * (high - p))))

@@ -281,3 +281,11 @@ def test_losses_at_random_cost_rewards_and_not_the_promise(rewards):
     assert (within > race.epsilon).any()  # the last round is lost, and the races that needed it say so
     arms, within = lossy(race, means, lambda t, pulls, generator: 0 * pulls, 2, 1)
     assert (arms.tolist(), within.tolist()) == ([-1, -1], [math.inf] * 2)
+
+
+def test_an_arm_of_which_no_reward_came_is_not_recommended():
+    race = ebr.CertifiedElasticBatchRacing(3, (50, 100), (2.5,), 0.3, 0.05, rewards="Gaussian")
+    game = race.play_lossy(3)
+    next(game)
+    standing = game.send((np.array([[10, 0, 10]]), np.array([[-5.0, 0.0, -2.0]])))
+    assert (standing.arms.tolist(), standing.within.tolist()) == ([2], [math.inf])

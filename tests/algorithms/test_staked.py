@@ -347,6 +347,13 @@ def test_sums_told_alone_stand_for_squares_as_large_as_they_can_be():
     assert arm.tolist() == same.tolist()
 
 
+def test_a_purse_that_is_no_number_never_holds():
+    purses = np.array([[[[math.nan, -5.0, 0.0]]]])
+    with np.errstate(invalid="ignore"):
+        after = staked._given(purses, np.array([[math.log(0.01)]]))
+    assert (after >= 0).tolist() == [[[[False, False, True]]]]
+
+
 def test_a_race_leaves_it_open_whether_squares_come():
     race = StakedElasticBatchRacing(5, 0.1, 0.1)
     assert not race.wants_squares("bounded")

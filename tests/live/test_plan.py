@@ -871,13 +871,23 @@ def test_a_pilot_of_zeros_and_ones_says_so_and_its_means_are_a_truth():
 
 
 @pytest.mark.usefixtures("few_experiments")
+def test_zeros_and_ones_are_not_taken_for_all_there_is_where_a_support_says_otherwise():
+    plan = ebr.plan(deadline=3, epsilon=5, pilot=YES_NO, support=(0, 50))
+    assert plan.terms.rewards != "Bernoulli"
+    assert plan.terms.support == (0, 50)
+
+
+@pytest.mark.usefixtures("few_experiments")
 def test_a_spread_estimated_from_a_pilot_is_said_to_be_an_assumption():
     plan = ebr.plan(deadline=3, epsilon=5, pilot=SPREAD)
     spreads = {
         arm: statistics.stdev(x) * math.sqrt((len(x) - 1) / chi2.ppf(0.05, len(x) - 1))
         for arm, x in SPREAD.items()
     }
-    assert plan.algorithm.sigma * plan.terms.scale.width == pytest.approx(max(spreads.values()), rel=0.005)
+    assert plan.algorithm.sigma * plan.terms.scale.width == pytest.approx(max(spreads.values()), rel=0.01)
+    for unit in range(1, 20):  # rounded up: a limit that is rounded down is none
+        found = ebr.plan(deadline=3, epsilon=5, pilot={arm: np.array(x) * unit for arm, x in SPREAD.items()})
+        assert found.algorithm.sigma * found.terms.scale.width >= max(spreads.values()) * unit * (1 - 1e-8)
     assert plan.terms.rewards == "sub-Gaussian"
     said = " ".join(str(plan).split())
     assert (
@@ -905,7 +915,8 @@ def test_a_spread_estimated_from_a_pilot_is_said_to_be_an_assumption():
         ({"pilot": SPREAD, "n_arms": 3}, "n_arms must be left out, or 2 as in the pilot, got 3"),
         ({"pilot": SPREAD, "support": (0, 20)}, "pilot of 'B' must be numbers in the support, [0, 20]"),
         ({"pilot": {"A": [1, 2], "B": [3, math.nan]}}, "pilot of 'B' must be finite numbers, got nan"),
-        ({"pilot": {"A": [1, 1], "B": [2, 2]}}, "pilot must have rewards that vary, or sigma be given"),
+        ({"pilot": SPREAD, "rewards": "bounded"}, "pilot of 'A' must be numbers in the support, [0, 1]"),
+        ({"pilot": {"A": [2, 2], "B": [3, 3]}}, "sigma must be given, or a support: all rewards of each"),
         ({"n_arms": 2, "deadline": None}, "deadline must be an integer of at least 1, got None"),
         ({}, "n_arms must be an integer of at least 2, got None"),
     ],

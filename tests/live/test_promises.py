@@ -137,6 +137,7 @@ def test_the_table_has_races_of_every_kind():
 SHARP = ebr.SharpElasticBatchRacing(*RULES)
 LOSSY = "No arm is better than the recommended one by 0."
 UNION = ebr.SharpElasticBatchRacing(*RULES, rewards="Gaussian", looks="union")
+CERTIFIED = ebr.CertifiedElasticBatchRacing(3, (50, 100), (2.5,), 0.2, 0.1)
 
 
 @pytest.mark.filterwarnings("ignore:the guarantee is void")
@@ -145,7 +146,8 @@ UNION = ebr.SharpElasticBatchRacing(*RULES, rewards="Gaussian", looks="union")
     [
         (SHARP, (0, 1), 1, "The recommended arm is within 0.2 of the best"),
         (SHARP, (0, 1), 0.4, LOSSY),
-        (SHARP, (0, 1), 0, "None: of some arm no reward has come in"),
+        (SHARP, (0, 1), 0, "None: too many rewards are missing"),
+        (CERTIFIED, (0, 1), 0.05, "None: too many rewards are missing"),  # of each arm some came
         (UNION, None, 0.4, LOSSY),
         (UNION, (-0.5, 0.5), 0.4, "None: the algorithm is made for normal rewards"),
         (UNION, (-0.5, 0.5), 1, "None: the algorithm is made for normal rewards"),

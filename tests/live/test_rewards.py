@@ -229,7 +229,7 @@ def test_an_arm_of_which_nothing_ever_came_in_leaves_no_guarantee(path):
             pulls = race.ask()
             race.tell({arm: (pulls[arm] if arm == "A" else 0, 0) for arm in pulls}, missing=LOST)
         assert (race.recommendation, race.within) == ("A", math.inf)
-        assert "guarantees nothing: of some arm no reward has come in" in race.verdict
+        assert "guarantees nothing: too many rewards are missing" in race.verdict
 
 
 @pytest.mark.parametrize(
@@ -476,6 +476,19 @@ def test_squares_are_taken_on_the_scale_where_less_is_better_and_from_sums_as_la
     race.close()
     with Race.open(tmp_path / "race.jsonl") as again:
         assert again.round == 2
+
+
+@pytest.mark.parametrize(("low", "width", "part"), [(1e9, 1, 0.3), (1e9, 0.7, 1), (1e10 + 0.1, 0.7, 1)])
+@pytest.mark.parametrize("singly", [True, False])
+def test_where_the_support_is_far_from_0_a_replay_believes_the_squares(tmp_path, low, width, part, singly):
+    """A sum of numbers of that size is rounded: the squares of single rewards may be what it forbids."""
+    plan = ebr.plan(3, 4, 0.1, support=(low, low + width), algorithm="staked")
+    with plan.start(tmp_path / "race.jsonl") as race:
+        told = {arm: [low + part * width] * n for arm, n in race.ask().items()}
+        race.tell(told if singly else {arm: (len(each), math.fsum(each)) for arm, each in told.items()})
+        asked = race.ask()
+    with Race.open(tmp_path / "race.jsonl") as again:
+        assert again.ask() == asked
 
 
 @pytest.mark.parametrize("square", [0.2, 0.51, math.inf, "0.3"])

@@ -324,6 +324,17 @@ def test_a_planted_error_in_a_bet_on_squares_is_seen(monkeypatch, name, right, w
         check_squared()
 
 
+@pytest.mark.parametrize("shift", [0.9999, 1 - 1e-6, 1 - 1e-9])
+def test_a_bet_on_a_shift_of_nearly_all_there_is_has_a_number(shift):
+    for m, other_m, mine, others in product((1, 10, 1000), (1, 10, 1000), (0, 1), (0, 1)):
+        told = np.array([float(m * mine)]), np.array([float(other_m * others)])
+        pairs = Pairs(told[0], np.array([m]), told[1], np.array([other_m]))
+        believed = (np.array([1.0]), np.array([0.0])), (np.array([1e-6]),) * 2
+        (gain,) = bets.square_bet(pairs, told, shift, *believed)
+        assert np.isfinite(gain)
+        assert mine or not others or gain <= 0  # the claim is false, and what comes is sure
+
+
 SCORES = np.linspace(-12, 42, 54_001)
 
 
