@@ -14,7 +14,7 @@ from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
 
 N_ARMS, DEADLINE, EPSILON, DELTA = 20, 15, 0.01, 0.01
-RUNS = rival_entrants.Runs(batched=400, staged=2, single=12, closest=500, mixed=60, staked=1200)
+RUNS = rival_entrants.Runs(batched=400, staged=2, single=12, closest=500, near=60, mixed=60, staked=1200)
 
 
 def table(names, make=None, name=OURS, runs=RUNS):

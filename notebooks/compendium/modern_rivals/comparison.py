@@ -38,7 +38,7 @@ from ebr.theory.problems import Bernoulli, Gaussian, Problem
 SIGMA = 0.5  # of the Gaussian versions: what is known of rewards in [0, 1]
 ALONG = (OURS, PAUSING, "KL-LUCB", CLOSEST, NORMAL, "Paulson", "Paulson, T looks")
 ENUMERATED = 60  # rewards of an arm: all 2^60 rows of them
-COSTLY = ("closest", "mixed", "staked", "single", "staged", "batched")
+COSTLY = ("closest", "near", "mixed", "staked", "single", "staged", "batched")
 MINE = (OURS, IN_UNIT, PAUSING)
 RIVALS = (*PUBLISHED, *PROVED)  # one pull at a time, for an ε-good arm
 # X12: whose pulls over those of ours, and on which side of 1.

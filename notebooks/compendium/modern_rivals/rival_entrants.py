@@ -30,8 +30,8 @@ class Runs(NamedTuple):
     ----------
     batched, staged, single
         Of races in rounds; of races with one reward of each arm, or with one pull, at a time.
-    closest, mixed
-        Of the closest rival; of the others with a threshold that is proved here.
+    closest, near, mixed
+        Of the closest rival; of the next three, and of the others with a threshold that is proved here.
     staked
         Of staked EBR.
     """
@@ -40,6 +40,7 @@ class Runs(NamedTuple):
     staged: int
     single: int
     closest: int
+    near: int
     mixed: int
     staked: int
 
@@ -150,11 +151,11 @@ ENTRANTS: dict[str, Entrant] = {
     "KL-LUCB": _single("LUCB"),
     "T&S": _single("T&S, forced"),
     "EB-TC": _single("EB-TC"),
-    "Top-Two, KT": _single("Top-Two", JEFFREYS),
-    "Top-Two, Beta(5, 1)": _single("Top-Two", (5.0, 1.0)),
+    "Top-Two, KT": _single("Top-Two", JEFFREYS, "near"),
+    "Top-Two, Beta(5, 1)": _single("Top-Two", (5.0, 1.0), "near"),
     "LUCB, mixture": _single("LUCB", MIXED["LUCB"]),
     "T&S, mixture": _single("T&S", MIXED["T&S"]),
-    "EB-TC, mixture": _single("EB-TC", MIXED["EB-TC"]),
+    "EB-TC, mixture": _single("EB-TC", MIXED["EB-TC"], "near"),
     "EB-TC ½, mixture": _single("EB-TC, half", MIXED["EB-TC, half"]),
     CLOSEST: _single("Top-Two", MIXED["Top-Two"], "closest"),
     "Tri-BBAI": Entrant("Bernoulli", BEST + ", δ → 0", "3", partial(_exact, tri_bbai), exact=True),

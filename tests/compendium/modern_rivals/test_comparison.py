@@ -21,7 +21,7 @@ def here():
         yield
 
 
-FEW = Runs(batched=20, staged=3, single=2, closest=4, mixed=2, staked=5)
+FEW = Runs(batched=20, staged=3, single=2, closest=4, near=2, mixed=2, staked=5)
 
 
 @pytest.fixture(scope="module")
