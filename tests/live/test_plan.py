@@ -701,9 +701,9 @@ def test_the_whole_scan_by_plain_arithmetic():
 @every_model
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rest", [{"delta": 0.1}, {"epsilon": 0.1}], ids=str)
-@pytest.mark.parametrize("deadline", [1, 4])
-def test_what_is_bought_fits_and_the_next_smaller_one_does_not(kind, model, rest, deadline):
-    budget, n_arms = 2000, 4
+@pytest.mark.parametrize(("deadline", "budget"), [(1, 500), (4, 2000)])
+def test_what_is_bought_fits_and_the_next_smaller_one_does_not(kind, model, rest, deadline, budget):
+    n_arms = 4
     plan = ebr.plan(n_arms, deadline, **rest, rewards=model, algorithm=kind, budget=budget)
     (held,) = rest
     sought = "epsilon" if held == "delta" else "delta"
