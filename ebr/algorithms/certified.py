@@ -180,8 +180,10 @@ class CertifiedElasticBatchRacing(Defaults):
         """
         if self.rewards == "Bernoulli":
             table = self.rule.refuted(look, shift) if shift else self.rule.dropped(look)
-            place = np.clip(np.nan_to_num(leader, neginf=0), 0, self.looks[look]).astype(np.int64)
-            return np.where(table[place] < 0, -np.inf, table[place] + 0.5)
+            # Not np.clip, which takes longer for the few numbers of one live race.
+            place = np.minimum(np.maximum(leader, 0), self.looks[look]).astype(np.int64)
+            largest = table[place]
+            return np.where(largest < 0, -np.inf, largest + 0.5)
         reach = self.boundaries[look] * self.sigma * math.sqrt(2 * self.looks[look])
         dropping = leader - self.pruning * reach
         return np.maximum(dropping, leader - reach + shift * self.looks[look]) if shift else dropping

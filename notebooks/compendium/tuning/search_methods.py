@@ -154,15 +154,16 @@ def pruned(scores: FloatArray, splits: int, seed: int, threshold: float = 0.1) -
     order = np.random.default_rng(seed).permuted(np.tile(np.arange(n_arms), (repetitions, 1)), axis=1)
     rows, best, fits = np.arange(repetitions), order[:, 0], np.full(repetitions, splits)
     for arm in order.T[1:]:
-        leader = scores[rows, :splits, best]
-        mine, going = scores[rows, :splits, arm], np.ones(repetitions, dtype=bool)
+        leader, mine = scores[rows, :splits, best], scores[rows, :splits, arm]
+        differences, target = np.round(mine - leader, 9), leader.mean(axis=1)
+        going = np.ones(repetitions, dtype=bool)
         for number in range(1, splits + 1):
             fits[going] += 1
-            behind = going & (mine[:, :number].mean(axis=1) < leader.mean(axis=1))
-            if number > 1 and behind.any():
-                p = signed_rank(np.round(mine - leader, 9)[behind, :number])
-                going[behind] = p >= threshold
-        better = going & (mine.mean(axis=1) > leader.mean(axis=1))
+            behind = np.flatnonzero(going)
+            behind = behind[mine[behind, :number].mean(axis=1) < target[behind]]
+            if number > 1 and len(behind):
+                going[behind] = signed_rank(differences[behind, :number]) >= threshold
+        better = going & (mine.mean(axis=1) > target)
         best = np.where(better, arm, best)
     return Chosen(best, fits, fits * TRAIN)
 

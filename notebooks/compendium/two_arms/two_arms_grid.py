@@ -127,7 +127,7 @@ def _nodes(cells: int, inside: int) -> tuple[FloatArray, FloatArray]:
     return quadrature(np.linspace(0, REACH, cells + 1), inside)
 
 
-@lru_cache(512)
+@lru_cache(2048)
 def _move(cells: int, inside: int, step: float, lag: int) -> FloatArray:
     """z′ = |√ρ z + √(1−ρ) Z| with ρ = τ/τ′ and Z normal: it depends on the number of steps alone."""
     nodes, weights = _nodes(cells, inside)

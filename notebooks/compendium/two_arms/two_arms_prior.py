@@ -70,10 +70,15 @@ def last_look(grid: Grid, charges: FloatArray, paces: FloatArray, price: float, 
 
 def _one_more(grid: Grid, charges: FloatArray, paces: FloatArray, later: FloatArray, rows: int) -> FloatArray:
     """The same with one look more, at any τ of the grid; `later` is what it costs from each on."""
-    best, later = later[:rows].copy(), later.copy()
+    best, later, worth = later[:rows].copy(), later.copy(), np.arange(rows)
     later[-1] = 0
     for lag in range(1, len(later)):
-        here = min(rows, len(later) - lag)
-        paid = (charges[lag : lag + here] - charges[:here])[:, None] * paces[:here]
-        np.minimum(best[:here], paid + later[lag : lag + here] @ grid.move(lag).T, out=best[:here])
+        worth = worth[worth < len(later) - lag]
+        paid = (charges[worth + lag] - charges[worth])[:, None] * paces[worth]
+        # What is paid grows with the lag: where it is as much as the best, all larger lags are too dear.
+        cheap = (paid < best[worth]).any(axis=1)
+        worth, paid = worth[cheap], paid[cheap]
+        if not len(worth):
+            break
+        best[worth] = np.minimum(best[worth], paid + later[worth + lag] @ grid.move(lag).T)
     return best
