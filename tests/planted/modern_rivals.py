@@ -17,14 +17,14 @@ N_ARMS, DEADLINE, EPSILON, DELTA = 20, 15, 0.01, 0.01
 RUNS = rival_entrants.Runs(batched=400, staged=2, single=12, closest=500, near=60, mixed=60, staked=1200)
 
 
-def table(names, make=None, name=OURS, runs=RUNS):
+def table(names, make=None, name=OURS):
     entrants = dict(rival_entrants.ENTRANTS)
     if make is not None:
         entrants[name] = rival_entrants.ours(make)
     points = comparison.everybody(names, N_ARMS, DEADLINE, EPSILON)
     points = [point for point in points if point.labels["setup"] == "Setup 2"]
     with patch.dict(os.environ, {"EBR_WORKERS": "1", "DASK": ""}):  # in this process, where it can be altered
-        return comparison.played(points, DELTA, runs, 1, entrants)
+        return comparison.played(points, DELTA, RUNS, 1, entrants)
 
 
 @cache
@@ -82,7 +82,7 @@ def with_half_the_regret():
 def without_a_mixture():
     """The closest rival ended by the published threshold."""
     with patch.object(sequential_rivals, "mixture_stopping", lambda n, delta, prior: _DEVIATION(n, delta)):
-        late = table((CLOSEST,), runs=RUNS._replace(closest=50))
+        late = table((CLOSEST,))
     return check(others=pd.concat([rivals()[rivals()["algorithm"] != CLOSEST], late]))
 
 
