@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from ebr.algorithms.game import Defaults, advance, drive
+from ebr.algorithms.game import Algorithm, advance, drive
 from ebr.theory.selection import bechhofer_count, binomial_count  # which have tests of their own
 
 
@@ -70,7 +70,7 @@ def overheard(game, hear):
     return turn.arms
 
 
-class Bare(Defaults):
+class Bare(Algorithm):
     """What an algorithm of a test's own has beside its game."""
 
     epsilon, delta, sigma, deadline = 0.1, None, math.inf, None

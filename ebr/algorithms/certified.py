@@ -20,7 +20,7 @@ import numpy as np
 
 from ebr.algorithms.arms import Survivors
 from ebr.algorithms.game import (
-    Defaults,
+    Algorithm,
     Ending,
     Game,
     Known,
@@ -54,7 +54,7 @@ def _listed(rule: Rule, name: str, values: Any) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class CertifiedElasticBatchRacing(Defaults):
+class CertifiedElasticBatchRacing(Algorithm):
     """Race with looks b_1 < … < b_T and boundaries for which a certificate was computed.
 
     All survivors have b_t rewards at look t. An arm is dropped if the leader is ahead of it by more than
@@ -139,7 +139,7 @@ class CertifiedElasticBatchRacing(Defaults):
             raise ValueError(f"{must}, for which the design is certified, got {margin}")
 
     @property
-    def deadline(self) -> int:
+    def deadline(self) -> int:  # type: ignore[override]  # it is not a parameter
         """T, the number of looks."""
         return len(self.looks)
 

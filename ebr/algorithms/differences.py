@@ -4,14 +4,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Defaults, Known
+from ebr.algorithms.game import Algorithm, Known
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT, REWARDS
 from ebr.theory.confidence import fixed_count_deviation
 from ebr.validation import Rule, check_fields, one_of, scale
 
 
-class Differences(Defaults):
+class Differences(Algorithm):
     """A race whose rounds resolve differences from w_0 down to ε; `start` is w_0."""
 
     deadline: int

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
-from ebr.algorithms.game import Defaults, Game, Known, Lots, check_places, entered, spelled
+from ebr.algorithms.game import Algorithm, Game, Known, Lots, check_places, entered, spelled
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import deviation
@@ -15,7 +15,7 @@ from ebr.validation import check_fields, count
 
 
 @dataclass(frozen=True)
-class ElasticBatchRacing(Defaults):
+class ElasticBatchRacing(Algorithm):
     """Elastic Batch Racing (EBR), Algorithm 1.
 
     In round t every surviving arm is pulled up to ⌈80σ² log(nT/δ) ε^{−2t/T}⌉ times in all; the arms whose

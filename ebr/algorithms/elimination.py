@@ -6,14 +6,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ebr.algorithms.game import Defaults, Game, Known, Lots, check_places, entered, spelled
+from ebr.algorithms.game import Algorithm, Game, Known, Lots, check_places, entered, spelled
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import iterated_log
 from ebr.validation import check_fields, count
 
 
 @dataclass(frozen=True)
-class AggressiveElimination(Defaults):
+class AggressiveElimination(Algorithm):
     """AE, Algorithm 1 of Agarwal, Agarwal, Assadi and Khanna (COLT 2017), for the best arm (k = 1).
 
     With r rounds and m arms left, every arm is pulled (2/Δ²)(ilog^{(r)}(m) + log(8/δ)) times, afresh, and
@@ -28,7 +28,7 @@ class AggressiveElimination(Defaults):
     epsilon: float
     delta: float
     rounding: str = "up"
-    sigma: ClassVar[float] = 0.5  # its source is about rewards in [0, 1]
+    sigma = 0.5  # its source is about rewards in [0, 1]
     fixed_counts: ClassVar[bool] = True
     needs_gap: ClassVar[bool] = True
 
@@ -73,7 +73,7 @@ DELTA_ELIMINATION_CONSTANT = 57  # the paper's appendix: Q = 57/ε² makes kδER
 
 
 @dataclass(frozen=True)
-class DeltaElimination(Defaults):
+class DeltaElimination(Algorithm):
     """kδER, top-k δ-elimination with limited rounds (Jin, Shi, Xiao and Chen, NeurIPS 2019).
 
     Q = 57/ε², δ₁ = δ/4, β₁ = 1 + ilog^{(T)}_{k/δ}(n). In round r < T every arm of S_r is pulled
@@ -95,7 +95,7 @@ class DeltaElimination(Defaults):
     delta: float
     constants: str = "published"
     k: int = 1
-    sigma: ClassVar[float] = 0.5  # its source is about rewards in [0, 1]
+    sigma = 0.5  # its source is about rewards in [0, 1]
     resumes: ClassVar[bool] = True  # in the last round, of arms that were set aside
     __repr__ = spelled
 

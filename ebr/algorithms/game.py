@@ -1,9 +1,9 @@
-"""The protocol of an algorithm: a coroutine asks for pulls, is sent sums of rewards, and returns arms."""
+"""What an algorithm is: a coroutine asks for pulls, is sent sums of rewards, and returns arms."""
 
 import warnings
 from collections.abc import Callable, Generator
 from dataclasses import fields, replace
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, cast, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -55,99 +55,95 @@ class Standing(NamedTuple):
 LossyGame = Generator[Standing, tuple[IntArray, FloatArray], Ending]
 
 
-@runtime_checkable
-class Algorithm(Protocol):
-    """Everything that the package asks of an algorithm. By custom it is a frozen dataclass of its parameters.
+class Algorithm:
+    """Everything that the package asks of an algorithm, and what is so if an algorithm says nothing else.
 
-    Your own algorithm needs epsilon, delta, sigma, deadline and `play`. It inherits the rest from
-    `Defaults`.
+    Your own algorithm is a frozen dataclass of its parameters that inherits this class. It needs epsilon,
+    delta, sigma, deadline and `play`.
+
+    Attributes
+    ----------
+    epsilon, delta
+        ε: the recommended arm's distance from the best, at most. δ: the probability of failure, at most; None
+        if nothing is promised.
+    sigma
+        The guarantee is for σ-sub-Gaussian rewards; ½ for rewards in [0, 1].
+    deadline, most_rounds
+        T: the number of rounds, at most; None without a deadline. The longest deadline allowed.
+    k
+        The number of arms to be found.
+    rewards
+        The rewards' model that the algorithm assumes; None to use the caller's.
+    control, margin
+        The number of the control, the arm that others must beat, and by how much; None without one.
+    one_pull_a_round
+        Whether each pull is a round of its own, however many are asked for at once.
+    fixed_counts, fixed_given_losses
+        Whether an arm's count after a round is one of T numbers that are fixed before the first reward; and
+        whether counts are fixed, too, given which rewards are missing.
+    resumes
+        Whether an arm that a round leaves out may be pulled again.
+    needs_gap
+        Whether the guarantee holds only where all other arms are worse than the best by ε or more.
     """
 
-    @property
-    def epsilon(self) -> float:
-        """ε: the recommended arm's distance from the best, at most."""
-
-    @property
-    def delta(self) -> float | None:
-        """δ: the probability of failure, at most; None if nothing is promised."""
-
-    @property
-    def sigma(self) -> float:
-        """The guarantee is for σ-sub-Gaussian rewards; ½ for rewards in [0, 1]."""
-
-    @property
-    def deadline(self) -> int | None:
-        """T: the number of rounds, at most; None without a deadline."""
-
-    @property
-    def k(self) -> int:
-        """The number of arms to be found."""
-
-    @property
-    def rewards(self) -> Known:
-        """The rewards' model that the algorithm assumes; None to use the caller's."""
-
-    @property
-    def control(self) -> int | None:
-        """The number of the control, the arm that others must beat; None without one."""
-
-    @property
-    def margin(self) -> float | None:
-        """The margin by which others must beat the control."""
-
-    @property
-    def most_rounds(self) -> int:
-        """The longest deadline allowed."""
-
-    @property
-    def one_pull_a_round(self) -> bool:
-        """Whether each pull is a round of its own, however many are asked for at once."""
-
-    @property
-    def fixed_counts(self) -> bool:
-        """Whether an arm's count after a round is one of T numbers that are fixed before the first reward."""
-
-    @property
-    def fixed_given_losses(self) -> bool:
-        """Whether counts are fixed, too, given which rewards are missing."""
-
-    @property
-    def resumes(self) -> bool:
-        """Whether an arm that a round leaves out may be pulled again."""
-
-    @property
-    def needs_gap(self) -> bool:
-        """Whether the guarantee holds only where all other arms are worse than the best by ε or more."""
+    epsilon: float
+    delta: float | None
+    sigma: float
+    deadline: int | None
+    k: int = 1
+    rewards: Known = None
+    control: int | None = None
+    margin: float | None = None
+    most_rounds: ClassVar[int] = MOST_ROUNDS
+    one_pull_a_round: ClassVar[bool] = False
+    fixed_counts: ClassVar[bool] = False
+    fixed_given_losses: ClassVar[bool] = False
+    resumes: ClassVar[bool] = False
+    needs_gap: ClassVar[bool] = False
 
     def model(self, told: Known) -> str:
         """The rewards' model that is used, one of `REWARDS`, given the caller's."""
+        return told or "sub-Gaussian"
 
     def assuming(self, rewards: str) -> Self:
         """The race with this model of the rewards, if it has such a parameter and leaves it open."""
+        left_open = "rewards" in vars(self) and self.rewards is None
+        return replace(cast(Any, self), rewards=rewards) if left_open else self
 
     def wants_squares(self, rewards: Known = None) -> bool:
         """Whether games are sent sums of squares as well as sums, given the rewards' model."""
+        return False
 
     def squared(self) -> Self:
         """The race that wants squares, if it has such a parameter and leaves it open."""
+        left_open = "squares" in vars(self) and vars(self)["squares"] is None
+        return replace(cast(Any, self), squares=True) if left_open else self
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray | None:
         """The most pulls of an arm after each round; None if they are not fixed in advance."""
+        return None
 
     def most_pulls(self, n_arms: int, rewards: Known = None) -> int | None:
         """The most pulls of all arms together, if no reward is missing; None if unknown."""
+        schedule = self.pulls_by_round(n_arms, rewards)
+        return None if schedule is None else n_arms * int(schedule[-1])
 
     def gone(self, n_arms: int, rewards: Known = None) -> FloatArray | None:
         """By the end of each round, arms so much worse than the best are dropped, with 1 − δ; or None."""
+        return None
 
     def objection(self, feature: str, rewards: Known = None) -> str | None:
         """Why this race does not permit one of `FEATURES`, given the rewards' model; None if it does."""
+        return f"algorithm must permit {FEATURES[feature]}, as SharpElasticBatchRacing does, got {self!r:.60}"
 
     def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
         """Why nothing is proved of this race with such rewards; None if its guarantee holds."""
+        return None
 
     def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
         """The half-width of its interval around the mean of so many rewards; NaN if it has none."""
+        return np.full(np.shape(pulls), np.nan)
 
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
@@ -163,74 +159,12 @@ class Algorithm(Protocol):
         generator
             For lots of its own, if it draws any; None is a fresh one.
         """
+        raise NotImplementedError
 
     def play_lossy(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> "LossyGame":
+    ) -> LossyGame:
         """Start a game that may be stopped, and in which rewards may be missing, if both are permitted."""
-
-
-class Defaults:
-    """Defaults of the protocol, to be inherited by algorithms."""
-
-    k: int = 1
-    rewards: Known = None
-    control: int | None = None
-    margin: float | None = None
-    most_rounds: ClassVar[int] = MOST_ROUNDS
-    one_pull_a_round: ClassVar[bool] = False
-    fixed_counts: ClassVar[bool] = False
-    fixed_given_losses: ClassVar[bool] = False
-    resumes: ClassVar[bool] = False
-    needs_gap: ClassVar[bool] = False
-
-    def model(self, told: Known) -> str:
-        """What it is told, and "sub-Gaussian" if it is told nothing."""
-        return told or "sub-Gaussian"
-
-    def assuming(self, rewards: str) -> Self:
-        """A copy with the parameter `rewards`, of a dataclass that has it and leaves it open; else itself."""
-        left_open = "rewards" in vars(self) and self.rewards is None
-        return replace(cast(Any, self), rewards=rewards) if left_open else self
-
-    def wants_squares(self, rewards: Known = None) -> bool:
-        """No: sums are all that is sent."""
-        return False
-
-    def squared(self) -> Self:
-        """A copy with the parameter `squares`, of a dataclass that has it and leaves it open; else itself."""
-        left_open = "squares" in vars(self) and vars(self)["squares"] is None
-        return replace(cast(Any, self), squares=True) if left_open else self
-
-    def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray | None:
-        """None: how often an arm is pulled is not fixed in advance."""
-        return None
-
-    def most_pulls(self, n_arms: int, rewards: Known = None) -> int | None:
-        """As many of each arm as the schedule says, where there is one."""
-        schedule = self.pulls_by_round(n_arms, rewards)
-        return None if schedule is None else n_arms * int(schedule[-1])
-
-    def gone(self, n_arms: int, rewards: Known = None) -> FloatArray | None:
-        """None: nothing is said of who is dropped when."""
-        return None
-
-    def objection(self, feature: str, rewards: Known = None) -> str | None:
-        """No feature is permitted."""
-        return f"algorithm must permit {FEATURES[feature]}, as SharpElasticBatchRacing does, got {self!r:.60}"
-
-    def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
-        """None: what is promised is for σ-sub-Gaussian rewards, whatever else is known of them."""
-        return None
-
-    def deviation(self, pulls: IntArray, n_arms: int) -> FloatArray:
-        """None: means are compared without confidence intervals."""
-        return np.full(np.shape(pulls), np.nan)
-
-    def play_lossy(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> "LossyGame":
-        """Refuse: see `objection`."""
         raise ValueError(self.objection("stopping", rewards))
 
 

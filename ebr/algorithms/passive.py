@@ -5,20 +5,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Defaults, Game, Known, Lots, entered
+from ebr.algorithms.game import Algorithm, Game, Known, Lots, entered
 from ebr.arrays import IntArray
 from ebr.theory.bounds import passive_pulls
 from ebr.validation import check_fields, count
 
 
 @dataclass(frozen=True)
-class Passive(Defaults):
+class Passive(Algorithm):
     """T = 1: pull every arm ⌈80σ² log(n/δ)/ε²⌉ times, then recommend the best empirical mean."""
 
     epsilon: float
     delta: float
     sigma: float = 0.5
-    deadline: ClassVar[int] = 1
+    deadline = 1
     fixed_counts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
-from ebr.algorithms.game import Defaults, Game, Known, Lots, entered
+from ebr.algorithms.game import Algorithm, Game, Known, Lots, entered
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.confidence import sequential_deviation
@@ -16,7 +16,7 @@ MOST_TURNS = 10**6  # times that a race may ask for pulls: a minute of simulatio
 
 
 @dataclass(frozen=True)
-class SequentialRacing(Defaults):
+class SequentialRacing(Algorithm):
     """T = ∞: survivors are pulled in turn, one at a time, until one is known to be within ε of the best.
 
     EBR's elimination rule with η = ε/n (n∧∞) and the deviation of Jun et al. (AISTATS 2016), which holds
@@ -51,7 +51,7 @@ class SequentialRacing(Defaults):
     delta: float
     sigma: float = 0.5
     end: str = "certified"
-    deadline: ClassVar[None] = None
+    deadline = None
     one_pull_a_round: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

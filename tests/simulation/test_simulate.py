@@ -15,7 +15,7 @@ from oracles import Diary, elastic_batch_racing
 from scipy.stats import binom
 
 import ebr
-from ebr.algorithms.game import Defaults
+from ebr.algorithms.game import Algorithm
 from ebr.simulation import simulate
 
 
@@ -200,7 +200,7 @@ def test_a_simulation_keeps_every_arms_pulls_and_rewards(problem):
         ebr.simulate(diary, problem, runs=7, seed=12).by_arm()
 
 
-class Greedy(Defaults):
+class Greedy(Algorithm):
     """Asks for the same pulls of every arm again and again, and recommends arm 0."""
 
     epsilon, delta, sigma, deadline = 0.1, None, 0.5, None

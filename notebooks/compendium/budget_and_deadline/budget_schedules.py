@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -32,7 +31,7 @@ class Fixed(Planned):
     """Elimination on a plan of one's own."""
 
     fixed: Plan
-    deadline: ClassVar[None] = None
+    deadline = None
 
     def plan(self, n_arms: int) -> Plan:
         """The plan, whatever the number of arms."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +14,14 @@ from compendium.budget_and_deadline.budgets import (
     halving_plan,
     rejects_plan,
 )
-from ebr.algorithms.game import Defaults, Game, Known, Lots, entered
+from ebr.algorithms.game import Algorithm, Game, Known, Lots, entered
 from ebr.arrays import FloatArray, IntArray
 from ebr.validation import MOST_PULLS, check_fields, whole
 
 _budget: Callable[[str, Any], int] = partial(whole, at_least=1, at_most=MOST_PULLS)
 
 
-class Planned(Defaults):
+class Planned(Algorithm):
     """Base class of the algorithms that follow a plan.
 
     They look for the best arm itself with a given number of pulls. They have no δ and need no σ.
@@ -29,9 +29,9 @@ class Planned(Defaults):
     Ties are broken by an order of the arms drawn at random once for each game.
     """
 
-    epsilon: ClassVar[float] = 1e-9  # any arm but the best is wrong
-    delta: ClassVar[None] = None  # the error depends on the budget
-    sigma: ClassVar[float] = np.inf  # any rewards are allowed
+    epsilon = 1e-9  # any arm but the best is wrong
+    delta = None  # the error depends on the budget
+    sigma = np.inf  # any rewards are allowed
 
     def plan(self, n_arms: int) -> Plan:
         """How the budget is spent on so many arms; ValueError if it is too small."""
@@ -111,7 +111,7 @@ class SequentialHalving(Planned):
     """
 
     budget: int
-    deadline: ClassVar[None] = None
+    deadline = None
 
     def __post_init__(self) -> None:
         check_fields(self, budget=_budget)
@@ -126,7 +126,7 @@ class SuccessiveRejects(Planned):
     """Successive rejects (Audibert, Bubeck and Munos, COLT 2010): n − 1 rounds, each drops one arm."""
 
     budget: int
-    deadline: ClassVar[None] = None
+    deadline = None
 
     def __post_init__(self) -> None:
         check_fields(self, budget=_budget)

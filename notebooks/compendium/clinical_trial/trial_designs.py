@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.optimize import brentq
 
 from compendium.shared.distributions import norm
-from ebr.algorithms.game import Defaults, Game, Known, Lots
+from ebr.algorithms.game import Algorithm, Game, Known, Lots
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.selection import binomial_count
 from ebr.validation import check_fields, positive
@@ -26,7 +26,7 @@ DRAW = 1  # the lattice's random shift
 
 
 @dataclass(frozen=True)
-class ExactFixedDesign(Defaults):
+class ExactFixedDesign(Algorithm):
     """Bechhofer's indifference-zone selection for response rates: all at once, as few as δ allows.
 
     Every arm gets so many subjects that the exact binomial probability of an error is at most δ for all
@@ -36,8 +36,8 @@ class ExactFixedDesign(Defaults):
 
     epsilon: float
     delta: float
-    sigma: ClassVar[float] = SIGMA
-    deadline: ClassVar[int] = 1
+    sigma = SIGMA
+    deadline = 1
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -97,7 +97,7 @@ def beside_rpact() -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class StagedIntervals(Defaults):
+class StagedIntervals(Algorithm):
     """A multi-arm multi-stage design: T looks, equally far apart, at repeated intervals for all differences.
 
     At look t a difference of two rates is known to within c_t standard errors, c_t = C (t/T)^{Δ−½}. An arm
@@ -118,7 +118,7 @@ class StagedIntervals(Defaults):
     epsilon: float
     delta: float
     shape: float = 0.25
-    sigma: ClassVar[float] = SIGMA
+    sigma = SIGMA
 
     def __post_init__(self) -> None:
         check_fields(self, shape=positive)
@@ -180,7 +180,7 @@ class GeometricIntervals(StagedIntervals):
 
 
 @dataclass(frozen=True)
-class SequentialElimination(Defaults):
+class SequentialElimination(Algorithm):
     """Levin and Robbins' elimination: one subject of each arm at a time, out who is r responses behind.
 
     With odds w_i = p_i / (1 − p_i) the best arm wins with probability w_1^r / Σ_i w_i^r at least. (Levin and
@@ -192,8 +192,8 @@ class SequentialElimination(Defaults):
 
     epsilon: float
     delta: float
-    sigma: ClassVar[float] = SIGMA
-    deadline: ClassVar[None] = None
+    sigma = SIGMA
+    deadline = None
     needs_gap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -223,7 +223,7 @@ class SequentialElimination(Defaults):
 
 
 @dataclass(frozen=True)
-class DropTheLosers(Defaults):
+class DropTheLosers(Algorithm):
     """n − 1 stages of equally many subjects an arm; after each, the arm with the fewest responses leaves.
 
     The number is that at which, in the normal limit at σ = ½, the best arm wins with probability 1 − δ where
@@ -234,8 +234,8 @@ class DropTheLosers(Defaults):
 
     epsilon: float
     delta: float
-    sigma: ClassVar[float] = SIGMA
-    deadline: ClassVar[None] = None  # its rounds are the number of arms less one
+    sigma = SIGMA
+    deadline = None  # its rounds are the number of arms less one
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -10,7 +10,7 @@ import numpy as np
 from ebr.algorithms.arms import Survivors
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.elimination import DeltaElimination
-from ebr.algorithms.game import Algorithm, Defaults, Game, Known, Lots, check_places
+from ebr.algorithms.game import Algorithm, Game, Known, Lots, check_places
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT
@@ -21,7 +21,7 @@ ROUNDING = 1e-6  # sweeps: far above the rounding error of the look-ahead, which
 
 
 @dataclass(frozen=True)
-class SequentialTopK(Defaults):
+class SequentialTopK(Algorithm):
     """The paper's sequential oracle with accept and reject, T = ∞.
 
     Undecided arms are pulled in turn. With k′ places open, an arm is rejected if its upper bound is below the
@@ -41,7 +41,7 @@ class SequentialTopK(Defaults):
     k: int = 1
     sigma: float = 0.5
     patience: float = 0.005
-    deadline: ClassVar[None] = None
+    deadline = None
     one_pull_a_round: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -7,13 +7,13 @@ import numpy as np
 
 from compendium.two_arms.two_arms_grid import REACH
 from compendium.two_arms.two_arms_solutions import strategy
-from ebr.algorithms.game import Defaults, Game, Known, Lots, entered
+from ebr.algorithms.game import Algorithm, Game, Known, Lots, entered
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.validation import check_fields, count
 
 
 @dataclass(frozen=True)
-class ElasticPair(Defaults):
+class ElasticPair(Algorithm):
     """Two arms, T ≤ 4: the size of the next round is drawn from a law that depends on what was seen.
 
     Both arms are pulled equally often. After n pulls of each, D is the difference of the sums, τ = nε²/2σ²
