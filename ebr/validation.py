@@ -159,6 +159,12 @@ def count(pulls: float, n_arms: int = 1) -> int:
     return math.ceil(pulls)
 
 
+def require(holds: object, name: str, must: str, got: Any) -> None:
+    """Raise ValueError, with the argument's name, its range and its value, unless a condition holds."""
+    if not holds:
+        raise ValueError(f"{name} must {must}, got {shown(got)}")
+
+
 def shown(value: Any) -> str:
     """A value as error messages show it: at most a line."""
     try:

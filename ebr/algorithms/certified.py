@@ -29,27 +29,25 @@ from ebr.algorithms.game import (
     Standing,
     advance,
     check_known,
-    checked_control,
     entered,
     spelled,
 )
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.models import IN_UNIT, REWARDS
 from ebr.theory.certificates import Boundaries, Certificate, certificate
 from ebr.theory.confidence import fixed_count_deviation
-from ebr.validation import MOST_PULLS, Rule, check_fields, in_unit_interval, positive, shown, whole
+from ebr.validation import MOST_PULLS, Rule, check_fields, in_unit_interval, positive, require, whole
 
 MOST_TOGETHER = 1_000  # arms: the bound is the largest over as many mixtures of near and far rivals
 LEAST_DELTA = 1e-6  # smaller ones are lost in what is added for rounding and cut tails
 MOST_EXACT = 5_000  # 0/1 rewards of an arm: beyond it the law of a pair takes minutes
+OTHERS = "PausingElasticBatchRacing or StakedElasticBatchRacing"  # which have no such limit
 CUSHION = 2.0  # standard deviations of the losses, by which more is asked for than will be lost
 MOST_AGAIN = 3.0  # pulls for each reward that is owed, before the cushion: no larger loss is expected
 
 
 def _listed(rule: Rule, name: str, values: Any) -> tuple[Any, ...]:
     """A tuple of numbers, each checked by a rule."""
-    if not isinstance(values, tuple | list):
-        raise ValueError(f"{name} must be a tuple of numbers, got {shown(values)}")
+    require(isinstance(values, tuple | list), name, "be a tuple of numbers", values)
     return tuple(rule(name, value) for value in values)
 
 
@@ -107,36 +105,31 @@ class CertifiedElasticBatchRacing(Algorithm):
         pulls = partial(whole, at_least=1, at_most=MOST_PULLS)
         rules: dict[str, Rule] = {"looks": pulls, "boundaries": positive, "shifts": in_unit_interval}
         tuples = {name: partial(_listed, rule) for name, rule in rules.items()}
-        check_fields(self, rewards=REWARDS, pruning=positive, floor=positive, **tuples)
-        control, margin = checked_control(self.control, self.margin, self.epsilon, 1)
-        vars(self).update(control=control, margin=margin)
-        if control is not None:
-            whole("control", control, 0, self.n_arms - 1)
-        if not self.looks or any(late <= early for early, late in pairwise(self.looks)):
-            raise ValueError(f"looks must be counts, each above the one before, got {shown(self.looks)}")
-        if len(self.boundaries) != len(self.looks) - 1:
-            must = f"boundaries must be one fewer than the looks, {len(self.looks) - 1}"
-            raise ValueError(f"{must}, got {len(self.boundaries)}")
-        if any(larger <= shift for shift, larger in pairwise((self.epsilon, *self.shifts))):
-            raise ValueError(f"shifts must rise, from above epsilon, {self.epsilon}, got {self.shifts}")
-        if self.rewards in IN_UNIT and self.sigma < 0.5:
-            raise ValueError(f"sigma must be at least 0.5 for {self.rewards} rewards, got {self.sigma}")
-        if self.rewards not in ("Bernoulli", "Gaussian"):
-            must = "rewards must be 'Bernoulli' or 'Gaussian', whose law can be computed"
-            raise ValueError(f"{must}, got {self.rewards!r}")
-        whole("n_arms", self.n_arms, 2, MOST_TOGETHER)
-        if self.delta < LEAST_DELTA:
-            raise ValueError(f"delta must be at least {LEAST_DELTA:g}, got {self.delta}")
+        check_fields(
+            self,
+            rewards=("Bernoulli", "Gaussian"),
+            n_arms=partial(whole, at_least=2, at_most=MOST_TOGETHER),
+            pruning=positive,
+            floor=positive,
+            **tuples,
+        )
+        self.set_control()
+        self.check_control(self.n_arms)
+        rising = all(early < late for early, late in pairwise(self.looks))
+        require(self.looks and rising, "looks", "be counts, each above the one before", self.looks)
+        before, known = len(self.looks) - 1, (self.epsilon, *self.shifts)
+        must = f"be {before}, one for each look but the last"
+        require(len(self.boundaries) == before, "boundaries", must, self.boundaries)
+        rising = all(shift < larger for shift, larger in pairwise(known))
+        require(rising, "shifts", f"rise, from above epsilon, {self.epsilon}", self.shifts)
+        require(self.delta >= LEAST_DELTA, "delta", f"be at least {LEAST_DELTA:g}", self.delta)
         if self.rewards == "Gaussian":
             return
-        if self.looks[-1] > MOST_EXACT:
-            raise ValueError(
-                f"looks must be at most {MOST_EXACT:,} for 0/1 rewards, whose law is computed, got"
-                f" {self.looks[-1]:,}: use PausingElasticBatchRacing or StakedElasticBatchRacing instead"
-            )
-        if margin is not None and margin not in (self.epsilon, *self.shifts):
-            must = f"margin must be epsilon, {self.epsilon}, or one of the shifts, {self.shifts}"
-            raise ValueError(f"{must}, for which the design is certified, got {margin}")
+        require(self.sigma >= 0.5, "sigma", "be at least 0.5 for Bernoulli rewards", self.sigma)
+        must = f"be at most {MOST_EXACT:,} for 0/1 rewards (else use {OTHERS})"
+        require(self.looks[-1] <= MOST_EXACT, "looks", must, self.looks[-1])
+        must = f"be epsilon, {self.epsilon}, or one of the shifts, {self.shifts}, which are certified"
+        require(self.margin in (None, *known), "margin", must, self.margin)
 
     @property
     def deadline(self) -> int:  # type: ignore[override]  # it is not a parameter
@@ -225,10 +218,8 @@ class CertifiedElasticBatchRacing(Algorithm):
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         check_known(self.rewards, rewards)
-        if n_arms > self.n_arms:
-            raise ValueError(f"n_arms must be at most {self.n_arms}, as certified, got {n_arms}")
-        if self.control is not None and self.control >= n_arms:
-            raise ValueError(f"control must lie in 0 … {n_arms - 1}, the arms' numbers, got {self.control}")
+        require(n_arms <= self.n_arms, "n_arms", f"be at most {self.n_arms}, as certified", n_arms)
+        self.check_control(n_arms)
         survivors, pulled = Survivors(n_arms, replicates), 0
         for look, target in enumerate(self.looks):
             sums = yield survivors.pulls(target - pulled)

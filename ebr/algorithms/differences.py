@@ -8,7 +8,7 @@ from ebr.algorithms.game import Algorithm, Known
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT, REWARDS
 from ebr.theory.confidence import fixed_count_deviation
-from ebr.validation import Rule, check_fields, one_of, scale
+from ebr.validation import Rule, check_fields, one_of, require, scale
 
 
 class Differences(Algorithm):
@@ -27,8 +27,8 @@ class Differences(Algorithm):
         check_fields(self, start=scale, **checks)
         if self.rewards is not None:
             one_of("rewards", self.rewards, REWARDS)
-        if self.rewards in IN_UNIT and self.sigma < 0.5:
-            raise ValueError(f"sigma must be at least 0.5 for {self.rewards} rewards, got {self.sigma}")
+        wide = self.rewards not in IN_UNIT or self.sigma >= 0.5
+        require(wide, "sigma", f"be at least 0.5 for {self.rewards} rewards", self.sigma)
 
     def widths(self) -> FloatArray:
         """w_t = w_0 (ε/w_0)^{t/T}, from nearly w_0 down to ε; ε throughout where w_0 is no larger."""

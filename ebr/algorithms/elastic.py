@@ -11,7 +11,7 @@ from ebr.algorithms.game import Algorithm, Game, Known, Lots, check_places, ente
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import deviation
-from ebr.validation import check_fields, count
+from ebr.validation import check_fields, count, require
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class ElasticBatchRacing(Algorithm):
             returned_from=("last round", "after it"),
         )
         for name, default in {"lone_survivor": "stops", "returned_from": "last round"}.items():
-            if self.k > 1 and vars(self)[name] != default:
-                raise ValueError(f"{name} must be {default!r} for k > 1, got {vars(self)[name]!r}")
+            chosen = vars(self)[name]
+            require(self.k == 1 or chosen == default, name, f"be {default!r} for k > 1", chosen)
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
         """⌈80σ² log(nT/δ) ε^{−2t/T}⌉ for t = 1 … T: a survivor's total pulls after each round."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT, REWARDS
-from ebr.validation import MOST_ROUNDS, in_unit_interval, one_of, several, shown, whole
+from ebr.validation import MOST_ROUNDS, in_unit_interval, one_of, require, several, whole
 
 # Features that a race may permit, with their names in messages.
 FEATURES = {
@@ -101,6 +101,21 @@ class Algorithm:
     fixed_given_losses: ClassVar[bool] = False
     resumes: ClassVar[bool] = False
     needs_gap: ClassVar[bool] = False
+
+    def set_control(self) -> None:
+        """Check the parameters control and margin; a margin that is left out is ε."""
+        if self.control is None:
+            require(self.margin is None, "margin", "be left out where there is no control", self.margin)
+            return
+        require(self.k == 1, "k", "be 1 where there is a control", self.k)
+        margin = self.epsilon if self.margin is None else in_unit_interval("margin", self.margin)
+        require(margin >= self.epsilon, "margin", f"be at least epsilon, {self.epsilon}", margin)
+        vars(self).update(control=whole("control", self.control, 0), margin=margin)
+
+    def check_control(self, n_arms: int) -> None:
+        """Raise ValueError if the control is none of n arms."""
+        place = self.control or 0
+        require(place < n_arms, "control", f"lie in 0 … {n_arms - 1}, the arms' numbers", place)
 
     def model(self, told: Known) -> str:
         """The rewards' model that is used, one of `REWARDS`, given the caller's."""
@@ -202,34 +217,18 @@ def entered(n_arms: int, replicates: int, rewards: Known) -> tuple[int, int]:
 
 def check_known(assumed: Known, told: Known) -> None:
     """Raise ValueError if rewards are not what an algorithm is told to assume; warn where that voids it."""
-    if assumed in IN_UNIT and told not in (*IN_UNIT, None):
-        raise ValueError(f"rewards must not be {assumed!r} for {told} rewards, which have no bounds")
-    if assumed == "Bernoulli" and told == "bounded":
-        raise ValueError("rewards must not be 'Bernoulli' for bounded rewards, which need not be 0 and 1")
+    unbounded = assumed in IN_UNIT and told not in (*IN_UNIT, None)
+    require(not unbounded, "rewards", f"not be {assumed!r} for {told} rewards, which have no bounds", assumed)
+    between = assumed == "Bernoulli" and told == "bounded"
+    must = "not be 'Bernoulli' for bounded rewards, which need not be 0 and 1"
+    require(not between, "rewards", must, assumed)
     if assumed == "Gaussian" and told in IN_UNIT:
         warnings.warn("the rewards are not Gaussian: the algorithm's guarantee is void", stacklevel=3)
 
 
 def check_places(k: int, n_arms: int) -> None:
     """Raise ValueError unless k of n arms can be told from the others: 1 ≤ k < n."""
-    if not whole("k", k, 1) < n_arms:
-        raise ValueError(f"k must lie in 1 … {n_arms - 1}, below the number of arms, got {shown(k)}")
-
-
-def checked_control(
-    control: int | None, margin: float | None, epsilon: float, k: int
-) -> tuple[int | None, float | None]:
-    """Return the control's number and the margin, ε if left out; raise ValueError if they cannot be."""
-    if control is None:
-        if margin is not None:
-            raise ValueError(f"margin must be left out where there is no control, got {margin!r}")
-        return None, None
-    if k > 1:
-        raise ValueError(f"k must be 1 where there is a control, got {k}")
-    margin = epsilon if margin is None else in_unit_interval("margin", margin)
-    if margin < epsilon:
-        raise ValueError(f"margin must be at least epsilon, {epsilon}, got {margin}")
-    return whole("control", control, 0), margin
+    require(whole("k", k, 1) < n_arms, "k", f"lie in 1 … {n_arms - 1}, below the number of arms", k)
 
 
 def spelled(algorithm: Any) -> str:

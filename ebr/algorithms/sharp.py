@@ -16,7 +16,6 @@ from ebr.algorithms.game import (
     Lots,
     check_known,
     check_places,
-    checked_control,
     entered,
     spelled,
 )
@@ -101,8 +100,7 @@ class SharpElasticBatchRacing(Differences):
 
     def __post_init__(self) -> None:
         self._check(split=("late", "equal"), looks=("joint", "union"))
-        control, margin = checked_control(self.control, self.margin, self.epsilon, self.k)
-        vars(self).update(control=control, margin=margin)
+        self.set_control()
 
     def shares(self) -> FloatArray:
         """δ_t: the share of δ that each round may spend."""
@@ -242,8 +240,7 @@ class SharpElasticBatchRacing(Differences):
         n_arms, replicates = entered(n_arms, replicates, rewards)
         check_known(self.rewards, rewards)
         check_places(self.k, n_arms)
-        if self.control is not None and self.control >= n_arms:
-            raise ValueError(f"control must lie in 0 … {n_arms - 1}, the arms' numbers, got {self.control}")
+        self.check_control(n_arms)
         bounded, miss = self.model(rewards) == "bounded", self.shares() / (n_arms - 1)
         rounds = self.pulls_by_round(n_arms, rewards), miss, self.log_terms(n_arms, rewards)
         tests = PairTests(bounded, self.sigma, *rounds, self.epsilon, self.control, self.margin)

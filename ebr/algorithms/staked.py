@@ -9,25 +9,14 @@ from numpy.typing import NDArray
 
 from ebr.algorithms import allocation
 from ebr.algorithms.differences import Differences
-from ebr.algorithms.game import (
-    Ending,
-    Game,
-    Known,
-    LossyGame,
-    Lots,
-    Standing,
-    check_known,
-    checked_control,
-    entered,
-    spelled,
-)
+from ebr.algorithms.game import Ending, Game, Known, LossyGame, Lots, Standing, check_known, entered, spelled
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.bets import MOST_TESTED, Beliefs, believed, paid, thinned
 from ebr.theory.confidence import sequential_deviation
 from ebr.theory.pairs import Pairs, sign_count
 from ebr.theory.selection import bechhofer_count
-from ebr.validation import count, positive, probability, rounds, shown
+from ebr.validation import count, positive, probability, require, rounds
 
 SEATS = 8  # most arms with claims at a time
 UNLIKELY = 0.1  # arms less likely to be better than the leader by ε/2 get no money
@@ -109,11 +98,8 @@ class StakedElasticBatchRacing(Differences):
 
     def __post_init__(self) -> None:
         self._check(rate=probability, reach=positive, hope=positive, spare=rounds)
-        control, margin = checked_control(self.control, self.margin, self.epsilon, self.k)
-        object.__setattr__(self, "control", control)
-        object.__setattr__(self, "margin", margin)
-        if self.squares not in (None, True, False):
-            raise ValueError(f"squares must be True, False or None, got {shown(self.squares)}")
+        self.set_control()
+        require(self.squares in (None, True, False), "squares", "be True, False or None", self.squares)
 
     __repr__ = spelled
 
@@ -188,8 +174,7 @@ class StakedElasticBatchRacing(Differences):
     ) -> "_Table":
         n_arms, replicates = entered(n_arms, replicates, rewards)
         check_known(self.rewards, rewards)
-        if self.control is not None and self.control >= n_arms:
-            raise ValueError(f"control must lie in 0 … {n_arms - 1}, the arms' numbers, got {self.control}")
+        self.check_control(n_arms)
         lots = generator or np.random.default_rng()
         return _Table(self, n_arms, replicates, self.model(rewards), lots, said)
 
