@@ -4,7 +4,6 @@ import contextlib
 import io
 import math
 import os
-import runpy
 import shlex
 import signal
 import subprocess
@@ -55,7 +54,7 @@ def test_a_race_from_start_to_end_each_command_a_process_of_its_own(folder):
     status, said, _ = command("ask", "trial.jsonl")
     pulls = ebr.SharpElasticBatchRacing(3, 0.2, 0.1).pulls_by_round(2, "bounded")[0]
     assert status == 0
-    assert f"\n  A {pulls:>10} {0:>13}\n" in said
+    assert f"\n  A {pulls:>10} {0:>6}" in said
     assert f"python -m ebr tell --round=1 trial.jsonl A={pulls}:SUM B={pulls}:SUM\n" in said
     status, said, _ = command("tell", "trial.jsonl", f"A={pulls}/{pulls}", f"B=0/{pulls}")
     assert status == 0
@@ -77,15 +76,6 @@ def test_a_command_does_not_wait_for_matplotlib():
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
 
 
-def test_a_refusal_is_the_exit_status(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["ebr", "ask", "trial.jsonl"])
-    monkeypatch.delitem(sys.modules, "ebr.__main__", raising=False)  # as a new process would find it
-    with pytest.raises(SystemExit) as end:
-        runpy.run_module("ebr", run_name="__main__")
-    assert end.value.code == 2
-    assert capsys.readouterr().err == "error: there is no journal trial.jsonl: start a race\n"
-
-
 def test_round_by_round_until_it_ends(run, folder):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -100,15 +90,12 @@ def test_round_by_round_until_it_ends(run, folder):
         assert status == 0
         assert said.startswith(f"Round {rounds} of at most 3\n")
         assert rounds > 1 or f"'the third={FIRST}:SUM'" in said  # quoted, to be typed into a shell
-        pulls = Race.open("trial.jsonl", readonly=True).asked
-        status, said = run(
-            "tell", "trial.jsonl", *(f"{arm}={int(means[arm] * n)}/{n}" for arm, n in pulls.items())
-        )
+        answer = [f"{arm}={int(means[arm] * n)}/{n}" for arm, n in asked().items()]
+        status, said = run("tell", "trial.jsonl", *answer)
         assert status == 0
     assert rounds == 3
     assert said.endswith("\n\nIt recommends A.\n")
     race = Race.open("trial.jsonl", readonly=True)
-    assert race.recommendation == "A"
     assert race.algorithm == ebr.ElasticBatchRacing(3, 0.2, 0.1)
     (row,) = (line for line in said.splitlines() if line.lstrip().startswith("the third"))
     assert row.split()[2:4] == [str(FIRST), f"{race.intervals.loc['the third', 'mean']:.4f}"]
@@ -140,7 +127,7 @@ def test_rewards_come_from_a_table_too(run, folder, head, row):
     [
         (
             "arm,value\nA,1\n",
-            "must have the columns arm,reward or arm,count,sum in its first line, got 'arm,value'",
+            "must have the columns arm,reward or arm,count,sum in its first line, got 'arm,",
         ),
         ("arm,reward\nA,1\nB,one\n", "rewards.csv, line 3: 'one' is not a number"),
         ("arm,reward\nA\n", "line 2: there must be 2 columns"),
@@ -195,21 +182,14 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
         ([*TWO_OF, "--algorithm", "pausing"], "k must be 1 for algorithm 'pausing', got 2"),
         ([*TWO_OF, "--algorithm", "certified"], "k must be 1 for algorithm 'certified', got 2"),
         (["certify", "trial.jsonl"], "trial.jsonl must be of a certified race, got ElasticBatchRacing\n"),
-        (["plan", *NEW[2:], "--control", "C"], "control must be one of the arms, A, B, got 'C'"),
-        (
-            ["plan", "--arms", "2", *RULES, "--control", "C"],
-            "control must be one of the arms, arm 1, arm 2, got",
-        ),
-        (
-            ["plan", *NEW[2:], "--control", "A", "--truth", "0.5", "0.6"],
-            "control must be the last arm where there are truths or a pilot, B, got 'A'",
-        ),
+        ([*NEW, "--control", "A"], "control must be the last arm, B, got 'A'"),
+        (["plan", "--arms", "2", *RULES, "--control", "C"], "control must be the last arm, arm 2, got 'C'"),
         ([*NEW, "--budget", "2"], "budget must be at least 6 for 3 rounds on 2 arms, got 2"),
         (
             [*NEW[:5], "--deadline", "3"],
-            "epsilon must be a number above 0, in the rewards' units, or a budget be given",
+            "epsilon must be a number above 0, in the rewards' units, or a budget",
         ),
-        ([*NEW[:2], *RULES], "arms must be how many, or their names, if there is no pilot, got none"),
+        ([*NEW[:2], *RULES], "n_arms must be an integer of at least 2, got None"),
         (
             ["plot", "trial.jsonl", "--to", "trial.jsonl"],
             "trial.jsonl is the journal of a race: name another",
@@ -316,11 +296,11 @@ def test_blocks_are_told_as_a_table(run, folder):
 
 def test_a_certified_race_is_designed_once_and_checked_from_its_journal(run, folder):
     options = ["--deadline", 3, "--epsilon", 0.4, "--delta", 0.1, "--algorithm", "certified"]
-    status, said = run("start", "a.jsonl", "--arms", "A", "B", *options, "--control", "A", "--margin", 0.6)
+    status, said = run("start", "a.jsonl", "--arms", "A", "B", *options, "--control", "B", "--margin", 0.6)
     assert status == 0, said
     with Race.open("a.jsonl", readonly=True) as race:
         design = ebr.certified_design(2, 3, 0.4, 0.1, shifts=(0.6,)).race
-        assert race.algorithm == replace(design, control=0, margin=0.6)
+        assert race.algorithm == replace(design, control=1, margin=0.6)
     assert run("certify", "a.jsonl")[1].startswith("Certified: whatever the arms' means are, a failure has")
     for rewards in ("Bernoulli", "Gaussian"):
         loose = ebr.CertifiedElasticBatchRacing(2, (2, 4), (0.5,), 0.4, 0.1, rewards=rewards)
@@ -561,27 +541,6 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_is_one_line_and_says_where_to_look(monkeypatch, capsys):
-    main(UMLAUT)
-    answer = [f"{arm}=8/{pulls}" for arm, pulls in asked().items()]
-    capsys.readouterr()
-
-    def interrupted(*_):
-        os.kill(os.getpid(), signal.SIGINT)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(cli, "standing", interrupted)  # when it is recorded, and before it is said
-        assert main(["tell", "trial.jsonl", *answer]) == 130
-    says = "interrupted: see whether it was recorded with python -m ebr status trial.jsonl\n"
-    assert capsys.readouterr() == ("", says)
-    assert journal() == ["start", "ask", "tell"]
-    with monkeypatch.context() as patch:
-        patch.setattr(ebr, "plan", lambda **_: interrupted())
-        assert main(["plan", "--arms", "2", "--deadline", "1", "--epsilon", "0.5"]) == 130
-    assert capsys.readouterr() == ("", "interrupted\n")
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 def test_a_process_that_is_interrupted_leaves_one_line_and_writes_nothing(folder):
@@ -601,7 +560,7 @@ def test_a_process_that_is_interrupted_leaves_one_line_and_writes_nothing(folder
         said, complained = process.communicate()
     assert process.returncode == 130
     assert said == ""
-    assert complained == "interrupted: see whether it was recorded with python -m ebr status trial.jsonl\n"
+    assert complained == "interrupted: python -m ebr status JOURNAL says what was recorded\n"
     assert (folder / "trial.jsonl").read_bytes() == before
 
 
@@ -629,7 +588,7 @@ def test_an_interrupt_while_modules_are_loaded_is_no_traceback(folder, loaded):
     command = [sys.executable, "-c", INTERRUPTED, loaded, "ask", "trial.jsonl"]
     result = subprocess.run(command, capture_output=True, text=True)
     assert (result.returncode, result.stdout) == (130, "")
-    assert result.stderr.count("\n") == (loaded == "numpy")
+    assert result.stderr == "interrupted: python -m ebr status JOURNAL says what was recorded\n"
     assert journal() == ["start"]
 
 
@@ -652,6 +611,8 @@ def test_the_version_is_that_of_the_package(capsys):
 
 def printed_by_pandas(race):
     table = race.intervals.reset_index()
+    if race.asked:
+        table.insert(1, "pulls now", [race.asked.get(arm, 0) for arm in race.arms])
     table["survives"] = table["survives"].map({True: "in", False: "out"})
     shown = table.rename(columns={"survives": ""})
     return shown.to_string(index=False, na_rep="-", float_format="{:.4f}".format)
@@ -660,13 +621,10 @@ def printed_by_pandas(race):
 @pytest.mark.parametrize("arms", [["A", "B", "C"], ["a name that is long", "Ä", "-C"]])
 def test_a_table_is_printed_as_pandas_prints_it(arms, path):
     with ebr.Race(ebr.SharpElasticBatchRacing(4, 0.05, 0.05), arms, path) as race:
-        assert printed_by_pandas(race) in cli.standing(race, "trial.jsonl")  # nothing is known of an arm
         while not race.finished:
-            asked = race.ask()
-            table = race.intervals.loc[list(asked), ["pulls"]].reset_index()
-            table.insert(1, "pulls now", list(asked.values()))
-            table = table.rename(columns={"pulls": "pulls so far"})
-            assert table.to_string(index=False) in cli.asking(race, asked, "trial.jsonl")
-            race.tell({arm: (pulls, 0.9 / (1 + arms.index(arm)) * pulls) for arm, pulls in asked.items()})
+            assert printed_by_pandas(race) in cli.standing(race, "trial.jsonl")  # at first nothing is known
+            pulls = race.ask()
             assert printed_by_pandas(race) in cli.standing(race, "trial.jsonl")
+            race.tell({arm: (n, 0.9 / (1 + arms.index(arm)) * n) for arm, n in pulls.items()})
+        assert printed_by_pandas(race) in cli.standing(race, "trial.jsonl")
         assert not race.intervals["survives"].all()
