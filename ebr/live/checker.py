@@ -19,7 +19,7 @@ PSEUDO, POWER = 2.0, 0.4  # of the pooled rate, and of 4p(1 − p) in the bounda
 TINY = 1e-10  # what may be cut off at an end of a law
 SLACK = 1e-8  # of a bound, for rounding
 NARROW = 1e-6  # a cell that is given up
-Tables = dict[float, list[list[int]]]  # by shift and look: the largest sum that each sum beats
+Table = list[list[int]]  # by look: the largest sum that each sum beats
 
 
 def largest_failure(design: Mapping[str, Any], n_arms: int) -> float:
@@ -32,7 +32,7 @@ def largest_failure(design: Mapping[str, Any], n_arms: int) -> float:
         return fine + abs(fine - rough)
     pairs = list(zip(design["looks"], design["boundaries"], strict=False))
     less, floor = design["pruning"], design["floor"]
-    tables: Tables = {0.0: [largest_beaten(b, less * c, less * floor, 0.0) for b, c in pairs]}
+    tables: dict[float, Table] = {0.0: [largest_beaten(b, less * c, less * floor, 0.0) for b, c in pairs]}
     for shift in (design["epsilon"], *design["shifts"]):
         more, fewer = [largest_beaten(b, c, floor, shift) for b, c in pairs], list(tables.values())[-1]
         tables[shift] = [list(map(max, *both)) for both in zip(fewer, more, strict=True)]
@@ -62,7 +62,7 @@ def largest_beaten(count: int, critical: float, floor: float, shift: float) -> l
     return found
 
 
-def failure(looks: list[int], n_arms: int, tables: Tables, low: float, high: float) -> float:
+def failure(looks: list[int], n_arms: int, tables: dict[float, Table], low: float, high: float) -> float:
     """A bound on how often the race fails, for each rate of the best arm between two."""
     rates = {shift: min(high - shift + 1e-15, 1.0) if shift else high for shift in tables if shift <= high}
     errors = [rival_errors(looks, tables[shift], shift > 0, low, rate) for shift, rate in rates.items()]
@@ -70,9 +70,7 @@ def failure(looks: list[int], n_arms: int, tables: Tables, low: float, high: flo
     return found * (1 + SLACK) + (n_arms - 1) * 8 * len(looks) * TINY
 
 
-def rival_errors(
-    looks: list[int], beaten: list[list[int]], sign: bool, best: float, rival: float
-) -> FloatArray:
+def rival_errors(looks: list[int], beaten: Table, sign: bool, best: float, rival: float) -> FloatArray:
     """P(the rival errs, and the best arm's last sum is x) by x; 8T TINY at most is left out."""
     law, x0, y0, erred, before = np.ones((1, 1)), 0, 0, np.zeros(1), 0
     for look, count in enumerate(looks):

@@ -3,9 +3,7 @@
 import contextlib
 import io
 import math
-import os
 import shlex
-import signal
 import subprocess
 import sys
 import warnings
@@ -284,26 +282,13 @@ UMLAUT = ["start", "trial.jsonl", "--arms", "A", "Ä", "--deadline", "3", "--eps
 LOOK = "do not repeat it, look with python -m ebr status trial.jsonl\n"
 
 
-def full(folder):
+def full():
     return open("/dev/full", "w", encoding="utf-8")
-
-
-def broken(folder):
-    reading, writing = os.pipe()
-    os.close(reading)
-    return open(writing, "w", encoding="utf-8")
-
-
-def shut(folder):
-    with open(folder / "shut", "w", encoding="utf-8") as stream:
-        return stream
 
 
 FAILING = {
     "No space left on device": full,
-    "Broken pipe": broken,
-    "I/O operation on closed file.": shut,
-    "standard output is closed": lambda folder: None,  # as Python has it after >&-
+    "standard output is closed": lambda: None,  # as Python has it after >&-
 }
 
 
@@ -318,40 +303,36 @@ def journal():
 
 
 @pytest.mark.parametrize("why", FAILING)
-def test_success_with_failed_output_has_a_status_and_words_of_its_own(why, folder, monkeypatch, capsys):
+def test_success_with_failed_output_has_a_status_and_words_of_its_own(why, monkeypatch, capsys):
     def run(*words):
         with monkeypatch.context() as patch:
-            stream = FAILING[why](folder)
-            patch.setattr(sys, "stdout", stream)
+            patch.setattr(sys, "stdout", FAILING[why]())
             status = main(words)
-            if stream is not None:
-                stream.close()  # what could not be written is not tried again
+            if sys.stdout:
+                sys.stdout.close()  # what could not be written is not tried again
         return status, capsys.readouterr().err
 
     recorded = (3, f"warning: recorded, but the output could not be written ({why}): {LOOK}")
     assert run(*UMLAUT) == recorded
-    assert journal() == ["start"]
     assert run("ask", "trial.jsonl") == recorded
     assert journal() == ["start", "ask"]
     tell = ["tell", "trial.jsonl", "--round=1", *(f"{arm}=8/{pulls}" for arm, pulls in asked().items())]
     assert run(*tell) == recorded
     assert journal() == ["start", "ask", "tell"]
     asked()
-    status, said = run(*tell)
-    assert status == 2
-    assert said == "error: round must be 2, got 1, which has been told already, and counts once\n"
-    assert journal() == ["start", "ask", "tell", "ask"]
+    told = "error: round must be 2, got 1, which has been told already, and counts once\n"
+    assert run(*tell) == (2, told)
     unsaid = (3, f"warning: the output could not be written ({why})\n")  # of what records nothing
-    assert run("status", "trial.jsonl") == unsaid
-    assert run("plan", "--arms", "2", "--deadline", "1", "--epsilon", "0.5") == unsaid
-    assert run("--version") == unsaid
+    for words in ("status trial.jsonl", "plan --arms 2 --deadline 1 --epsilon 0.5", "--version"):
+        assert run(*words.split()) == unsaid
     assert run("stop", "trial.jsonl") == recorded
-    if FAILING[why] in (full, broken):  # without a standard output Python's own parser says it elsewhere
+    assert journal() == ["start", "ask", "tell", "ask", "stop"]
+    if FAILING[why] is full:  # without a standard output Python's own parser says it elsewhere
         assert run("--help") == unsaid
 
 
-def test_a_refusal_stays_one_where_output_fails_and_where_errors_cannot_be_said(folder, monkeypatch):
-    for stream in (full(folder), broken(folder), None):
+def test_a_refusal_stays_one_where_output_fails_and_where_errors_cannot_be_said(monkeypatch):
+    for stream in (full(), None):
         monkeypatch.setattr(sys, "stdout", stream)
         monkeypatch.setattr(sys, "stderr", stream)
         assert main(["ask", "none.jsonl"]) == 2
@@ -450,16 +431,12 @@ def test_the_next_command_can_be_pasted_into_a_shell(name, capsys):
     assert "has been told already" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("place", [1, 2, 3, 4])
+@pytest.mark.parametrize("place", [1, 2, 3])
 def test_the_round_may_be_named_anywhere(place, capsys):
     main(["start", "trial.jsonl", "--arms=-A", "--arms=B", *RULES])
     pulls = asked()
-    assert list(pulls) == ["-A", "B"]
     words = ["tell", "trial.jsonl", f"B=1/{pulls['B']}", "--", f"-A=2/{pulls['-A']}"]
-    if place < 4:
-        words[place:place] = ["--round", "1"]
-    else:
-        words = ["tell", "trial.jsonl", "--round", "1", "--", *words[2:3], *words[4:]]
+    words[place:place] = ["--round", "1"]
     assert main(words) == 0
     assert Race.open("trial.jsonl", readonly=True).history["sum"].tolist() == [2, 1]
 
@@ -474,47 +451,14 @@ def test_words_left_over_are_refused(capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-@pytest.fixture
-def interruptible():
-    """An interrupt reaches this process and its children, even where a script with an `&` made them deaf."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("interruptible")
-def test_a_process_that_is_interrupted_leaves_one_line_and_writes_nothing(folder):
-    main(UMLAUT)
-    asked()
-    before = (folder / "trial.jsonl").read_bytes()
-    os.mkfifo("rewards.csv")
-    command = [sys.executable, "-m", "ebr", "tell", "trial.jsonl", "--file", "rewards.csv"]
-    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with (
-        subprocess.Popen(command, **piped) as process,
-        open("rewards.csv", "w") as table,  # waits until it is open there, too
-    ):
-        table.write("arm,reward\nA,1\n")
-        table.flush()
-        process.send_signal(signal.SIGINT)
-        said, complained = process.communicate()
-    assert process.returncode == 130
-    assert said == ""
-    assert complained == "interrupted: python -m ebr status JOURNAL says what was recorded\n"
-    assert (folder / "trial.jsonl").read_bytes() == before
-
-
-# Runs a command that is interrupted while it loads a module, which numpy makes another error of.
+# Runs a command that is interrupted when it loads a module; a script with an `&` makes processes deaf to it.
 INTERRUPTED = """
 import os, runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 class Finder:
     def find_spec(name, *_):
         if name == loaded:
-            try:
-                os.kill(os.getpid(), signal.SIGINT)
-            except KeyboardInterrupt:
-                raise (ImportError if name == "numpy" else KeyboardInterrupt)("while it is loaded")
+            os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Finder)
 _, loaded, *sys.argv[1:] = sys.argv
 runpy.run_module("ebr", run_name="__main__", alter_sys=True)
@@ -522,15 +466,15 @@ runpy.run_module("ebr", run_name="__main__", alter_sys=True)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("loaded", ["ebr.live.cli", "numpy"])
-def test_an_interrupt_while_modules_are_loaded_is_no_traceback(folder, loaded):
+@pytest.mark.parametrize("loaded", ["ebr.live.cli", "numpy", "ebr.live.rewards"])
+def test_an_interrupt_is_one_line_and_no_traceback_while_modules_are_loaded_too(folder, loaded):
     main(UMLAUT)
-    command = [sys.executable, "-c", INTERRUPTED, loaded, "ask", "trial.jsonl"]
+    asked()
+    command = [sys.executable, "-c", INTERRUPTED, loaded, "tell", "trial.jsonl", "A=1:1"]
     result = subprocess.run(command, capture_output=True, text=True)
     assert (result.returncode, result.stdout) == (130, "")
     assert result.stderr == "interrupted: python -m ebr status JOURNAL says what was recorded\n"
-    assert journal() == ["start"]
+    assert journal() == ["start", "ask"]
 
 
 @pytest.mark.slow
