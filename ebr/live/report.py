@@ -41,8 +41,8 @@ SAID = {"n_arms", "deadline", "epsilon", "delta", "sigma", "rewards", "k", "cont
 STYLE = """\
 body { font: 16px/1.45 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222 }
 table { border-collapse: collapse; margin: .6em 0 } td, th { padding: .2em .8em; text-align: right }
-th, td { border-bottom: 1px solid #ccc; vertical-align: top; overflow-wrap: anywhere }
-table.facts td, table.facts th, td:first-child, th:first-child { text-align: left }
+th, td { border-bottom: 1px solid #ccc; vertical-align: top } td { overflow-wrap: anywhere }
+table.facts td, table.facts th, td:first-child, th:first-child { text-align: left } th { white-space: nowrap }
 img { max-width: 100%; width: 34em } @media print { body { margin: 0; font-size: 11pt } }"""
 Chosen = str | tuple[str, ...] | None  # a recommendation: an arm, k arms, or none
 
@@ -329,7 +329,7 @@ def _facts(race: _Reported, journal: Journal, rounds: "pd.DataFrame", word: str)
         "Guarantee": guarantee(terms, race.within, losses, stopped, race.recommendation),
         "Rounds": f"{told}{f' of at most {most}' if most else ''}{so_far}{ended}",
         word[:1].upper() + word[1:]: f"{rounds['pulls'].sum():,}{so_far}",
-        "Result": f"recommended: {named(race.recommendation)}" if race.finished else "none yet",
+        "Result": f"recommended: {named(race.recommendation) if race.finished else 'nothing yet'}",
         "Software": f"ebr {version()}",
         "Journal": f"{journal.path.name}, {len(lines)} lines, {when}, SHA-256 {lines[-1]['checksum']}",
     }

@@ -146,7 +146,9 @@ def test_a_running_race_is_reported_so_far(path, unflushed):
     race = raced(SHARP, ["A", "B", "C"], path, rounds=1, means=[0.5, 0.5, 0.02])
     assert not race.finished
     text = str(race.report())
-    assert re.search(r"Rounds +1 of at most 6 so far\nPulls +234 so far\nResult +none yet\n", text)
+    assert re.search(
+        r"Rounds +1 of at most 6 so far\nPulls +234 so far\nResult +recommended: nothing yet\n", text
+    )
     assert (text.count("in the race\n"), text.count(" dropped after round 1\n")) == (2, 1)
 
 
