@@ -1,7 +1,7 @@
 """Hyper-parameters raced, in scikit-learn's terms: candidates are arms, their scores on splits rewards."""
 
 import copy
-import math
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -10,8 +10,7 @@ from ebr.algorithms.game import drive
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.live.terms import checked_support
-from ebr.validation import positive, shown, true_or_false
+from ebr.validation import numbers, positive, shown, true_or_false
 
 try:
     from sklearn import model_selection
@@ -29,16 +28,12 @@ except ModuleNotFoundError as error:
 def _delegated(name: str) -> Any:
     """A method of the best estimator, there if the estimator has it."""
 
-    def has(search: "RacingSearchCV") -> bool:
-        getattr(getattr(search, "best_estimator_", search.estimator), name)
-        return True
-
     def method(self: "RacingSearchCV", X: Any) -> Any:
         check_is_fitted(self, "best_estimator_")
         return getattr(self.best_estimator_, name)(X)
 
     method.__name__, method.__doc__ = name, f"Call `{name}` of the best estimator."
-    return available_if(has)(method)
+    return available_if(lambda it: hasattr(getattr(it, "best_estimator_", it.estimator), name))(method)
 
 
 class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -49,9 +44,10 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         search = ebr.RacingSearchCV(SVC(), {"C": [0.1, 1, 10]}, epsilon=0.02, delta=0.05, deadline=4)
         search.fit(X, y).best_params_
 
-    In each of at most T rounds candidates are fitted and scored on random splits of the data, each on its
-    own. `StakedElasticBatchRacing` says how many splits each candidate needs, from the mean and the variance
-    of its scores. Nothing is assumed of the scores but their support.
+    In each of at most T rounds `StakedElasticBatchRacing` says how often each candidate is to be fitted and
+    scored, each time on a random split of its own. It assumes nothing of the scores but their support. The
+    mean of a candidate is that over random splits of this data set: nothing is said of new data, nor of a
+    model trained on more of them, as the refitted one is.
 
     Parameters
     ----------
@@ -63,39 +59,23 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         The closed interval in which every score lies; a score outside is an error.
     spread
         s, an assumption: on a random split the difference of two candidates' scores is s-sub-Gaussian about
-        its mean. With it all surviving candidates are scored on the same splits, and
-        `SharpElasticBatchRacing` drops those that are too far behind the leader. Fits grow as (s/ε)², and the
-        guarantee rests on s. None assumes nothing.
+        its mean. Survivors then share their splits, and `SharpElasticBatchRacing` drops those too far behind
+        the leader. Fits grow as (s/ε)², and the guarantee rests on s. None assumes nothing.
     cv
-        Draws the splits: `ShuffleSplit`, `StratifiedShuffleSplit`, `GroupShuffleSplit` or another
-        `BaseShuffleSplit`, whose n_splits and random_state the race sets. By default a fifth is held out,
-        stratified for classifiers. Folds are refused, as they depend on each other.
+        Draws the splits: `ShuffleSplit` (by default of a fifth, stratified for classifiers) or another
+        `BaseShuffleSplit`. Folds are refused, as they depend on each other.
     random_state
-        Of the splits, and of an estimator whose own `random_state` is None: it then has one for each split,
-        the same for all candidates. Results do not depend on n_jobs.
+        Of the splits, and for each split of an estimator without a state of its own, the same for all
+        candidates. Results do not depend on n_jobs.
 
     Attributes
     ----------
-    best_index_, best_params_, best_score_, best_estimator_
-        The choice, its mean score (too high as a rule, as that of any best of several), the refitted model.
-    cv_results_
-        As in `GridSearchCV`: params, param_*, mean_test_score, std_test_score, rank_test_score (those who
-        came further rank before others). Of the race: pulls, the splits that a candidate was scored on. With
-        a spread also survives, whether it may be the best; within, how far at most its mean is below the best
-        candidate's. All of survives and within hold at once with probability 1 − δ.
-    scores_, n_rounds_, race_, scorer_
-        The scores, splits × candidates (NaN where one was not scored), the rounds used, the algorithm, the
-        scorer.
-
-    Notes
-    -----
-    *What is guaranteed.* A candidate's mean is that over random splits of this data set (and over seeds, see
-    above). Given the data, splits are independent draws, and the race needs no more. But they share the data:
-    nothing is said of new data, nor of a model trained on more of them, as the refitted one is.
-
-    *Within.* With a spread: with 1 − δ the best candidate survives, and no mean X̄ is ahead of its own by more
-    than expected and w̄_t, in any round. So a candidate is below the best by at most w̄_t + M − X̄, unless it
-    is the best itself; M is the largest mean of the others in the round. The least of all rounds is shown.
+    best_index_, best_params_, best_score_, best_estimator_, scorer_, cv_results_
+        As in `GridSearchCV`; who came further ranks first. `cv_results_` also has pulls, the splits of a
+        candidate, and with a spread survives, whether it may be the best, and within, how far at most its
+        mean is below the best: all of these hold at once with probability 1 − δ.
+    scores_, n_rounds_, race_
+        The scores, splits × candidates (NaN where one was not scored), the rounds used, the algorithm.
     """
 
     def __init__(
@@ -122,35 +102,30 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Self:
         """Race the candidates; `groups` are for the splits, `params` for the estimator's fit."""
-        limits = checked_support(self.support)
-        if limits is None:
-            raise ValueError("support must be a pair of finite numbers (low, high), got None")
-        width = limits[1] - limits[0]
-        if not positive("epsilon", self.epsilon) < width:
-            raise ValueError(f"epsilon must lie in (0, {width:g}), in the support, got {self.epsilon!r}")
         true_or_false("refit", self.refit)
-        low, paired = limits[0], self.spread is not None
-        self.race_ = self._race(width)
+        low, width = self._scale()
+        rules, paired = (self.deadline, self.epsilon / width, self.delta), self.spread is not None
+        self.race_: Any = StakedElasticBatchRacing(*rules, rewards="bounded", squares=True)
+        if paired:
+            self.race_ = SharpElasticBatchRacing(*rules, positive("spread", self.spread) / width / 2**0.5)
         candidates = list(model_selection.ParameterGrid(self.param_grid))
         if len(candidates) < 2:
             raise ValueError(f"param_grid must have two candidates or more, got {candidates}")
         if y is None and get_tags(self).target_tags.required:
             raise ValueError("the estimator requires y to be passed, but the target y is None")
         models = [clone(self.estimator).set_params(**clone(it, safe=False)) for it in candidates]
-        self.scorer_, (X, y, groups) = check_scoring(self.estimator, self.scoring), indexable(X, y, groups)
-        splitter = self._splitter(y)
+        self.scorer_, data = check_scoring(self.estimator, self.scoring), indexable(X, y, groups)
+        splitter, rounds = self._splitter(y), list[FloatArray]()
         random = splitter.random_state = check_random_state(self.random_state)
-        rounds: list[FloatArray] = []
-        entrants = list(zip(candidates, models, strict=True))
 
         def respond(pulls: IntArray) -> FloatArray:
-            rounds.append(self._scored(pulls[0], entrants, splitter, (X, y, groups), params))
+            rounds.append(self._scored(pulls[0], models, splitter, data, params))
             inside = (rounds[-1] - low) / width
             sums = np.nansum([inside, inside**2], axis=1)[:, None]
             return np.asarray(sums[0] if paired else sums)
 
-        known = "sub-Gaussian" if paired else "bounded"
-        self.best_index_ = int(drive(self.race_.play(len(models), rewards=known), respond)[0])
+        game = self.race_.play(len(models), rewards="sub-Gaussian" if paired else "bounded")
+        self.best_index_ = int(drive(game, respond)[0])
         self.n_rounds_, self.scores_ = len(rounds), np.concatenate(rounds)
         self.cv_results_ = _columns(candidates, self.scores_, self.best_index_)
         if paired:
@@ -160,43 +135,20 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         if self.refit:
             best = _seeded(models[self.best_index_], random.randint(2**31))
-            self.best_estimator_ = best.fit(X, y, **params)
+            self.best_estimator_ = best.fit(*data[:2], **params)
         return self
 
-    def _race(self, width: float) -> Any:
-        """The race, of scores as parts of the support."""
-        epsilon = self.epsilon / width
-        if self.spread is None:
-            return StakedElasticBatchRacing(
-                self.deadline, epsilon, self.delta, rewards="bounded", squares=True
-            )
-        sigma = positive("spread", self.spread) / width / math.sqrt(2)
-        return SharpElasticBatchRacing(self.deadline, epsilon, self.delta, sigma)
-
-    def _scored(
-        self, pulls: IntArray, entrants: list[tuple[Any, Any]], splitter: Any, data: Any, params: Any
-    ) -> FloatArray:
-        """Score candidates so often: splits × candidates, NaN where one was not scored on a split.
-
-        Entrants are candidates with their models; data are X, y and groups.
-        """
-        arms, random = np.flatnonzero(pulls), splitter.random_state
-        own = np.repeat(arms, pulls[arms])[:, None]  # a split has one candidate or, with a spread, all
-        on = own if self.spread is None else np.tile(arms, (int(pulls.max()), 1))
-        splitter.n_splits, seeds = len(on), random.randint(2**31, size=len(on))
-        tasks = (
-            delayed(_score)(_seeded(entrants[arm][1], seed), *data[:2], self.scorer_, split, params)
-            for chosen, split, seed in zip(on, splitter.split(*data), seeds, strict=True)
-            for arm in chosen
-        )
-        scores = np.full((len(on), len(entrants)), np.nan)
-        found = np.reshape(Parallel(n_jobs=self.n_jobs)(tasks), on.shape)
-        np.put_along_axis(scores, on, found, axis=1)
-        low, high = self.support
-        for place in zip(*np.nonzero(~((low <= found) & (found <= high))), strict=True):
-            must = f"scores must lie in [{low:g}, {high:g}], the support"  # of others nothing is proved
-            raise ValueError(f"{must}, got {found[place]} of {entrants[on[place]][0]}")
-        return scores
+    def _scale(self) -> tuple[float, float]:
+        """The lower end and the width of the support, below which ε must be."""
+        low = width = np.nan
+        with suppress(ValueError):  # these are not two numbers
+            low, high = numbers("support", self.support, 2).tolist()
+            width = high - low
+        if not 0 < width < np.inf:
+            raise ValueError(f"support must be two finite numbers (low, high), got {shown(self.support)}")
+        if not positive("epsilon", self.epsilon) < width:
+            raise ValueError(f"epsilon must lie in (0, {width:g}), in the support, got {self.epsilon!r}")
+        return low, width
 
     def _splitter(self, y: Any) -> Any:
         """A copy of the splitter, to be set by the race."""
@@ -206,6 +158,23 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         if not isinstance(splitter, model_selection.BaseShuffleSplit):
             raise ValueError(f"cv must draw independent splits, as ShuffleSplit does, got {shown(self.cv)}")
         return splitter
+
+    def _scored(
+        self, pulls: IntArray, models: list[Any], splitter: Any, data: Any, params: Any
+    ) -> FloatArray:
+        """Score each model so often: splits × models, NaN where one was not scored on a split."""
+        arms = np.flatnonzero(pulls)  # a split has one of them or, with a spread, all
+        on = np.repeat(arms, pulls[arms])[:, None] if self.spread is None else np.tile(arms, (pulls.max(), 1))
+        seeds, splitter.n_splits = splitter.random_state.randint(2**31, size=len(on)), len(on)
+        tasks = (
+            delayed(_score)(_seeded(models[arm], seed), data, self.scorer_, split, params, self.support)
+            for chosen, split, seed in zip(on, splitter.split(*data), seeds, strict=True)
+            for arm in chosen
+        )
+        scores = np.full((len(on), len(models)), np.nan)
+        found = np.reshape(Parallel(n_jobs=self.n_jobs)(tasks), on.shape)
+        np.put_along_axis(scores, on, found, axis=1)
+        return scores
 
     predict, predict_proba = _delegated("predict"), _delegated("predict_proba")
     predict_log_proba, decision_function = _delegated("predict_log_proba"), _delegated("decision_function")
@@ -232,12 +201,14 @@ def _seeded(model: Any, seed: int) -> Any:
     return clone(model).set_params(**{name: int(seed) for name, state in states.items() if state is None})
 
 
-def _score(model: Any, X: Any, y: Any, scorer: Any, split: Any, params: dict[str, Any]) -> float:
-    """The model's score on one split."""
-    found = model_selection.cross_val_score(
-        model, X, y, scoring=scorer, cv=[split], params=params, error_score="raise"
-    )
-    return float(found[0])
+def _score(model: Any, data: Any, scorer: Any, split: Any, params: Any, support: Any) -> float:
+    """The model's score on one split; ValueError outside the support, where nothing is proved."""
+    of = {"scoring": scorer, "cv": [split], "params": params, "error_score": "raise"}
+    (found,) = model_selection.cross_val_score(model, *data[:2], **of)
+    if not support[0] <= found <= support[1]:
+        must = f"scores must lie in [{support[0]:g}, {support[1]:g}], the support"
+        raise ValueError(f"{must}, got {found} of {shown(model)}")
+    return float(found)
 
 
 def _columns(candidates: list[dict[str, Any]], scores: FloatArray, best: int) -> dict[str, Any]:
@@ -254,7 +225,11 @@ def _columns(candidates: list[dict[str, Any]], scores: FloatArray, best: int) ->
 
 
 def _gaps(race: SharpElasticBatchRacing, scores: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """How far each candidate is from the best at most, and who may be the best; scores are in [0, 1]."""
+    """How far each candidate is from the best at most, and who may be the best; scores are in [0, 1].
+
+    With 1 − δ the best one survives, and in no round a mean X̄ is ahead of its own by more than expected and
+    w̄_t. So another candidate is below it by at most w̄_t + M − X̄, with M the largest mean of the others.
+    """
     n_arms = scores.shape[1]
     within, survives = np.full(n_arms, np.inf), np.ones(n_arms, dtype=bool)
     counts, first = np.unique(race.pulls_by_round(n_arms), return_index=True)

@@ -3,10 +3,7 @@
 import contextlib
 import io
 import math
-import os
-import runpy
 import shlex
-import signal
 import subprocess
 import sys
 import warnings
@@ -15,7 +12,6 @@ from importlib.metadata import version
 
 import numpy as np
 import pytest
-from live.races import ARMS
 
 import ebr
 from ebr.live import cli
@@ -39,58 +35,13 @@ def begun(folder, run):
     return folder / "trial.jsonl"
 
 
-@pytest.mark.slow
-def test_a_race_from_start_to_end_each_command_a_process_of_its_own(folder):
-    def command(*words):
-        line = [sys.executable, "-m", "ebr", *words]
-        result = subprocess.run(line, cwd=folder, capture_output=True, text=True)
-        assert "Traceback" not in result.stderr
-        return result.returncode, result.stdout, result.stderr
-
-    status, said, _ = command("start", "trial.jsonl", "--arms", "A", "B", *RULES, "--algorithm", "sharp")
-    assert status == 0
-    assert said.startswith("Race: sharp (sharp elastic batch racing), the only race that")
-    assert "\nRound 1 of at most 3\n" in said
-    assert said.endswith("Next: python -m ebr ask trial.jsonl\n")
-    status, said, _ = command("ask", "trial.jsonl")
-    pulls = ebr.SharpElasticBatchRacing(3, 0.2, 0.1).pulls_by_round(2, "bounded")[0]
-    assert status == 0
-    assert f"\n  A {pulls:>10} {0:>13}\n" in said
-    assert f"python -m ebr tell --round=1 trial.jsonl A={pulls}:SUM B={pulls}:SUM\n" in said
-    status, said, _ = command("tell", "trial.jsonl", f"A={pulls}/{pulls}", f"B=0/{pulls}")
-    assert status == 0
-    assert said.startswith("The race has ended after round 1.\n")
-    assert command("status", "trial.jsonl") == (0, said, "")
-    assert said.endswith("It recommends A.\n")
-
-
-@pytest.mark.slow
-def test_a_command_does_not_wait_for_matplotlib():
-    program = (
-        "import sys\n"
-        "from ebr.live.cli import main\n"
-        f"assert main({START!r}) == 0\n"
-        "assert main(['ask', 'trial.jsonl']) == 0\n"
-        "assert main(['plan', '--arms', '2', '--deadline', '1', '--epsilon', '0.3']) == 0\n"
-        "sys.exit('matplotlib' in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
-
-
-def test_a_refusal_is_the_exit_status(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["ebr", "ask", "trial.jsonl"])
-    monkeypatch.delitem(sys.modules, "ebr.__main__", raising=False)  # as a new process would find it
-    with pytest.raises(SystemExit) as end:
-        runpy.run_module("ebr", run_name="__main__")
-    assert end.value.code == 2
-    assert capsys.readouterr().err == "error: there is no journal trial.jsonl: start a race\n"
-
-
 def test_round_by_round_until_it_ends(run, folder):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         status, said = run(*START)
     assert status == 0
+    assert said.startswith("Race: ebr (elastic batch racing), the only race that")
+    assert said.endswith("\nNext: python -m ebr ask trial.jsonl\n")
     assert run(*START) == (0, said)  # the same race: nothing new
     assert len((folder / "trial.jsonl").read_text().splitlines()) == 1
     means, rounds = {"A": 0.8, "B": 0.78, "the third": 0.1}, 0
@@ -99,16 +50,14 @@ def test_round_by_round_until_it_ends(run, folder):
         status, said = run("ask", "trial.jsonl")
         assert status == 0
         assert said.startswith(f"Round {rounds} of at most 3\n")
-        assert rounds > 1 or f"'the third={FIRST}:SUM'" in said  # quoted, to be typed into a shell
-        pulls = Race.open("trial.jsonl", readonly=True).asked
-        status, said = run(
-            "tell", "trial.jsonl", *(f"{arm}={int(means[arm] * n)}/{n}" for arm, n in pulls.items())
-        )
+        sums = f"A={FIRST}:SUM B={FIRST}:SUM 'the third={FIRST}:SUM'\n"  # quoted, to be typed into a shell
+        assert rounds > 1 or f"\nNext: python -m ebr tell --round=1 trial.jsonl {sums}" in said
+        answer = [f"{arm}={int(means[arm] * n)}/{n}" for arm, n in asked().items()]
+        status, said = run("tell", "trial.jsonl", *answer)
         assert status == 0
     assert rounds == 3
     assert said.endswith("\n\nIt recommends A.\n")
     race = Race.open("trial.jsonl", readonly=True)
-    assert race.recommendation == "A"
     assert race.algorithm == ebr.ElasticBatchRacing(3, 0.2, 0.1)
     (row,) = (line for line in said.splitlines() if line.lstrip().startswith("the third"))
     assert row.split()[2:4] == [str(FIRST), f"{race.intervals.loc['the third', 'mean']:.4f}"]
@@ -138,10 +87,7 @@ def test_rewards_come_from_a_table_too(run, folder, head, row):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (
-            "arm,value\nA,1\n",
-            "must have the columns arm,reward or arm,count,sum in its first line, got 'arm,value'",
-        ),
+        ("arm,value\nA,1\n", "must have the columns arm,reward or arm,count,sum in its first line, got"),
         ("arm,reward\nA,1\nB,one\n", "rewards.csv, line 3: 'one' is not a number"),
         ("arm,reward\nA\n", "line 2: there must be 2 columns"),
         ("arm,count,sum\nA,1.5,1\n", "line 2: the count must be a whole number, got '1.5'"),
@@ -152,8 +98,6 @@ def test_rewards_come_from_a_table_too(run, folder, head, row):
         (b"arm,reward\n\xff,1\n", "rewards.csv cannot be read as a table in UTF-8: 'utf-8' codec"),
         ("blocks,A\n1,2", "must have the columns block and one for each arm"),
         ("block,A,A\n1,2,3", "must have the columns block and one for each arm, all different"),
-        ("block,A,B\n1,2", "line 2: there must be 3 columns"),
-        ("block,A,B\n1,2,x", "line 2: 'x' is not a number"),
         ("arm,reward\nA,\n", "line 2: '' is not a number: leave out the row of a missing reward"),
         ("block,A,B\n1,2,3\n1,2,3", "line 3: block must not be repeated, got 1 again"),
         ('arm,reward\n"' + "x\n" * 70_000, "rewards.csv cannot be read as a table in UTF-8: field larger"),
@@ -181,7 +125,6 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
         (["tell", "trial.jsonl", "A=[1, x]"], "'A=[1, x]': ' x' is not a number"),
         (["tell", "trial.jsonl", "A=67/-1"], "the count must be a whole number, got '-1'"),
         (["tell", "trial.jsonl", "A=1/2", "A=1/2"], "A must come once, got it again"),
-        (["tell", "trial.jsonl", "A=[1]", "A=[1]"], "A must come once, got it again"),
         (["tell", "trial.jsonl", "A=1/2"], "rewards of B, the third are missing"),
         (["start", "trial.jsonl", "--arms", "A", "B", *RULES], "journal of another race (algorithm is"),
         ([*NEW, "--epsilon", "x"], "invalid float value: 'x'"),
@@ -193,27 +136,13 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
         ([*NEW, "--epsilon", "60", "--support", "0", "50"], "epsilon must lie in (0, 50), the support, got"),
         ([*NEW, "--k", "2"], "k must lie in 1 … 1, below the number of arms, got 2"),
         ([*TWO_OF, "--algorithm", "pausing"], "k must be 1 for algorithm 'pausing', got 2"),
-        ([*TWO_OF, "--algorithm", "certified"], "k must be 1 for algorithm 'certified', got 2"),
         (["certify", "trial.jsonl"], "trial.jsonl must be of a certified race, got ElasticBatchRacing\n"),
-        (["plan", *NEW[2:], "--control", "C"], "control must be one of the arms, A, B, got 'C'"),
-        (
-            ["plan", "--arms", "2", *RULES, "--control", "C"],
-            "control must be one of the arms, arm 1, arm 2, got",
-        ),
-        (
-            ["plan", *NEW[2:], "--control", "A", "--truth", "0.5", "0.6"],
-            "control must be the last arm where there are truths or a pilot, B, got 'A'",
-        ),
+        ([*NEW, "--control", "A"], "control must be the last arm, B, got 'A'"),
+        (["plan", "--arms", "2", *RULES, "--control", "C"], "control must be the last arm, arm 2, got 'C'"),
         ([*NEW, "--budget", "2"], "budget must be at least 6 for 3 rounds on 2 arms, got 2"),
-        (
-            [*NEW[:5], "--deadline", "3"],
-            "epsilon must be a number above 0, in the rewards' units, or a budget be given",
-        ),
-        ([*NEW[:2], *RULES], "arms must be how many, or their names, if there is no pilot, got none"),
-        (
-            ["plot", "trial.jsonl", "--to", "trial.jsonl"],
-            "trial.jsonl is the journal of a race: name another",
-        ),
+        ([*NEW[:5], "--deadline", "3"], "epsilon must be a number above 0, in the rewards' units, or a"),
+        ([*NEW[:2], *RULES], "n_arms must be an integer of at least 2, got None"),
+        (["plot", "trial.jsonl", "--to", "trial.jsonl"], "trial.jsonl is the journal of a race: name"),
         (["plot", "trial.jsonl", "--to", "a.doc"], "Format 'doc' is not supported"),
         (["report", "trial.jsonl", "--word", " "], "word must be what pulls are called, for instance 'sub"),
     ],
@@ -316,11 +245,11 @@ def test_blocks_are_told_as_a_table(run, folder):
 
 def test_a_certified_race_is_designed_once_and_checked_from_its_journal(run, folder):
     options = ["--deadline", 3, "--epsilon", 0.4, "--delta", 0.1, "--algorithm", "certified"]
-    status, said = run("start", "a.jsonl", "--arms", "A", "B", *options, "--control", "A", "--margin", 0.6)
+    status, said = run("start", "a.jsonl", "--arms", "A", "B", *options, "--control", "B", "--margin", 0.6)
     assert status == 0, said
     with Race.open("a.jsonl", readonly=True) as race:
         design = ebr.certified_design(2, 3, 0.4, 0.1, shifts=(0.6,)).race
-        assert race.algorithm == replace(design, control=0, margin=0.6)
+        assert race.algorithm == replace(design, control=1, margin=0.6)
     assert run("certify", "a.jsonl")[1].startswith("Certified: whatever the arms' means are, a failure has")
     for rewards in ("Bernoulli", "Gaussian"):
         loose = ebr.CertifiedElasticBatchRacing(2, (2, 4), (0.5,), 0.4, 0.1, rewards=rewards)
@@ -332,29 +261,19 @@ def test_a_certified_race_is_designed_once_and_checked_from_its_journal(run, fol
         )
 
 
-def test_arms_of_a_pausing_race_may_come_back(run):
-    options = ["--deadline", 4, "--epsilon", 0.1, "--delta", 0.1, "--algorithm", "pausing"]
-    assert run("start", "p.jsonl", "--arms", *ARMS, *options, "--rewards", "Bernoulli")[0] == 0
-    with Race.open("p.jsonl") as race:  # two alike: the first round seldom ends it
-        race.tell({arm: (n, 0 if arm == "poor" else n * 9 // 10) for arm, n in race.ask().items()})
-    assert "paused or out" in run("status", "p.jsonl")[1]
-    race = Race.open("p.jsonl", readonly=True)
-    assert race.algorithm == ebr.PausingElasticBatchRacing(4, 0.1, 0.1, rewards="Bernoulli")
-    legend = race.plot().axes[0].get_legend().get_texts()
-    assert [text.get_text() for text in legend] == ["in the race", "paused or out"]
-
-
-def test_where_two_arms_are_looked_for_one_that_is_left_out_is_decided_not_out(run):
-    assert run("start", "k.jsonl", *THREE, "--arms", "D", "--epsilon", "0.05", "--k", "2")[0] == 0
-    with Race.open("k.jsonl") as race:
-        count = race.ask()["A"]
-        race.tell(
-            {arm: (count, round(mean * count)) for arm, mean in zip("ABCD", (0, 1, 0.5, 0.5), strict=True)}
-        )
+@pytest.mark.parametrize(
+    ("options", "word"), [(["--algorithm", "pausing"], "paused or out"), (["--k", "2"], "decided")]
+)
+def test_an_arm_that_is_left_out_is_not_out_where_it_may_come_back_or_be_accepted(options, word, run):
+    words = ["start", "t.jsonl", *THREE, "--arms", "D", "--epsilon", "0.05", *options]
+    assert run(*words, "--rewards", "Bernoulli")[0] == 0
+    with Race.open("t.jsonl") as race:
+        means = dict(zip("ABCD", (0, 0, 0.9, 0.9) if word != "decided" else (0, 1, 0.5, 0.5), strict=True))
+        race.tell({arm: (n, round(means[arm] * n)) for arm, n in race.ask().items()})
         assert race.survivors == ["C", "D"]
-    rows = [line.split() for line in run("status", "k.jsonl")[1].splitlines()]
+    rows = [line.split(maxsplit=5) for line in run("status", "t.jsonl")[1].splitlines()]
     standing = {row[0]: row[-1] for row in rows if row and row[0] in "ABCD"}
-    assert standing == {"A": "decided", "B": "decided", "C": "in", "D": "in"}
+    assert standing == {"A": word, "B": word, "C": "in", "D": "in"}
 
 
 # Output that fails: what is recorded is never taken for a refusal, and never counts twice.
@@ -363,26 +282,13 @@ UMLAUT = ["start", "trial.jsonl", "--arms", "A", "Ä", "--deadline", "3", "--eps
 LOOK = "do not repeat it, look with python -m ebr status trial.jsonl\n"
 
 
-def full(folder):
+def full():
     return open("/dev/full", "w", encoding="utf-8")
-
-
-def broken(folder):
-    reading, writing = os.pipe()
-    os.close(reading)
-    return open(writing, "w", encoding="utf-8")
-
-
-def shut(folder):
-    with open(folder / "shut", "w", encoding="utf-8") as stream:
-        return stream
 
 
 FAILING = {
     "No space left on device": full,
-    "Broken pipe": broken,
-    "I/O operation on closed file.": shut,
-    "standard output is closed": lambda folder: None,  # as Python has it after >&-
+    "standard output is closed": lambda: None,  # as Python has it after >&-
 }
 
 
@@ -397,40 +303,36 @@ def journal():
 
 
 @pytest.mark.parametrize("why", FAILING)
-def test_success_with_failed_output_has_a_status_and_words_of_its_own(why, folder, monkeypatch, capsys):
+def test_success_with_failed_output_has_a_status_and_words_of_its_own(why, monkeypatch, capsys):
     def run(*words):
         with monkeypatch.context() as patch:
-            stream = FAILING[why](folder)
-            patch.setattr(sys, "stdout", stream)
+            patch.setattr(sys, "stdout", FAILING[why]())
             status = main(words)
-            if stream is not None:
-                stream.close()  # what could not be written is not tried again
+            if sys.stdout:
+                sys.stdout.close()  # what could not be written is not tried again
         return status, capsys.readouterr().err
 
     recorded = (3, f"warning: recorded, but the output could not be written ({why}): {LOOK}")
     assert run(*UMLAUT) == recorded
-    assert journal() == ["start"]
     assert run("ask", "trial.jsonl") == recorded
     assert journal() == ["start", "ask"]
     tell = ["tell", "trial.jsonl", "--round=1", *(f"{arm}=8/{pulls}" for arm, pulls in asked().items())]
     assert run(*tell) == recorded
     assert journal() == ["start", "ask", "tell"]
     asked()
-    status, said = run(*tell)
-    assert status == 2
-    assert said == "error: round must be 2, got 1, which has been told already, and counts once\n"
-    assert journal() == ["start", "ask", "tell", "ask"]
+    told = "error: round must be 2, got 1, which has been told already, and counts once\n"
+    assert run(*tell) == (2, told)
     unsaid = (3, f"warning: the output could not be written ({why})\n")  # of what records nothing
-    assert run("status", "trial.jsonl") == unsaid
-    assert run("plan", "--arms", "2", "--deadline", "1", "--epsilon", "0.5") == unsaid
-    assert run("--version") == unsaid
+    for words in ("status trial.jsonl", "plan --arms 2 --deadline 1 --epsilon 0.5", "--version"):
+        assert run(*words.split()) == unsaid
     assert run("stop", "trial.jsonl") == recorded
-    if FAILING[why] in (full, broken):  # without a standard output Python's own parser says it elsewhere
+    assert journal() == ["start", "ask", "tell", "ask", "stop"]
+    if FAILING[why] is full:  # without a standard output Python's own parser says it elsewhere
         assert run("--help") == unsaid
 
 
-def test_a_refusal_stays_one_where_output_fails_and_where_errors_cannot_be_said(folder, monkeypatch):
-    for stream in (full(folder), broken(folder), None):
+def test_a_refusal_stays_one_where_output_fails_and_where_errors_cannot_be_said(monkeypatch):
+    for stream in (full(), None):
         monkeypatch.setattr(sys, "stdout", stream)
         monkeypatch.setattr(sys, "stderr", stream)
         assert main(["ask", "none.jsonl"]) == 2
@@ -529,16 +431,12 @@ def test_the_next_command_can_be_pasted_into_a_shell(name, capsys):
     assert "has been told already" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("place", [1, 2, 3, 4])
+@pytest.mark.parametrize("place", [1, 2, 3])
 def test_the_round_may_be_named_anywhere(place, capsys):
     main(["start", "trial.jsonl", "--arms=-A", "--arms=B", *RULES])
     pulls = asked()
-    assert list(pulls) == ["-A", "B"]
     words = ["tell", "trial.jsonl", f"B=1/{pulls['B']}", "--", f"-A=2/{pulls['-A']}"]
-    if place < 4:
-        words[place:place] = ["--round", "1"]
-    else:
-        words = ["tell", "trial.jsonl", "--round", "1", "--", *words[2:3], *words[4:]]
+    words[place:place] = ["--round", "1"]
     assert main(words) == 0
     assert Race.open("trial.jsonl", readonly=True).history["sum"].tolist() == [2, 1]
 
@@ -553,68 +451,14 @@ def test_words_left_over_are_refused(capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-@pytest.fixture
-def interruptible():
-    """An interrupt reaches this process and its children, even where a script with an `&` made them deaf."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_is_one_line_and_says_where_to_look(monkeypatch, capsys):
-    main(UMLAUT)
-    answer = [f"{arm}=8/{pulls}" for arm, pulls in asked().items()]
-    capsys.readouterr()
-
-    def interrupted(*_):
-        os.kill(os.getpid(), signal.SIGINT)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(cli, "standing", interrupted)  # when it is recorded, and before it is said
-        assert main(["tell", "trial.jsonl", *answer]) == 130
-    says = "interrupted: see whether it was recorded with python -m ebr status trial.jsonl\n"
-    assert capsys.readouterr() == ("", says)
-    assert journal() == ["start", "ask", "tell"]
-    with monkeypatch.context() as patch:
-        patch.setattr(ebr, "plan", lambda **_: interrupted())
-        assert main(["plan", "--arms", "2", "--deadline", "1", "--epsilon", "0.5"]) == 130
-    assert capsys.readouterr() == ("", "interrupted\n")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("interruptible")
-def test_a_process_that_is_interrupted_leaves_one_line_and_writes_nothing(folder):
-    main(UMLAUT)
-    asked()
-    before = (folder / "trial.jsonl").read_bytes()
-    os.mkfifo("rewards.csv")
-    command = [sys.executable, "-m", "ebr", "tell", "trial.jsonl", "--file", "rewards.csv"]
-    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with (
-        subprocess.Popen(command, **piped) as process,
-        open("rewards.csv", "w") as table,  # waits until it is open there, too
-    ):
-        table.write("arm,reward\nA,1\n")
-        table.flush()
-        process.send_signal(signal.SIGINT)
-        said, complained = process.communicate()
-    assert process.returncode == 130
-    assert said == ""
-    assert complained == "interrupted: see whether it was recorded with python -m ebr status trial.jsonl\n"
-    assert (folder / "trial.jsonl").read_bytes() == before
-
-
-# Runs a command that is interrupted while it loads a module, which numpy makes another error of.
+# Runs a command that is interrupted when it loads a module; a script with an `&` makes processes deaf to it.
 INTERRUPTED = """
 import os, runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 class Finder:
     def find_spec(name, *_):
         if name == loaded:
-            try:
-                os.kill(os.getpid(), signal.SIGINT)
-            except KeyboardInterrupt:
-                raise (ImportError if name == "numpy" else KeyboardInterrupt)("while it is loaded")
+            os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Finder)
 _, loaded, *sys.argv[1:] = sys.argv
 runpy.run_module("ebr", run_name="__main__", alter_sys=True)
@@ -622,15 +466,15 @@ runpy.run_module("ebr", run_name="__main__", alter_sys=True)
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("loaded", ["ebr.live.cli", "numpy"])
-def test_an_interrupt_while_modules_are_loaded_is_no_traceback(folder, loaded):
+@pytest.mark.parametrize("loaded", ["ebr.live.cli", "numpy", "ebr.live.rewards"])
+def test_an_interrupt_is_one_line_and_no_traceback_while_modules_are_loaded_too(folder, loaded):
     main(UMLAUT)
-    command = [sys.executable, "-c", INTERRUPTED, loaded, "ask", "trial.jsonl"]
+    asked()
+    command = [sys.executable, "-c", INTERRUPTED, loaded, "tell", "trial.jsonl", "A=1:1"]
     result = subprocess.run(command, capture_output=True, text=True)
     assert (result.returncode, result.stdout) == (130, "")
-    assert result.stderr.count("\n") == (loaded == "numpy")
-    assert journal() == ["start"]
+    assert result.stderr == "interrupted: python -m ebr status JOURNAL says what was recorded\n"
+    assert journal() == ["start", "ask"]
 
 
 @pytest.mark.slow
@@ -652,6 +496,8 @@ def test_the_version_is_that_of_the_package(capsys):
 
 def printed_by_pandas(race):
     table = race.intervals.reset_index()
+    if race.asked:
+        table.insert(1, "pulls now", [race.asked.get(arm, 0) for arm in race.arms])
     table["survives"] = table["survives"].map({True: "in", False: "out"})
     shown = table.rename(columns={"survives": ""})
     return shown.to_string(index=False, na_rep="-", float_format="{:.4f}".format)
@@ -660,13 +506,10 @@ def printed_by_pandas(race):
 @pytest.mark.parametrize("arms", [["A", "B", "C"], ["a name that is long", "Ä", "-C"]])
 def test_a_table_is_printed_as_pandas_prints_it(arms, path):
     with ebr.Race(ebr.SharpElasticBatchRacing(4, 0.05, 0.05), arms, path) as race:
-        assert printed_by_pandas(race) in cli.standing(race, "trial.jsonl")  # nothing is known of an arm
         while not race.finished:
-            asked = race.ask()
-            table = race.intervals.loc[list(asked), ["pulls"]].reset_index()
-            table.insert(1, "pulls now", list(asked.values()))
-            table = table.rename(columns={"pulls": "pulls so far"})
-            assert table.to_string(index=False) in cli.asking(race, asked, "trial.jsonl")
-            race.tell({arm: (pulls, 0.9 / (1 + arms.index(arm)) * pulls) for arm, pulls in asked.items()})
+            assert printed_by_pandas(race) in cli.standing(race, "trial.jsonl")  # at first nothing is known
+            pulls = race.ask()
             assert printed_by_pandas(race) in cli.standing(race, "trial.jsonl")
+            race.tell({arm: (n, 0.9 / (1 + arms.index(arm)) * n) for arm, n in pulls.items()})
+        assert printed_by_pandas(race) in cli.standing(race, "trial.jsonl")
         assert not race.intervals["survives"].all()

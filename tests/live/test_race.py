@@ -427,7 +427,6 @@ def test_a_race_that_is_stopped_says_what_could_be_said(algorithm, path):
         assert report.facts["Rounds"].startswith(
             f"2 of at most {algorithm.deadline}; the race was stopped in round 3"
         )
-        assert "The race was stopped after round 2 and " in report.sentences
         with pytest.raises(ValueError, match="the race has ended"):
             race.stop()
     with ebr.Race.open(path) as again:

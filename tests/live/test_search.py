@@ -103,6 +103,8 @@ def test_survivors_share_splits_and_seeds_and_the_others_are_out():
     assert len(set(taken.values())) > 1
     assert search.best_params_ == {"level": max(means, key=means.get)}
     assert search.cv_results_["survives"].tolist() == [level in alive for level in levels]
+    assert 0 <= search.cv_results_["within"][search.best_index_] <= 0.03
+    assert search.cv_results_["rank_test_score"].tolist() == [1, 4, 2, 3]
     for level in levels:  # the same splits, and on each a seed of its own
         place, part = levels.index(level), notes[notes["level"] == level]
         mine = notes[notes["level"] == search.best_params_["level"]][: len(part)]
@@ -135,13 +137,6 @@ def test_without_a_spread_every_candidate_has_splits_of_its_own_and_as_many_as_t
     assert search.cv_results_["pulls"].tolist() == list(taken.values()) == [len(scores[k]) for k in levels]
     assert search.cv_results_["rank_test_score"][best] == 1
     assert "within" not in search.cv_results_
-
-
-def test_without_a_spread_scores_that_hardly_vary_need_few_fits_and_the_choice_is_right():
-    fits = [noted([0.5, 0.45, 0.3], spread=None, deadline=6, random_state=seed)[0] for seed in range(10)]
-    assert {search.best_index_ for search in fits} <= {0}
-    unaided = ebr.SharpElasticBatchRacing(6, 0.05, 0.05, sigma=1 / np.sqrt(2))  # its first round alone
-    assert max(search.cv_results_["pulls"].sum() for search in fits) < 3 * unaided.pulls_by_round(3)[0]
 
 
 def test_a_seed_that_is_given_stays():
@@ -188,16 +183,6 @@ def test_a_planted_width_is_found():
     held, wrong = breaches(Narrow(3, 0.1, 0.3, sigma=0.2))
     assert held > 100
     assert wrong > 0
-
-
-@pytest.mark.parametrize("levels", [[0.5, 0.49, 0.3], [0.9, 0.1], [0.5, 0.5, 0.5]])
-def test_the_choice_is_within_epsilon(levels):
-    search, _ = noted(levels)
-    results = search.cv_results_
-    assert 0 <= results["within"][search.best_index_] <= 0.05
-    assert results["survives"][search.best_index_]
-    assert results["rank_test_score"][search.best_index_] == 1
-    assert sorted(results["rank_test_score"]) == [*range(1, len(levels) + 1)]
 
 
 def test_other_units_are_the_same_race():
@@ -259,11 +244,10 @@ def test_only_what_the_estimator_can_do_is_there():
         ({"cv": 5}, "cv must draw independent splits, as ShuffleSplit does, got 5"),
         ({"param_grid": {"max_depth": [1]}}, "param_grid must have two candidates or more, got"),
         ({"support": (0.99, 1)}, r"epsilon must lie in \(0, 0.01\), in the support, got 0.05"),
-        (
-            {"support": (0.5, 0.999)},
-            r"scores must lie in \[0.5, 0.999\], the support, got .* of {'max_depth'",
-        ),
-        ({"support": None}, "support must be a pair of finite numbers"),
+        ({"support": (0.5, 0.999)}, r"scores must lie in \[0.5, 0.999\], the support, got .* of Decision"),
+        ({"support": None}, r"support must be two finite numbers \(low, high\), got None"),
+        ({"support": (0, 1, 2)}, r"support must be two finite numbers \(low, high\), got \(0, 1, 2\)"),
+        ({"support": (1, 0)}, r"support must be two finite numbers \(low, high\), got \(1, 0\)"),
         ({"epsilon": "x"}, "epsilon must be a finite number above 0, got 'x'"),
         ({"epsilon": 1}, r"epsilon must lie in \(0, 1\), in the support, got 1"),
         ({"delta": 0}, r"delta must lie in \(0, 1\), got 0"),
