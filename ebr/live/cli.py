@@ -187,6 +187,8 @@ def _planned(options: Options) -> "Plan":
 
     ours = {"run", "journal", "start", "picture", "arms", "control", "support", "unbounded", "pilot"}
     arms: list[str] = options.arms or []
+    if options.control and not (options.truths or options.pilot):
+        arms.sort(key=lambda arm: arm == options.control)  # a plan's control is the last arm
     usual: Any = None if options.unbounded else "usual"
     made = ebr.plan(
         int(arms[0]) if len(arms) == 1 and arms[0].isdecimal() else len(arms) or None,
@@ -259,7 +261,7 @@ def _add_options(name: str, command: argparse.ArgumentParser) -> None:
         add("--sigma", type=float, help="their standard deviation (half the support's width, or 0.5)")
         add("--lower-is-better", action="store_true", help="the smallest mean is the best, as of a latency")
         add("--k", type=int, default=1, help="how many arms to find, the k best (1)")
-        add("--control", nargs="?", const="", metavar="ARM", help="the last arm is a control to be beaten")
+        add("--control", nargs="?", const="", metavar="ARM", help="the last arm, or this one, is a control")
         add("--margin", type=float, help="by how much; the race ends early if no arm can (epsilon)")
         add("--blocks", action="store_true", help="all arms of a round share the same blocks")
         add("--missing", action="store_true", help="rewards may be missing, at random")

@@ -137,7 +137,7 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
         ([*NEW, "--k", "2"], "k must lie in 1 … 1, below the number of arms, got 2"),
         ([*TWO_OF, "--algorithm", "pausing"], "k must be 1 for algorithm 'pausing', got 2"),
         (["certify", "trial.jsonl"], "trial.jsonl must be of a certified race, got ElasticBatchRacing\n"),
-        ([*NEW, "--control", "A"], "control must be the last arm, B, got 'A'"),
+        ([*NEW, "--control", "A", "--truth", "0", "1"], "control must be the last arm, B, got 'A'"),
         (["plan", "--arms", "2", *RULES, "--control", "C"], "control must be the last arm, arm 2, got 'C'"),
         ([*NEW, "--budget", "2"], "budget must be at least 6 for 3 rounds on 2 arms, got 2"),
         ([*NEW[:5], "--deadline", "3"], "epsilon must be a number above 0, in the rewards' units, or a"),
@@ -513,3 +513,9 @@ def test_a_table_is_printed_as_pandas_prints_it(arms, path):
             race.tell({arm: (n, 0.9 / (1 + arms.index(arm)) * n) for arm, n in pulls.items()})
         assert printed_by_pandas(race) in cli.standing(race, "trial.jsonl")
         assert not race.intervals["survives"].all()
+
+
+def test_any_arm_may_be_the_control(run, folder):
+    _, said = run("start", "placebo.jsonl", "--arms", "none", "A", "B", *RULES, "--control", "none")
+    assert ebr.Race.open("placebo.jsonl", readonly=True).terms.control == "none"
+    assert "none" in said
