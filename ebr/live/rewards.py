@@ -162,7 +162,7 @@ def _summed(arm: str, rewards: Any, terms: Terms, coins: bool) -> list[Any]:
         if terms.support
         else f"be finite, at most {LARGEST:g},"
     )
-    told = rewards if isinstance(rewards, tuple) else _added_up(arm, rewards, terms, must, coins)
+    told: Any = rewards if isinstance(rewards, tuple) else _added_up(arm, rewards, terms, must, coins)
     forms = {2: "(count, sum)"} | ({3: "(count, sum, squares)"} if terms.squares else {})
     number, total, *squares = told if len(told) in forms else (None, None)
     if not isinstance(number, Integral) or isinstance(number, bool) or not isinstance(total, Real):

@@ -337,7 +337,7 @@ class Brief:
         """A function that makes the race, with changed rules if passed, or raises ValueError."""
         return partial(self._made, kind, n_arms)
 
-    def _made(self, kind: str, n_arms: int, **changes: Any) -> Algorithm:
+    def _made(self, kind: str, n_arms: int, **changes: Any) -> Any:
         if self.k > 1 and kind not in ("sharp", "ebr"):
             raise ValueError(f"k must be 1 for algorithm {kind!r}, got {self.k}")
         width = self.scale.width

@@ -64,7 +64,7 @@ def test_a_journal_of_an_earlier_format_goes_on_as_it_began(old, tmp_path):
     with pytest.raises(ebr.JournalError, match="another race"):
         ebr.Race(algorithm, ["A", "B", "D"], journal, **known)
     if first["format"] == 2:  # format 1 did not say what is known of the rewards
-        with pytest.raises(ebr.JournalError, match=r"known of the rewards is .* and 'Bernoulli' here"):
+        with pytest.raises(ebr.JournalError, match=r"rewards is .* and 'Bernoulli' here"):
             ebr.Race(algorithm, ARMS, journal, rewards="Bernoulli")
     with (
         ebr.Race.open(journal)
