@@ -15,7 +15,7 @@ from ebr.live.journal import Journal, JournalError, Line
 from ebr.live.plots import draw_race
 from ebr.live.report import Chosen, Report, intervals_of, named, report_of, verdict, word_for_left_out
 from ebr.live.rewards import asked_line, check_line, stop_line, told_line
-from ebr.live.terms import USUAL, Support, Terms, another_version, checked_scale
+from ebr.live.terms import USUAL, Support, Terms, checked_scale
 from ebr.theory.intervals import Simultaneous
 from ebr.validation import whole
 
@@ -148,30 +148,34 @@ class Race:
         self._journal, self._lock = journal, threading.Lock()
         with journal.closed_on_error():
             if journal.lines:
-                first = journal.lines[0]
-                there = Terms.read(journal.path, first, None if new is None else new.algorithm)
-                if new is not None:
-                    new.check_same(journal.path, there, first)
-                self._replay(there)
+                self._replay(new)
             elif new is None:
                 raise JournalError(f"{journal.path} is empty: no race was ever started in it")
             else:
                 self._begin(new)
                 journal.append(new.line())
 
-    def _replay(self, terms: Terms) -> None:
+    def _replay(self, new: Terms | None) -> None:
         """Follow the journal; a line is believed only if this race would write the same line now."""
-        for number, line in enumerate(self._journal.lines, start=1):
-            try:
-                if number == 1:
-                    self._begin(terms)
-                    continue
+        path, (first, *others) = self._journal.path, self._journal.lines
+        number = 1
+        try:
+            there = Terms.read(first, new and new.algorithm)
+            if new is not None and (said := new.differences(there, first)):
+                advice = "give this race a journal of its own, or continue that one with Race.open"
+                raise JournalError(f"{path} is the journal of another race ({said}): {advice}")
+            self._begin(there)
+            for line in others:
+                number += 1
                 if self.finished:
                     raise ValueError("the race has ended")
-                check_line(terms, line, self.round, self._coming, self._owed, self._asked)
+                check_line(there, line, self.round, self._coming, self._owed, self._asked)
                 self._follow(line)
-            except ValueError as error:
-                raise another_version(self._journal.path, number, error) from None
+        except JournalError:
+            raise
+        except (TypeError, ValueError) as error:
+            why = f"line {number} of {path} was changed, or written by another version of ebr ({error})"
+            raise JournalError(f"{why}: restore the file from a copy, or use that version") from None
 
     def _begin(self, terms: Terms) -> None:
         """Start the game."""

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import reprlib
 import secrets
 import warnings
@@ -16,7 +15,7 @@ import numpy as np
 
 import ebr
 from ebr.algorithms.game import Algorithm, Ending, Game, Known, LossyGame, Standing, advance
-from ebr.live.journal import JournalError, Line
+from ebr.live.journal import Line
 from ebr.models import IN_UNIT, REWARDS
 from ebr.validation import number, one_of, positive, shown, true_or_false, whole
 from ebr.validation import scale as squarable
@@ -141,39 +140,33 @@ class Terms:
         made.warn()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the race itself will warn
-            next(made.game())  # raises the objections of the algorithm
+            advance(algorithm.play(len(made.arms), rewards=rewards))  # raises the algorithm's objections
         return made
 
     @classmethod
-    def read(cls, path: os.PathLike[str], first: Line, own: Algorithm | None = None) -> Self:
-        """Read a journal's first line; `own` is the algorithm if it is not one of ebr's."""
-        name, version = first.get("algorithm"), first.get("format")
-        kind: Any = getattr(ebr, name) if isinstance(name, str) and name in ALGORITHMS else None
-        if own is not None and type(own) is not kind and type(own).__name__ == name:
-            kind = own
-        if first["event"] != "start" or type(version) is not int or not 1 <= version <= FORMAT or not kind:
-            raise JournalError(
-                f"line 1 of {path} has an unknown format or algorithm (format {reprlib.repr(version)},"
-                f" algorithm {name!s:.50}): pass an algorithm of your own to Race itself; a newer format"
-                " needs a newer ebr"
-            )
-        try:
-            algorithm = own if kind is own else kind(**first.get("parameters", {}))
-            if version < 3 and name == "SharpElasticBatchRacing":  # which had no other looks then
-                algorithm = replace(algorithm, looks="union")
-            return cls._said(algorithm, first)
-        except (TypeError, ValueError) as error:
-            raise another_version(path, 1, error) from None
+    def read(cls, first: Line, own: Algorithm | None = None) -> Self:
+        """Read a journal's first line; raise TypeError or ValueError unless these terms would be written so.
 
-    @classmethod
-    def _said(cls, algorithm: Any, first: Line) -> Self:
-        """The terms that a first line says, which is believed only if they would be written so."""
-        unsaid = {key: value for key, (since, value) in SINCE.items() if first["format"] < since}
+        `own` is the algorithm if it is not one of ebr's.
+        """
+        name, version = first.get("algorithm"), first.get("format")
+        if first["event"] != "start" or type(version) is not int or not 1 <= version <= FORMAT:
+            raise ValueError(f"format must lie in 1 … {FORMAT}, got {reprlib.repr(version)}")
+        kind: Any = getattr(ebr, name) if isinstance(name, str) and name in ALGORITHMS else None
+        is_own = type(own) is not kind and type(own).__name__ == name
+        if kind is None and not is_own:
+            raise ValueError(
+                f"algorithm {name!s:.50} is unknown: pass an algorithm of your own to Race itself"
+            )
+        algorithm: Any = own if is_own else kind(**first.get("parameters", {}))
+        if version < 3 and name == "SharpElasticBatchRacing":  # which had no other looks then
+            algorithm = replace(algorithm, looks="union")
+        unsaid = {key: value for key, (since, value) in SINCE.items() if version < since}
         said = unsaid | {key: value for key, value in first.items() if key not in ("time", "checksum")}
         support, scale = checked_support(said.get("support")), checked_scale(said.get("scale"))
-        if "rewards" not in unsaid:
+        if version > 1:
             one_of("rewards", said.get("rewards"), REWARDS)
-        elif first["algorithm"] == "SequentialRacing":  # which alone used what the support implies
+        elif name == "SequentialRacing":  # which alone used what the support implies
             said["rewards"] = _model(None, support, scale, blocks=False)
         marks: Any = (said.get(key) for key in ("rewards", "rounding", "blocks", "seed"))
         made = cls(algorithm, cast(Any, said.get("arms")), support, scale, *marks)
@@ -237,8 +230,8 @@ class Terms:
             return _whole(game, algorithm.epsilon)
         return algorithm.play_lossy(len(self.arms), rewards=self.rewards, generator=generator)
 
-    def check_same(self, path: os.PathLike[str], there: Self, first: Line) -> None:
-        """Raise JournalError if a journal, of terms that its first line says, is of another race."""
+    def differences(self, there: Self, first: Line) -> str:
+        """How the race of a journal's first line, and of the terms that it says, differs from this one."""
         ours, theirs = self.line(), there.line()
         if there.algorithm is self.algorithm:  # of one's own: it was not made from the journal
             theirs["parameters"] = first["parameters"]
@@ -247,16 +240,11 @@ class Terms:
         # What a journal left open, it goes on with as it began.
         left_open = {"seed": True, "rewards": first["format"] < 2, "its looks": first["format"] < 3}
         left_open["its squares"] = theirs.get("its squares") is None
-        said = [
+        return "; ".join(
             f"{key} is {reprlib.repr(theirs.get(key))} there and {reprlib.repr(ours.get(key))} here"
             for key in ours | theirs
             if theirs.get(key, ...) != ours.get(key, ...) and not left_open.get(key)
-        ]
-        if said:
-            raise JournalError(
-                f"{path} is the journal of another race ({'; '.join(said)}): give this race a journal of its"
-                " own, or continue that one with Race.open"
-            )
+        )
 
     def warn(self) -> None:
         """Warn of what makes the guarantee void; differences in blocks may need σ = 1/√2 of the width."""
@@ -375,14 +363,6 @@ class Brief:
 def _certified(n_arms: int, margin: float, **rules: Any) -> Algorithm:
     shifts = (margin,) if margin > rules["epsilon"] else ()  # which the design is to be certified for
     return ebr.certified_design(n_arms, shifts=shifts, **rules).race
-
-
-def another_version(path: os.PathLike[str], number: int, error: Exception) -> JournalError:
-    """The error for a line that this race would not have written."""
-    return JournalError(
-        f"line {number} of {path} was changed, or written by another version of ebr ({error}): restore the"
-        " file from a copy, or use that version"
-    )
 
 
 def squaring(algorithm: Algorithm, rewards: Known) -> Algorithm:

@@ -303,7 +303,9 @@ def test_an_algorithm_of_ones_own_races_too(path):
             assert race.intervals["lower"].isna().all()
     with pytest.raises(JournalError, match=r"how is \[1, 'high'\] there and \[1, 'low'\] here"):
         Race(Coin((1, "low")), ["A", "B"], path, support=None)
-    with pytest.raises(JournalError, match=r"algorithm Coin\): pass an algorithm of your own to Race"):
+    with pytest.raises(
+        JournalError, match="algorithm Coin is unknown: pass an algorithm of your own to Race"
+    ):
         Race.open(path)
 
 

@@ -165,9 +165,9 @@ def test_a_journal_of_another_race_is_refused_naming_what_differs(path, given, s
 @pytest.mark.parametrize(
     ("first", "says"),
     [
-        ({"event": "ask", "round": 1, "pulls": {}}, "has an unknown format or algorithm"),
-        ({"format": 5, "algorithm": "Passive"}, "format 5, .* needs a newer ebr"),
-        ({"format": 1, "algorithm": "os.system"}, "algorithm os.system"),
+        ({"event": "ask", "round": 1, "pulls": {}}, "format must lie in 1 … 4, got None"),
+        ({"format": 5, "algorithm": "Passive"}, "another version of ebr .*format must lie in 1 … 4, got 5"),
+        ({"format": 1, "algorithm": "os.system"}, "algorithm os.system is unknown"),
         ({"format": 1, "algorithm": "Passive", "parameters": {"luck": 1}}, "another version"),
         (
             {"format": 1, "algorithm": "Passive", "parameters": {"epsilon": 2, "delta": 0.1}},
