@@ -79,9 +79,9 @@ class Race:
         What was passed in or read from the journal: all of it, and three of its parts.
     round
         The number of the current round, from 1; after the end, of the last round.
-    finished, stopped, recommendation
-        Whether the race has ended, whether by `stop`, and the arm that it recommends (None before the end);
-        a tuple if the k > 1 best are looked for.
+    finished, stopped, recommendation, within
+        Whether the race has ended, and whether by `stop`. At the end, the arm that it recommends (a tuple if
+        the k > 1 best are looked for), and how far from the best it may be, in your units; before, None.
 
     Notes
     -----
@@ -104,9 +104,8 @@ class Race:
     arms; with looks="union" it is enough that differences are N(·, 2σ²). Single arms have no intervals.
     """
 
-    round: int
-    finished: bool
     recommendation: Chosen
+    within: float | None
 
     def __init__(
         self,
@@ -132,18 +131,14 @@ class Race:
     @classmethod
     def begin(cls, terms: Terms, journal: str | os.PathLike[str]) -> Self:
         """Begin, or continue, the race with these terms, as a plan has them."""
-        race = cls.__new__(cls)
-        race._enter(Journal(journal), terms)
-        return race
+        return cls.__new__(cls)._enter(Journal(journal), terms)
 
     @classmethod
     def open(cls, journal: str | os.PathLike[str], readonly: bool = False) -> Self:
         """Continue the race of an existing journal, or with `readonly` look at it without locking it."""
-        race = cls.__new__(cls)
-        race._enter(Journal(journal, create=False, readonly=readonly))
-        return race
+        return cls.__new__(cls)._enter(Journal(journal, create=False, readonly=readonly))
 
-    def _enter(self, journal: Journal, new: Terms | None = None) -> None:
+    def _enter(self, journal: Journal, new: Terms | None = None) -> Self:
         """Replay the journal through the algorithm's coroutine; write its first line if there is none."""
         self._journal, self._lock = journal, threading.Lock()
         with journal.closed_on_error():
@@ -154,6 +149,7 @@ class Race:
             else:
                 self._begin(new)
                 journal.append(new.line())
+        return self
 
     def _replay(self, new: Terms | None) -> None:
         """Follow the journal; a line is believed only if this race would write the same line now."""
@@ -180,8 +176,8 @@ class Race:
     def _begin(self, terms: Terms) -> None:
         """Start the game."""
         self.terms, self.algorithm, self.arms, self._game = terms, terms.algorithm, terms.arms, terms.game()
-        self.round, self.finished, self.stopped, self.recommendation = 0, False, False, None
-        self.within: float | None = None
+        self.round, self.finished, self.stopped = 0, False, False
+        self.recommendation = self.within = None
         self._places = {arm: place for place, arm in enumerate(self.arms)}
         self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
         self._owed = dict.fromkeys(self.arms, 0)  # rewards that were missing, and may come late
@@ -253,19 +249,18 @@ class Race:
     ) -> None:
         """Take in a round's rewards: for each arm asked for a list or array of them, or a tuple (count, sum).
 
-        `StakedElasticBatchRacing` takes in sums of squares, too, of rewards in a support. The journal has
-        them on a scale from the worst reward, 0, to the best, 1. They come from a list; with (count, sum)
-        they are taken to be as large as they can be; (count, sum, squares) says them on that scale.
-
         They are on the disk when this returns. Raises ValueError, and takes in nothing, if they are not
         exactly what was asked for, or if `round` is not the current one: a round that was told already can
         be told again without counting twice.
 
         With `missing="at random"` there may be fewer; [] says that all rewards of an arm are missing. `late`
         has rewards that were missing in earlier rounds. They replace as many of this round's: with
-        `late={"A": [1, 0]}`, pass two fewer new rewards of A. Rewards in
-        blocks may be a table: a DataFrame with the arms as columns, or an array with a column for each arm
-        asked for, in that order.
+        `late={"A": [1, 0]}`, pass two fewer new rewards of A. Rewards in blocks may be a table: a DataFrame
+        with the arms as columns, or an array with a column for each arm asked for, in that order.
+
+        `StakedElasticBatchRacing` takes in sums of squares, too, of rewards in a support, on a scale from the
+        worst reward, 0, to the best, 1. They come from a list; with (count, sum) they are taken to be as
+        large as they can be; (count, sum, squares) says them.
         """
         with self._lock:
             self._check_going_on()
@@ -379,10 +374,8 @@ class Race:
 
     def _bounds(self, mean: FloatArray, pulls: IntArray) -> tuple[FloatArray, FloatArray]:
         """The confidence bounds of means of so many pulls; NaN where there are none."""
-        intervals = self._simultaneous()
-        if intervals is None:
-            return np.full(len(mean), np.nan), np.full(len(mean), np.nan)
-        return intervals.around(mean, pulls)
+        intervals, nothing = self._simultaneous(), np.full(len(mean), np.nan)
+        return (nothing, nothing) if intervals is None else intervals.around(mean, pulls)
 
     def _simultaneous(self) -> Simultaneous | None:
         return intervals_of(self.terms, losses=any("missing" in line for line in self._journal.lines))
