@@ -25,8 +25,7 @@ COMPLETE = (
     " missing for reasons that have nothing to do with any reward"
 )
 EARLIEST = (
-    "pass the first {} in the order in which they were observed, as the guarantee is for numbers fixed before"
-    " any reward is seen"
+    "pass the first {} in the order in which they were observed: counts are fixed before rewards are seen"
 )
 Pulls = dict[str, int]
 

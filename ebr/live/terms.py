@@ -21,15 +21,8 @@ from ebr.validation import number, one_of, positive, shown, true_or_false, whole
 from ebr.validation import scale as squarable
 
 FORMAT = 4
-# The format that introduced a key of the first line, and what is meant where it is missing. Some of format 1
-# have a seed.
-SINCE = {
-    "rewards": (2, None),
-    "seed": (2, 0),
-    "rounding": (3, False),
-    "scale": (4, None),
-    "blocks": (4, False),
-}
+# What first lines up to a format leave unsaid, and what is meant by that. Some of format 1 have a seed.
+UNSAID = {1: {"rewards": None, "seed": 0}, 2: {"rounding": False}, 3: {"scale": None, "blocks": False}}
 # The algorithms that a journal may name (nothing else is ever built from a file), and their names in text.
 ALGORITHMS = {
     "AggressiveElimination": "aggressive elimination",
@@ -153,15 +146,15 @@ class Terms:
         if first["event"] != "start" or type(version) is not int or not 1 <= version <= FORMAT:
             raise ValueError(f"format must lie in 1 … {FORMAT}, got {reprlib.repr(version)}")
         kind: Any = getattr(ebr, name) if isinstance(name, str) and name in ALGORITHMS else None
-        is_own = type(own) is not kind and type(own).__name__ == name
+        is_own = own is not None and type(own) is not kind and type(own).__name__ == name
         if kind is None and not is_own:
-            raise ValueError(
-                f"algorithm {name!s:.50} is unknown: pass an algorithm of your own to Race itself"
-            )
+            raise ValueError(f"algorithm {name!s:.50} is unknown: pass an algorithm of your own to Race")
         algorithm: Any = own if is_own else kind(**first.get("parameters", {}))
         if version < 3 and name == "SharpElasticBatchRacing":  # which had no other looks then
             algorithm = replace(algorithm, looks="union")
-        unsaid = {key: value for key, (since, value) in SINCE.items() if version < since}
+        unsaid: dict[str, Any] = {}
+        for last in range(version, FORMAT):
+            unsaid |= UNSAID[last]
         said = unsaid | {key: value for key, value in first.items() if key not in ("time", "checksum")}
         support, scale = checked_support(said.get("support")), checked_scale(said.get("scale"))
         if version > 1:
