@@ -196,15 +196,6 @@ def test_a_race_with_losses_is_the_plain_loop_though_it_is_reopened_before_every
     assert said == [None] + [LOST] * (len(mine) - 1)  # a complete round is not noted as missing
 
 
-def test_an_arm_of_which_nothing_ever_came_in_leaves_no_guarantee(path):
-    with ebr.Race(SHARP(2, 0.3, 0.2), ["A", "B"], path) as race:
-        while not race.finished:
-            pulls = race.ask()
-            race.tell({arm: (pulls[arm] if arm == "A" else 0, 0) for arm in pulls}, missing=LOST)
-        assert (race.recommendation, race.within) == ("A", math.inf)
-        assert "guarantees nothing: too many rewards are missing" in race.verdict
-
-
 @pytest.mark.parametrize(
     ("told", "missing", "message"),
     [
@@ -214,7 +205,6 @@ def test_an_arm_of_which_nothing_ever_came_in_leaves_no_guarantee(path):
         ({"A": (99, 5), "B": [1]}, LOST, "were asked for, got 99: pass the first"),
         ({"A": (-1, 0), "B": [1]}, LOST, "got -1"),
         ({"A": (0, 1), "B": [1]}, LOST, "got 0 with the sum 1"),
-        ({"A": [1.5], "B": [1]}, LOST, "must lie in"),
     ],
 )
 def test_bad_losses_are_refused_and_nothing_is_written(told, missing, message, path):
@@ -241,34 +231,6 @@ def test_losses_are_refused_where_they_are_not_proved_to_do_no_harm(algorithm, k
         with pytest.raises(ValueError, match=message):
             race.tell({arm: (count - 1, 0) for arm, count in pulls.items()}, missing=LOST)
         assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"missing": "why not"}, "line 3 .*missing must be one of 'at random', got 'why not'"),
-        ({"missing": None}, "line 3 .*were asked for, got 2"),
-        ({"missing": ...}, "line 3 .*were asked for, got 2"),
-        ({"rewards": {"A": [99, 1.0], "B": [2, 1.0]}}, "line 3 .* got 99"),
-        ({"rewards": {"A": [2, 1.0]}}, "line 3 .*rewards of B are missing"),
-        ({"rewards": {"A": [2.0, 1.0], "B": [2, 1.0]}}, "line 3 "),
-    ],
-)
-def test_forged_losses_are_refused_with_their_line(changes, says, path):
-    with ebr.Race(SHARP(3, 0.3, 0.2), ["A", "B"], path) as race:
-        race.ask()
-        race.tell({"A": [1, 0], "B": [0, 1]}, missing=LOST)
-    forge(path, 3, **changes)
-    with pytest.raises(ebr.JournalError, match=says):
-        ebr.Race.open(path)
-
-
-def test_losses_forged_into_a_race_that_cannot_have_them_are_refused(path):
-    with ebr.Race(ebr.PausingElasticBatchRacing(3, 0.3, 0.2), ["A", "B"], path) as race:
-        race.tell({arm: (count, 0) for arm, count in race.ask().items()})
-    forge(path, 3, rewards={"A": [2, 1.0], "B": [2, 1.0]}, missing=LOST)
-    with pytest.raises(ebr.JournalError, match=r"line 3 .* permit missing .*PausingElastic"):
-        ebr.Race.open(path)
 
 
 # Rewards that come late: they count in the round in which they are told.
@@ -344,34 +306,27 @@ def test_wrong_late_rewards_are_refused_and_nothing_is_written(late, message, pa
 
 
 @pytest.mark.parametrize(
-    "algorithm", [ebr.PausingElasticBatchRacing(3, 0.3, 0.2), SHARP(3, 0.3, 0.2, k=2), ALGORITHM], ids=str
-)
-def test_late_rewards_are_refused_where_missing_ones_are(algorithm, path):
-    with ebr.Race(algorithm, LETTERS, path) as race:
-        pulls = race.ask()
-        with pytest.raises(ValueError, match="late rewards of 'A' must be at most 0"):
-            race.tell({arm: (n, 0) for arm, n in pulls.items()}, late={"A": [1]})
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
+    ("number", "changes", "says"),
     [
-        ({"late": {"A": [3, 1.0]}}, "line 5 .*late rewards of 'A' must be at most 2, got 3"),
-        ({"late": {"A": [2, 3.0]}}, "line 5 .*must lie in"),
-        ({"late": {"A": 2}}, "line 5 .*late ones must have count and sum of each arm"),
-        ({"late": {}}, "line 5 "),
-        ({"late": ...}, "line 5 .*were asked for, got"),
+        (3, {"missing": "why not"}, "missing must be one of 'at random', got 'why not'"),
+        (3, {"missing": ...}, "were asked for, got"),
+        (3, {"rewards": {"A": [99, 1.0], "B": [2, 1.0]}}, "got 99"),
+        (3, {"rewards": {"A": [2, 1.0]}}, "rewards of B are missing"),
+        (3, {"rewards": {"A": [2.0, 1.0], "B": [2, 1.0]}}, "must be [(]count, sum[)]"),
+        (5, {"late": {"A": [3, 1.0]}}, "late rewards of 'A' must be at most 2, got 3"),
+        (5, {"late": {"A": [2, 3.0]}}, "must lie in"),
+        (5, {"late": {"A": 2}}, "late ones must have count and sum of each arm"),
+        (5, {"late": {}}, "were asked for, got"),
+        (5, {"late": ...}, "were asked for, got"),
     ],
 )
-def test_forged_late_rewards_are_refused_with_their_line(changes, says, path):
-    with ebr.Race(SHARP(4, 0.1, 0.1), LETTERS, path) as race:
-        first = race.ask()
-        race.tell({arm: (n - 2 * (arm == "A"), 5) for arm, n in first.items()}, missing=LOST)
-        second = race.ask()
-        race.tell({arm: (n - 2 * (arm == "A"), 5) for arm, n in second.items()}, late={"A": [1, 0]})
+def test_forged_losses_and_late_rewards_are_refused_with_their_line(number, changes, says, path):
+    with ebr.Race(SHARP(4, 0.1, 0.1), ["A", "B"], path) as race:
+        for more in ({"missing": LOST}, {"late": {"A": [1, 0]}}):
+            race.tell({arm: (n - 2 * (arm == "A"), 5) for arm, n in race.ask().items()}, **more)
     ebr.Race.open(path).close()
-    forge(path, 5, **changes)
-    with pytest.raises(ebr.JournalError, match=says):
+    forge(path, number, **changes)
+    with pytest.raises(ebr.JournalError, match=f"line {number} .*{says}"):
         ebr.Race.open(path)
 
 
