@@ -187,7 +187,10 @@ def test_a_first_line_that_says_something_else_is_refused(first, says, path):
 @pytest.mark.filterwarnings("ignore:scale will be removed")
 @pytest.mark.parametrize(
     "changes",
-    [{"scale": [0, 1, 2]}, {"scale": [0.0, 40.0]}, {"scale": ...}, {"blocks": "yes"}, {"blocks": True}],
+    [
+        *({"scale": [0, 1, 2]}, {"scale": [0.0, 40.0]}, {"scale": ...}, {"blocks": "yes"}, {"blocks": True}),
+        *({"more": 1}, {"arms": "gfp"}, {"rounding": True}, {"seed": ...}, {"rewards": None}),
+    ],
 )
 def test_forged_terms_are_refused(changes, path):
     with Race(**SCALE, arms=ARMS, journal=path) as race:
@@ -195,6 +198,11 @@ def test_forged_terms_are_refused(changes, path):
     forge(path, 1, **changes)
     with pytest.raises(JournalError, match="line 1 "):
         Race.open(path)
+
+
+def test_a_plan_that_is_started_twice_draws_other_lots(path):
+    plan = ebr.plan(3, 2, 0.3, algorithm="sharp")
+    assert plan.start(path).terms.seed != plan.start(path.with_name("other.jsonl")).terms.seed
 
 
 # A control.
