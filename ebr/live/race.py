@@ -156,7 +156,7 @@ class Race:
         path, (first, *others) = self._journal.path, self._journal.lines
         number = 1
         try:
-            there = Terms.read(first, new and new.algorithm)
+            there = Terms.read(first, None if new is None else new.algorithm)
             if new is not None and (said := new.differences(there, first)):
                 advice = "give this race a journal of its own, or continue that one with Race.open"
                 raise JournalError(f"{path} is the journal of another race ({said}): {advice}")

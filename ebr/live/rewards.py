@@ -7,7 +7,7 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, TextIO
 
 import numpy as np
@@ -24,9 +24,7 @@ COMPLETE = (
     "tell the round when it is complete, or say missing='at random' (--missing 'at random') if rewards are"
     " missing for reasons that have nothing to do with any reward"
 )
-EARLIEST = (
-    "pass the first {} in the order in which they were observed: counts are fixed before rewards are seen"
-)
+EARLIEST = "pass the first {} in the order in which they were observed: more than was asked for would bias it"
 Pulls = dict[str, int]
 
 
@@ -63,8 +61,8 @@ def told_line(
     came_late = {} if late is None else _sums("late", late, terms, pulls, coins)
     for arm, (count, *_) in came_late.items():
         if count > (most := min(owed[arm], pulls[arm])):
-            what = f"late rewards of {arm!r} must be at most {most}, got {count}"
-            raise ValueError(f"{what}: no more than earlier rounds lacked, nor than this round asks for")
+            most_of = "no more than earlier rounds lacked, nor than this round asks for"
+            raise ValueError(f"late rewards of {arm!r} must be at most {most}, got {count}: {most_of}")
     asked = {arm: n - came_late[arm][0] if arm in came_late else n for arm, n in pulls.items()}
     sums = _sums("rewards", rewards, terms, asked, coins)
     if absent := [arm for arm in asked if arm not in sums]:
@@ -81,8 +79,7 @@ def told_line(
         line["late"] = came_late
     if any(sums[arm][0] < n for arm, n in asked.items()):
         if objection := terms.algorithm.objection("missing", terms.rewards):
-            again = "pull again in place of what was lost, and tell the round when it is complete"
-            raise ValueError(f"{objection}: {again}")
+            raise ValueError(f"{objection}: pull again in place of what was lost, and tell the whole round")
         line["missing"] = missing
     if terms.rounding:  # in a journal that was begun with it
         line["counted"] = counted or {arm: int(total) for arm, (_, total) in sums.items()}
@@ -156,20 +153,16 @@ def _summed(arm: str, rewards: Any, terms: Terms, coins: bool) -> list[Any]:
     Squares are on the race's scale from 0 to 1: as large as they can be if they are not told.
     """
     low, high = terms.support or (-LARGEST, LARGEST)
-    must = (
-        f"lie in [{low}, {high}], the race's support,"
-        if terms.support
-        else f"be finite, at most {LARGEST:g},"
-    )
+    must = f"lie in [{low}, {high}], the race's support" if terms.support else f"be finite, at most {high:g}"
     told: Any = rewards if isinstance(rewards, tuple) else _added_up(arm, rewards, terms, must, coins)
     forms = {2: "(count, sum)"} | ({3: "(count, sum, squares)"} if terms.squares else {})
-    number, total, *squares = told if len(told) in forms else (None, None)
-    if not isinstance(number, Integral) or isinstance(number, bool) or not isinstance(total, Real):
+    number, total, *squares = told if len(told) in forms else (None, math.nan)
+    if not isinstance(number, Integral) or isinstance(number, bool) or math.isnan(real(total)):
         raise ValueError(f"a tuple for {arm!r} must be {' or '.join(forms.values())}, got {shown(rewards)}")
     count = int(number)
     least, most = (count * low, count * high) if count else (0.0, 0.0)
     if not least <= total <= most:
-        raise ValueError(f"rewards of {arm!r} must {must} got {count} with the sum {shown(total)}")
+        raise ValueError(f"rewards of {arm!r} must {must}, got {count} with the sum {shown(total)}")
     if coins and not float(total).is_integer():
         whole = f"the sum of the rewards of {arm!r} must be a whole number"
         raise ValueError(f"{whole}, got {total}: each of them is 0 or 1")
@@ -192,7 +185,7 @@ def _added_up(arm: str, rewards: Any, terms: Terms, must: str, coins: bool) -> t
     values = values.astype(np.float64)
     low, high = terms.support or (-LARGEST, LARGEST)
     if len(wrong := values[~((low <= values) & (values <= high))]):
-        raise ValueError(f"rewards of {arm!r} must {must} got {wrong[0]}")
+        raise ValueError(f"rewards of {arm!r} must {must}, got {wrong[0]}")
     if coins and len(wrong := values[(values != 0) & (values != 1)]):
         other = "for other rewards in [0, 1] start a race of 'bounded' rewards"
         raise ValueError(f"Bernoulli rewards of {arm!r} must be 0 or 1, got {wrong[0]}: {other}")

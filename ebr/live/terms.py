@@ -22,7 +22,7 @@ from ebr.validation import scale as squarable
 
 FORMAT = 4
 # What first lines up to a format leave unsaid, and what is meant by that. Some of format 1 have a seed.
-UNSAID = {1: {"rewards": None, "seed": 0}, 2: {"rounding": False}, 3: {"scale": None, "blocks": False}}
+UNSAID: Any = {1: {"rewards": None, "seed": 0}, 2: {"rounding": False}, 3: {"scale": None, "blocks": False}}
 # The algorithms that a journal may name (nothing else is ever built from a file), and their names in text.
 ALGORITHMS = {
     "AggressiveElimination": "aggressive elimination",
