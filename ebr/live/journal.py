@@ -41,9 +41,8 @@ class Journal:
     It is copied, flushed, and only then cut off, so a crash in between copies it twice and loses nothing.
 
     *Checksums* are chained: each covers the bytes of its line and the checksum of the line before, so a
-    line that was changed, removed or moved is found, and named by its number. Only lines cut off at the very
-    end leave no trace. Whoever computes all checksums anew is found by `Race`, which believes no line that it
-    would not have written.
+    line that was changed, removed or moved is found, and named by its number; lines cut off at the very end
+    leave no trace. If all checksums are computed anew, `Race` still believes no line that it would not write.
 
     *The lock* is the operating system's (flock). It ends with the process, however that ends.
     """

@@ -51,10 +51,8 @@ class Race:
     algorithm
         For instance `ElasticBatchRacing(deadline=6, epsilon=0.05, delta=0.05)`, with ε and σ in the units of
         the rewards. For ε of 1 or more, use `ebr.plan(…).start(…)`, which makes an algorithm and runs it.
-    arms
-        The names of the arms, two or more.
-    journal
-        The file, by custom *.jsonl. It is locked until the race is closed or the process ends.
+    arms, journal
+        The names of the arms, and the file, by custom *.jsonl. It is locked until the race is closed.
     support
         The closed interval in which every reward lies, or None for any finite number. By default [0, 1], and
         None where rewards are said to be "Gaussian" or "sub-Gaussian".
@@ -66,10 +64,10 @@ class Race:
         Deprecated: the rewards that the algorithm sees as 0 and 1; its ε and σ are fractions of the width.
     blocks
         Whether all arms of a round are observed in the same blocks (the same splits, the same days). Rewards
-        may then be told as a table of blocks × arms, and σ is the noise within a block; see below.
+        may then be told as a table of blocks × arms, and σ is the noise within a block.
     control, margin
         The arm that others must beat, and by how much, in your units (ε by default). When no arm can, the
-        race ends early and recommends the control; see `SharpElasticBatchRacing`.
+        race ends early and recommends the control.
     lower_is_better
         Whether the smallest mean is the best, as of a latency.
 
@@ -85,18 +83,15 @@ class Race:
 
     Notes
     -----
-    *No more rewards than asked are accepted.* The guarantee is for numbers of pulls that are fixed before the
-    rewards are seen. If one could add rewards until an arm looks good, its mean would be biased.
+    *Counts are fixed before rewards are seen*: if one could add rewards until an arm looks good, its mean
+    would be biased. So no more rewards than asked are accepted, and fewer with `missing="at random"`. Which
+    rewards are missing, and the decision not to wait for them, must have nothing to do with any reward,
+    missing or earlier: so not with which arms are out. Sharp EBR asks for them again in the next round
+    (`ebr.algorithms.lossy` has the proof). A race that lacks rewards at its end says which ε it guarantees.
 
-    *Fewer rewards are accepted with* `missing="at random"`. Which rewards are missing, and the decision not
-    to wait for them, must have nothing to do with any reward, missing or earlier: so not with which arms are
-    out. Sharp EBR asks for them again in the next round (`ebr.algorithms.lossy` has the proof). A race that
-    lacks rewards at its end says which ε it guarantees.
-
-    *Late rewards* (`late=`) were missing in an earlier round and replace as many of this round's. When they
-    come, and which of them are told, must have nothing to do with any reward either: tell all of them, or the
-    first ones in the order in which they came. No race can check that. Given which rewards are told when,
-    counts are fixed and no reward counts twice, so the proofs hold unchanged.
+    *Late rewards* were missing in an earlier round and replace as many of this round's. When they come, and
+    which of them are told, must have nothing to do with any reward either, which no race can check: tell all
+    of them, or the first ones in the order in which they came. Then counts are fixed as above.
 
     *Blocks.* Sharp EBR compares survivors by differences of their means over the same blocks, so what is
     common to a block cancels. It needs independent blocks and √2σ-sub-Gaussian differences. Rewards in an
@@ -250,8 +245,7 @@ class Race:
         """Take in a round's rewards: for each arm asked for a list or array of them, or a tuple (count, sum).
 
         They are on the disk when this returns. Raises ValueError, and takes in nothing, if they are not
-        exactly what was asked for, or if `round` is not the current one: a round that was told already can
-        be told again without counting twice.
+        exactly what was asked for, or if `round` is not the current one: so nothing counts twice.
 
         With `missing="at random"` there may be fewer; [] says that all rewards of an arm are missing. `late`
         has rewards that were missing in earlier rounds. They replace as many of this round's: with
@@ -336,10 +330,7 @@ class Race:
 
     @property
     def history(self) -> "pd.DataFrame":
-        """A row a round and arm: round, arm, its pulls and their sum; pulls so far (total), mean and bounds.
-
-        The bounds of all arms and rounds hold at once with probability 1 − δ, as in `intervals`.
-        """
+        """A row a round and arm: its pulls and their sum; pulls so far (total), mean, and bounds."""
         import pandas as pd
 
         kinds = {"pulls": int, "sum": float, "total": int, "mean": float}
@@ -352,11 +343,9 @@ class Race:
     def intervals(self) -> "pd.DataFrame":
         """What is known of each arm now: pulls, mean, lower and upper bound, and whether it survives.
 
-        The bounds of all arms hold at once, and with those of all rounds, with probability 1 − δ, also for
-        the arm that is selected (`ebr.theory.intervals.Simultaneous`): exact ones for rewards 0 and 1, KL
-        ones for rewards in the support, normal ones, or Hoeffding's. They are for single arms, to be
-        reported; the race itself may compare arms more sharply. NaN where the algorithm has no δ, and where
-        rewards come in blocks.
+        The bounds of all arms and rounds hold at once with probability 1 − δ, also for the selected arm
+        (`ebr.theory.intervals.Simultaneous`). They are for single arms, to be reported; the race may compare
+        arms more sharply. NaN where the algorithm has no δ, and where rewards come in blocks.
         """
         import pandas as pd
 
