@@ -10,71 +10,44 @@ True
 from importlib import import_module
 from importlib.util import find_spec
 
-TYPE_CHECKING = False  # as typing has it, which takes half as long to load as all else: an interrupt before
-# `ebr.__main__` has begun ends in a traceback
+TYPE_CHECKING = False  # not typing's: an interrupt before `ebr.__main__` has begun ends in a traceback
 if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used, when it is used
-    from ebr.algorithms.certified import CertifiedElasticBatchRacing
-    from ebr.algorithms.elastic import ElasticBatchRacing
-    from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
-    from ebr.algorithms.passive import Passive
-    from ebr.algorithms.pausing import PausingElasticBatchRacing
-    from ebr.algorithms.sequential import SequentialRacing
-    from ebr.algorithms.sharp import SharpElasticBatchRacing
-    from ebr.algorithms.staked import StakedElasticBatchRacing
-    from ebr.live.journal import JournalError
-    from ebr.live.plan import plan
-    from ebr.live.race import Race
-    from ebr.live.search import RacingSearchCV
-    from ebr.simulation.designs import certified_design
-    from ebr.simulation.simulate import simulate, trace
-    from ebr.simulation.sweep import Point, sweep
-    from ebr.theory.problems import Bernoulli, Gaussian, setup_1, setup_2
-
-__all__ = [
-    "AggressiveElimination",
-    "Bernoulli",
-    "CertifiedElasticBatchRacing",
-    "DeltaElimination",
-    "ElasticBatchRacing",
-    "Gaussian",
-    "JournalError",
-    "Passive",
-    "PausingElasticBatchRacing",
-    "Point",
-    "Race",
-    "RacingSearchCV",
-    "SequentialRacing",
-    "SharpElasticBatchRacing",
-    "StakedElasticBatchRacing",
-    "certified_design",
-    "plan",
-    "setup_1",
-    "setup_2",
-    "simulate",
-    "sweep",
-    "trace",
-]
+    from ebr.algorithms.certified import CertifiedElasticBatchRacing as CertifiedElasticBatchRacing
+    from ebr.algorithms.elastic import ElasticBatchRacing as ElasticBatchRacing
+    from ebr.algorithms.elimination import AggressiveElimination as AggressiveElimination
+    from ebr.algorithms.elimination import DeltaElimination as DeltaElimination
+    from ebr.algorithms.passive import Passive as Passive
+    from ebr.algorithms.pausing import PausingElasticBatchRacing as PausingElasticBatchRacing
+    from ebr.algorithms.sequential import SequentialRacing as SequentialRacing
+    from ebr.algorithms.sharp import SharpElasticBatchRacing as SharpElasticBatchRacing
+    from ebr.algorithms.staked import StakedElasticBatchRacing as StakedElasticBatchRacing
+    from ebr.live.journal import JournalError as JournalError
+    from ebr.live.plan import plan as plan
+    from ebr.live.race import Race as Race
+    from ebr.live.search import RacingSearchCV as RacingSearchCV
+    from ebr.simulation.designs import certified_design as certified_design
+    from ebr.simulation.simulate import simulate as simulate
+    from ebr.simulation.simulate import trace as trace
+    from ebr.simulation.sweep import Point as Point
+    from ebr.simulation.sweep import sweep as sweep
+    from ebr.theory.problems import Bernoulli as Bernoulli
+    from ebr.theory.problems import Gaussian as Gaussian
+    from ebr.theory.problems import setup_1 as setup_1
+    from ebr.theory.problems import setup_2 as setup_2
 
 # Where each public name is from. Loading all of them takes ten times as long as loading numpy.
-_HOMES = {
-    "ebr.algorithms.certified": "CertifiedElasticBatchRacing",
-    "ebr.algorithms.elastic": "ElasticBatchRacing",
-    "ebr.algorithms.elimination": "AggressiveElimination, DeltaElimination",
-    "ebr.algorithms.passive": "Passive",
-    "ebr.algorithms.pausing": "PausingElasticBatchRacing",
-    "ebr.algorithms.sequential": "SequentialRacing",
-    "ebr.algorithms.sharp": "SharpElasticBatchRacing",
-    "ebr.algorithms.staked": "StakedElasticBatchRacing",
-    "ebr.live.journal": "JournalError",
-    "ebr.live.plan": "plan",
-    "ebr.live.race": "Race",
-    "ebr.live.search": "RacingSearchCV",
-    "ebr.simulation.designs": "certified_design",
-    "ebr.simulation.simulate": "simulate, trace",
-    "ebr.simulation.sweep": "Point, sweep",
-    "ebr.theory.problems": "Bernoulli, Gaussian, setup_1, setup_2",
-}
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split(", ")}
+_HOMES = """
+algorithms.certified.CertifiedElasticBatchRacing algorithms.elastic.ElasticBatchRacing
+algorithms.elimination.AggressiveElimination algorithms.elimination.DeltaElimination
+algorithms.passive.Passive algorithms.pausing.PausingElasticBatchRacing
+algorithms.sequential.SequentialRacing algorithms.sharp.SharpElasticBatchRacing
+algorithms.staked.StakedElasticBatchRacing live.journal.JournalError live.plan.plan live.race.Race
+live.search.RacingSearchCV simulation.designs.certified_design simulation.simulate.simulate
+simulation.simulate.trace simulation.sweep.Point simulation.sweep.sweep theory.problems.Bernoulli
+theory.problems.Gaussian theory.problems.setup_1 theory.problems.setup_2
+"""
+_HOME_OF = {name: f"ebr.{home}" for home, _, name in (path.rpartition(".") for path in _HOMES.split())}
+__all__ = sorted(_HOME_OF)
 
 if not TYPE_CHECKING:  # where a misspelt name is an error
     if find_spec("sklearn") is None:  # without which `from ebr import *` is to work

@@ -17,7 +17,6 @@ MOST_TOTAL = 2**63 - 1  # pulls of all arms in a race: the largest count that an
 MOST_ROUNDS = 10_000  # rounds of a race: a race of this many is simulated in seconds
 MOST_ARMS = 10**6  # a race on this many arms fills a hundred megabytes
 LEAST = 1e-100  # the least ε and δ: their squares do not underflow
-SCALES = (1e-50, 1e50)  # the range of σ, for the same reason
 LONGEST = 80  # characters of a value in a message
 
 Rule = Callable[[str, Any], Any]
@@ -25,39 +24,38 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
+def number(value: Any) -> float:
+    """Return a real number as a float, infinite where it is too large; NaN for anything else."""
+    if type(value) is float:
+        return value
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _real(name: str, value: Any, is_right: Callable[[float], bool], must: str) -> float:
+    if not is_right(found := number(value)):
+        raise ValueError(f"{name} must {must}, got {shown(value)}")
+    return found
+
+
+positive = partial(_real, is_right=lambda x: 0 < x < math.inf, must="be a finite number above 0")
+probability = partial(_real, is_right=lambda x: 0 <= x <= 1, must="lie in [0, 1]")
+
+
 def in_unit_interval(name: str, value: Any, least: float = LEAST) -> float:
     """Return `value` if it is a number in the open interval (0, 1); raise ValueError otherwise."""
-    number = _number(value)
-    if not 0 < number < 1:
-        raise ValueError(f"{name} must lie in (0, 1), got {shown(value)}")
-    if number < least:
-        raise ValueError(f"{name} must be at least {least:g}, or its square is no number, got {shown(value)}")
-    return number
-
-
-def positive(name: str, value: Any) -> float:
-    """Return `value` if it is a finite number above zero; raise ValueError otherwise."""
-    number = _number(value)
-    if not 0 < number < np.inf:
-        raise ValueError(f"{name} must be a finite number above 0, got {shown(value)}")
-    return number
+    _real(name, value, lambda x: 0 < x < 1, "lie in (0, 1)")
+    return _real(name, value, lambda x: x >= least, f"be at least {least:g}, or its square is no number")
 
 
 def scale(name: str, value: Any) -> float:
     """Return `value` if it is a positive number that can be squared; raise ValueError otherwise."""
-    least, most = SCALES
-    number = positive(name, value)
-    if not least <= number <= most:
-        raise ValueError(f"{name} must lie in [{least:g}, {most:g}], got {shown(value)}")
-    return number
-
-
-def probability(name: str, value: Any) -> float:
-    """Return `value` if it is a number in [0, 1]; raise ValueError otherwise."""
-    number = _number(value)
-    if not 0 <= number <= 1:
-        raise ValueError(f"{name} must lie in [0, 1], got {shown(value)}")
-    return number
+    positive(name, value)
+    return _real(name, value, lambda x: 1e-50 <= x <= 1e50, "lie in [1e-50, 1e+50]")
 
 
 def true_or_false(name: str, value: Any) -> bool:
@@ -74,8 +72,7 @@ def whole(name: str, value: Any, at_least: int, at_most: int | None = None) -> i
     if not is_whole or value < at_least:
         raise ValueError(f"{name} must be an integer of at least {at_least}, got {shown(value)}")
     if at_most is not None and int(value) > at_most:
-        most = f"{at_most:,}" if at_most <= MOST_TOTAL else f"{at_most:.0e}"
-        raise ValueError(f"{name} must be an integer of at most {most}, got {shown(value)}")
+        raise ValueError(f"{name} must be an integer of at most {at_most:,.15g}, got {shown(value)}")
     return int(value)
 
 
@@ -100,7 +97,6 @@ def numbers(name: str, values: ArrayLike, at_least: int = 1) -> FloatArray:
 
 rounds: Rule = partial(whole, at_least=1, at_most=MOST_ROUNDS)
 several: Rule = partial(whole, at_least=2, at_most=MOST_ARMS)
-
 # Rules for parameter names shared across the package.
 COMMON: dict[str, Rule] = {
     "deadline": rounds,
@@ -113,10 +109,9 @@ COMMON: dict[str, Rule] = {
 
 
 def check_fields(parameters: object, **checks: Rule | tuple[str, ...]) -> None:
-    """Check the fields of a frozen dataclass and keep what the checks return.
+    """Check the fields of a frozen dataclass by the common rules and those given, or by possible choices.
 
-    Fields with a common name are checked by its rule, others by the check given: a function, or the possible
-    choices. Numbers become plain Python numbers, so that equal parameters print alike and are seeded alike.
+    Numbers become plain Python numbers, so that equal parameters print alike and are seeded alike.
     """
     fields = vars(parameters)
     for name, check in {**COMMON, **checks}.items():
@@ -172,14 +167,3 @@ def shown(value: Any) -> str:
     except Exception as error:  # an integer may have too many digits, and any repr may fail
         return f"a {type(value).__name__} ({type(error).__name__} when it is shown)"
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-
-
-def _number(value: Any) -> float:
-    if type(value) is float:
-        return value
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return np.nan
-    try:
-        return float(value)
-    except OverflowError:  # an integer beyond all numbers
-        return np.inf

@@ -63,65 +63,39 @@ def usual(names, **more):
 
 BUDGET = usual("deadline", n_arms=5)
 GAMMA = usual("epsilon deadline", gamma=(1, 2, 2))
+CERTIFIED = usual("epsilon delta sigma", looks=(4, 9), boundaries=(2.0,), rewards="Bernoulli", pruning=0.9)
+CERTIFIED |= {"floor": 2.5, "shifts": (0.2,), "control": 1, "margin": 0.2}
+DESIGNED = usual("delta sigma", n_arms=2, deadline=2, epsilon=0.5, rewards="Bernoulli", runs=20)
+DESIGNED |= {"truths": [[0.5, 0.5]], "objective": "mean", "shifts": (), "seed": 0}
+COIN = {"rewards": "Bernoulli", "start": 0.5}
+STAKED = usual("sigma", rewards=None, start=0.5, rate=0.35, reach=0.3, hope=1.0, spare=3)
+SHARP, PAUSING, STAKES = (
+    ebr.SharpElasticBatchRacing,
+    ebr.PausingElasticBatchRacing,
+    ebr.StakedElasticBatchRacing,
+)
+PLAYED = {
+    "elastic": (ebr.ElasticBatchRacing, RACE | usual("sigma", schedule="scaled", lone_survivor="stops", k=1)),
+    "sharp": (SHARP, RACE | usual("sigma", rewards=None, start=0.5, split="late", k=1, looks="joint")),
+    "Gaussian looks": (SHARP, RACE | usual("sigma", start=0.5, rewards="Gaussian")),
+    "pausing": (PAUSING, RACE | usual("sigma", rewards=None, start=0.5, lead=3.0)),
+    "pausing coins": (PAUSING, RACE | COIN | {"lead": 3.0}),
+    "staked": (STAKES, RACE | STAKED),
+    "staked coins": (STAKES, RACE | COIN | {"rate": 0.35}),
+    "certified": (partial(ebr.CertifiedElasticBatchRacing, 8), CERTIFIED),
+    "ElasticPair": (ElasticPair, RACE | usual("sigma")),
+    "Passive": (ebr.Passive, usual("delta sigma", epsilon=0.3)),
+    "sequential": (ebr.SequentialRacing, usual("delta sigma", epsilon=0.3, end="certified")),
+    "AE": (ebr.AggressiveElimination, RACE | {"rounding": "up"}),
+    "kδER": (ebr.DeltaElimination, RACE | {"constants": "published", "k": 1}),
+    "budgeted": (budgeted.BudgetedElimination, FIXED | {"deadline": 2, "sizes": "balanced", "memory": "all"}),
+    "geometric": (budgeted.BudgetedElimination, FIXED | {"deadline": 2, "sizes": "geometric"}),
+    "SequentialHalving": (budgeted.SequentialHalving, FIXED),
+    "SuccessiveRejects": (budgeted.SuccessiveRejects, FIXED),
+}
 # By name: what is called, and arguments with which it answers; each of them is replaced by every nasty value.
-CALLS = {
-    "ElasticBatchRacing": (
-        played(ebr.ElasticBatchRacing),
-        GAME | RACE | usual("sigma", schedule="scaled", lone_survivor="stops", k=1),
-    ),
-    "SharpElasticBatchRacing": (
-        played(ebr.SharpElasticBatchRacing),
-        GAME | RACE | usual("sigma", rewards=None, start=0.5, split="late", k=1, looks="joint"),
-    ),
-    "Gaussian looks": (
-        played(ebr.SharpElasticBatchRacing),
-        {"n_arms": 2} | RACE | usual("sigma", start=0.5, rewards="Gaussian"),
-    ),
-    "PausingElasticBatchRacing": (
-        played(ebr.PausingElasticBatchRacing),
-        GAME | RACE | usual("sigma", rewards=None, start=0.5, lead=3.0),
-    ),
-    "pausing coins": (
-        played(ebr.PausingElasticBatchRacing),
-        {"n_arms": 2} | RACE | {"rewards": "Bernoulli", "start": 0.5, "lead": 3.0},
-    ),
-    "StakedElasticBatchRacing": (
-        played(ebr.StakedElasticBatchRacing),
-        GAME | RACE | usual("sigma", rewards=None, start=0.5, rate=0.35, reach=0.3, hope=1.0, spare=3),
-    ),
-    "staked coins": (
-        played(ebr.StakedElasticBatchRacing),
-        {"n_arms": 2} | RACE | {"rewards": "Bernoulli", "start": 0.5, "rate": 0.35},
-    ),
-    "CertifiedElasticBatchRacing": (
-        played(partial(ebr.CertifiedElasticBatchRacing, 8)),
-        GAME
-        | usual("epsilon delta sigma", looks=(4, 9), boundaries=(2.0,), rewards="Bernoulli")
-        | {"pruning": 0.9, "floor": 2.5, "shifts": (0.2,), "control": 1, "margin": 0.2},
-    ),
-    "certified_design": (
-        lambda **rest: ebr.certified_design(**rest).subjects,
-        usual("delta sigma", n_arms=2, deadline=2, epsilon=0.5, rewards="Bernoulli", runs=20)
-        | {"truths": [[0.5, 0.5]], "objective": "mean", "shifts": (), "seed": 0},
-    ),
-    "ElasticPair": (played(ElasticPair), GAME | RACE | usual("sigma")),
-    "Passive": (played(ebr.Passive), GAME | usual("delta sigma", epsilon=0.3)),
-    "SequentialRacing": (
-        played(ebr.SequentialRacing),
-        GAME | usual("delta sigma", epsilon=0.3, end="certified"),
-    ),
-    "AggressiveElimination": (played(ebr.AggressiveElimination), GAME | RACE | {"rounding": "up"}),
-    "DeltaElimination": (played(ebr.DeltaElimination), GAME | RACE | {"constants": "published", "k": 1}),
-    "BudgetedElimination": (
-        played(budgeted.BudgetedElimination),
-        GAME | FIXED | {"deadline": 2, "sizes": "balanced", "memory": "all"},
-    ),
-    "geometric BudgetedElimination": (
-        played(budgeted.BudgetedElimination),
-        GAME | FIXED | {"deadline": 2, "sizes": "geometric"},
-    ),
-    "SequentialHalving": (played(budgeted.SequentialHalving), GAME | FIXED),
-    "SuccessiveRejects": (played(budgeted.SuccessiveRejects), GAME | FIXED),
+CALLS = {name: (played(algorithm), GAME | arguments) for name, (algorithm, arguments) in PLAYED.items()} | {
+    "certified_design": (lambda **rest: ebr.certified_design(**rest).subjects, DESIGNED),
     "plan": (ebr.plan, RACE | usual("n_arms sigma", rewards=None, algorithm="sharp", k=1)),
     "plan of a budget": (ebr.plan, usual("n_arms deadline", budget=500)),
     "simulate": (
@@ -192,7 +166,7 @@ CALLS = {
 SAID = {"rewards_known": "rewards"}
 LEFT_OUT = {("deviation", "pulls"), ("sequential_deviation", "pulls"), ("fixed_count_deviation", "pulls")}
 INFINITE = {"bernoulli_kl"}  # rightly, where y is 0 or 1
-SLOW = {"certified_design", "plan", "plan of a budget", "strategy", "SequentialRacing"}
+SLOW = {"certified_design", "plan", "plan of a budget", "strategy", "sequential"}
 
 
 def numbers(result):

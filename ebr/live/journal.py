@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 try:
     import fcntl
@@ -31,19 +31,8 @@ class JournalError(ValueError):
 class Journal:
     """A file of lines that only ever grows, one process writing at a time.
 
-    Parameters
-    ----------
-    path
-        The file.
-    create
-        Start an empty journal where there is no file.
-    readonly
-        Read what is there now, even while another process writes; change nothing.
-
-    Attributes
-    ----------
-    lines
-        What the lines say so far, oldest first, each with its time (UTC) and checksum.
+    `create` starts an empty journal where there is no file; `readonly` reads what is there now, even while
+    another process writes. `lines` is what the lines say so far, each with its time (UTC) and checksum.
 
     Notes
     -----
@@ -52,9 +41,8 @@ class Journal:
     It is copied, flushed, and only then cut off, so a crash in between copies it twice and loses nothing.
 
     *Checksums* are chained: each covers the bytes of its line and the checksum of the line before, so a
-    line that was changed, removed or moved is found, and named by its number. Only lines cut off at the very
-    end leave no trace: what is left is the journal as it was before them. Whoever changes a line and computes
-    all checksums anew is not found here: see `Race`, which believes no line that it would not have written.
+    line that was changed, removed or moved is found, and named by its number; lines cut off at the very end
+    leave no trace. If all checksums are computed anew, `Race` still believes no line that it would not write.
 
     *The lock* is the operating system's (flock). It ends with the process, however that ends.
     """
@@ -62,12 +50,9 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str], create: bool = True, readonly: bool = False) -> None:
         if not isinstance(path, str | os.PathLike) or not os.fspath(path) or not str(path).isprintable():
             raise JournalError(f"journal must be the printable name of a file, got {path!r:.80}")
-        self.path = Path(path)
+        self.path, self._file = Path(path), Path(os.path.realpath(path))  # whatever becomes of the directory
         self.lines: list[Line] = []
-        # A later change of directory must not lead elsewhere.
-        self._file = Path(os.path.realpath(self.path))
-        self._checksum = b""
-        self._readonly = readonly
+        self._checksum, self._readonly = b"", readonly
         self._stamp: tuple[int, ...] = ()
         if fcntl is None and not readonly:
             raise JournalError(f"{self.path} cannot be locked on this system: open it with readonly=True")
@@ -98,18 +83,14 @@ class Journal:
         try:
             with self.closed_on_error():
                 if _stamp(os.stat(self._file)) != self._stamp:
-                    raise JournalError(
-                        f"{self.path} was moved, changed or replaced while it was open: see to it that one"
-                        " process alone writes it, and open it again"
-                    )
+                    why = f"{self.path} was moved, changed or replaced while it was open"
+                    raise JournalError(f"{why}: let one process alone write it, and open it again")
                 _write(self._descriptor, sealed)
                 self._stamp = _stamp(os.fstat(self._descriptor))
                 self._accept(sealed)
         except OSError as error:
-            raise JournalError(
-                f"line {len(self.lines) + 1} could not be written to {self.path} ({error.strerror}):"
-                " put that right, open the journal again, and go on from what it asks for then"
-            ) from error
+            where = f"line {len(self.lines) + 1} could not be written to {self.path} ({error.strerror})"
+            raise JournalError(f"{where}: put that right, and open the journal again") from error
 
     def check_writable(self) -> None:
         """Raise JournalError if the journal was opened for reading only, or is closed."""
@@ -133,27 +114,24 @@ class Journal:
 
     def _load(self) -> None:
         """Lock the file, verify every line, and only then repair what a crash left behind."""
-        if not self._readonly:
-            self._take_lock()
-        torn = self._verify()
-        if not self._readonly:
-            self._repair(torn)
+        if self._readonly:
+            torn, does = self._verify(), "is ignored"
+        else:
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                why = f"{self.path} is open for writing elsewhere, in another process or in this one"
+                raise JournalError(f"{why}: close it there, or read it with readonly=True") from None
+            torn, does = self._verify(), f"was moved to {self._aside()}"
+            if torn:
+                self._set_aside(torn)
+            # What is read here counts: the writer may have been killed before it came to the disk.
+            os.fsync(self._descriptor)
+            _flush_folder(self._file)
+            self._stamp = _stamp(os.fstat(self._descriptor))
         if torn:
-            does = "is ignored" if self._readonly else f"was moved to {self._aside()}"
-            warnings.warn(
-                f"the last line of {self.path} is torn: it was never finished, does not count, and {does}",
-                stacklevel=4,
-            )
-
-    def _take_lock(self) -> None:
-        """Keep every other writer out, or raise JournalError if one is in already."""
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise JournalError(
-                f"{self.path} is open for writing elsewhere, in another process or in this one:"
-                " close it there (or end that process), or read it with readonly=True"
-            ) from None
+            never = f"the last line of {self.path} is torn: it was never finished, does not count"
+            warnings.warn(f"{never}, and {does}", stacklevel=4)
 
     def _verify(self) -> bytes:
         """Read the lines and check their checksums; return what follows the last newline."""
@@ -161,31 +139,20 @@ class Journal:
             *whole, torn = file.read().split(b"\n")
         for number, line in enumerate(whole, start=1):
             if line + b"\n" != _sealed(line[: 1 - CHECKSUM_LENGTH], self._checksum):
-                raise self.defect(number, "was changed, or lines before it are missing")
+                raise self._defect(number, "was changed, or lines before it are missing")
             try:
                 self._accept(line + b"\n")
             except (ValueError, RecursionError) as error:
-                raise self.defect(number, f"is not a line of a journal ({error})") from None
+                raise self._defect(number, f"is not a line of a journal ({error})") from None
         if torn and not whole and torn[: len(OPENING)] != OPENING[: len(torn)]:
             raise JournalError(f"{self.path} is no journal: name another file")
         return torn
 
-    def defect(self, number: int, what: str) -> JournalError:
+    def _defect(self, number: int, what: str) -> JournalError:
         """The error for a line that cannot be trusted: which, why, and what to do."""
         kept = f"cut it back to its first {number - 1} lines and tell what followed again"
-        return JournalError(
-            f"line {number} of {self.path} {what}: restore the file from a copy, or"
-            f" {kept if number > 1 else 'name another one if it is no journal'}"
-        )
-
-    def _repair(self, torn: bytes) -> None:
-        """Set a torn line aside, and make sure that what was read is on the disk."""
-        if torn:
-            self._set_aside(torn)
-        # What is read here counts: the writer may have been killed before it came to the disk.
-        os.fsync(self._descriptor)
-        _flush_folder(self._file)
-        self._stamp = _stamp(os.fstat(self._descriptor))
+        advice = kept if number > 1 else "name another one if it is no journal"
+        return JournalError(f"line {number} of {self.path} {what}: restore the file from a copy, or {advice}")
 
     def _set_aside(self, torn: bytes) -> None:
         """Move a torn last line to a file of its own: first copied and flushed, only then cut off."""
@@ -207,8 +174,10 @@ class Journal:
         return named if os.path.realpath(named) == true else true
 
     def _accept(self, sealed: bytes) -> None:
-        """Accept a line with the right checksum; raise ValueError if it lacks its kind or its time."""
-        line: Line = json.loads(sealed, object_pairs_hook=_distinct, parse_constant=_no_number)
+        """Accept a line with the right checksum; raise ValueError if it was not written by `append`."""
+        line: Line = json.loads(sealed)
+        if json.dumps(line, allow_nan=False).encode() + b"\n" != sealed:  # a key may be there twice
+            raise ValueError("it would be written otherwise")
         for key in ("event", "time"):
             if not isinstance(line.get(key), str):
                 raise ValueError(f"{key} must be a word, got {line.get(key)!r:.50}")
@@ -225,24 +194,10 @@ def is_journal(path: str | os.PathLike[str]) -> bool:
 def _opened(file: str | os.PathLike[str], flags: int) -> int:
     """Open a regular file only: a pipe would block, and a device may have no end."""
     descriptor = os.open(file, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
-    kind = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(kind):
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        folder = OSError(errno.EISDIR, os.strerror(errno.EISDIR))
-        raise folder if stat.S_ISDIR(kind) else OSError(errno.EINVAL, "it is a pipe or a device, not a file")
+        raise OSError(errno.EINVAL, "it is a folder, a pipe or a device, not a file")
     return descriptor
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> Line:
-    """A dict of the keys of a line; ValueError for a key that occurs twice, as one would be lost."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        raise ValueError("a key is there twice")
-    return made
-
-
-def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number of JSON")
 
 
 def _sealed(body: bytes, previous: bytes) -> bytes:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
-from ebr.algorithms.game import Algorithm, Ending, Game, LossyGame, Standing, Turn, advance
+from ebr.algorithms.game import Algorithm, Ending
 from ebr.arrays import FloatArray, IntArray
 from ebr.live.journal import Journal, JournalError, Line
 from ebr.live.plots import draw_race
 from ebr.live.report import Chosen, Report, intervals_of, named, report_of, verdict, word_for_left_out
-from ebr.live.rewards import asked_line, fits, stop_line, told_line
-from ebr.live.terms import USUAL, Support, Terms, another_version, checked_scale
+from ebr.live.rewards import asked_line, check_line, stop_line, told_line
+from ebr.live.terms import USUAL, Support, Terms, checked_scale
 from ebr.theory.intervals import Simultaneous
 from ebr.validation import whole
 
@@ -51,10 +51,8 @@ class Race:
     algorithm
         For instance `ElasticBatchRacing(deadline=6, epsilon=0.05, delta=0.05)`, with ε and σ in the units of
         the rewards. For ε of 1 or more, use `ebr.plan(…).start(…)`, which makes an algorithm and runs it.
-    arms
-        The names of the arms, two or more.
-    journal
-        The file, by custom *.jsonl. It is locked until the race is closed or the process ends.
+    arms, journal
+        The names of the arms, and the file, by custom *.jsonl. It is locked until the race is closed.
     support
         The closed interval in which every reward lies, or None for any finite number. By default [0, 1], and
         None where rewards are said to be "Gaussian" or "sub-Gaussian".
@@ -63,14 +61,13 @@ class Race:
         "sub-Gaussian". The default is "Bernoulli" if the algorithm assumes it, else "bounded" if the support
         lies in [0, 1], else "sub-Gaussian".
     scale
-        Deprecated: the worst and the best reward. The algorithm sees them as 0 and 1, and its ε and σ are
-        fractions of the width.
+        Deprecated: the rewards that the algorithm sees as 0 and 1; its ε and σ are fractions of the width.
     blocks
         Whether all arms of a round are observed in the same blocks (the same splits, the same days). Rewards
-        may then be told as a table of blocks × arms, and σ is the noise within a block; see below.
+        may then be told as a table of blocks × arms, and σ is the noise within a block.
     control, margin
         The arm that others must beat, and by how much, in your units (ε by default). When no arm can, the
-        race ends early and recommends the control; see `SharpElasticBatchRacing`.
+        race ends early and recommends the control.
     lower_is_better
         Whether the smallest mean is the best, as of a latency.
 
@@ -80,30 +77,21 @@ class Race:
         What was passed in or read from the journal: all of it, and three of its parts.
     round
         The number of the current round, from 1; after the end, of the last round.
-    finished, recommendation
-        Whether the race has ended, and the arm that it recommends (None before the end). An algorithm that
-        looks for the k > 1 best arms recommends a tuple.
-    within, verdict
-        At the end: how far from the best the recommended arm may be, in your units, and the result in a
-        sentence. Before: None and "".
+    finished, stopped, recommendation, within
+        Whether the race has ended, and whether by `stop`. At the end, the arm that it recommends (a tuple if
+        the k > 1 best are looked for), and how far from the best it may be, in your units; before, None.
 
     Notes
     -----
-    *No more rewards than asked are accepted.* The guarantee is for numbers of pulls that are fixed before the
-    rewards are seen. If one could add rewards until an arm looks good, its mean would be biased. If you have
-    more, pass the first ones in the order in which they were observed.
+    *Counts are fixed before rewards are seen*: if one could add rewards until an arm looks good, its mean
+    would be biased. So no more rewards than asked are accepted, and fewer with `missing="at random"`. Which
+    rewards are missing, and the decision not to wait for them, must have nothing to do with any reward,
+    missing or earlier: so not with which arms are out. Sharp EBR asks for them again in the next round
+    (`ebr.algorithms.lossy` has the proof). A race that lacks rewards at its end says which ε it guarantees.
 
-    *Fewer rewards are accepted with* `missing="at random"`. Which rewards are missing, and the decision not
-    to wait for them, must have nothing to do with any reward: neither the missing ones nor earlier ones. So
-    it must not depend on which arms are out. Sharp EBR asks for them again in the next round;
-    `ebr.algorithms.lossy` has the proof. A race that lacks rewards at its end says which ε it guarantees.
-
-    *Late rewards* (`late=`) were missing in an earlier round and replace as many of this round's. When they
-    come, and which of them are told, must have nothing to do with any reward either: tell all of them, or the
-    first ones in the order in which they came. No race can check that. Given which rewards are told when, the
-    counts of an arm are fixed, as above, and no reward counts twice: the proof for sharp EBR holds unchanged.
-    Staked EBR settles the bets of a round by rewards that no earlier bet has used, late or not. Certified EBR
-    reads each reward once, late or not. Races that do not permit missing rewards refuse late ones.
+    *Late rewards* were missing in an earlier round and replace as many of this round's. When they come, and
+    which of them are told, must have nothing to do with any reward either, which no race can check: tell all
+    of them, or the first ones in the order in which they came. Then counts are fixed as above.
 
     *Blocks.* Sharp EBR compares survivors by differences of their means over the same blocks, so what is
     common to a block cancels. It needs independent blocks and √2σ-sub-Gaussian differences. Rewards in an
@@ -111,9 +99,8 @@ class Race:
     arms; with looks="union" it is enough that differences are N(·, 2σ²). Single arms have no intervals.
     """
 
-    round: int
-    finished: bool
     recommendation: Chosen
+    within: float | None
 
     def __init__(
         self,
@@ -134,72 +121,64 @@ class Race:
         # Before any file is touched: this refuses what cannot be raced.
         units = checked_scale(scale, lower_is_better)
         new = Terms.agreed(algorithm, arms, support, rewards, units, blocks, control, margin)
-        self._enter(Journal(journal), new.squared())
+        self._enter(Journal(journal), new)
 
     @classmethod
     def begin(cls, terms: Terms, journal: str | os.PathLike[str]) -> Self:
         """Begin, or continue, the race with these terms, as a plan has them."""
-        race = cls.__new__(cls)
-        race._enter(Journal(journal), terms)
-        return race
+        return cls.__new__(cls)._enter(Journal(journal), terms)
 
     @classmethod
     def open(cls, journal: str | os.PathLike[str], readonly: bool = False) -> Self:
         """Continue the race of an existing journal, or with `readonly` look at it without locking it."""
-        race = cls.__new__(cls)
-        race._enter(Journal(journal, create=False, readonly=readonly))
-        return race
+        return cls.__new__(cls)._enter(Journal(journal, create=False, readonly=readonly))
 
-    def _enter(self, journal: Journal, new: Terms | None = None) -> None:
+    def _enter(self, journal: Journal, new: Terms | None = None) -> Self:
         """Replay the journal through the algorithm's coroutine; write its first line if there is none."""
-        self._journal = journal
-        self._lock = threading.Lock()
+        self._journal, self._lock = journal, threading.Lock()
         with journal.closed_on_error():
             if journal.lines:
-                if new is not None:
-                    new.check_same(journal.path, journal.lines[0])
-                own = None if new is None else new.algorithm
-                self._replay(Terms.read(journal.path, journal.lines[0], own))
+                self._replay(new)
             elif new is None:
                 raise JournalError(f"{journal.path} is empty: no race was ever started in it")
             else:
                 self._begin(new)
                 journal.append(new.line())
+        return self
 
-    def _replay(self, terms: Terms) -> None:
+    def _replay(self, new: Terms | None) -> None:
         """Follow the journal; a line is believed only if this race would write the same line now."""
-        journal = self._journal
+        path, (first, *others) = self._journal.path, self._journal.lines
+        number = 1
         try:
-            self._begin(terms)
-        except ValueError as error:
-            raise another_version(journal.path, error) from None
-        for number, line in enumerate(journal.lines[1:], start=2):
-            try:
-                right = not self.finished and (
-                    self._stops(line) or fits(terms, line, self.round, self._coming, self._asked, self._owed)
-                )
-            except ValueError as error:
-                raise journal.defect(number, f"says what is never written ({error})") from None
-            if not right:
-                raise JournalError(
-                    f"line {number} of {journal.path} is not what the algorithm does here, so it was"
-                    " written by another version of ebr: continue with that one"
-                )
-            self._follow(line)
+            there = Terms.read(first, None if new is None else new.algorithm)
+            if new is not None and (said := new.differences(there, first)):
+                advice = "give this race a journal of its own, or continue that one with Race.open"
+                raise JournalError(f"{path} is the journal of another race ({said}): {advice}")
+            self._begin(there)
+            for line in others:
+                number += 1
+                if self.finished:
+                    raise ValueError("the race has ended")
+                check_line(there, line, self.round, self._coming, self._owed, self._asked)
+                self._follow(line)
+        except JournalError:
+            raise
+        except (TypeError, ValueError) as error:
+            why = f"line {number} of {path} was changed, or written by another version of ebr ({error})"
+            raise JournalError(f"{why}: restore the file from a copy, or use that version") from None
 
     def _begin(self, terms: Terms) -> None:
         """Start the game."""
-        self.terms, self.algorithm, self.arms = terms, terms.algorithm, terms.arms
-        self.round = 0
-        self._losses = False  # whether rewards were ever missing
-        self.stopped = False
+        self.terms, self.algorithm, self.arms, self._game = terms, terms.algorithm, terms.arms, terms.game()
+        self.round, self.finished, self.stopped = 0, False, False
+        self.recommendation = self.within = None
         self._places = {arm: place for place, arm in enumerate(self.arms)}
         self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
         self._owed = dict.fromkeys(self.arms, 0)  # rewards that were missing, and may come late
         # Round, arm, pulls in the round, their sum; pulls of the arm so far, and their mean.
         self._rows: list[tuple[int, str, int, float, int, float]] = []
-        self._course = _Course(terms)
-        self._turn(self._course.go_on())  # which refuses a control that is none of the arms
+        self._go_on()  # which refuses a control that is none of the arms
         self.control = terms.control
 
     def _follow(self, line: Line) -> None:
@@ -209,9 +188,8 @@ class Race:
             return
         if line["event"] == "stop":
             self.stopped = True
-            self._turn(self._course.stop())
+            self._end(Ending(self._standing.arms, self._standing.within))
             return
-        self._losses |= "missing" in line
         counts, sums = np.zeros((1, len(self.arms)), dtype=np.int64), np.zeros((2, 1, len(self.arms)))
         for arm, (own, reported, *squares) in line["rewards"].items():
             late, sum_of_late, *late_squares = line.get("late", {}).get(arm, (0, 0.0, 0.0))
@@ -225,22 +203,26 @@ class Race:
             self._so_far[arm] = pulls, so_far
             mean = so_far / pulls if pulls else math.nan
             self._rows.append((self.round, arm, count, total, pulls, mean))
-        self._turn(self._course.go_on(counts, sums if self.terms.squares else sums[0]))
+        self._go_on((counts, sums if self.terms.squares else sums[0]))
 
-    def _turn(self, turn: Turn) -> None:
-        """Go on to the next round, or to the end."""
-        self._asked = False
-        pulls, arms = turn
-        if arms is not None:
-            self.finished, self._coming = True, {}
-            chosen = tuple(self.arms[arm] for arm in np.atleast_1d(arms[0]) if arm >= 0)
-            self.recommendation = chosen
-            if arms.ndim == 1:
-                self.recommendation = chosen[0] if chosen else None
-        elif pulls is not None:
-            self.round += 1
-            self.finished, self.recommendation = False, None
-            self._coming = {arm: int(n) for arm, n in zip(self.arms, pulls[0], strict=True) if n}
+    def _go_on(self, told: tuple[IntArray, FloatArray] | None = None) -> None:
+        """Begin, or go on with the counts and sums of the round that was asked for, inside the scale."""
+        try:
+            self._standing = next(self._game) if told is None else self._game.send(told)
+        except StopIteration as end:
+            self._end(end.value)
+            return
+        self.round, self._asked = self.round + 1, False
+        pulls = zip(self.arms, self._standing.pulls[0], strict=True)
+        self._coming = {arm: int(n) for arm, n in pulls if n}
+
+    def _end(self, ending: Ending) -> None:
+        self.finished, self._asked, self._coming = True, False, {}
+        chosen = tuple(self.arms[arm] for arm in np.atleast_1d(ending.arms[0]) if arm >= 0)
+        self.recommendation = chosen if ending.arms.ndim > 1 else chosen[0] if chosen else None
+        # What is void, or for gaps alone, says nothing of how far the arm is from the best.
+        nothing = self.terms.void or self.algorithm.needs_gap
+        self.within = math.inf if nothing else float(ending.within[0]) * self.terms.scale.width
 
     def ask(self) -> dict[str, int]:
         """How often to pull each arm in this round; an arm that is not there is not pulled.
@@ -262,19 +244,17 @@ class Race:
     ) -> None:
         """Take in a round's rewards: for each arm asked for a list or array of them, or a tuple (count, sum).
 
-        `StakedElasticBatchRacing` takes in sums of squares, too, of rewards in a support. The journal has
-        them on a scale from the worst reward, 0, to the best, 1. They come from a list; with (count, sum)
-        they are taken to be as large as they can be; (count, sum, squares) says them on that scale.
-
         They are on the disk when this returns. Raises ValueError, and takes in nothing, if they are not
-        exactly what was asked for, or if `round` is not the current one: a round that was told already can
-        be told again without counting twice.
+        exactly what was asked for, or if `round` is not the current one: so nothing counts twice.
 
         With `missing="at random"` there may be fewer; [] says that all rewards of an arm are missing. `late`
         has rewards that were missing in earlier rounds. They replace as many of this round's: with
-        `late={"A": [1, 0]}`, pass two fewer new rewards of A. Rewards in
-        blocks may be a table: a DataFrame with the arms as columns, or an array with a column for each arm
-        asked for, in that order.
+        `late={"A": [1, 0]}`, pass two fewer new rewards of A. Rewards in blocks may be a table: a DataFrame
+        with the arms as columns, or an array with a column for each arm asked for, in that order.
+
+        `StakedElasticBatchRacing` takes in sums of squares, too, of rewards in a support, on a scale from the
+        worst reward, 0, to the best, 1. They come from a list; with (count, sum) they are taken to be as
+        large as they can be; (count, sum, squares) says them.
         """
         with self._lock:
             self._check_going_on()
@@ -283,7 +263,8 @@ class Race:
                 raise ValueError(f"round must be {self.round}, got {told}, which {why}")
             if not self._asked:
                 raise ValueError(f"round {self.round} has not been asked for yet: ask first, then tell")
-            self._record(told_line(self.terms, self.round, self._coming, rewards, missing, late, self._owed))
+            line = told_line(self.terms, self.round, self._coming, self._owed, rewards, missing, late)
+            self._record(line)
 
     def stop(self) -> None:
         """End the race now, with the result in `now`. Rewards asked for and not told do not count.
@@ -292,14 +273,7 @@ class Race:
         """
         with self._lock:
             self._check_going_on()
-            if objection := self.algorithm.objection("stopping", self.terms.rewards):
-                raise ValueError(objection)
-            self._record(stop_line(self.round))
-
-    def _stops(self, line: Line) -> bool:
-        """Whether a line of the journal says that the race is stopped now, and it may be."""
-        said = {key: value for key, value in line.items() if key not in ("time", "checksum")}
-        return said == stop_line(self.round) and self._course.standing is not None
+            self._record(stop_line(self.terms, self.round))
 
     @property
     def now(self) -> tuple[str | None, float] | None:
@@ -308,10 +282,9 @@ class Race:
         All that is said of all rounds, and at the end, holds at once with probability 1 − δ. None where the
         race has ended or the algorithm does not permit a stop.
         """
-        standing = self._course.standing
-        if standing is None or self.finished:
+        if self.finished or self.algorithm.objection("stopping", self.terms.rewards):
             return None
-        arm, within = int(standing.arms[0]), float(standing.within[0])
+        arm, within = int(self._standing.arms[0]), float(self._standing.within[0])
         known = math.inf if self.terms.void else within * self.terms.scale.width
         return self.arms[arm] if arm >= 0 else None, known
 
@@ -332,14 +305,8 @@ class Race:
         return dict(self._coming) if self._asked else None
 
     @property
-    def within(self) -> float | None:
-        """How far from the best what is recommended may be, in the rewards' units; ∞ if that is unknown."""
-        inside = self._course.within
-        return None if inside is None else inside * self.terms.scale.width
-
-    @property
     def verdict(self) -> str:
-        """What the race says at its end, in a sentence."""
+        """What the race says at its end, in a sentence; before, nothing."""
         if self.within is None:
             return ""
         return verdict(self.terms, self.recommendation, self.within, self.stopped)
@@ -363,10 +330,7 @@ class Race:
 
     @property
     def history(self) -> "pd.DataFrame":
-        """A row a round and arm: round, arm, its pulls and their sum; pulls so far (total), mean and bounds.
-
-        The bounds of all arms and rounds hold at once with probability 1 − δ, as in `intervals`.
-        """
+        """A row a round and arm: its pulls and their sum; pulls so far (total), mean, and bounds."""
         import pandas as pd
 
         kinds = {"pulls": int, "sum": float, "total": int, "mean": float}
@@ -379,11 +343,9 @@ class Race:
     def intervals(self) -> "pd.DataFrame":
         """What is known of each arm now: pulls, mean, lower and upper bound, and whether it survives.
 
-        The bounds of all arms hold at once, and with those of all rounds, with probability 1 − δ, also for
-        the arm that is selected (`ebr.theory.intervals.Simultaneous`): exact ones for rewards 0 and 1, KL
-        ones for rewards in the support, normal ones, or Hoeffding's. They are for single arms, to be
-        reported; the race itself may compare arms more sharply. NaN where the algorithm has no δ, and where
-        rewards come in blocks.
+        The bounds of all arms and rounds hold at once with probability 1 − δ, also for the selected arm
+        (`ebr.theory.intervals.Simultaneous`). They are for single arms, to be reported; the race may compare
+        arms more sharply. NaN where the algorithm has no δ, and where rewards come in blocks.
         """
         import pandas as pd
 
@@ -401,13 +363,11 @@ class Race:
 
     def _bounds(self, mean: FloatArray, pulls: IntArray) -> tuple[FloatArray, FloatArray]:
         """The confidence bounds of means of so many pulls; NaN where there are none."""
-        intervals = self._simultaneous()
-        if intervals is None:
-            return np.full(len(mean), np.nan), np.full(len(mean), np.nan)
-        return intervals.around(mean, pulls)
+        intervals, nothing = self._simultaneous(), np.full(len(mean), np.nan)
+        return (nothing, nothing) if intervals is None else intervals.around(mean, pulls)
 
     def _simultaneous(self) -> Simultaneous | None:
-        return intervals_of(self.terms, self._losses)
+        return intervals_of(self.terms, losses=any("missing" in line for line in self._journal.lines))
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
         """Draw each arm's mean and interval, round below round, on `axis` or on a new figure."""
@@ -434,53 +394,3 @@ class Race:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class _Course:
-    """Where a race goes: its game, which allows for missing rewards and for a stop if the algorithm does.
-
-    It is told a round's counts and sums, inside the scale, and says what comes next. At the end `within` is
-    how far from the best what is recommended may be, inside the scale; before, `standing` what could be said.
-    """
-
-    def __init__(self, terms: Terms) -> None:
-        self.within: float | None = None
-        self.standing: Standing | None = None
-        self._terms = terms
-        self._game: Game | None = None
-        self._lossy: LossyGame | None = None
-        if terms.algorithm.objection("stopping", terms.rewards):
-            self._game = terms.game()
-        else:
-            self._lossy = terms.lossy_game()
-
-    def go_on(self, counts: IntArray | None = None, sums: FloatArray | None = None) -> Turn:
-        """Begin, or go on with the counts and sums of the round that was asked for."""
-        if self._game is not None:
-            turn = advance(self._game, sums)
-            self.within = None if turn.arms is None else self._terms.algorithm.epsilon
-            return self._checked(turn)
-        assert self._lossy is not None
-        try:
-            if counts is None or sums is None:
-                self.standing = next(self._lossy)
-            else:
-                self.standing = self._lossy.send((counts, sums))
-        except StopIteration as end:
-            return self._ended(end.value)
-        return Turn(self.standing.pulls, None)
-
-    def stop(self) -> Turn:
-        """End the race as it stands."""
-        assert self.standing is not None
-        return self._ended(Ending(self.standing.arms, self.standing.within))
-
-    def _ended(self, ending: Ending) -> Turn:
-        self.within = float(ending.within[0])
-        return self._checked(Turn(None, ending.arms))
-
-    def _checked(self, turn: Turn) -> Turn:
-        """What is void, or for gaps alone, guarantees nothing of how far the arm is from the best."""
-        if turn.arms is not None and (self._terms.void or self._terms.algorithm.needs_gap):
-            self.within = math.inf
-        return turn

@@ -7,15 +7,14 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, TextIO
 
 import numpy as np
 
-from ebr.arrays import FloatArray
 from ebr.live.journal import Line
 from ebr.live.terms import Scale, Terms, listed
+from ebr.validation import number as real
 from ebr.validation import one_of, shown
 
 MISSING = ("at random",)  # the only reason for missing rewards that the proofs cover
@@ -25,13 +24,8 @@ COMPLETE = (
     "tell the round when it is complete, or say missing='at random' (--missing 'at random') if rewards are"
     " missing for reasons that have nothing to do with any reward"
 )
-BETWEEN = (
-    "for other rewards in [0, 1] start a race of 'bounded' rewards; in an old race with rounding, tell 1 with"
-    " probability y in place of a reward y, and otherwise 0"
-)
+EARLIEST = "pass the first {} in the order in which they were observed: more than was asked for would bias it"
 Pulls = dict[str, int]
-Sums = dict[str, tuple[int, float]]  # count and sum of rewards, by arm
-Singles = dict[str, list[float]]  # rewards, by arm
 
 
 def asked_line(number: int, pulls: Pulls) -> Line:
@@ -39,236 +33,175 @@ def asked_line(number: int, pulls: Pulls) -> Line:
     return {"event": "ask", "round": number, "pulls": pulls}
 
 
+def stop_line(terms: Terms, number: int) -> Line:
+    """The line that stops a race in a round, asked for or not; ValueError if the race cannot be stopped."""
+    if objection := terms.algorithm.objection("stopping", terms.rewards):
+        raise ValueError(objection)
+    return {"event": "stop", "round": number}
+
+
 def told_line(
     terms: Terms,
     number: int,
     pulls: Pulls,
+    owed: Pulls,
     rewards: Any,
     missing: str | None = None,
     late: Any = None,
-    owed: Pulls | None = None,
+    counted: Any = None,
 ) -> Line:
     """The line with the rewards of a round; raise ValueError unless they are what was asked for.
 
     `late` has rewards of earlier rounds, which replace some of this round's; `owed` is how many there may be.
+    `counted` is how many ones an old journal made of rewards that it rounded.
     """
-    if terms.blocks:
-        rewards = _by_arm(rewards, tuple(pulls))
-        late = None if late is None else _by_arm(late, tuple(pulls))
-    line = _summed_line(terms, number, pulls, rewards, missing, late, owed or {})
-    if terms.rewards == "Bernoulli":
-        for arm, (_, total) in line.get("late", {}).items():
-            _ones(arm, late[arm], total)
-        ones = {arm: _ones(arm, rewards[arm], line["rewards"][arm][1]) for arm in pulls}
-        line |= {"counted": ones} if terms.rounding else {}  # of a journal that was begun with rounding
+    if missing is not None:
+        one_of("missing", missing, MISSING)
+    coins = terms.rewards == "Bernoulli" and counted is None
+    came_late = {} if late is None else _sums("late", late, terms, pulls, coins)
+    for arm, (count, *_) in came_late.items():
+        if count > (most := min(owed[arm], pulls[arm])):
+            most_of = "no more than earlier rounds lacked, nor than this round asks for"
+            raise ValueError(f"late rewards of {arm!r} must be at most {most}, got {count}: {most_of}")
+    asked = {arm: n - came_late[arm][0] if arm in came_late else n for arm, n in pulls.items()}
+    sums = _sums("rewards", rewards, terms, asked, coins)
+    if absent := [arm for arm in asked if arm not in sums]:
+        advice = COMPLETE if missing is None else "pass [] for an arm without any reward"
+        raise ValueError(f"rewards of {listed(absent)} are missing: {advice}")
+    for arm, n in asked.items():
+        if (count := sums[arm][0]) > n or (count < n and missing is None):
+            advice = COMPLETE if count < n else EARLIEST.format(n)
+            raise ValueError(f"{n} rewards of {arm!r} were asked for, got {count}: {advice}")
+    if terms.blocks and any(len({part.get(arm, [0])[0] for arm in pulls}) > 1 for part in (sums, came_late)):
+        raise ValueError("rewards must be of the same blocks for every arm: only whole blocks may be missing")
+    line: Line = {"event": "tell", "round": number, "rewards": sums}
+    if came_late:
+        line["late"] = came_late
+    if any(sums[arm][0] < n for arm, n in asked.items()):
+        if objection := terms.algorithm.objection("missing", terms.rewards):
+            raise ValueError(f"{objection}: pull again in place of what was lost, and tell the whole round")
+        line["missing"] = missing
+    if terms.rounding:  # in a journal that was begun with it
+        line["counted"] = counted or {arm: int(total) for arm, (_, total) in sums.items()}
     return line
 
 
-def stop_line(number: int) -> Line:
-    """The line that stops a race in a round, whether the round was asked for or not."""
-    return {"event": "stop", "round": number}
-
-
-def fits(terms: Terms, line: Line, number: int, pulls: Pulls, asked: bool, owed: Pulls) -> bool:
-    """Whether a line can come now: the question of this round or, once it was asked, its answer.
-
-    Raises ValueError, as `told_line` does, if it is an answer of rewards that cannot be.
-    """
+def check_line(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls, asked: bool) -> None:
+    """Raise ValueError unless this race could write the line now: a question, its answer, or a stop."""
+    if line["event"] == "stop":
+        right = stop_line(terms, number)
+    elif asked:
+        right = _told_again(terms, line, number, pulls, owed)
+    else:
+        right = asked_line(number, pulls)
     said = {key: value for key, value in line.items() if key not in ("time", "checksum")}
-    if not asked:
-        return _same(said, asked_line(number, pulls))
-    if (line["event"], line.get("round")) != ("tell", number):
-        return False
-    told = line.get("rewards")
-    if not isinstance(told, dict) or not all(isinstance(pair, list) for pair in told.values()):
-        raise ValueError("rewards must have count and sum of each arm")
-    counts = {arm: pair[:1] for arm, pair in told.items()}
-    whole = not {"missing", "late"} & line.keys()
-    if whole and counts != {arm: [count] for arm, count in pulls.items()}:
-        return False
-    return _same(said, _told_again(terms, line, number, pulls, owed))
-
-
-def _same(line: Line, other: Line) -> bool:
-    """Whether two lines are written alike; Python takes 1, 1.0 and true for equal."""
-    return json.dumps(line, sort_keys=True) == json.dumps(other, sort_keys=True)
+    # Python takes 1, 1.0 and true for equal; JSON does not.
+    if json.dumps(said, sort_keys=True) != json.dumps(right, sort_keys=True):
+        raise ValueError(f"it would be {shown(right)}")
 
 
 def _told_again(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls) -> Line:
     """The line that would be written now for the same rewards; possible `counted` sums are believed."""
-    rewards = {arm: tuple(pair) for arm, pair in line["rewards"].items()}
-    missing = one_of("missing", line["missing"], MISSING) if "missing" in line else None
-    late = line.get("late")
-    if late is not None and not (isinstance(late, dict) and all(isinstance(v, list) for v in late.values())):
-        raise ValueError("late must have count and sum of each arm")
-    late = late and {arm: tuple(pair) for arm, pair in late.items()}
-    if not terms.rounding:
-        return told_line(terms, number, pulls, rewards, missing, late, owed)
-    counted = line.get("counted")
-    if not isinstance(counted, dict) or counted.keys() != pulls.keys():
-        raise ValueError("counted must have the ones among the rewards of each arm")
-    again = _summed_line(terms, number, pulls, rewards, missing, late, owed)
-    for arm, ones in counted.items():
-        count = again["rewards"][arm][0]
-        if type(ones) is not int or not 0 <= ones <= count:
-            raise ValueError(f"counted must lie in 0 … {count} for {arm!r}, got {ones!r:.50}")
-    return again | {"counted": counted}
+    parts = [line.get("rewards"), line.get("late", {})]
+    for part in parts:
+        if not isinstance(part, dict) or not all(isinstance(sums, list) for sums in part.values()):
+            raise ValueError("rewards and late ones must have count and sum of each arm")
+    rewards, late = ({arm: tuple(sums) for arm, sums in part.items()} for part in parts)
+    counted = line.get("counted", {}) if terms.rounding else None
+    again = told_line(terms, number, pulls, owed, rewards, line.get("missing"), late, counted)
+    if counted is not None:
+        most = {arm: again["rewards"][arm][0] for arm in pulls}
+        if not isinstance(counted, dict) or counted.keys() != most.keys():
+            raise ValueError("counted must have the ones among the rewards of each arm")
+        if not all(type(ones) is int and 0 <= ones <= most[arm] for arm, ones in counted.items()):
+            raise ValueError(f"counted must be at most the rewards of each arm, got {shown(counted)}")
+    return again
 
 
-def _summed_line(
-    terms: Terms, number: int, pulls: Pulls, rewards: Any, missing: str | None, late: Any, owed: Pulls
-) -> Line:
-    """The line with count and sum of each arm's rewards, with late ones, and why some are missing."""
-    if missing is not None:
-        one_of("missing", missing, MISSING)
-    came_late = {} if late is None else _late(terms, pulls, late, owed)
-    own = {arm: count - int(came_late.get(arm, [0])[0]) for arm, count in pulls.items()}
-    sums = _summed(terms, own, rewards, missing is not None)
-    if terms.blocks:
-        for part in (sums, came_late):
-            if len({part.get(arm, [0])[0] for arm in pulls}) > 1:
-                raise ValueError(
-                    "rewards must be of the same blocks for every arm: only whole blocks may be missing"
-                )
-    line: Line = {"event": "tell", "round": number, "rewards": sums}
-    short = missing is not None and any(sums[arm][0] < count for arm, count in own.items())
-    if (short or came_late) and (objection := terms.algorithm.objection("missing", terms.rewards)):
-        again = "pull again in place of what was lost, and tell the round when it is complete"
-        raise ValueError(f"{objection}: {again}")
-    line |= {"late": came_late} if came_late else {}
-    return line | ({"missing": missing} if short else {})
-
-
-def _late(terms: Terms, asked: Pulls, late: Any, owed: Pulls) -> Singles:
-    """Count and sum of each arm's late rewards: at most what was missing, and what this round asks for."""
-    if not isinstance(late, Mapping) or not late:
-        raise ValueError(f"late must be a dict by arm, got {shown(late)}")
-    sums: Singles = {}
-    for arm, rewards in late.items():
-        if arm not in asked:
-            raise ValueError(f"late must be of arms asked for in this round, {listed(asked)}, got {arm!r}")
-        most = min(owed.get(arm, 0), asked[arm])
-        sums[arm] = _count_and_sum(arm, rewards, most, terms, short=True, late=True)
-        if not sums[arm][0]:
-            raise ValueError(f"late rewards of {arm!r} must be one or more, got none")
-    return sums
-
-
-def _summed(terms: Terms, asked: Pulls, rewards: Any, short: bool) -> Singles:
-    """Count and sum of each arm's rewards: exactly what was asked for, or at most that if `short`."""
-    if not isinstance(rewards, Mapping):
-        raise ValueError(f"rewards must be a dict by arm, got {shown(rewards)}")
-    for arm in rewards:
+def _sums(name: str, told: Any, terms: Terms, asked: Pulls, coins: bool) -> dict[str, list[Any]]:
+    """Count and sum of each arm's rewards, of arms asked for, in their order."""
+    by_arm = _by_arm(name, told, terms, list(asked))
+    for arm in by_arm:
         if arm not in asked:
             why = "is not pulled in this round" if arm in terms.arms else "is unknown"
             raise ValueError(f"arm {arm!r} {why}: the arms asked for are {listed(asked)}")
-    if missing := [arm for arm in asked if arm not in rewards]:
-        advice = "pass [] for an arm without any reward" if short else COMPLETE
-        raise ValueError(f"rewards of {listed(missing)} are missing: {advice}")
-    return {arm: _count_and_sum(arm, rewards[arm], n, terms, short) for arm, n in asked.items()}
+    found = {arm: _summed(arm, by_arm[arm], terms, coins) for arm in asked if arm in by_arm}
+    return {arm: sums for arm, sums in found.items() if sums[0] or name == "rewards"}
 
 
-def _square(arm: str, rewards: Any, count: int, total: float, scale: Scale) -> float:
-    """The sum of squares of an arm's rewards on the scale; the largest that is possible if it is not told."""
-    inside = min(max(scale.inside(total, count), 0.0), float(count))
-    least, slack = inside**2 / max(count, 1), 1e-9 * (1 + count)  # what floating point loses
-    if not isinstance(rewards, tuple):
-        square = math.fsum(scale.inside(value) ** 2 for value in _values(arm, rewards).tolist())
-        return max(min(square, inside), least)  # sums lose more where the support is far from 0
-    if len(rewards) == 2:
-        return inside
-    square = float(rewards[2]) if isinstance(rewards[2], Real) else math.nan
-    if not least - slack <= square <= inside + slack:
-        must = f"lie in [{least:g}, {inside:g}], as of rewards in [0, 1]"
-        raise ValueError(f"the sum of squares of {arm!r} must {must}, got {shown(rewards[2])}")
-    return square
+def _by_arm(name: str, told: Any, terms: Terms, asked: Sequence[str]) -> Mapping[str, Any]:
+    """Rewards by arm; those of blocks may be a table, in the order of the blocks.
 
-
-def _count_and_sum(
-    arm: str, rewards: Any, asked: int, terms: Terms, short: bool, late: bool = False
-) -> list[float]:
-    """Check the rewards of an arm, a list or a tuple (count, sum), against what was asked; sum them up.
-
-    Where the algorithm wants squares their sum comes third, on the race's scale from 0 to 1.
+    A DataFrame has its arms as columns; an array has a column for each arm asked for, in that order.
     """
-    support = terms.support
-    low, high = support or (-LARGEST, LARGEST)
-    must = f"lie in [{low}, {high}], the race's support," if support else f"be finite, at most {LARGEST:g},"
-    total: Any
-    if isinstance(rewards, tuple):
-        forms = {2: "(count, sum)"} | ({3: "(count, sum, squares)"} if terms.squares else {})
-        number, total = rewards[:2] if len(rewards) in forms else (None, None)
-        if not isinstance(number, Integral) or isinstance(number, bool) or not isinstance(total, Real):
-            form = " or ".join(forms.values())
-            raise ValueError(f"a tuple for {arm!r} must be {form}, got {shown(rewards)}")
-        count = int(number)
-    else:
-        values = _values(arm, rewards)
-        outside = values[~((low <= values) & (values <= high))]
-        if len(outside):
-            raise ValueError(f"rewards of {arm!r} must {must} got {outside[0]}")
-        # Rounded once, whatever the order: the sum stays in its range.
-        count, total = len(values), math.fsum(values.tolist())
-    if late and count > asked:
-        what = f"late rewards of {arm!r} must be at most {asked}, got {count}"
-        raise ValueError(f"{what}: no more than earlier rounds lacked, nor than this round asks for")
-    _check_count(arm, count, asked, short)
+    if isinstance(told, Mapping):
+        return told
+    if not terms.blocks:
+        raise ValueError(f"{name} must be a dict by arm, got {shown(told)}")
+    if hasattr(told, "columns"):
+        return {arm: told[arm].to_numpy() for arm in told.columns}
+    table = np.asanyarray(told)  # keeps masks, which are refused column by column
+    if table.ndim != 2 or table.shape[1] != len(asked):
+        what = f"a table of blocks × {len(asked)} arms ({listed(asked)}), or a dict by arm"
+        raise ValueError(f"{name} must be {what}, got {shown(told)}")
+    return dict(zip(asked, table.T, strict=True))
+
+
+def _summed(arm: str, rewards: Any, terms: Terms, coins: bool) -> list[Any]:
+    """Check an arm's rewards, a list or a tuple (count, sum); return count, sum and, if wanted, squares.
+
+    Squares are on the race's scale from 0 to 1: as large as they can be if they are not told.
+    """
+    low, high = terms.support or (-LARGEST, LARGEST)
+    must = f"lie in [{low}, {high}], the race's support" if terms.support else f"be finite, at most {high:g}"
+    told: Any = rewards if isinstance(rewards, tuple) else _added_up(arm, rewards, terms, must, coins)
+    forms = {2: "(count, sum)"} | ({3: "(count, sum, squares)"} if terms.squares else {})
+    number, total, *squares = told if len(told) in forms else (None, math.nan)
+    if not isinstance(number, Integral) or isinstance(number, bool) or math.isnan(real(total)):
+        raise ValueError(f"a tuple for {arm!r} must be {' or '.join(forms.values())}, got {shown(rewards)}")
+    count = int(number)
     least, most = (count * low, count * high) if count else (0.0, 0.0)
     if not least <= total <= most:
-        raise ValueError(f"rewards of {arm!r} must {must} got {count} with the sum {shown(total)}")
-    squares = [_square(arm, rewards, count, total, terms.scale)] if terms.squares else []
-    return [count, float(total), *squares]
+        raise ValueError(f"rewards of {arm!r} must {must}, got {count} with the sum {shown(total)}")
+    if coins and not float(total).is_integer():
+        whole = f"the sum of the rewards of {arm!r} must be a whole number"
+        raise ValueError(f"{whole}, got {total}: each of them is 0 or 1")
+    if not terms.squares:
+        return [count, float(total)]
+    least, most = _squares(count, float(total), terms.scale)
+    square, slack = real(squares[0]) if squares else most, 1e-9 * (1 + count)  # what floating point loses
+    if not least - slack <= square <= most + slack:
+        between = f"lie in [{least:g}, {most:g}], as of rewards in [0, 1]"
+        raise ValueError(f"the sum of squares of {arm!r} must {between}, got {shown(squares[0])}")
+    return [count, float(total), square]
 
 
-def _check_count(arm: str, count: int, asked: int, short: bool) -> None:
-    if count == asked or (short and 0 <= count < asked):
-        return
-    advice = COMPLETE
-    if count > asked:
-        advice = (
-            f"pass the first {asked} in the order in which they were observed, as the guarantee is for"
-            " numbers fixed before any reward is seen"
-        )
-    raise ValueError(f"{asked} rewards of {arm!r} were asked for, got {shown(count)}: {advice}")
-
-
-def _ones(arm: str, rewards: Any, total: float) -> int:
-    """Count the ones among an arm's rewards; raise ValueError unless all others are 0."""
-    if isinstance(rewards, tuple):
-        if not float(total).is_integer():
-            must = f"the sum of the rewards of {arm!r} must be a whole number"
-            raise ValueError(f"{must}, got {total}: each of them is 0 or 1")
-        return int(total)
-    values = _values(arm, rewards)
-    neither = values[(values != 0) & (values != 1)]
-    if len(neither):
-        raise ValueError(f"Bernoulli rewards of {arm!r} must be 0 or 1, got {neither[0]}: {BETWEEN}")
-    return int(np.count_nonzero(values))
-
-
-def _values(arm: str, rewards: Any) -> FloatArray:
-    """Turn a list or an array of numbers into an array; nothing that only looks like one."""
+def _added_up(arm: str, rewards: Any, terms: Terms, must: str, coins: bool) -> tuple[float, ...]:
+    """Check single rewards and add them up."""
     values = np.asarray(rewards)
     if values.ndim != 1 or values.dtype.kind not in "biuf" or np.ma.is_masked(rewards):
         what = "a list of numbers or a tuple (count, sum)"
         raise ValueError(f"rewards of {arm!r} must be {what}, got {shown(rewards)}")
-    return values.astype(np.float64)
+    values = values.astype(np.float64)
+    low, high = terms.support or (-LARGEST, LARGEST)
+    if len(wrong := values[~((low <= values) & (values <= high))]):
+        raise ValueError(f"rewards of {arm!r} must {must}, got {wrong[0]}")
+    if coins and len(wrong := values[(values != 0) & (values != 1)]):
+        other = "for other rewards in [0, 1] start a race of 'bounded' rewards"
+        raise ValueError(f"Bernoulli rewards of {arm!r} must be 0 or 1, got {wrong[0]}: {other}")
+    # Rounded once, whatever the order: the sum stays in its range.
+    count, total = len(values), math.fsum(values.tolist())
+    if not terms.squares:
+        return count, total
+    least, most = _squares(count, total, terms.scale)  # sums lose digits where the support is far from 0
+    square = math.fsum(terms.scale.inside(value) ** 2 for value in values.tolist())
+    return count, total, max(min(square, most), least)
 
 
-def _by_arm(rewards: Any, asked: Sequence[str]) -> Mapping[str, Any]:
-    """Turn a table of blocks × arms into rewards by arm, in the order of the blocks; leave a dict unchanged.
-
-    A DataFrame has its arms as columns; an array has a column for each arm asked for, in that order.
-    """
-    if isinstance(rewards, Mapping):
-        return rewards
-    if hasattr(rewards, "columns"):
-        return {arm: rewards[arm].to_numpy() for arm in rewards.columns}
-    table = np.asanyarray(rewards)  # keeps masks, which are refused column by column
-    if table.ndim != 2 or table.shape[1] != len(asked):
-        what = f"a table of blocks × {len(asked)} arms ({listed(asked)}), or a dict by arm"
-        raise ValueError(f"rewards must be {what}, got {shown(rewards)}")
-    return dict(zip(asked, table.T, strict=True))
+def _squares(count: int, total: float, scale: Scale) -> tuple[float, float]:
+    """The least and the largest sum of squares of rewards with this sum, on the scale from 0 to 1."""
+    inside = min(max(scale.inside(total, count), 0.0), float(count))
+    return inside**2 / max(count, 1), inside
 
 
 def from_words(words: Iterable[str]) -> dict[str, Any]:
@@ -279,65 +212,68 @@ def from_words(words: Iterable[str]) -> dict[str, Any]:
         count, colon, total = value.partition(":")
         if not colon:
             total, _, count = value.partition("/")
+        if arm in told:
+            raise ValueError(f"{word!r}: {arm} must come once, got it again: add its rewards up")
         if arm and value[:1] + value[-1:] == "[]":
-            _check_new(told, arm, repr(word))
             told[arm] = [_number(each, repr(word)) for each in value[1:-1].split(",") if each.strip()]
         elif arm and total and count:
-            _add(told, arm, count, total, repr(word))
+            told[arm] = _count_and_sum(count, total, repr(word))
         else:
             raise ValueError(f"{word!r} must be of the form ARM=COUNT:SUM, for instance A=120:67")
     return told
 
 
-def from_file(name: str) -> Singles | Sums:
+def from_file(name: str) -> dict[str, Any]:
     """Read a table with columns arm, reward (one row per pull) or arm, count, sum (one row per arm).
 
     Other columns are ignored.
     """
-    singles: Singles = {}
-    sums: Sums = {}
-    with _table(name) as (columns, rows):
-        named = [column for column in columns if column in ("arm", "reward", "count", "sum")]
-        if sorted(named) not in (["arm", "reward"], ["arm", "count", "sum"]):
-            twice = [column for column in dict.fromkeys(named) if named.count(column) > 1]
-            once = f", and {listed(map(repr, twice))} once only" if twice else ""
-            must = f"{name} must have the columns arm,reward or arm,count,sum in its first line"
-            raise ValueError(f"{must}{once}, got {shown(','.join(columns))}")
-        for where, row in rows:
-            if "reward" in columns:
-                singles.setdefault(row["arm"], []).append(_number(row["reward"], where))
-            else:
-                _add(sums, row["arm"], row["count"], row["sum"], where)
-    return singles or sums
+    columns, rows = _table(name)
+    named = [column for column in columns if column in ("arm", "reward", "count", "sum")]
+    if sorted(named) not in (["arm", "reward"], ["arm", "count", "sum"]):
+        twice = [column for column in dict.fromkeys(named) if named.count(column) > 1]
+        once = f", and {listed(map(repr, twice))} once only" if twice else ""
+        must = f"{name} must have the columns arm,reward or arm,count,sum in its first line"
+        raise ValueError(f"{must}{once}, got {shown(','.join(columns))}")
+    told: dict[str, Any] = {}
+    for where, row in rows:
+        if "reward" in named:
+            told.setdefault(row["arm"], []).append(_number(row["reward"], where))
+        elif row["arm"] in told:
+            raise ValueError(f"{where}: {row['arm']} must come once, got it again: add its rewards up")
+        else:
+            told[row["arm"]] = _count_and_sum(row["count"], row["sum"], where)
+    return told
 
 
-def blocks_from_file(name: str, arms: Sequence[str]) -> Singles:
+def blocks_from_file(name: str, arms: Sequence[str]) -> dict[str, list[float]]:
     """Read a table with a column block and one for each arm, one row per block; ignore other columns."""
-    with _table(name) as (columns, rows):
-        named = [column for column in columns if column in ("block", *arms)]
-        if "block" not in named or len(named) < 2 or len(set(named)) < len(named):
-            must = f"{name} must have the columns block and one for each arm, all different"
-            raise ValueError(f"{must}, got {shown(','.join(columns))}")
-        found: Singles = {arm: [] for arm in named if arm != "block"}
-        seen: set[str] = set()
-        for where, row in rows:
-            if row["block"] in seen:
-                raise ValueError(f"{where}: block must not be repeated, got {row['block']} again")
-            seen.add(row["block"])
-            for arm, rewards in found.items():
-                rewards.append(_number(row[arm], where))
-    return found
+    columns, rows = _table(name)
+    named = [column for column in columns if column in ("block", *arms)]
+    if "block" not in named or len(named) < 2 or len(set(named)) < len(named):
+        must = f"{name} must have the columns block and one for each arm, all different"
+        raise ValueError(f"{must}, got {shown(','.join(columns))}")
+    seen: set[str] = set()
+    for where, row in rows:
+        if row["block"] in seen:
+            raise ValueError(f"{where}: block must not be repeated, got {row['block']} again")
+        seen.add(row["block"])
+    return {arm: [_number(row[arm], where) for where, row in rows] for arm in named if arm != "block"}
 
 
-@contextmanager
-def _table(name: str) -> Iterator[tuple[list[str], Iterator[tuple[str, dict[str, str]]]]]:
+def _table(name: str) -> tuple[list[str], list[tuple[str, dict[str, str]]]]:
     """The columns of a table in a file, and its rows, each with its place for error messages."""
+    rows = []
     with open(name, newline="", encoding="utf-8-sig") as file:  # spreadsheets may write a byte order mark
+        table = csv.DictReader(_lines(name, file), skipinitialspace=True)
         try:
-            rows = csv.DictReader(_lines(name, file), skipinitialspace=True)
-            yield list(rows.fieldnames or ()), _whole_rows(name, rows)
+            for row in table:
+                rows.append((f"{name}, line {table.line_num}", row))
+                if None in row or None in row.values():
+                    raise ValueError(f"{rows[-1][0]}: there must be {len(table.fieldnames or ())} columns")
         except (csv.Error, UnicodeDecodeError) as error:
             raise ValueError(f"{name} cannot be read as a table in UTF-8: {error}") from None
+        return list(table.fieldnames or ()), rows
 
 
 def _lines(name: str, file: TextIO) -> Iterator[str]:
@@ -348,29 +284,13 @@ def _lines(name: str, file: TextIO) -> Iterator[str]:
         yield line
 
 
-def _whole_rows(name: str, rows: "csv.DictReader[str]") -> Iterator[tuple[str, dict[str, str]]]:
-    for row in rows:
-        where = f"{name}, line {rows.line_num}"
-        if None in row or None in row.values():
-            raise ValueError(f"{where}: there must be {len(rows.fieldnames or ())} columns")
-        yield where, row
-
-
-def _add(sums: dict[str, Any], arm: str, count: str, total: str, where: str) -> None:
-    """Read the number of an arm's rewards and their sum; errors say `where` they stand."""
-    _check_new(sums, arm, where)
+def _count_and_sum(count: str, total: str, where: str) -> tuple[int, float]:
     if not count.strip().isdecimal():
         raise ValueError(f"{where}: the count must be a whole number, got {count!r}")
-    sums[arm] = int(count), _number(total, where)
-
-
-def _check_new(told: Mapping[str, Any], arm: str, where: str) -> None:
-    if arm in told:
-        raise ValueError(f"{where}: {arm} must come once, got it again: add its rewards up")
+    return int(count), _number(total, where)
 
 
 def _number(text: str, where: str) -> float:
-    """Read a number; the error says where it stands."""
     try:
         return float(text)
     except ValueError:

