@@ -299,8 +299,7 @@ def plan(
     runs
         How many experiments are simulated on each truth: 200, or fewer if there are many arms and rounds.
     """
-    tried: dict[str, float] = {}
-    assumed = ""
+    tried, assumed = dict[str, float](), ""
     if pilot is not None:
         tried, rewards, sigma, assumed = _piloted(pilot, n_arms, rewards, sigma, support)
     names = list(tried) or [f"arm {number}" for number in range(1, several("n_arms", n_arms) + 1)]
@@ -308,7 +307,8 @@ def plan(
     if truths is not None and (not isinstance(truths, Mapping | Sequence | np.ndarray) or len(truths) == 0):
         raise ValueError(f"truths must be one or more lists of means, got {shown(truths)}")
     if budget is None and epsilon is None:
-        raise ValueError("epsilon must be a number above 0, or a budget be given, got None")
+        must = "epsilon must be a number above 0, in the rewards' units, or a budget be given"
+        raise ValueError(f"{must}, got None")
     bought = None if budget is None else "epsilon" if epsilon is None else "delta" if delta is None else None
     if budget is not None:
         whole("budget", budget, 1, MOST_TOTAL)

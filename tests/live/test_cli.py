@@ -204,7 +204,6 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
             ["plan", *NEW[2:], "--control", "A", "--truth", "0.5", "0.6"],
             "control must be the last arm where there are truths or a pilot, B, got 'A'",
         ),
-        ([*NEW, "--budget", "2"], "budget must be at least 6 for 3 rounds on 2 arms, got 2"),
         (
             [*NEW[:5], "--deadline", "3"],
             "epsilon must be a number above 0, in the rewards' units, or a budget be given",
