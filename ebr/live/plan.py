@@ -44,7 +44,6 @@ LEVEL = 0.75  # of the best arm in the usual truths, as a fraction of the scale
 FAR = 0.5  # the largest gap, as a fraction of the scale
 PILOT = 0.95  # how surely a σ estimated from a pilot is large enough, if rewards are normal
 Maker = Callable[..., Any]  # of a race, with other rules if some are passed
-Truths = Mapping[str, ArrayLike] | Sequence[ArrayLike]
 
 
 class Candidate(NamedTuple):
@@ -173,8 +172,7 @@ class Plan:
         """
         from ebr.live.race import Race
 
-        arms = self.terms.arms if arms is None else arms
-        return Race.begin(self.terms.renamed(arms, control), journal)
+        return Race.begin(self.terms.renamed(self.terms.arms if arms is None else arms, control), journal)
 
     def __str__(self) -> str:
         tables = [f"{title}\n{table.to_string(index=False)}" for title, table in self._tables().items()]
@@ -231,7 +229,8 @@ class Plan:
             "Relative cost: pulls over those of the cheapest race, the mean over the truths.",
         ]
         if self.terms.support and any(each.terms.squares for each in self.found.values()):
-            means.append("Rewards between the ends of the support may need far fewer pulls, told one by one.")
+            ends = "{:g} or {:g}".format(*self.terms.support)
+            means.append(f"Simulated rewards are {ends}. In between fewer pulls may do: tell single rewards.")
         if "certified" in self.found and self.terms.rewards == "Bernoulli":  # which refutes but a few shifts
             means.append("Stopped early, certified may guarantee nothing; sharp says how far from the best.")
         if "spread" in self.races.index.unique("truth"):
@@ -256,7 +255,7 @@ def plan(
     lower_is_better: bool = False,
     blocks: bool = False,
     missing: bool = False,
-    truths: Truths | None = None,
+    truths: Mapping[str, ArrayLike] | Sequence[ArrayLike] | None = None,
     pilot: "Mapping[str, ArrayLike] | pd.DataFrame | None" = None,
     runs: int | None = None,
 ) -> Plan:
@@ -304,7 +303,8 @@ def plan(
         tried, rewards, sigma, assumed = _piloted(pilot, n_arms, rewards, sigma, support)
     names = list(tried) or [f"arm {number}" for number in range(1, several("n_arms", n_arms) + 1)]
     check_places(k, len(names))
-    if truths is not None and (not isinstance(truths, Mapping | Sequence | np.ndarray) or len(truths) == 0):
+    truths = truths.tolist() if isinstance(truths, np.ndarray) else truths
+    if truths is not None and (not isinstance(truths, Mapping | Sequence) or len(truths) == 0):
         raise ValueError(f"truths must be one or more lists of means, got {shown(truths)}")
     if budget is None and epsilon is None:
         must = "epsilon must be a number above 0, in the rewards' units, or a budget be given"
@@ -422,7 +422,7 @@ def _affordable(make: Maker, bought: str, n_arms: int, budget: int, told: str) -
     return values[place]
 
 
-def _problems(terms: Terms, truths: Truths | None, piloted: Sequence[float]) -> dict[str, Problem]:
+def _problems(terms: Terms, truths: Any, piloted: Sequence[float]) -> dict[str, Problem]:
     """What is simulated: coins for rewards in [0, 1], else normal rewards; gaps are cut at the scale, 2σ."""
     race, scale, inside = terms.algorithm, terms.scale, {}
     if truths is None:
@@ -435,9 +435,9 @@ def _problems(terms: Terms, truths: Truths | None, piloted: Sequence[float]) -> 
         values = _in_support(f"truth {shown(means)}", means, terms.support)
         if len(values) != len(terms.arms):
             raise ValueError(f"truth {shown(means)} must have {len(terms.arms)} means, got {len(values)}")
+        said = ", ".join(f"{value:.15g}" for value in values) if name is None else str(name)
         values = (values - scale.worst) / (scale.best - scale.worst)
         outside = values.min() < 0 or values.max() > 1
-        said = ", ".join(f"{value:.15g}" for value in np.ravel(means)) if name is None else str(name)
         inside[said] = np.maximum(values - values.max() + 1, 0) if outside else values
     if race.model(terms.rewards) in IN_UNIT:
         return {name: Bernoulli(means) for name, means in inside.items()}

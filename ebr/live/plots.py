@@ -30,7 +30,8 @@ def draw_race(
     arms, rounds = list(survives.index), 1 if history.empty else int(history["round"].max())
     height = 0.9 + len(arms) * max(0.28, rounds * LINE / 0.7)  # of 1, an arm has 0.7 for its rounds
     width = COLUMN if max(map(len, arms)) * LETTER < COLUMN / 2 else PAGE
-    places = survives.index.get_indexer(history["arm"]) + 0.7 * ((history["round"] - 0.5) / rounds - 0.5)
+    order = {arm: place for place, arm in enumerate(arms)}
+    places = history["arm"].map(order) + 0.7 * ((history["round"] - 0.5) / rounds - 0.5)
     rows = history.assign(place=places, alive=history["arm"].map(survives))
     labels = ("recommended", "others") if finished else ("in the race", left_out)
     with style.context(STYLE):
@@ -45,9 +46,8 @@ def draw_race(
         for number, x, y in zip(numbered["round"], left, numbered["place"], strict=True):
             beside: dict[str, Any] = {"xytext": (-2, 0), "textcoords": "offset points", "ha": "right"}
             axis.annotate(str(number), (x, y), va="center_baseline", fontsize=7, color="0.3", **beside)
-        axis.set(
-            ylim=(len(arms) - 0.5, -0.5), yticks=range(len(arms)), yticklabels=arms, xlabel="mean reward"
-        )
+        axis.set(ylim=(len(arms) - 0.5, -0.5), xlabel="mean reward")
+        axis.set_yticks(range(len(arms)), arms)
         axis.ticklabel_format(axis="x", style="plain", useOffset=False)
         title = "numbers: rounds" if rounds > 1 else None
         axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, title=title)

@@ -252,7 +252,7 @@ def test_a_printed_plan_fits_a_terminal_and_has_every_number_as_has_its_page(cas
 
 
 def test_a_plan_says_what_its_numbers_are():
-    said, inside = str(ebr.plan(*EXAMPLE)), "Rewards between the ends of the support may need far fewer pulls"
+    said, inside = str(ebr.plan(*EXAMPLE)), "Simulated rewards are 0 or 1. In between fewer pulls may do"
     for words in (
         "Means ± standard errors of 200 simulated experiments on each truth",
         "At most: on any truth, if no reward is missing; proved, not simulated.",
