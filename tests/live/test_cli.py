@@ -139,7 +139,6 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
         (["certify", "trial.jsonl"], "trial.jsonl must be of a certified race, got ElasticBatchRacing\n"),
         ([*NEW, "--control", "A", "--truth", "0", "1"], "control must be the last arm, B, got 'A'"),
         (["plan", "--arms", "2", *RULES, "--control", "C"], "control must be the last arm, arm 2, got 'C'"),
-        ([*NEW, "--budget", "2"], "budget must be at least 6 for 3 rounds on 2 arms, got 2"),
         ([*NEW[:5], "--deadline", "3"], "epsilon must be a number above 0, in the rewards' units, or a"),
         ([*NEW[:2], *RULES], "n_arms must be an integer of at least 2, got None"),
         (["plot", "trial.jsonl", "--to", "trial.jsonl"], "trial.jsonl is the journal of a race: name"),

@@ -18,15 +18,15 @@ ALGORITHM = ebr.ElasticBatchRacing(deadline=3, epsilon=0.4, delta=0.4)
 
 
 def legible(figure, texts):
-    """Where each text lies; it is within the figure, and no other text lies upon it."""
-    boxes = {text.get_text(): text.get_window_extent() for text in texts if text.get_text()}
-    for name, box in boxes.items():
+    """The texts that are drawn: each lies within the figure, and none upon another."""
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts if text.get_text()]
+    for name, box in boxes:
         seen = Bbox.intersection(figure.bbox, box)
         assert seen is not None, name
         assert seen.bounds == pytest.approx(box.bounds, abs=0.5), name
-    for one, other in combinations(boxes, 2):
-        assert not boxes[one].overlaps(boxes[other]), (one, other)
-    return boxes
+    for (one, box), (other, beside) in combinations(boxes, 2):
+        assert not box.overlaps(beside), (one, other)
+    return {name for name, _ in boxes}
 
 
 def labels(axis):
@@ -52,12 +52,12 @@ def test_the_figure_of_a_race_shows_every_round_and_who_is_out(path, unflushed):
         race.tell(rewards(race))
         figure = race.plot()
         drawn = figure.axes[0].containers
-        assert [len(bars.lines[0].get_xdata()) for bars in drawn] == [2, 2, 1]
-        good = race.history.query("arm == 'good'")
-        assert drawn[0].lines[0].get_xdata().tolist() == good["mean"].tolist()
-        ends = np.array([bar[:, 0] for bar in drawn[0].lines[2][0].get_segments()])
-        np.testing.assert_allclose(ends, good[["lower", "upper"]])
-        assert [bars.lines[0].get_marker() for bars in drawn] == ["o", "o", "s"]
+        for bars, arms, marker in zip(drawn, (ARMS[:2], ARMS[2:]), "os", strict=True):
+            rows = race.history[race.history["arm"].isin(arms)]
+            assert bars.lines[0].get_xdata().tolist() == rows["mean"].tolist()
+            ends = np.array([bar[:, 0] for bar in bars.lines[2][0].get_segments()])
+            np.testing.assert_allclose(ends, rows[["lower", "upper"]])
+            assert bars.lines[0].get_marker() == marker
         assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["in the race", "out"]
         assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ARMS
         assert figure.get_size_inches()[0] == 3.4
@@ -67,7 +67,10 @@ def test_the_figure_of_a_race_shows_every_round_and_who_is_out(path, unflushed):
         play(race)
         axis = race.plot().axes[0]
         assert [text.get_text() for text in axis.get_legend().get_texts()] == ["recommended", "others"]
-        assert [bars.lines[0].get_marker() for bars in axis.containers] == ["o", "s", "s"]
+        assert [len(bars.lines[0].get_xdata()) for bars in axis.containers] == [
+            (race.history["arm"] == race.recommendation).sum(),
+            (race.history["arm"] != race.recommendation).sum(),
+        ]
     assert plt.get_fignums() == figures
     assert dict(plt.rcParams) == settings
 
@@ -85,7 +88,7 @@ def test_the_plot_of_a_plan_is_labelled_and_its_labels_are_seen_whole(example, u
     assert axis.get_xlabel() == "rounds until the deadline"
     assert axis.get_ylabel() == "pulls of all arms"
     assert axis.get_yscale() == "log"
-    assert {*example.deadlines, "planned", axis.get_xlabel(), axis.get_ylabel()} <= set(found)
+    assert {*example.deadlines, "planned", axis.get_xlabel(), axis.get_ylabel()} <= found
 
 
 def test_the_plot_of_a_plan_shows_the_totals_on_an_axis_of_ones_own_too(example):
@@ -112,17 +115,11 @@ def test_in_a_picture_of_a_race_every_number_can_be_read(path, unflushed):
     axis = figure.axes[0]
     assert len(axis.texts) == len(race.history) > 9
     assert all(text.get_fontsize() >= 7 for text in labels(axis))
-    legible_places(axis.texts)
+    legible(figure, axis.texts)
     assert figure.get_size_inches()[0] == 7  # a long name needs room
     assert axis.xaxis.get_offset_text().get_text() == ""
     shown = [float(tick.get_text().replace("−", "-")) for tick in axis.get_xticklabels()]
     assert shown == pytest.approx(axis.get_xticks().tolist(), abs=1e-9)
-
-
-def legible_places(texts):
-    """No two texts, be they alike, lie upon each other."""
-    boxes = [text.get_window_extent() for text in texts]
-    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
 def test_in_a_picture_of_a_plan_ticks_are_plain_and_long_truths_are_on_one_line():
