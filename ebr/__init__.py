@@ -12,13 +12,13 @@ from importlib.util import find_spec
 
 TYPE_CHECKING = False  # not typing's: an interrupt before `ebr.__main__` has begun ends in a traceback
 if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used, when it is used
+    from ebr.algorithms.baselines import AggressiveElimination as AggressiveElimination
+    from ebr.algorithms.baselines import DeltaElimination as DeltaElimination
+    from ebr.algorithms.baselines import Passive as Passive
+    from ebr.algorithms.baselines import SequentialRacing as SequentialRacing
     from ebr.algorithms.certified import CertifiedElasticBatchRacing as CertifiedElasticBatchRacing
     from ebr.algorithms.elastic import ElasticBatchRacing as ElasticBatchRacing
-    from ebr.algorithms.elimination import AggressiveElimination as AggressiveElimination
-    from ebr.algorithms.elimination import DeltaElimination as DeltaElimination
-    from ebr.algorithms.passive import Passive as Passive
     from ebr.algorithms.pausing import PausingElasticBatchRacing as PausingElasticBatchRacing
-    from ebr.algorithms.sequential import SequentialRacing as SequentialRacing
     from ebr.algorithms.sharp import SharpElasticBatchRacing as SharpElasticBatchRacing
     from ebr.algorithms.staked import StakedElasticBatchRacing as StakedElasticBatchRacing
     from ebr.live.journal import JournalError as JournalError
@@ -38,9 +38,9 @@ if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used,
 # Where each public name is from. Loading all of them takes ten times as long as loading numpy.
 _HOMES = """
 algorithms.certified.CertifiedElasticBatchRacing algorithms.elastic.ElasticBatchRacing
-algorithms.elimination.AggressiveElimination algorithms.elimination.DeltaElimination
-algorithms.passive.Passive algorithms.pausing.PausingElasticBatchRacing
-algorithms.sequential.SequentialRacing algorithms.sharp.SharpElasticBatchRacing
+algorithms.baselines.AggressiveElimination algorithms.baselines.DeltaElimination
+algorithms.baselines.Passive algorithms.pausing.PausingElasticBatchRacing
+algorithms.baselines.SequentialRacing algorithms.sharp.SharpElasticBatchRacing
 algorithms.staked.StakedElasticBatchRacing live.journal.JournalError live.plan.plan live.race.Race
 live.search.RacingSearchCV simulation.designs.certified_design simulation.simulate.simulate
 simulation.simulate.trace simulation.sweep.Point simulation.sweep.sweep theory.problems.Bernoulli

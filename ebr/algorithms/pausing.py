@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Paces
-from ebr.algorithms.differences import Differences
-from ebr.algorithms.game import Game, Known, Lots, check_known, entered
+from ebr.algorithms.game import Differences, Game, Known, Lots, check_known, entered
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.divergence import erlang_quantile

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
-from ebr.algorithms.differences import Differences
 from ebr.algorithms.game import (
     FEATURES,
+    Differences,
     Game,
     Known,
     LossyGame,

@@ -8,8 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebr.algorithms import allocation
-from ebr.algorithms.differences import Differences
-from ebr.algorithms.game import Ending, Game, Known, LossyGame, Lots, Standing, check_known, entered, spelled
+from ebr.algorithms.game import (
+    Differences,
+    Ending,
+    Game,
+    Known,
+    LossyGame,
+    Lots,
+    Standing,
+    check_known,
+    entered,
+    spelled,
+)
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.bets import MOST_TESTED, Beliefs, believed, paid, thinned

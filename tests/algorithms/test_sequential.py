@@ -8,7 +8,7 @@ import pytest
 from oracles import Rewards, play, sequential_race
 
 import ebr
-from ebr.algorithms import sequential
+from ebr.algorithms import baselines
 from ebr.algorithms.game import drive
 from ebr.models import REWARDS
 
@@ -95,14 +95,14 @@ def test_one_sweep_at_a_time_is_the_plain_sequential_race(end):
 
 @both_ends
 def test_the_plain_loop_catches_a_look_ahead_that_is_a_third_too_long(end, monkeypatch):
-    certain = sequential._certain_sweeps
-    monkeypatch.setattr(sequential, "_certain_sweeps", lambda *state: 1.3 * certain(*state) + 1)
+    certain = baselines._certain_sweeps
+    monkeypatch.setattr(baselines, "_certain_sweeps", lambda *state: 1.3 * certain(*state) + 1)
     assert disagreements(races(end), known="bounded") >= 50
 
 
 @pytest.mark.parametrize("forgotten", ["a drop", "the end"])
 def test_the_plain_loop_catches_a_look_ahead_that_forgets_one_decision(forgotten, monkeypatch):
-    certain = sequential._certain_sweeps
+    certain = baselines._certain_sweeps
     wrong = 0
     for race in races("certified"):
 
@@ -110,7 +110,7 @@ def test_the_plain_loop_catches_a_look_ahead_that_forgets_one_decision(forgotten
             decision = "the end" if slack == epsilon else "a drop"
             return np.full(gap.shape, 1e3) if decision == forgotten else certain(sweeps, width, gap, slack)
 
-        monkeypatch.setattr(sequential, "_certain_sweeps", forgetful)
+        monkeypatch.setattr(baselines, "_certain_sweeps", forgetful)
         wrong += disagreements([race], known="bounded")
     assert wrong >= 50
 
@@ -152,7 +152,7 @@ def test_a_race_that_arms_which_tie_would_never_end_is_refused_at_once():
 
 @both_ends
 def test_a_race_of_too_many_turns_ends_with_their_number(end, monkeypatch):
-    monkeypatch.setattr("ebr.algorithms.sequential.MOST_TURNS", 50)
+    monkeypatch.setattr("ebr.algorithms.baselines.MOST_TURNS", 50)
     turns = 0
 
     def tie(pulls):

@@ -16,8 +16,8 @@ from compendium.shared.characteristic_time import characteristic, characteristic
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding, counted, exceeds
 from compendium.shared.problem_sets import Instance
+from ebr.algorithms.baselines import SequentialRacing
 from ebr.algorithms.game import Algorithm
-from ebr.algorithms.sequential import SequentialRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.simulation.simulate import simulate
 from ebr.theory import bounds

@@ -11,10 +11,8 @@ from matplotlib.lines import Line2D
 
 from compendium.shared import figures, lineup
 from compendium.simulations import section_5
+from ebr.algorithms.baselines import AggressiveElimination, DeltaElimination, Passive, SequentialRacing
 from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
-from ebr.algorithms.passive import Passive
-from ebr.algorithms.sequential import SequentialRacing
 from ebr.simulation.sweep import Point
 
 KEYS = ["sweep", "setup", "algorithm", "deadline", "epsilon"]

@@ -8,9 +8,9 @@ import pandas as pd
 
 from compendium.clinical_trial import trial_designs
 from compendium.clinical_trial.vaccine_trial import HARD, compare, one_better
+from ebr.algorithms.baselines import Passive
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.game import Algorithm
-from ebr.algorithms.passive import Passive
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing

@@ -16,7 +16,7 @@ from compendium.shared import figures, lineup
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding, counted, exceeds, measured
 from compendium.shared.lineup import WITHOUT_DEADLINE, Maker
-from ebr.algorithms.elimination import AggressiveElimination
+from ebr.algorithms.baselines import AggressiveElimination
 
 # The smallest ε of a search; below it races are too long, or limits of sums too many to compute.
 LEAST = {"sequential": 0.1, "pausing, Bernoulli": 0.05}

@@ -10,11 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from compendium.shared import figures
+from ebr.algorithms.baselines import AggressiveElimination, DeltaElimination, Passive, SequentialRacing
 from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.algorithms.elimination import AggressiveElimination, DeltaElimination
 from ebr.algorithms.game import Algorithm
-from ebr.algorithms.passive import Passive
-from ebr.algorithms.sequential import SequentialRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.simulation.sweep import Point
 from ebr.theory.problems import Problem, setup_1, setup_2

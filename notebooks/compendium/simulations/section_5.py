@@ -12,7 +12,7 @@ import pandas as pd
 from compendium.lower_bounds import near_optimal
 from compendium.shared.findings import Evidence, Finding, counted, measured
 from compendium.shared.lineup import ALGORITHMS, WITHOUT_DEADLINE, Maker, ratio
-from ebr.algorithms.elimination import AggressiveElimination
+from ebr.algorithms.baselines import AggressiveElimination
 from ebr.simulation.simulate import trace
 from ebr.theory import bounds
 from ebr.theory.problems import setup_1

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
+from ebr.algorithms.baselines import DeltaElimination
 from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.algorithms.elimination import DeltaElimination
 from ebr.algorithms.game import Algorithm, Game, Known, Lots, check_places
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray

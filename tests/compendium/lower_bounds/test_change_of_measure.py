@@ -17,7 +17,7 @@ from oracles import Diary
 from scipy.stats import norm
 
 import ebr
-from ebr.algorithms.passive import Passive
+from ebr.algorithms.baselines import Passive
 from ebr.theory.divergence import bernoulli_kl
 
 EBR, PASSIVE = ebr.ElasticBatchRacing(2, 0.4, 0.2), Passive(0.4, 0.2)
