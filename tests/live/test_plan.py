@@ -543,9 +543,9 @@ def test_with_one_round_and_two_arms_failures_are_as_many_as_enumeration_says():
 def test_one_race_is_shown_truth_by_truth_and_simulated_only_when_it_is_looked_at(monkeypatch, path):
     with monkeypatch.context() as patch:
         patch.setattr("ebr.live.plan.simulate", None)  # whoever runs it fails
-        plan = ebr.plan(3, 4, 0.1, algorithm="staked", truths=[[0.5, 0.45, 0.4], [0.9, 0.1, 0.1]], runs=157)
+        plan = ebr.plan(3, 4, 0.1, algorithm="staked", truths=[[0.7, 0.5, 0.4], [0.9, 0.1, 0.1]], runs=157)
         plan.start(path).close()
-    races = ebr.simulate(plan.algorithm.assuming("bounded"), ebr.Bernoulli([0.5, 0.45, 0.4]), 157)
+    races = ebr.simulate(plan.algorithm.assuming("bounded"), ebr.Bernoulli([0.7, 0.5, 0.4]), 157)
     row, pulls = plan.races.iloc[0], sorted(races.pulls.tolist())
     assert row["pulls_90"] == pulls[141] > pulls[125]  # what 90 % of the races do not exceed, 142 of 157
     assert row["rounds"] == pytest.approx(sum(races.rounds.tolist()) / 157)
