@@ -2,20 +2,18 @@
 
 import hashlib
 import math
-import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
-from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm, drive
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
-from ebr.validation import MOST_TOTAL, shown, whole
+from ebr.validation import MOST_TOTAL, shown, true_or_false, whole
 
 if TYPE_CHECKING:  # slow to import, and many simulations need no table
     import pandas as pd
@@ -24,14 +22,7 @@ if TYPE_CHECKING:  # slow to import, and many simulations need no table
 # alone, so memory is bounded, and neither the number of blocks nor who plays them can change a result.
 CELLS_PER_BLOCK = 2**17  # replicates × arms: about 15 MB of arrays
 MOST_RUNS = 10**8  # most runs: their results take gigabytes
-Item = TypeVar("Item")
-
-
-def progress(items: Iterable[Item], total: int, unit: str) -> "tqdm[Item]":
-    """Go through items with a bar on standard error, if that is a terminal or Jupyter."""
-    jupyter = type(sys.stderr).__module__.startswith("ipykernel")
-    shown = jupyter or (sys.stderr is not None and sys.stderr.isatty())
-    return tqdm(items, total=total, unit=unit, mininterval=1 if jupyter else 0.1, disable=not shown)
+Watch = Callable[[IntArray, FloatArray], None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,11 +59,9 @@ class Simulation:
 
     def correct(self, epsilon: float) -> BoolArray:
         """Whether each run's recommendation is ε-optimal: k different arms, all within ε of the k-th best."""
-        if self.arm.ndim == 1:
-            return self.problem.is_good(self.arm, epsilon)
-        different = (np.diff(np.sort(self.arm, axis=1), axis=1) > 0).all(axis=1)
-        good = self.problem.is_good(self.arm, epsilon, k=self.arm.shape[1]).all(axis=1)
-        return np.asarray(different & good)
+        arms = self.arm.reshape(len(self.pulls), -1)
+        different = (np.diff(np.sort(arms, axis=1), axis=1) > 0).all(axis=1)
+        return np.asarray(different & self.problem.is_good(arms, epsilon, k=arms.shape[1]).all(axis=1))
 
     def by_arm(self) -> tuple[IntArray, FloatArray]:
         """The pulls of each arm and the sums of its rewards."""
@@ -108,9 +97,7 @@ def simulate(
     per_arm
         Keep every arm's number of pulls and sum of rewards as well (runs × arms).
     """
-    if not isinstance(per_arm, bool | np.bool_):
-        raise ValueError(f"per_arm must be True or False, got {shown(per_arm)}")
-    if per_arm and isinstance(problem, Problem):
+    if true_or_false("per_arm", per_arm) and isinstance(problem, Problem):
         whole("runs", runs, 1, MOST_RUNS // problem.n_arms)
     parts = [_play(algorithm, problem, *block, per_arm) for block in blocks(algorithm, problem, runs, seed)]
     pulls, rounds, arm, *by_arm = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -126,22 +113,17 @@ def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> "pd.DataFram
     import pandas as pd
 
     check(algorithm, problem, seed)
-    counts = np.zeros(problem.n_arms, dtype=np.int64)
-    totals = np.zeros(problem.n_arms)
-    rows: list[tuple[float, ...]] = []
-    number = 0
+    rounds: list[tuple[IntArray, FloatArray]] = []
 
     def watch(pulls: IntArray, sums: FloatArray) -> None:
-        nonlocal counts, totals, number
-        _check_total(algorithm, counts.sum(), pulls)
-        counts += pulls[0]
-        totals += sums[0]
-        number += 1
-        for arm in np.flatnonzero(pulls[0]):
-            rows.append((number, counts.sum(), int(arm), counts[arm], totals[arm] / counts[arm]))
+        rounds.append((pulls[0].copy(), sums[0].copy()))
 
     race(algorithm, problem, 1, _generator(algorithm, problem, seed, 0), watch)
-    frame = pd.DataFrame(rows, columns=["round", "total", "arm", "pulls", "mean"])
+    asked, drawn = map(np.array, zip(*rounds, strict=True))  # rounds × arms
+    number, arm = np.nonzero(asked)
+    pulls, sums = asked.cumsum(axis=0), drawn.cumsum(axis=0)
+    frame = pd.DataFrame({"round": number + 1, "total": pulls.sum(axis=1)[number], "arm": arm})
+    frame = frame.assign(pulls=pulls[number, arm], mean=sums[number, arm] / pulls[number, arm])
     half_width = algorithm.deviation(frame["pulls"].to_numpy(), problem.n_arms)
     return frame.assign(lower=frame["mean"] - half_width, upper=frame["mean"] + half_width)
 
@@ -170,16 +152,19 @@ def _(problem: Gaussian, means: FloatArray, pulls: IntArray, generator: np.rando
     return pulls * means + problem.sigma * np.sqrt(pulls) * noise
 
 
-Watch = Callable[[IntArray, FloatArray], None]
-
-
 def race(
     algorithm: Algorithm, problem: Problem, replicates: int, generator: np.random.Generator, watch: Watch
 ) -> IntArray:
     """Play replicates side by side; `watch` sees each round's pulls and sums. Return the recommended arms."""
     squares = algorithm.wants_squares(problem.rewards)
+    most = 0  # pulls of all arms that a replicate may have had
 
     def respond(pulls: IntArray) -> FloatArray:
+        nonlocal most
+        most += problem.n_arms * int(pulls.max())
+        if most > MOST_TOTAL:
+            asked = f"got up to {most:.1e} of {shown(algorithm)}"
+            raise ValueError(f"algorithm must ask for at most 2^63 - 1 pulls of all arms in a race, {asked}")
         drawn = draw(problem, problem.means[:, None], pulls.T, generator).swapaxes(-1, -2)
         sums = drawn if drawn.ndim == 2 else drawn[0]
         watch(pulls, sums)
@@ -216,17 +201,12 @@ def _play(
     algorithm: Algorithm, problem: Problem, replicates: int, generator: np.random.Generator, per_arm: bool
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray]:
     """Pulls, rounds, arms, and pulls and sums per arm of one block."""
-    counted_arms = problem.n_arms if per_arm else 0
-    most = 0  # pulls that a replicate may have had
-    total, rounds = np.zeros(replicates, dtype=np.int64), np.zeros(replicates, dtype=np.int64)
-    arm_pulls = np.zeros((replicates, counted_arms), dtype=np.int64)
-    arm_sums = np.zeros((replicates, counted_arms))
+    total, rounds = np.zeros((2, replicates), dtype=np.int64)
+    arm_pulls = np.zeros((replicates, problem.n_arms if per_arm else 0), dtype=np.int64)
+    arm_sums = np.zeros(arm_pulls.shape)
 
     def watch(pulls: IntArray, sums: FloatArray) -> None:
-        nonlocal total, rounds, arm_pulls, arm_sums, most
-        most += problem.n_arms * int(pulls.max())
-        if most > MOST_TOTAL:
-            _check_total(algorithm, total, pulls)
+        nonlocal total, rounds, arm_pulls, arm_sums
         in_round = pulls.sum(axis=1)
         total += in_round
         rounds += in_round if algorithm.one_pull_a_round else in_round > 0
@@ -235,14 +215,6 @@ def _play(
             arm_sums += sums
 
     return total, rounds, race(algorithm, problem, replicates, generator, watch), arm_pulls, arm_sums
-
-
-def _check_total(algorithm: Algorithm, total: IntArray, pulls: IntArray) -> None:
-    """Raise ValueError if a round's pulls make more of some replicate's total than can be counted."""
-    most = float((total + pulls.sum(axis=1, dtype=np.float64)).max())
-    if most > MOST_TOTAL:
-        asked = f"got {most:.1e} of {shown(algorithm)}"
-        raise ValueError(f"algorithm must ask for at most 2^63 - 1 pulls of all arms in a race, {asked}")
 
 
 def identity(algorithm: Algorithm, problem: Problem) -> bytes:

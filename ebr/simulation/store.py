@@ -31,36 +31,35 @@ INSTALLED = {"site-packages", "dist-packages"}  # folders of what has a version:
 STARTED = time.time()  # a source that changes later may not be the one that runs
 
 
-def folder() -> Path | None:
-    """The folder of the entries, None if nothing is kept."""
-    name = os.environ.get("EBR_CACHE")
-    return Path(name) if name else None
+def _path(name: str | None) -> Path | None:
+    """Where an entry is; None if it is not kept."""
+    folder = os.environ.get("EBR_CACHE")
+    return Path(folder, name) if folder and name else None
 
 
-def get(name: str) -> Result | None:
+def get(name: str | None) -> Result | None:
     """Read an entry; None if there is none, or not a whole one."""
-    where = folder()
-    if where is None or not (where / name).is_file():  # a pipe would be waited for
+    path = _path(name)
+    if path is None or not path.is_file():  # a pipe would be waited for
         return None
     try:
-        check, body = (where / name).read_bytes().split(b"\n", 1)
-        result = json.loads(body) if check == _check(name, body) else None
+        check, body = path.read_bytes().split(b"\n", 1)
+        result = json.loads(body) if check == _check(path.name, body) else None
     except (OSError, ValueError, RecursionError):
         return None
     return result if isinstance(result, dict) else None
 
 
-def put(name: str, result: Result) -> None:
+def put(name: str | None, result: Result) -> None:
     """Write an entry beside its place and move it there, so that nobody reads half of one."""
-    where = folder()
-    if where is None:
+    path = _path(name)
+    if path is None:
         return
-    body = json.dumps(result).encode()
-    beside = where / f".{uuid4().hex}"
+    body, beside = json.dumps(result).encode(), path.with_name(f".{uuid4().hex}")
     try:
-        where.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(_check(name, body) + b"\n" + body)
-        beside.replace(where / name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_bytes(_check(path.name, body) + b"\n" + body)
+        beside.replace(path)
     except OSError as error:  # the result itself is fine
         warnings.warn(f"EBR_CACHE must name a folder to write in, nothing is kept: {error}", stacklevel=2)
     finally:
@@ -73,8 +72,10 @@ def _check(name: str, body: bytes) -> bytes:
     return hashlib.sha256(name.encode() + b"\n" + body).hexdigest().encode()
 
 
-def key(behind: str, *values: Any) -> str:
+def key(behind: str | None, *values: Any) -> str | None:
     """The name of the entry for these values, the `sources` behind them, and this environment."""
+    if behind is None:
+        return None
     return hashlib.sha256(f"{behind} {_environment()} {joblib.hash(values)}".encode()).hexdigest()
 
 
@@ -96,18 +97,13 @@ def sources(*values: Any) -> str | None:
 
 @cache
 def _digest(packages: frozenset[str]) -> tuple[str, tuple[Path, ...]]:
-    """The digest of these packages and of those that they import; and all their files.
-
-    Of `ebr` alone, the files that no simulation uses are left out.
-    """
+    """The digest of `ebr`, of these packages and of those that they import; and all their files."""
     found: dict[str, tuple[Path, ...]] = {OURS: _files(OURS)}
     waiting = set(packages) - {OURS}
     while waiting:
         name = waiting.pop()
         found[name] = _files(name)
         waiting |= {other for other in _imports(found[name]) if other not in found}
-    if not any(files for name, files in found.items() if name != OURS):
-        found[OURS] = tuple(file for file in found[OURS] if file.parent.name != "live")
     digest = hashlib.sha256()
     for name, files in sorted(found.items()):
         for file in files:
