@@ -275,6 +275,7 @@ def test_whoever_is_killed_at_any_step_can_go_on_and_no_half_environment_is_left
         (folder / "requirements.txt").write_text("changed")
         status = killed(step, folder, action)
         assert status in (0, 9)
+        (folder / "requirements.txt").write_text("changed again")
         assert killed(0, folder, after, installs) == (0 if installs or after == "remove" else 2)
         left = whole(folder)
         expected = {"newer"} if installs else {None} if after == "remove" else {"old", "new", None}
