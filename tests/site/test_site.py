@@ -11,8 +11,8 @@ from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from urllib.parse import unquote, urlsplit
 
-import links
 import publish
 import pytest
 import yaml
@@ -43,7 +43,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("published") / "site"
-    assert publish.build(folder) == []
+    assert publish.build(folder) is None
     return folder
 
 
@@ -65,6 +65,49 @@ def window():
 
 def text_of(site, page):
     return (site / page).read_text(encoding="utf-8")
+
+
+def pages_of(site):
+    """The pages, without the theme's templates."""
+    return [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
+
+
+LINK = re.compile(r'<(a|img|script|link|iframe)\b[^>]*?\b(?:href|src)="([^"]*)"')
+ELSEWHERE = re.compile(r"""(?:url\(|@import)\s*['"]?(?:https?:)?//[^'")\s]*""")
+
+
+def dead(site):
+    """Links that lead nowhere, and what a browser would load from another host, in pages and style sheets."""
+    texts = {path: path.read_text(encoding="utf-8") for path in [*pages_of(site), *site.rglob("*.css")]}
+    anchors = {path: {"", *re.findall(r'\b(?:id|name)="([^"]+)"', text)} for path, text in texts.items()}
+    found = [word for text in texts.values() for word in ELSEWHERE.findall(text)]
+    for path, text in texts.items():
+        for tag, target in LINK.findall(text):
+            address = urlsplit(unescape(target))
+            to = (path.parent / unquote(address.path)).resolve() if address.path else path
+            if address.scheme or address.netloc:
+                wrong = tag != "a" and address.scheme != "data"
+            else:
+                wrong = not to.is_file() or unquote(address.fragment) not in anchors.get(to, address.fragment)
+            found += [target] if wrong else []
+    return found
+
+
+def test_every_link_leads_somewhere_and_nothing_is_loaded_from_another_host(site):
+    assert dead(site.resolve()) == []
+
+
+def test_a_planted_dead_link_and_another_host_are_seen(tmp_path):
+    (tmp_path / "page two.html").write_text('<p id="end"><a href="https://example.org">a link to follow</a>')
+    page, other = tmp_path / "page.html", "https://example.org/a"
+    page.write_text('<p id="here"><a href="#here">a</a><a href="page%20two.html#end">b</a>')
+    assert dead(tmp_path) == []
+    for target in ("lost.html", "page%20two.html#middle", "#nowhere"):
+        page.write_text(f'<a href="{target}">gone</a>')
+        assert dead(tmp_path) == [target]
+    for planted in ('<script src="%s"></script>', '<link href="%s">', '<img src="%s">', "@import '%s'"):
+        page.write_text(planted % other)
+        assert len(dead(tmp_path)) == 1
 
 
 def test_every_notebook_is_a_page_with_all_its_pictures(site):
@@ -126,7 +169,7 @@ def test_every_command_is_on_its_page_as_the_terminal_has_it(site, capsys):
         assert f"usage: python -m ebr {command} " in page
 
 
-def test_every_claim_has_a_row_and_a_page_that_links_to_its_cell_and_its_tests(site):
+def test_every_claim_has_a_row_and_a_page_that_links_to_its_cell_and_has_its_planted_errors(site):
     ledger = text_of(site, "ledger.html")
     for claim in CLAIMS:
         row = ledger.split(f'<td id="{claim["id"]}">')[1].split("</tr>")[0]
@@ -143,15 +186,16 @@ def test_every_claim_has_a_row_and_a_page_that_links_to_its_cell_and_its_tests(s
         assert page == f"notebooks/{claim['notebook']}.html"
         shown = text_of(site, page).split(f'id="{cell}"')[1].split('id="cell-')[0]
         assert f"<strong>{claim['id']} {claim['verdict']}</strong>" in shown
-        (module,) = re.findall(r'href="\.\./tests/(\w+)\.html"', own)
+        (module,) = re.findall(r"From tests/planted/(\w+)\.py", own)
         assert f'"{claim["id"]}": ' in (ROOT / "tests" / "planted" / f"{module}.py").read_text("utf-8")
 
 
-def test_a_picture_without_words_and_a_formula_that_cannot_be_set_stop_the_build(tmp_path, capsys):
+def test_pictures_without_words_dead_links_and_formulas_that_cannot_be_set_stop_the_build(tmp_path, capsys):
     data = {"image/png": base64.b64encode(DOT).decode()}
     picture = {"output_type": "display_data", "metadata": {}, "data": data}
     code = {"cell_type": "code", "metadata": {}, "execution_count": 1, "outputs": [picture]}
-    title = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": r"# Title" "\n\n" r"$a$, $\foo b$"}
+    text = "# Title\n\n$a$, $\\foo b$, [here](lost.md), [there](#nowhere)"
+    title = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": text}
     kept = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
     names = ("fig2", "fig-unheard-of")
     cells = [title, *(code | {"id": name, "source": f'save(figure, "{name}", table)'} for name in names)]
@@ -159,9 +203,10 @@ def test_a_picture_without_words_and_a_formula_that_cannot_be_set_stop_the_build
     (tmp_path / "index.ipynb").write_text(json.dumps(notebook))
     assert publish.run_sphinx(tmp_path, tmp_path / "out", tmp_path / "read")
     told = capsys.readouterr().err
-    assert told.count("WARNING") == 2, told
+    assert told.count("WARNING") == 4, told
     assert "fig-unheard-of has no alternative text: say in site/pictures.yaml what it shows" in told
     assert r"\foo b: site/formulas.py does not know \foo" in told
+    assert told.count("xref_missing") == 2
 
 
 def wrong_with(browser, address):
@@ -191,11 +236,10 @@ def together(folder):
 
 @in_a_browser
 def test_every_page_is_whole_and_readable(site, browser):
-    alike = [site / "claims", site / "tests"]
-    paths = [path for path in links.pages_of(site) if path.parent not in alike]
+    paths = [path for path in pages_of(site) if path.parent != site / "claims"]
     assert len(paths) >= len(NOTEBOOKS) + 10
     wrong, formulas, fonts = {}, 0, set()
-    for path in [*paths, *map(together, alike)]:
+    for path in [*paths, together(site / "claims")]:
         if said := wrong_with(browser, path.as_uri()):
             wrong[str(path.relative_to(site))] = said[:5]
         formulas += browser.evaluate("document.querySelectorAll('.math math').length")
