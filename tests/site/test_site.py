@@ -1,16 +1,10 @@
 """The site, built from the committed files and opened in a real browser, as wide as a desktop and a phone."""
 
 import base64
-import importlib
-import inspect
 import json
-import pkgutil
 import re
-from functools import partial
 from html import unescape
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from urllib.parse import unquote, urlsplit
 
 import publish
@@ -121,40 +115,18 @@ def test_every_notebook_is_a_page_with_all_its_pictures(site):
         assert len(re.findall(r'id="cell-\d+"', page)) == code, path.name
 
 
-def test_home_has_the_first_three_figures_and_the_map(site):
-    page = text_of(site, "index.html")
-    assert re.findall(r'src="_images/(fig\d)\.png"', page) == ["fig1", "fig2", "fig3"]
-    for path in NOTEBOOKS:
-        assert f'href="notebooks/{path.stem}.html"' in page
-
-
-def test_notebooks_are_listed_by_number_and_the_appendices_after_them(site):
-    page = text_of(site, "notebooks/index.html").split("<article")[1].split("</article>")[0]
-    listed = re.findall(r'<li>.*?href="([\w-]+)\.html"', page, re.DOTALL)
-    assert listed == sorted(path.stem for path in NOTEBOOKS)
-    assert [name for name in listed if name[0] == "A"] == listed[sum(name[0].isdigit() for name in listed) :]
-
-
-def test_the_gallery_has_a_card_with_a_picture_for_each_example(site):
-    page = text_of(site, "gallery.html")
-    assert len(GALLERY) == 5
+def test_the_lists_have_every_notebook_example_and_public_name(site):
+    """Where their links lead is tested above."""
+    home, gallery, reference = (text_of(site, f"{page}.html") for page in ("index", "gallery", "api/index"))
+    assert re.findall(r'src="_images/(fig\d)\.png"', home) == ["fig1", "fig2", "fig3"]
+    assert all(f'href="notebooks/{path.stem}.html"' in home for path in NOTEBOOKS)
+    listed = text_of(site, "notebooks/index.html").split("<article")[1].split("</article>")[0]
+    names = re.findall(r'<li>.*?href="([\w-]+)\.html"', listed, re.DOTALL)
+    assert names == sorted(path.stem for path in NOTEBOOKS)  # A1 after the numbers
     for path in GALLERY:
-        cards = re.findall(rf'href="notebooks/gallery/{path.stem}.html">(.*?)</a>', page)
+        cards = re.findall(rf'href="notebooks/gallery/{path.stem}.html">(.*?)</a>', gallery)
         assert any(f'src="_images/{path.stem}.png"' in card for card in cards)
-
-
-def test_every_public_name_is_in_the_reference(site):
-    for room in ("theory", "algorithms", "simulation", "live"):
-        page = text_of(site, f"api/{room}.html")
-        for found in pkgutil.iter_modules(importlib.import_module(f"ebr.{room}").__path__):
-            module = importlib.import_module(f"ebr.{room}.{found.name}")
-            for name, what in vars(module).items():
-                if inspect.isclass(what) or inspect.isfunction(what):
-                    public = not name.startswith("_") and what.__module__ == module.__name__ != "ebr.live.cli"
-                    assert not public or f'id="{module.__name__}.{name}"' in page, f"{module.__name__}.{name}"
-    index = text_of(site, "api/index.html")
-    for name in ebr.__all__:
-        assert f'#{getattr(ebr, name).__module__}.{name}"' in index
+    assert all(f'#{getattr(ebr, name).__module__}.{name}"' in reference for name in ebr.__all__)
 
 
 def test_every_command_is_on_its_page_as_the_terminal_has_it(site, capsys):
@@ -284,46 +256,6 @@ def test_the_ledger_is_filtered_and_a_claim_leads_to_its_cell(site, window, shap
     cell = "document.querySelector(':target').getBoundingClientRect()"
     top = window.evaluate(f"new Promise((r) => setTimeout(() => r({cell}.top), 300))")
     assert 0 <= top < shape[1] / 2, "the cell is on the screen, below the header"
-    assert window.complaints() == []
-
-
-@pytest.fixture
-def address(site):
-    """The address of the site on a server: the search reads pages, which a browser forbids for files."""
-    handler = partial(QuietHandler, directory=site)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-FOUND = """new Promise((answer) => {
-    const look = () => {
-        const found = [...document.querySelectorAll("#search-results li")];
-        const told = found.length && found.every((one) => one.querySelector("p"));
-        if (told) answer(found.map((one) => [one.innerText, new URL(one.querySelector("a").href).pathname]));
-        else setTimeout(look, 50);
-    };
-    look();
-})"""
-
-
-@in_a_browser
-def test_a_search_finds_pages_that_have_all_the_words_and_shows_where(site, address, window):
-    window.look(*DESK)
-    window.open(f"{address}/search.html?q=scheduling+lemma")
-    found = window.evaluate(FOUND)
-    assert "/notebooks/06-scheduling.html" in [path for _, path in found]
-    for shown, path in found:
-        assert all(word in text_of(site, path[1:]).lower() for word in ("schedul", "lemma")), path
-        assert any(word in shown.lower() for word in ("schedul", "lemma")), shown
     assert window.complaints() == []
 
 
