@@ -47,14 +47,13 @@ class Simulation:
 
     def __repr__(self) -> str:
         """A summary in three lines, the mean with its normal interval."""
-        runs, mean, interval = len(self.pulls), float(self.pulls.mean()), ""
-        if runs > 1:
-            reach = 1.96 * float(self.pulls.std(ddof=1)) / math.sqrt(runs)
-            interval = f" (95 % interval {mean - reach:,.0f} to {mean + reach:,.0f})"
+        pulls, rounds, arms = self.pulls, self.rounds, f"{type(self.problem).__name__} arms"
+        reach = 1.96 * pulls.std(ddof=1) / math.sqrt(len(pulls)) if len(pulls) > 1 else math.inf
+        interval = f"95 % interval {pulls.mean() - reach:,.0f} to {pulls.mean() + reach:,.0f}"
         return (
-            f"Simulation of {runs:,} runs on {self.problem.n_arms} {type(self.problem).__name__} arms\n"
-            f"pulls: {mean:,.0f} on average{interval}, {self.pulls.min():,} to {self.pulls.max():,}\n"
-            f"rounds: {self.rounds.mean():.1f} on average, {self.rounds.min():,} to {self.rounds.max():,}"
+            f"Simulation of {len(pulls):,} runs on {self.problem.n_arms} {arms}\n"
+            f"pulls: {pulls.mean():,.0f} on average ({interval}), {pulls.min():,} to {pulls.max():,}\n"
+            f"rounds: {rounds.mean():.1f} on average, {rounds.min():,} to {rounds.max():,}"
         )
 
     def correct(self, epsilon: float) -> BoolArray:
@@ -68,15 +67,6 @@ class Simulation:
         if self.arm_pulls is None or self.arm_sums is None:
             raise ValueError("the simulation must have been made with per_arm=True")
         return self.arm_pulls, self.arm_sums
-
-    def to_frame(self) -> "pd.DataFrame":
-        """One row a run, with columns pulls, rounds and arm; for the k best, arm_1 … arm_k."""
-        import pandas as pd
-
-        frame = pd.DataFrame({"pulls": self.pulls, "rounds": self.rounds})
-        if self.arm.ndim == 1:
-            return frame.assign(arm=self.arm)
-        return frame.assign(**{f"arm_{place}": arm for place, arm in enumerate(self.arm.T, start=1)})
 
 
 def simulate(

@@ -69,14 +69,16 @@ def put(name: str | None, result: Result) -> None:
 
 def _check(name: str, body: bytes) -> bytes:
     """What an entry begins with: it holds for this body under this name alone."""
-    return hashlib.sha256(name.encode() + b"\n" + body).hexdigest().encode()
+    return _sha(name.encode() + b"\n" + body).encode()
+
+
+def _sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def key(behind: str | None, *values: Any) -> str | None:
     """The name of the entry for these values, the `sources` behind them, and this environment."""
-    if behind is None:
-        return None
-    return hashlib.sha256(f"{behind} {_environment()} {joblib.hash(values)}".encode()).hexdigest()
+    return behind and _sha(f"{behind} {_environment()} {joblib.hash(values)}".encode())
 
 
 def sources(*values: Any) -> str | None:
@@ -85,45 +87,40 @@ def sources(*values: Any) -> str | None:
     None where that cannot be told: for what is defined in a cell, in a script or in a function, and if a
     source has changed since this process began.
     """
-    try:
+    with suppress(Exception):  # whatever cannot be pickled, found or read
         steps = pickletools.genops(pickle.dumps(values, protocol=3))
         packages = {str(word).split(".")[0].split()[0] for step, word, _ in steps if step.name == "GLOBAL"}
         digest, files = _digest(frozenset(packages))
-        changed = any(file.stat().st_mtime > STARTED for file in files)
-    except (AttributeError, TypeError, ValueError, pickle.PicklingError, ImportError, SyntaxError, OSError):
-        return None
-    return None if changed else digest
+        if all(file.stat().st_mtime <= STARTED for file in files):
+            return digest
+    return None
 
 
 @cache
-def _digest(packages: frozenset[str]) -> tuple[str, tuple[Path, ...]]:
+def _digest(packages: frozenset[str]) -> tuple[str, list[Path]]:
     """The digest of `ebr`, of these packages and of those that they import; and all their files."""
-    found: dict[str, tuple[Path, ...]] = {OURS: _files(OURS)}
-    waiting = set(packages) - {OURS}
-    while waiting:
+    files, seen, waiting = _files(OURS), {OURS}, set(packages)
+    while waiting := waiting - seen:
         name = waiting.pop()
-        found[name] = _files(name)
-        waiting |= {other for other in _imports(found[name]) if other not in found}
-    digest = hashlib.sha256()
-    for name, files in sorted(found.items()):
-        for file in files:
-            content = hashlib.sha256(file.read_bytes()).hexdigest()
-            digest.update(f"{name}: {file.parent.name}/{file.name} {content}\n".encode())
-    return digest.hexdigest(), tuple(file for files in found.values() for file in files)
+        seen.add(name)
+        files += (found := _files(name))
+        waiting.update(_imports(found))
+    contents = [f"{file.parent.name}/{file.name} {_sha(file.read_bytes())}" for file in files]
+    return _sha("\n".join(sorted(contents)).encode()), files
 
 
-def _files(package: str) -> tuple[Path, ...]:
+def _files(package: str) -> list[Path]:
     """All files of a package, data included, or the one of a module; none of what is installed."""
     if package in sys.stdlib_module_names:
-        return ()
+        return []
     spec = None if package == "__main__" else importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise ImportError(f"{package} has no file of its own")
     origin = Path(spec.origin).resolve()
     if package != OURS and INSTALLED & set(origin.parts):
-        return ()
+        return []
     every = origin.parent.rglob("*") if spec.submodule_search_locations else [origin]
-    return tuple(sorted(file for file in every if file.is_file() and file.parent.name != "__pycache__"))
+    return [file for file in every if file.is_file() and file.parent.name != "__pycache__"]
 
 
 def _imports(files: Iterable[Path]) -> Iterator[str]:

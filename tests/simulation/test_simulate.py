@@ -103,7 +103,7 @@ def test_a_simulation_says_in_three_lines_what_it_found():
         f"pulls: {pulls} on average (95 % interval {pulls} to {pulls}), {pulls} to {pulls}",
         "rounds: 1.0 on average, 1 to 1",
     ]
-    assert "interval" not in repr(ebr.simulate(ebr.Passive(0.2, 0.1), ebr.setup_1(50), runs=1))
+    assert "interval -inf to inf" in repr(ebr.simulate(ebr.Passive(0.2, 0.1), ebr.setup_1(50), runs=1))
 
 
 def test_blocks_and_seeds_have_streams_of_their_own(monkeypatch):
@@ -194,8 +194,6 @@ def test_a_simulation_keeps_every_arms_pulls_and_rewards(problem):
     pulls, sums = result.by_arm()
     assert (pulls.tolist(), sums.tolist()) == ([[4, 2, 4]] * 7, diary.sent.tolist())
     assert (result.pulls.tolist(), result.arm.tolist()) == ([10] * 7, sums.argmax(axis=1).tolist())
-    assert list(result.to_frame().columns) == ["pulls", "rounds", "arm"]
-    assert len(result.to_frame()) == 7
     with pytest.raises(ValueError, match="per_arm=True"):
         ebr.simulate(diary, problem, runs=7, seed=12).by_arm()
 
