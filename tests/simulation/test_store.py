@@ -1,11 +1,9 @@
 """What is kept: a hit is a fresh run's result to the last bit, and whatever changes a result misses."""
 
 import importlib.util
-import json
 import os
 import shutil
 import struct
-import subprocess
 import sys
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -23,7 +21,6 @@ POINTS = [
     ebr.Point({"T": 0}, ebr.SequentialRacing(0.3, 0.1), ebr.Gaussian([0.1, 0.5, 0.7], 0.5)),
 ]
 RESULT = {"pulls": 0.1 + 0.2, "rounds": 3}
-NAMED = f"worker process {os.getpid()} must run the sources"
 
 
 @pytest.fixture
@@ -127,41 +124,6 @@ def test_an_entry_that_is_torn_or_altered_anywhere_is_none(folder):
     assert store.get("name") is None
     store.put("name", RESULT)
     assert store.get("name") == RESULT
-
-
-SWEEPER = """
-import json
-import ebr
-from ebr.simulation import sweep as sweeping
-calls, simulate = [], sweeping.simulate
-sweeping.simulate = lambda *given: calls.append(given) or simulate(*given)
-points = [ebr.Point({"t": t}, ebr.ElasticBatchRacing(t, 0.1, 0.1), ebr.setup_1(20)) for t in range(1, 11)]
-table = ebr.sweep(points, runs=30, seed=3)
-print(json.dumps([table["pulls"].tolist(), len(calls)]))
-"""
-
-
-@pytest.mark.slow
-def test_two_sweeps_at_once_agree_the_third_simulates_nothing_and_nothing_is_kept_unasked(tmp_path):
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("EBR_", "DASK"))}
-    inherited |= {"EBR_WORKERS": "1", "PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
-
-    def sweeps(processes, **cache):
-        options = {"env": inherited | cache, "cwd": tmp_path, "stdout": subprocess.PIPE}
-        started = [subprocess.Popen([sys.executable, "-c", SWEEPER], **options) for _ in range(processes)]
-        printed = [json.loads(process.communicate()[0]) for process in started]
-        assert [process.returncode for process in started] == [0] * processes
-        return printed
-
-    ((pulls, simulated),) = sweeps(1)
-    assert simulated == 10
-    assert list(tmp_path.iterdir()) == []
-    cache = tmp_path / "cache"
-    (first, simulated), (second, beside) = sweeps(2, EBR_CACHE=str(cache))
-    assert first == second == pulls
-    assert 10 <= simulated + beside <= 20
-    assert sweeps(1, EBR_CACHE=str(cache)) == [[pulls, 0]]
-    assert len(list(cache.iterdir())) == 10
 
 
 def digest(monkeypatch, *values):
@@ -293,20 +255,14 @@ def test_nothing_is_kept_once_a_source_has_changed_under_the_process(folder, sim
     assert (len(list(folder.iterdir())), len(simulated)) == (1, 3)
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_a_worker_that_runs_other_sources_is_an_error_that_names_it(folder, monkeypatch, kept):
-    if not kept:
-        monkeypatch.delenv("EBR_CACHE")
+def test_a_worker_that_runs_other_sources_is_an_error_and_other_packages_keep_nothing(folder, monkeypatch):
+    named = pytest.raises(RuntimeError, match=f"worker process {os.getpid()} must run the sources")
     # None: changed while the worker ran, which has read them before.
-    for worker, outcome in (
-        ("the worker's", pytest.raises(RuntimeError, match=NAMED)),
-        (None, nullcontext()),
-    ):
+    for worker, outcome in (("the worker's", named), (None, nullcontext())):
         said = iter(["the caller's", worker])
         monkeypatch.setattr(store, "sources", lambda *_, said=said: next(said))
         with outcome:
             ebr.sweep(POINTS[:1], 5, 1)
-    # Other packages are no error, but such a result is not kept.
     monkeypatch.setattr(store, "sources", lambda *_: "the same")
     there = iter(["the caller's", "the worker's"])
     monkeypatch.setattr(store, "_environment", lambda: next(there))
