@@ -118,8 +118,7 @@ check-types: $(READY)
 check-suite: $(READY)
 	@rm -rf build/check build/check-cache
 	EBR_FIGURES="$$PWD/build/check" EBR_CACHE="$$PWD/build/check-cache" EBR_WORKERS=1 OMP_NUM_THREADS=1 $(INTERPRETER) -m pytest -q -rs -n $(CORES) --dist loadscope \
-	    --no-loadscope-reorder --junit-xml build/test.xml \
-	    --nbval --nbval-current-env --nbval-cell-timeout 600 $(NOTEBOOKS) $(GALLERY) $(TESTS)
+	    --no-loadscope-reorder --nbval --nbval-current-env --nbval-cell-timeout 600 $(NOTEBOOKS) $(GALLERY) $(TESTS)
 	EBR_FIGURES="$$PWD/build/check" $(INTERPRETER) -m pytest -q -m reproduction tests/test_reproduction.py
 
 quick: $(READY) ## Lint, types and the unit tests of the package, without the slow ones: the inner loop
@@ -141,7 +140,7 @@ ledger: $(READY) ## Join claims.yaml with what the notebooks found; write the RE
 bench: $(READY) ## Measure the simulator's speed against yardsticks in the same run
 	@$(INTERPRETER) tools/bench.py
 
-times: $(READY) ## Measure `make figures` and `make test` here, from an empty build/: each notebook, the slowest tests
+times: $(READY) ## Measure `make figures` and `make test` here, from an empty build/, and each notebook
 	@MAKE="$(MAKE)" $(INTERPRETER) tools/times.py
 
 lab: $(READY) ## Open JupyterLab on this environment's kernel

@@ -40,11 +40,11 @@ errors that its check must catch. [Notebook 00](notebooks/00-ledger.ipynb) has t
 """
 
 CLAIM = """\
-# {id} · {place}
+# {claim.id} · {place}
 
 {statement}
 
-**Verdict: {verdict}**{basis}.
+**Verdict: {claim.verdict}**{basis}.
 
 {more}
 """
@@ -56,38 +56,23 @@ CHECK = """\
 
 ## Where it is checked
 
-In <a href="../notebooks/{notebook}.html#cell-{cell}">notebook {number}, cell {cell}</a>, by `{check}`.
+In <a href="../notebooks/{claim.notebook}.html#cell-{cell}">notebook {claim.number}, cell {cell}</a>, by
+`{claim.check}`.
 
 The tests run the check as it is, and with errors planted in the mathematics. Each error must change the
-verdict. From [tests/planted/{module}.py](../tests/{module}.md):
+verdict. From tests/planted/{module}.py:
 
 ```python
 {planted}
 ```
 """
 
-MODULE = """\
----
-orphan: true
-nosearch: true
----
-# tests/planted/{module}.py
-
-```{{literalinclude}} {module}.py
-```
-"""
-
 
 def texts() -> dict[str, str]:
-    """The pages by name: the ledger, the claims, and the test modules with planted errors."""
+    """The pages by name: the ledger, and one for each claim."""
     entries = ledger.join(ledger.claims(), ledger.found())
     entries = sorted(entries, key=lambda entry: ledger.paper_order(entry.claim))
-    modules = {module for module, _ in planted().values()}
-    return {
-        "ledger": _table(entries),
-        **{f"claims/{entry.claim.id}": _claim(entry) for entry in entries},
-        **{f"tests/{module}": MODULE.format(module=module) for module in modules},
-    }
+    return {"ledger": _table(entries)} | {f"claims/{entry.claim.id}": _claim(entry) for entry in entries}
 
 
 @cache
@@ -99,10 +84,8 @@ def planted() -> dict[str, tuple[str, str]]:
         for node in ast.parse(source).body:
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PLANTED":
                 for key, value in zip(node.value.keys, node.value.values, strict=True):
-                    found[ast.literal_eval(key)] = (
-                        path.stem,
-                        ast.get_source_segment(source, value, padded=True),
-                    )
+                    entry = ast.get_source_segment(source, value, padded=True)
+                    found[ast.literal_eval(key)] = (path.stem, entry)
     return found
 
 
@@ -138,30 +121,19 @@ def _row(claim: ledger.Claim) -> str:
 
 def _claim(entry: ledger.Entry) -> str:
     claim, finding = entry
-    more = ""
-    for words, text in (("Taken to assume", claim.hypotheses), ("What is so", claim.correction)):
-        more += f"*{words}:* {as_text(text)}\n\n" if text else ""
-    if claim.false_alarm:
-        more += f"*Probability that chance alone changes the verdict:* {as_text(claim.false_alarm)}\n\n"
+    said = {
+        "Taken to assume": claim.hypotheses,
+        "What is so": claim.correction,
+        "Probability that chance alone changes the verdict": claim.false_alarm,
+    }
+    more = "".join(f"*{words}:* {as_text(text)}\n\n" for words, text in said.items() if text)
     if finding:
         module, source = planted()[claim.id]
-        more += CHECK.format(
-            evidence=_evidence(finding),
-            notebook=claim.notebook,
-            number=claim.number,
-            cell=ledger.cell(claim),
-            check=claim.check,
-            module=module,
-            planted=source,
-        )
-    return CLAIM.format(
-        id=claim.id,
-        place=as_text(claim.place),
-        statement=as_text(claim.statement),
-        verdict=claim.verdict,
-        basis=f", {claim.basis}" if claim.basis else "",
-        more=more,
-    )
+        evidence, cell = _evidence(finding), ledger.cell(claim)
+        more += CHECK.format(claim=claim, evidence=evidence, cell=cell, module=module, planted=source)
+    place, statement = as_text(claim.place), as_text(claim.statement)
+    basis = f", {claim.basis}" if claim.basis else ""
+    return CLAIM.format(claim=claim, place=place, statement=statement, basis=basis, more=more)
 
 
 def _evidence(finding: dict) -> str:

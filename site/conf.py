@@ -5,8 +5,6 @@ import re
 import sys
 from pathlib import Path
 
-from jinja2 import PackageLoader
-from numpydoc import docscrape_sphinx
 from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -35,9 +33,6 @@ autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 numpydoc_show_class_members = False  # autodoc lists them
-# numpydoc would compile its template for every docstring, a tenth of the build; this shares one environment.
-_environment = docscrape_sphinx.SandboxedEnvironment(loader=PackageLoader("numpydoc"))
-docscrape_sphinx.SandboxedEnvironment = lambda loader: _environment
 
 html_theme = "pydata_sphinx_theme"
 html_title = "ebr"
@@ -59,11 +54,15 @@ html_theme_options = {
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
 # Pages without a sidebar.
-WIDE = "index own-experiment gallery notebooks/gallery/* ledger claims/* tests/* command-line contributing"
-html_sidebars: dict[str, list[str]] = {name: [] for name in [*WIDE.split(), "changelog"]}
+WIDE = "index own-experiment gallery notebooks/gallery/* ledger claims/* command-line contributing changelog"
+html_sidebars: dict[str, list[str]] = {name: [] for name in WIDE.split()}
 
 # Plain text in docstrings that reStructuredText would read as markup: |x|, *.jsonl, n_.
 MARKUP = re.compile(r"\||(?<!\S)\*(?=[.\s])|(?<=\w)_(?!\w)")
+ARRAY = re.compile(
+    r"(?:~?numpy\.)?ndarray\[tuple\[\S+, \.\.\.\], (?:~?numpy\.)?dtype\[(?:~?numpy\.)?(\w+)\]\]"
+)
+ARRAYS = {"float64": "FloatArray", "int64": "IntArray", "bool": "BoolArray"}
 
 
 def escape(app: Sphinx, what: str, name: str, item: object, options: object, lines: list[str]) -> None:
@@ -75,15 +74,9 @@ def escape(app: Sphinx, what: str, name: str, item: object, options: object, lin
             lines[index] = "`".join(parts)
 
 
-def short(
-    app: Sphinx, what: str, name: str, item: object, options: object, given: str, returned: str
-) -> tuple:
-    """Show array types by the names that the sources use."""
-    long = re.compile(
-        r"(?:~?numpy\.)?ndarray\[tuple\[\S+, \.\.\.\], (?:~?numpy\.)?dtype\[(?:~?numpy\.)?(\w+)\]\]"
-    )
-    names = {"float64": "FloatArray", "int64": "IntArray", "bool": "BoolArray"}
-    return tuple(text and long.sub(lambda kind: names[kind[1]], text) for text in (given, returned))
+def short(app: Sphinx, what: str, name: str, item: object, options: object, *texts: str) -> tuple:
+    """Show array types in signatures by the names that the sources use."""
+    return tuple(text and ARRAY.sub(lambda kind: ARRAYS[kind[1]], text) for text in texts)
 
 
 def skip(app: Sphinx, what: str, name: str, item: object, skipped: bool, options: object) -> bool | None:

@@ -57,13 +57,7 @@ def home() -> str:
 def own_experiment() -> str:
     """The README's section on your own experiment, as a page."""
     (section,) = (section for section in _sections() if section.startswith(f"## {OWN}\n"))
-    more = (
-        "\nNotebooks [11](notebooks/11-clinical-trial.ipynb), [20](notebooks/20-what-trials-need.ipynb) and "
-        "[12](notebooks/12-tuning.ipynb) do all this "
-        "for a clinical trial and for the tuning of a learner; every option is on the page of the "
-        "[command line](command-line.md), every name in the [reference](api/index.rst).\n"
-    )
-    return links(section.removeprefix("#") + more)
+    return links(section.removeprefix("#"))
 
 
 def _sections() -> list[str]:
@@ -81,16 +75,8 @@ def links(text: str) -> str:
     return text.replace("](claims.yaml)", "](ledger.md)").replace("](readme.md)", "](index.md)")
 
 
-def notebook_paths() -> list[Path]:
-    """The numbered notebooks, then the appendices."""
-    return sorted((ROOT / "notebooks").glob("*.ipynb"))  # digits sort before letters
-
-
 def gallery(folder: Path) -> str:
-    """The gallery: one card per example, with the picture that its notebook shows.
-
-    The pictures are written to `folder`.
-    """
+    """The gallery: one card per example, with its notebook's picture, which is written to the folder."""
     cards, names = [], []
     for path in sorted((ROOT / "notebooks" / "gallery").glob("*.ipynb")):
         notebook = json.loads(path.read_text(encoding="utf-8"))["cells"]
@@ -108,15 +94,13 @@ def gallery(folder: Path) -> str:
 
 def notebooks() -> str:
     """The list of notebooks, with the question that each one asks."""
-    paths = notebook_paths()
+    paths = sorted((ROOT / "notebooks").glob("*.ipynb"))  # the appendices last: digits sort before letters
     lines = ["# Notebooks", "", "One question each, shown as they were executed.", ""]
     for path in paths:
         first = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
         title = first.splitlines()[0].removeprefix("# ")
-        question = re.search(r"\*\*Question\.\*\* (.*)", first)
-        if question is None:
-            raise ValueError(f"{path.name} must say its question in its first cell, after **Question.**")
-        lines.append(f"* [{title}]({path.name}). {question[1]}")
+        question = first.partition("**Question.** ")[2].splitlines()[0]
+        lines.append(f"* [{title}]({path.name}). {question}")
     tree = ["", "```{toctree}", ":hidden:", "", *(path.stem for path in paths), "```"]
     return "\n".join([*lines, *tree, ""])
 
@@ -126,10 +110,8 @@ def reference() -> dict[str, str]:
     names = []
     for name in ebr.__all__:
         what = getattr(ebr, name)
-        names += [
-            f":py:obj:`~{what.__module__}.{name}`",
-            f"    {(what.__doc__ or '').strip().splitlines()[0]}",
-        ]
+        first = (what.__doc__ or "").strip().splitlines()[0]
+        names += [f":py:obj:`~{what.__module__}.{name}`", f"    {first}"]
     intro = "What can be imported from ``ebr`` itself:"
     more = "Everything else is in one of four rooms, each of which uses only those before it."
     tree = [".. toctree::", "   :maxdepth: 1", "", *(f"   {room}" for room in ROOMS)]

@@ -1,4 +1,4 @@
-"""Build the site: write its pages, convert them to HTML with Sphinx, check the links.
+"""Build the site: write its pages, and convert them to HTML with Sphinx. A warning is an error.
 
 publish.py [FOLDER]    write the site there, by default to build/site
 
@@ -12,7 +12,6 @@ from importlib.resources import files
 from pathlib import Path
 
 import claims_page
-import links
 import pages
 from fontTools import subset
 from sphinx.cmd.build import build_main
@@ -47,8 +46,6 @@ def lay_out(folder: Path) -> None:
         target = folder / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
-    for path in claims_page.PLANTED.glob("[!_]*.py"):
-        shutil.copyfile(path, folder / "tests" / path.name)
 
 
 def add_font(static: Path) -> None:
@@ -58,10 +55,10 @@ def add_font(static: Path) -> None:
     subset.main([str(source), LETTERS, "--flavor=woff", f"--output-file={static / 'formulas.woff'}"])
 
 
-def build(output: Path) -> list[str]:
-    """Build the site; return the errors found, one line each."""
+def build(output: Path) -> str | None:
+    """Build the site; return what went wrong, if anything did."""
     if output.exists() and not (output / MARK).is_file() and (not output.is_dir() or any(output.iterdir())):
-        return [f"{output} holds something else than a site made here, so it stays as it is: name another"]
+        return f"{output} holds something else than a site made here, so it stays as it is: name another"
     output.mkdir(parents=True, exist_ok=True)
     (output / MARK).touch()
     for path in output.iterdir():  # keep the mark, so that an interrupted run can be repeated
@@ -72,9 +69,8 @@ def build(output: Path) -> list[str]:
     with tempfile.TemporaryDirectory() as work:
         lay_out(Path(work) / "pages")
         add_font(output / "_static")
-        if run_sphinx(Path(work) / "pages", output, Path(work) / "read"):
-            return ["Sphinx warned, see above"]
-    return links.problems(output)
+        failed = run_sphinx(Path(work) / "pages", output, Path(work) / "read")
+    return "Sphinx warned, see above" if failed else None
 
 
 def run_sphinx(pages: Path, output: Path, read: Path) -> int:
@@ -86,10 +82,9 @@ def run_sphinx(pages: Path, output: Path, read: Path) -> int:
 def main() -> None:
     """Build the site in the folder that the command line names."""
     output = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build" / "site").resolve()
-    wrong = build(output)
-    if wrong:
-        sys.exit("\n".join(wrong))
-    print(f"{output / 'index.html'} and {len(links.pages_of(output)) - 1} more pages")
+    if wrong := build(output):
+        sys.exit(wrong)
+    print(output / "index.html")
 
 
 if __name__ == "__main__":

@@ -68,12 +68,10 @@ def test_the_script_is_the_command_line():
     assert done.stderr.startswith("error: ")
 
 
-def test_what_is_loaded_is_seen():
+def test_every_public_name_is_there_and_in_the_listing_before_anything_is_used():
+    program = "import sys, ebr; sys.exit(not set(ebr.__all__) <= set(dir(ebr)))"
+    assert "numpy" not in loaded(program)
     assert {"numpy", "scipy.stats"} <= loaded("import ebr, scipy.stats; ebr.Race")
-
-
-def test_every_public_name_is_there_and_in_the_listing():
-    assert set(ebr.__all__) <= set(dir(ebr))
     for name in ebr.__all__:
         assert getattr(ebr, name).__name__ == name
     everything = {}
@@ -88,11 +86,6 @@ def test_without_scikit_learn_all_but_the_search_is_there():
     command = [sys.executable, "-c", program + "; ebr.RacingSearchCV"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert "ModuleNotFoundError: RacingSearchCV needs scikit-learn: pip install" in done.stderr
-
-
-def test_the_listing_is_whole_before_anything_is_used():
-    program = "import sys, ebr; sys.exit(not set(ebr.__all__) <= set(dir(ebr)))"
-    assert "numpy" not in loaded(program)
 
 
 def test_an_unknown_name_is_an_attribute_error_that_names_it():

@@ -1,4 +1,4 @@
-"""The yardsticks of the benchmark: loops of one pull at a time, bare draws, and clocks that take turns."""
+"""The yardsticks of the benchmark: a loop of one pull at a time, bare draws, and clocks that take turns."""
 
 import functools
 import math
@@ -7,12 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 from unittest import mock
 
 import numba
 import numpy as np
-import pandas as pd
 
 import ebr
 from ebr.algorithms.game import Algorithm
@@ -20,39 +19,15 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.simulation import simulate
 from ebr.theory.problems import Problem
 
-RATE, PLAIN, COMPILED = "pulls/s", "× plain loop", "× compiled loop"
-BARE, COLD, EXPONENT, PEAK = "time / bare draws", "cold", "growth exponent", "peak MiB"
-NUMPY = "time / import numpy"
-CASE = ["algorithm", "problem", "runs"]
-COLUMNS = [*CASE, RATE, PLAIN, COMPILED, BARE, COLD, EXPONENT, PEAK, NUMPY]
-
-
-class Target(NamedTuple):
-    """A limit for a measured number."""
-
-    what: str
-    sign: str
-    limit: float
-    measured: float
-
-
-class Part(NamedTuple):
-    """The result of a part of the benchmark: rows of the table, and targets."""
-
-    rows: pd.DataFrame
-    targets: list[Target]
-
-
-def progress(text: str) -> None:
-    """Print progress on stderr."""
-    print(text, file=sys.stderr, flush=True)
+Action = Callable[[], Any]
+Clock = Callable[[], float]
 
 
 def race(means: Any, sums: Any, epsilon: float, delta: float, seed: int) -> int:
     """Race sequentially, one pull at a time, and count the pulls: `SequentialRacing` as one would write it.
 
-    Plain with lists, compiled with arrays: the first k entries are the survivors'. `sums` starts at zero;
-    both are overwritten. As `math` is cheaper than numpy for single numbers, the deviation is spelt out.
+    The first k entries are the survivors'. `sums` starts at zero; both arrays are overwritten. As `math` is
+    cheaper than numpy for single numbers, the deviation is spelt out.
     """
     random.seed(seed)
     n = k = len(means)
@@ -86,21 +61,10 @@ def race(means: Any, sums: Any, epsilon: float, delta: float, seed: int) -> int:
 compiled_race = numba.njit(race)
 
 
-def plain_loop(problem: Problem, epsilon: float, delta: float, runs: int) -> int:
-    """Pulls of the plain loop."""
-    means = problem.means.tolist()
-    return sum(race(means.copy(), [0.0] * len(means), epsilon, delta, seed) for seed in range(runs))
-
-
 def compiled_loop(problem: Problem, epsilon: float, delta: float, runs: int) -> int:
     """Pulls of the compiled loop."""
-    zeros = np.zeros(problem.n_arms)
-    loops = (compiled_race(problem.means.copy(), zeros.copy(), epsilon, delta, seed) for seed in range(runs))
-    return sum(loops)
-
-
-Action = Callable[[], Any]
-Clock = Callable[[], float]
+    seeds, zeros = range(runs), np.zeros(problem.n_arms)
+    return sum(compiled_race(problem.means.copy(), zeros.copy(), epsilon, delta, seed) for seed in seeds)
 
 
 def beside_draws(algorithm: Algorithm, problem: Problem, runs: int) -> tuple[int, Action, Action]:
@@ -123,36 +87,28 @@ def beside_draws(algorithm: Algorithm, problem: Problem, runs: int) -> tuple[int
     return sum(int(pulls.sum()) for _, pulls in draws), race, bare
 
 
-def measured(algorithm: Algorithm, problem: Problem, runs: int, least: int, most: int) -> dict[str, Any]:
-    """A simulation's speed, in turn with its bare draws."""
-    pulls, *turns = beside_draws(algorithm, problem, runs)
-    (seconds, bare_seconds), _ = alternate(turns, least, most, seconds=1.5)
-    return {
-        "runs": runs,
-        "seconds": np.median(seconds),
-        "bare seconds": np.median(bare_seconds),
-        RATE: pulls / np.median(seconds),
-        BARE: np.median(seconds / bare_seconds),
-    }
+def measured(algorithm: Algorithm, problem: Problem, runs: int, least: int) -> tuple[float, float]:
+    """The seconds of a simulation, and their ratio to its bare draws'."""
+    _, *turns = beside_draws(algorithm, problem, runs)
+    (seconds, bare), _ = alternate(turns, least)
+    return float(np.median(seconds)), float(np.median(seconds / bare))
 
 
 def alternate(
-    actions: list[Action], least: int, most: int, seconds: float, clock: Clock = time.process_time
+    actions: list[Action], least: int, clock: Clock = time.process_time
 ) -> tuple[FloatArray, list[Any]]:
-    """Call functions in turn, many times: the seconds of each call, and the last results."""
-    turns: list[tuple[float, ...]] = []
+    """Call functions in turn, `least` times or for 1.5 s: the seconds of each call, and the last results."""
+    turns: list[list[float]] = []
+    results: list[Any] = []
     started = clock()
-    while len(turns) < least or (len(turns) < most and clock() - started < seconds):
-        times, results = zip(*(timed(action, clock) for action in actions), strict=True)
-        turns.append(times)
-    return np.transpose(turns), list(results)
-
-
-def timed(action: Action, clock: Clock = time.process_time) -> tuple[float, Any]:
-    """How many seconds something takes, and what it returns."""
-    started = clock()
-    result = action()
-    return clock() - started, result
+    while len(turns) < least or (len(turns) < 100 and clock() - started < 1.5):
+        turns.append([])
+        results.clear()
+        for action in actions:
+            before = clock()
+            results.append(action())
+            turns[-1].append(clock() - before)
+    return np.transpose(turns), results
 
 
 def peak_memory(arguments: str) -> float:
@@ -163,7 +119,5 @@ def peak_memory(arguments: str) -> float:
         "import resource, subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True); "
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     )
-    command = [sys.executable, "-c", report, case]
-    peak = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    unit = 2**20 if sys.platform == "darwin" else 2**10  # bytes there, kilobytes elsewhere
-    return peak / unit
+    peak = int(subprocess.check_output([sys.executable, "-c", report, case]))
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)  # bytes there, kilobytes elsewhere

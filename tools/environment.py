@@ -44,42 +44,37 @@ def main() -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
     elif not folder.parent.exists():
         return
-    lock(folder.parent)
-    check(folder)
+    # Wait for any other process that is at an environment there. The lock ends with this process and with
+    # those that it runs: to kill this one does not end an install.
+    held = os.open(folder.parent, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    os.set_inheritable(held, True)
+    check(folder, folder)
     try:
         if action == "make":
             make(folder, name)
         else:
             tidy(folder)
             if folder.exists():
-                discard(folder, beside(folder))
+                discard(folder, beside(folder, "new"))
     except (subprocess.CalledProcessError, KeyboardInterrupt) as error:
         rest = f" What was in {name} before is still there." if folder.exists() else ""
         sys.exit(f"The environment could not be made: {error or 'interrupted'}{rest}")
 
 
-def lock(parent: Path) -> None:
-    """Wait until no other process is at an environment there.
-
-    The lock ends with this process and with those that it runs: to kill this one does not end an install.
-    """
-    held = os.open(parent, os.O_RDONLY)
-    fcntl.flock(held, fcntl.LOCK_EX)
-    os.set_inheritable(held, True)
-
-
-def check(folder: Path, place: Path | None = None) -> None:
+def check(folder: Path, place: Path) -> None:
     """Refuse a folder that is neither new nor an environment of this checkout, whose place is `place`."""
+    mark = folder / MARK
     if not folder.exists() or (folder.is_dir() and not any(map(holds, folder.iterdir()))):
         return
     checkout, lay, _ = marks(folder)
     # An environment that is being made or removed has a mark alone, which says whose it is.
-    if not (folder / MARK).is_file() or not ((folder / "pyvenv.cfg").is_file() or checkout == str(HERE)):
+    if not mark.is_file() or not ((folder / "pyvenv.cfg").is_file() or checkout == str(HERE)):
         sys.exit(
             f"{folder} is not an environment that `make env` made, so it stays as it is.\n"
             "Remove it yourself if you can do without it, or name another folder: make VENV=…"
         )
-    if checkout != str(HERE) and lay == str(place or folder) and Path(checkout).is_dir():
+    if checkout != str(HERE) and lay == str(place) and Path(checkout).is_dir():
         sys.exit(
             f"{folder} is the environment of {checkout}, so it stays as it is; make VENV=… names another."
         )
@@ -100,7 +95,7 @@ def marks(folder: Path) -> list[str]:
 def make(folder: Path, name: str) -> None:
     """Make the environment; one that is there and has the lock's packages is turned to this checkout."""
     _, lay, digest = marks(folder)
-    if digest != lock_digest() or not runs(folder):
+    if digest != lock_digest() or not (folder / "bin" / "python").exists():  # a link to a Python that is gone
         started = time.monotonic()
         print(f"Installing {LOCK} into {name} …", flush=True)
         renew(folder)
@@ -117,43 +112,30 @@ def lock_digest() -> str:
     return hashlib.sha256(LOCK.read_bytes()).hexdigest()
 
 
-def runs(folder: Path) -> bool:
-    """Whether the environment's Python is still there."""
-    try:
-        return subprocess.run([folder / "bin" / "python", "-c", ""]).returncode == 0
-    except OSError:
-        return False
-
-
 def renew(folder: Path) -> None:
     """Make an environment beside the folder, then let it take the folder's place."""
     tidy(folder)  # after a run that was killed
-    new = beside(folder)
+    new = beside(folder, "new")
     try:
         new.mkdir()
         (new / MARK).write_bytes(words(folder, ""))
         install(new)
         turn(new, new, folder)
         if folder.exists():
-            folder.rename(aside(folder))
+            folder.rename(beside(folder, "old"))
         new.rename(folder)
     finally:
         tidy(folder)
 
 
-def beside(folder: Path) -> Path:
-    """Where an environment is made, and where it is taken apart."""
-    return folder.with_name(f"{folder.name}.new")
-
-
-def aside(folder: Path) -> Path:
-    """Where the old environment is while the new one takes its place."""
-    return folder.with_name(f"{folder.name}.old")
+def beside(folder: Path, what: str) -> Path:
+    """Where the "new" environment is made and taken apart, or the "old" one is until it is replaced."""
+    return folder.with_name(f"{folder.name}.{what}")
 
 
 def tidy(folder: Path) -> None:
     """Put the old environment back if nothing has taken its place, and remove what is left over."""
-    new, old = beside(folder), aside(folder)
+    new, old = beside(folder, "new"), beside(folder, "old")
     for leftover in (new, old):
         check(leftover, folder)
     if new.exists():
@@ -195,21 +177,17 @@ def turn(folder: Path, lay: Path, will_lie: Path) -> None:
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", ".")
     path = re.compile(rb"(?<![\w./-])" + re.escape(os.fsencode(lay)) + rb"(?![\w.-])")
     for script in [folder / "pyvenv.cfg", *(folder / "bin").iterdir()]:
-        content = script.read_bytes()
-        turned = SHEBANG.sub(lambda _: BESIDE, path.sub(lambda _: os.fsencode(will_lie), content))
-        if turned != content and not script.is_symlink():
-            replace(script, turned)
+        if not script.is_symlink():
+            moved = path.sub(lambda _: os.fsencode(will_lie), script.read_bytes())
+            replace(script, SHEBANG.sub(lambda _: BESIDE, moved))
+    # Its checkout is named by the way from there: Python reads such a file in ASCII where the locale is C.
     for paths in folder.glob("lib/python*/site-packages/*.pth"):
-        make_relative(paths)
+        lines = os.fsdecode(paths.read_bytes()).splitlines()
+        named = [
+            os.path.relpath(line, paths.parent) if line.startswith(str(HERE)) else line for line in lines
+        ]
+        replace(paths, os.fsencode("\n".join(named)))
     replace(folder / MARK, words(will_lie, lock_digest()))
-
-
-def make_relative(paths: Path) -> None:
-    """Name the checkout by its way from there: Python reads such a file in ASCII where the locale is C."""
-    lines = os.fsdecode(paths.read_bytes()).splitlines()
-    turned = [os.path.relpath(line, paths.parent) if line.startswith(str(HERE)) else line for line in lines]
-    if turned != lines:
-        replace(paths, os.fsencode("\n".join(turned)))
 
 
 def words(will_lie: Path, digest: str) -> bytes:
@@ -219,10 +197,11 @@ def words(will_lie: Path, digest: str) -> bytes:
 
 def replace(file: Path, content: bytes) -> None:
     """Put another file in a file's place: a copy made of links would share the old one with the original."""
-    other = file.with_name(f"{file.name}.new")
-    other.write_bytes(content)
-    other.chmod(file.stat().st_mode)
-    other.replace(file)
+    if file.read_bytes() != content:
+        other = file.with_name(f"{file.name}.new")
+        other.write_bytes(content)
+        other.chmod(file.stat().st_mode)
+        other.replace(file)
 
 
 def run(*command: str | Path) -> None:

@@ -4,15 +4,17 @@
     execute.py --in-place NOTEBOOK    re-execute a committed notebook; write it only if it changed
 
 The target appears under its name only when every cell has run, and a line says how long that took and how
-many files were written. A failure names notebook, cell and error.
+many files were written. A failure names notebook, cell and error. On a terminal a line at its foot says how
+far the notebook is that had news last.
 """
 
 import argparse
 import logging
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import quick_nbformat  # noqa: F401, before nbformat
 
@@ -20,31 +22,13 @@ import quick_nbformat  # noqa: F401, before nbformat
 import nbformat
 import papermill
 import parameters
-import status
-from jupyter_client.manager import AsyncKernelManager
 from nbclient.exceptions import DeadKernelError
 from traitlets.config import Config
 
 NOTEBOOKS = Path("notebooks")
 # Kernels listen on the loopback; without keys each of them warns that other users could read along.
 CONFIG = Config({"KernelManager": {"transport_encryption": "auto"}})
-
-
-class Manager(AsyncKernelManager):
-    """A kernel's manager that asks an idle kernel to end, where the usual one interrupts it before.
-
-    The kernel would report that as an error.
-    """
-
-    idle = True
-
-    async def shutdown_kernel(self, now: bool = False, restart: bool = False) -> None:
-        """End the kernel."""
-        if self.idle:
-            await self.request_shutdown(restart=restart)
-            await self.finish_shutdown(restart=restart)
-        else:
-            await super().shutdown_kernel(now=now, restart=restart)
+ERASE = "\r\033[K"  # of a terminal's line
 
 
 def main() -> None:
@@ -103,7 +87,7 @@ def refresh(path: Path) -> None:
 
 def report(source: Path, seconds: float, outcome: str) -> None:
     """The notebook's line."""
-    status.say(f"{source.stem:<28}{seconds:>7.1f} s   {outcome}")
+    say(f"{source.stem:<28}{seconds:>7.1f} s   {outcome}\n")
 
 
 def execute(source: Path, target: Path, given: dict[str, Any]) -> tuple[Path, float]:
@@ -119,8 +103,8 @@ def execute(source: Path, target: Path, given: dict[str, Any]) -> tuple[Path, fl
             kernel_name="python3",
             progress_bar=False,
             config=CONFIG,
-            kernel_manager_class=Manager,
-            **hooks(source),
+            shutdown_kernel="immediate",  # else it is interrupted first, and reports that as an error
+            on_cell_executed=progress(source),
         )
     except papermill.PapermillExecutionError as error:
         failed = unfinished.replace(target.with_suffix(".failed.ipynb"))
@@ -136,26 +120,31 @@ def execute(source: Path, target: Path, given: dict[str, Any]) -> tuple[Path, fl
     return unfinished, notebook.metadata.papermill.duration
 
 
-def hooks(source: Path) -> dict[str, Any]:
-    """Hooks before and after each code cell: note the cell, for the manager and on the terminal."""
-    cells = [cell for cell in nbformat.read(source, as_version=4).cells if cell.cell_type == "code"]
-    done = 0
-
-    def before(**_: Any) -> None:
-        Manager.idle = False
-        status.progress(source.stem, done, len(cells))
+def progress(source: Path) -> Callable[..., None]:
+    """Say on the terminal, if there is one, how many cells have run; return what says so after each cell."""
+    cells = nbformat.read(source, as_version=4).cells
+    total, done = sum(cell.cell_type == "code" for cell in cells), -1
 
     def after(**_: Any) -> None:
         nonlocal done
         done += 1
-        Manager.idle = True
+        if sys.stderr.isatty():
+            say(f"{source.stem} {done}/{total}", sys.stderr)
 
-    return {"on_cell_execute": before, "on_cell_executed": after}
+    after()
+    return after
+
+
+def say(text: str, file: TextIO = sys.stdout) -> None:
+    """Write a text in one piece, over the line at the foot of the terminal."""
+    if sys.stderr.isatty():
+        print(end=ERASE, file=sys.stderr, flush=True)
+    print(end=text, file=file, flush=True)
 
 
 def fail(message: str) -> NoReturn:
     """End with a message."""
-    status.say(message, sys.stderr)
+    say(f"{message}\n", sys.stderr)
     sys.exit(1)
 
 

@@ -4,7 +4,6 @@ ledger.py            write it, and print the counts
 ledger.py --check    say whether it is current
 """
 
-import argparse
 import sys
 
 from compendium.shared import ledger
@@ -27,9 +26,6 @@ def page(text: str, entered: list[ledger.Claim]) -> str:
 
 def main() -> None:
     """Write the README's part, or check it."""
-    parser = argparse.ArgumentParser(usage=__doc__)
-    parser.add_argument("--check", action="store_true")
-    check = parser.parse_args().check
     try:
         entered = ledger.claims()
         ledger.join(entered, ledger.found())
@@ -37,10 +33,10 @@ def main() -> None:
         new = page(old, entered)
     except ValueError as error:
         sys.exit(str(error))
-    if check and new != old:
-        sys.exit("README.md has another ledger than claims.yaml: run `make ledger`")
-    if not check:
+    if sys.argv[1:] != ["--check"]:
         README.write_text(new, encoding="utf-8")
+    elif new != old:
+        sys.exit("README.md has another ledger than claims.yaml: run `make ledger`")
     print(ledger.summary(entered))
 
 

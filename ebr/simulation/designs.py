@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -43,19 +43,8 @@ class Design:
     truths: tuple[tuple[float, ...], ...]
     subjects: tuple[float, ...]
 
-    def __str__(self) -> str:
-        race, each = self.race, "rewards of each arm:"
-        looks = [f"{b:>6,} {each} {c:.3f}" for b, c in zip(race.looks, race.boundaries, strict=False)]
-        costs = [
-            f"{mean:>6,.0f} subjects, simulated, where the means are {shown(truth)}"
-            for mean, truth in zip(self.subjects, self.truths, strict=True)
-        ]
-        last = f"{race.looks[-1]:>6,} {each} the sign; times {race.pruning:g} to drop an arm"
-        return "\n".join([*looks, last, str(self.certificate), *costs])
 
-
-@dataclass(frozen=True)
-class _Shape:
+class _Shape(NamedTuple):
     """b_t = b_T R^{−((T−t)/(T−1))^q}, c_t = h (b_t/b_T)^{Δ−½} ε √(b_T/2) / σ; π c_t drops an arm.
 
     With q = 1 looks grow geometrically, with a larger q they are denser late. Δ = ½ is Pocock's boundary, 0
@@ -69,44 +58,80 @@ class _Shape:
     pruning: float = 0.93
     floor: float = 1.1
 
-    def race(self, like: CertifiedElasticBatchRacing, rounds: int, last: int) -> CertifiedElasticBatchRacing:
+    def neighbours(self, floored: bool) -> "Iterator[_Shape]":
+        """Shapes with one number changed by a step; Gaussian rewards have no floor."""
+        for name, (step, least, most) in STEPS.items():
+            for way in (1, -1):
+                value = round(getattr(self, name) * step**way, 6)
+                if least <= value <= most and (floored or name != "floor"):
+                    yield self._replace(**{name: value})
+
+
+@dataclass(frozen=True)
+class _Designer:
+    """Makes races of any shape, like one with the right parameters, whose b_T is sought near a count."""
+
+    like: CertifiedElasticBatchRacing
+    rounds: int
+    sigma: float
+    near: int
+
+    def race(self, shape: _Shape, last: int) -> CertifiedElasticBatchRacing:
         """The race with this shape and b_T."""
-        left = np.arange(rounds - 1, 0, -1) / max(rounds - 1, 1)
-        early = np.ceil(last * max(min(self.span, last / FIRST), 1.0) ** -(left**self.bend))
+        left = np.arange(self.rounds - 1, 0, -1) / max(self.rounds - 1, 1)
+        early = np.ceil(last * max(min(shape.span, last / FIRST), 1.0) ** -(left**shape.bend))
         looks = [last]
         for each in early[::-1].astype(int).tolist():
             if APART * each <= looks[0]:
                 looks.insert(0, each)
-        scale = self.height * like.epsilon * math.sqrt(last / 2) / _sigma(like.rewards, like.sigma)
-        boundaries = [scale * (each / last) ** (self.exponent - 0.5) for each in looks[:-1]]
-        made = replace(like, looks=tuple(looks), boundaries=tuple(boundaries))
-        return replace(made, pruning=self.pruning, floor=self.floor * scale)
+        scale = shape.height * self.like.epsilon * math.sqrt(last / 2) / self.sigma
+        boundaries = [scale * (each / last) ** (shape.exponent - 0.5) for each in looks[:-1]]
+        made = replace(self.like, looks=tuple(looks), boundaries=tuple(boundaries))
+        return replace(made, pruning=shape.pruning, floor=shape.floor * scale)
 
-    def neighbours(self, floored: bool) -> "Iterator[_Shape]":
-        """Shapes with one number changed by a step; Gaussian rewards have no floor."""
-        for name, (step, least, most) in STEPS.items():
-            if name == "floor" and not floored:
-                continue
-            for way in (1, -1):
-                value = round(vars(self)[name] * step**way, 6)
-                if least <= value <= most:
-                    yield replace(self, **{name: value})
+    def calibrated(self, shape: _Shape, rates: Sequence[float] = ()) -> CertifiedElasticBatchRacing:
+        """The race with the least b_T that is enough at some rates, the worst among them as a rule."""
+        like, epsilon, allowed = self.like, self.like.epsilon, (1 - SPARE) * self.like.delta
+        usual = ((1 + epsilon) / 2, (3 + epsilon) / 4, 1 - epsilon / 4, 1 - epsilon / 2)
+
+        def enough(last: int) -> bool:
+            law = Law(self.race(shape, last).rule, like.n_arms, like.delta, like.rewards, like.sigma)
+            if like.rewards == "Gaussian":
+                return (law.normal_bound() if rates else law.normal_bound(ROUGH, exact=False)) <= allowed
+            return all(law.bound(rate, rate) <= allowed for rate in (*usual, *rates))
+
+        low, high = self.near // 2, self.near
+        while not enough(high):
+            low, high = high, math.ceil(1.1 * high) + 1
+        while high - low > max(1, self.near // 250):
+            middle = (low + high) // 2
+            low, high = (low, middle) if enough(middle) else (middle, high)
+        return self.race(shape, high)
+
+    def certified(self, shape: _Shape) -> tuple[CertifiedElasticBatchRacing, Certificate]:
+        """Certify at all rates; those at which it fails join the ones at which b_T is calibrated."""
+        rates: list[float] = []
+        while True:
+            race = self.calibrated(shape, rates)
+            found = race.certificate()
+            if found.holds:
+                return race, found
+            rates.append(found.cells[-1].low)
 
 
-def _sigma(rewards: str, sigma: float) -> float:
-    """A reward's standard deviation, of 0/1 rewards the largest."""
-    return 0.5 if rewards == "Bernoulli" else sigma
-
-
-def _least(enough: Callable[[int], bool], near: int) -> int:
-    """The least count that is enough, or hardly more, sought from half of a count near it."""
-    low, high = near // 2, near
-    while not enough(high):
-        low, high = high, math.ceil(1.1 * high) + 1
-    while high - low > max(1, near // 250):
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+def _cheapest(price: Callable[[_Shape], float], floored: bool) -> _Shape:
+    """Go from shape to shape as long as the price falls."""
+    shape, known = _Shape(), dict[_Shape, float]()
+    with tqdm(desc="designing", unit=" designs", leave=False, disable=None) as bar:
+        while True:
+            for other in (shape, *shape.neighbours(floored)):
+                if other not in known:
+                    known[other] = price(other)
+                    bar.update()
+            best = min(known, key=lambda each: known[each])
+            if known[best] >= BETTER * known[shape]:
+                return shape
+            shape = best
 
 
 def expected_truths(n_arms: int, epsilon: float) -> tuple[tuple[float, ...], ...]:
@@ -161,13 +186,15 @@ def certified_design(
     """
     like = CertifiedElasticBatchRacing(n_arms, (1,), (), epsilon, delta, sigma, rewards, shifts=shifts)
     expected = expected_truths(n_arms, epsilon) if truths is None else _checked_truths(truths, n_arms)
-    guess = bechhofer_count(n_arms, epsilon, delta, _sigma(rewards, sigma))
+    spread = 0.5 if rewards == "Bernoulli" else sigma  # of 0/1 rewards, the largest
+    guess = bechhofer_count(n_arms, epsilon, delta, spread)
     if rewards == "Bernoulli" and guess > MOST_EXACT:
         raise ValueError(
             f"epsilon (or delta) must be large enough for {MOST_EXACT:,} rewards of an arm, whose law is"
             f" computed, got {epsilon} and {delta}, about {guess:,}: use PausingElasticBatchRacing or"
             " StakedElasticBatchRacing instead"
         )
+    designer = _Designer(like, deadline, spread, guess)
     means = map(np.array, expected)
     problems = [Gaussian(each, sigma) if rewards == "Gaussian" else Bernoulli(each) for each in means]
 
@@ -175,56 +202,10 @@ def certified_design(
         return [float(simulate(race, problem, runs, seed).pulls.mean()) for problem in problems]
 
     def price(shape: _Shape) -> float:
-        race = _calibrated(shape, like, deadline, guess)
+        race = designer.calibrated(shape)
         if objective == "most":
             return race.looks[-1]
         return float(np.mean(costs(race)) if objective == "mean" else np.max(costs(race)))
 
-    shape = _found(price, rewards == "Bernoulli")
-    race, found = _certified(shape, like, deadline, guess)
+    race, found = designer.certified(_cheapest(price, rewards == "Bernoulli"))
     return Design(race, found, expected, tuple(costs(race)))
-
-
-def _calibrated(
-    shape: _Shape, like: CertifiedElasticBatchRacing, rounds: int, near: int, rates: Sequence[float] = ()
-) -> CertifiedElasticBatchRacing:
-    """The race with the least b_T that is enough at some rates, the worst among them as a rule."""
-    epsilon, allowed = like.epsilon, (1 - SPARE) * like.delta
-    usual = ((1 + epsilon) / 2, (3 + epsilon) / 4, 1 - epsilon / 4, 1 - epsilon / 2)
-
-    def enough(last: int) -> bool:
-        law = Law(shape.race(like, rounds, last).rule, like.n_arms, like.delta, like.rewards, like.sigma)
-        if like.rewards == "Gaussian":
-            bound = law.normal_bound() if rates else law.normal_bound(ROUGH, exact=False)
-            return bound <= allowed
-        return all(law.bound(rate, rate) <= allowed for rate in (*usual, *rates))
-
-    return shape.race(like, rounds, _least(enough, near))
-
-
-def _found(price: Callable[[_Shape], float], floored: bool) -> _Shape:
-    """Go from shape to shape as long as the price falls."""
-    shape, known = _Shape(), dict[_Shape, float]()
-    with tqdm(desc="designing", unit=" designs", leave=False, disable=None) as bar:
-        while True:
-            for other in (shape, *shape.neighbours(floored)):
-                if other not in known:
-                    known[other] = price(other)
-                    bar.update()
-            best = min(known, key=lambda each: known[each])
-            if known[best] >= BETTER * known[shape]:
-                return shape
-            shape = best
-
-
-def _certified(
-    shape: _Shape, like: CertifiedElasticBatchRacing, rounds: int, near: int
-) -> tuple[CertifiedElasticBatchRacing, Certificate]:
-    """Certify at all rates; those at which it fails join the ones at which b_T is calibrated."""
-    rates: list[float] = []
-    while True:
-        race = _calibrated(shape, like, rounds, near, rates)
-        found = race.certificate()
-        if found.holds:
-            return race, found
-        rates.append(found.cells[-1].low)

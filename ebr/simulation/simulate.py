@@ -2,20 +2,18 @@
 
 import hashlib
 import math
-import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
-from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm, drive
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
-from ebr.validation import MOST_TOTAL, shown, whole
+from ebr.validation import MOST_TOTAL, shown, true_or_false, whole
 
 if TYPE_CHECKING:  # slow to import, and many simulations need no table
     import pandas as pd
@@ -24,14 +22,7 @@ if TYPE_CHECKING:  # slow to import, and many simulations need no table
 # alone, so memory is bounded, and neither the number of blocks nor who plays them can change a result.
 CELLS_PER_BLOCK = 2**17  # replicates × arms: about 15 MB of arrays
 MOST_RUNS = 10**8  # most runs: their results take gigabytes
-Item = TypeVar("Item")
-
-
-def progress(items: Iterable[Item], total: int, unit: str) -> "tqdm[Item]":
-    """Go through items with a bar on standard error, if that is a terminal or Jupyter."""
-    jupyter = type(sys.stderr).__module__.startswith("ipykernel")
-    shown = jupyter or (sys.stderr is not None and sys.stderr.isatty())
-    return tqdm(items, total=total, unit=unit, mininterval=1 if jupyter else 0.1, disable=not shown)
+Watch = Callable[[IntArray, FloatArray], None]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,38 +47,26 @@ class Simulation:
 
     def __repr__(self) -> str:
         """A summary in three lines, the mean with its normal interval."""
-        runs, mean, interval = len(self.pulls), float(self.pulls.mean()), ""
-        if runs > 1:
-            reach = 1.96 * float(self.pulls.std(ddof=1)) / math.sqrt(runs)
-            interval = f" (95 % interval {mean - reach:,.0f} to {mean + reach:,.0f})"
+        pulls, rounds, arms = self.pulls, self.rounds, f"{type(self.problem).__name__} arms"
+        reach = 1.96 * pulls.std(ddof=1) / math.sqrt(len(pulls)) if len(pulls) > 1 else math.inf
+        interval = f"95 % interval {pulls.mean() - reach:,.0f} to {pulls.mean() + reach:,.0f}"
         return (
-            f"Simulation of {runs:,} runs on {self.problem.n_arms} {type(self.problem).__name__} arms\n"
-            f"pulls: {mean:,.0f} on average{interval}, {self.pulls.min():,} to {self.pulls.max():,}\n"
-            f"rounds: {self.rounds.mean():.1f} on average, {self.rounds.min():,} to {self.rounds.max():,}"
+            f"Simulation of {len(pulls):,} runs on {self.problem.n_arms} {arms}\n"
+            f"pulls: {pulls.mean():,.0f} on average ({interval}), {pulls.min():,} to {pulls.max():,}\n"
+            f"rounds: {rounds.mean():.1f} on average, {rounds.min():,} to {rounds.max():,}"
         )
 
     def correct(self, epsilon: float) -> BoolArray:
         """Whether each run's recommendation is ε-optimal: k different arms, all within ε of the k-th best."""
-        if self.arm.ndim == 1:
-            return self.problem.is_good(self.arm, epsilon)
-        different = (np.diff(np.sort(self.arm, axis=1), axis=1) > 0).all(axis=1)
-        good = self.problem.is_good(self.arm, epsilon, k=self.arm.shape[1]).all(axis=1)
-        return np.asarray(different & good)
+        arms = self.arm.reshape(len(self.pulls), -1)
+        different = (np.diff(np.sort(arms, axis=1), axis=1) > 0).all(axis=1)
+        return np.asarray(different & self.problem.is_good(arms, epsilon, k=arms.shape[1]).all(axis=1))
 
     def by_arm(self) -> tuple[IntArray, FloatArray]:
         """The pulls of each arm and the sums of its rewards."""
         if self.arm_pulls is None or self.arm_sums is None:
             raise ValueError("the simulation must have been made with per_arm=True")
         return self.arm_pulls, self.arm_sums
-
-    def to_frame(self) -> "pd.DataFrame":
-        """One row a run, with columns pulls, rounds and arm; for the k best, arm_1 … arm_k."""
-        import pandas as pd
-
-        frame = pd.DataFrame({"pulls": self.pulls, "rounds": self.rounds})
-        if self.arm.ndim == 1:
-            return frame.assign(arm=self.arm)
-        return frame.assign(**{f"arm_{place}": arm for place, arm in enumerate(self.arm.T, start=1)})
 
 
 def simulate(
@@ -108,9 +87,7 @@ def simulate(
     per_arm
         Keep every arm's number of pulls and sum of rewards as well (runs × arms).
     """
-    if not isinstance(per_arm, bool | np.bool_):
-        raise ValueError(f"per_arm must be True or False, got {shown(per_arm)}")
-    if per_arm and isinstance(problem, Problem):
+    if true_or_false("per_arm", per_arm) and isinstance(problem, Problem):
         whole("runs", runs, 1, MOST_RUNS // problem.n_arms)
     parts = [_play(algorithm, problem, *block, per_arm) for block in blocks(algorithm, problem, runs, seed)]
     pulls, rounds, arm, *by_arm = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -126,22 +103,17 @@ def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> "pd.DataFram
     import pandas as pd
 
     check(algorithm, problem, seed)
-    counts = np.zeros(problem.n_arms, dtype=np.int64)
-    totals = np.zeros(problem.n_arms)
-    rows: list[tuple[float, ...]] = []
-    number = 0
+    rounds: list[tuple[IntArray, FloatArray]] = []
 
     def watch(pulls: IntArray, sums: FloatArray) -> None:
-        nonlocal counts, totals, number
-        _check_total(algorithm, counts.sum(), pulls)
-        counts += pulls[0]
-        totals += sums[0]
-        number += 1
-        for arm in np.flatnonzero(pulls[0]):
-            rows.append((number, counts.sum(), int(arm), counts[arm], totals[arm] / counts[arm]))
+        rounds.append((pulls[0].copy(), sums[0].copy()))
 
     race(algorithm, problem, 1, _generator(algorithm, problem, seed, 0), watch)
-    frame = pd.DataFrame(rows, columns=["round", "total", "arm", "pulls", "mean"])
+    asked, drawn = map(np.array, zip(*rounds, strict=True))  # rounds × arms
+    number, arm = np.nonzero(asked)
+    pulls, sums = asked.cumsum(axis=0), drawn.cumsum(axis=0)
+    frame = pd.DataFrame({"round": number + 1, "total": pulls.sum(axis=1)[number], "arm": arm})
+    frame = frame.assign(pulls=pulls[number, arm], mean=sums[number, arm] / pulls[number, arm])
     half_width = algorithm.deviation(frame["pulls"].to_numpy(), problem.n_arms)
     return frame.assign(lower=frame["mean"] - half_width, upper=frame["mean"] + half_width)
 
@@ -170,16 +142,19 @@ def _(problem: Gaussian, means: FloatArray, pulls: IntArray, generator: np.rando
     return pulls * means + problem.sigma * np.sqrt(pulls) * noise
 
 
-Watch = Callable[[IntArray, FloatArray], None]
-
-
 def race(
     algorithm: Algorithm, problem: Problem, replicates: int, generator: np.random.Generator, watch: Watch
 ) -> IntArray:
     """Play replicates side by side; `watch` sees each round's pulls and sums. Return the recommended arms."""
     squares = algorithm.wants_squares(problem.rewards)
+    most = 0  # pulls of all arms that a replicate may have had
 
     def respond(pulls: IntArray) -> FloatArray:
+        nonlocal most
+        most += problem.n_arms * int(pulls.max())
+        if most > MOST_TOTAL:
+            asked = f"got up to {most:.1e} of {shown(algorithm)}"
+            raise ValueError(f"algorithm must ask for at most 2^63 - 1 pulls of all arms in a race, {asked}")
         drawn = draw(problem, problem.means[:, None], pulls.T, generator).swapaxes(-1, -2)
         sums = drawn if drawn.ndim == 2 else drawn[0]
         watch(pulls, sums)
@@ -216,17 +191,12 @@ def _play(
     algorithm: Algorithm, problem: Problem, replicates: int, generator: np.random.Generator, per_arm: bool
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray]:
     """Pulls, rounds, arms, and pulls and sums per arm of one block."""
-    counted_arms = problem.n_arms if per_arm else 0
-    most = 0  # pulls that a replicate may have had
-    total, rounds = np.zeros(replicates, dtype=np.int64), np.zeros(replicates, dtype=np.int64)
-    arm_pulls = np.zeros((replicates, counted_arms), dtype=np.int64)
-    arm_sums = np.zeros((replicates, counted_arms))
+    total, rounds = np.zeros((2, replicates), dtype=np.int64)
+    arm_pulls = np.zeros((replicates, problem.n_arms if per_arm else 0), dtype=np.int64)
+    arm_sums = np.zeros(arm_pulls.shape)
 
     def watch(pulls: IntArray, sums: FloatArray) -> None:
-        nonlocal total, rounds, arm_pulls, arm_sums, most
-        most += problem.n_arms * int(pulls.max())
-        if most > MOST_TOTAL:
-            _check_total(algorithm, total, pulls)
+        nonlocal total, rounds, arm_pulls, arm_sums
         in_round = pulls.sum(axis=1)
         total += in_round
         rounds += in_round if algorithm.one_pull_a_round else in_round > 0
@@ -235,14 +205,6 @@ def _play(
             arm_sums += sums
 
     return total, rounds, race(algorithm, problem, replicates, generator, watch), arm_pulls, arm_sums
-
-
-def _check_total(algorithm: Algorithm, total: IntArray, pulls: IntArray) -> None:
-    """Raise ValueError if a round's pulls make more of some replicate's total than can be counted."""
-    most = float((total + pulls.sum(axis=1, dtype=np.float64)).max())
-    if most > MOST_TOTAL:
-        asked = f"got {most:.1e} of {shown(algorithm)}"
-        raise ValueError(f"algorithm must ask for at most 2^63 - 1 pulls of all arms in a race, {asked}")
 
 
 def identity(algorithm: Algorithm, problem: Problem) -> bytes:

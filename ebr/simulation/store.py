@@ -31,36 +31,35 @@ INSTALLED = {"site-packages", "dist-packages"}  # folders of what has a version:
 STARTED = time.time()  # a source that changes later may not be the one that runs
 
 
-def folder() -> Path | None:
-    """The folder of the entries, None if nothing is kept."""
-    name = os.environ.get("EBR_CACHE")
-    return Path(name) if name else None
+def _path(name: str | None) -> Path | None:
+    """Where an entry is; None if it is not kept."""
+    folder = os.environ.get("EBR_CACHE")
+    return Path(folder, name) if folder and name else None
 
 
-def get(name: str) -> Result | None:
+def get(name: str | None) -> Result | None:
     """Read an entry; None if there is none, or not a whole one."""
-    where = folder()
-    if where is None or not (where / name).is_file():  # a pipe would be waited for
+    path = _path(name)
+    if path is None or not path.is_file():  # a pipe would be waited for
         return None
     try:
-        check, body = (where / name).read_bytes().split(b"\n", 1)
-        result = json.loads(body) if check == _check(name, body) else None
+        check, body = path.read_bytes().split(b"\n", 1)
+        result = json.loads(body) if check == _check(path.name, body) else None
     except (OSError, ValueError, RecursionError):
         return None
     return result if isinstance(result, dict) else None
 
 
-def put(name: str, result: Result) -> None:
+def put(name: str | None, result: Result) -> None:
     """Write an entry beside its place and move it there, so that nobody reads half of one."""
-    where = folder()
-    if where is None:
+    path = _path(name)
+    if path is None:
         return
-    body = json.dumps(result).encode()
-    beside = where / f".{uuid4().hex}"
+    body, beside = json.dumps(result).encode(), path.with_name(f".{uuid4().hex}")
     try:
-        where.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(_check(name, body) + b"\n" + body)
-        beside.replace(where / name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_bytes(_check(path.name, body) + b"\n" + body)
+        beside.replace(path)
     except OSError as error:  # the result itself is fine
         warnings.warn(f"EBR_CACHE must name a folder to write in, nothing is kept: {error}", stacklevel=2)
     finally:
@@ -70,12 +69,16 @@ def put(name: str, result: Result) -> None:
 
 def _check(name: str, body: bytes) -> bytes:
     """What an entry begins with: it holds for this body under this name alone."""
-    return hashlib.sha256(name.encode() + b"\n" + body).hexdigest().encode()
+    return _sha(name.encode() + b"\n" + body).encode()
 
 
-def key(behind: str, *values: Any) -> str:
+def _sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def key(behind: str | None, *values: Any) -> str | None:
     """The name of the entry for these values, the `sources` behind them, and this environment."""
-    return hashlib.sha256(f"{behind} {_environment()} {joblib.hash(values)}".encode()).hexdigest()
+    return behind and _sha(f"{behind} {_environment()} {joblib.hash(values)}".encode())
 
 
 def sources(*values: Any) -> str | None:
@@ -84,50 +87,40 @@ def sources(*values: Any) -> str | None:
     None where that cannot be told: for what is defined in a cell, in a script or in a function, and if a
     source has changed since this process began.
     """
-    try:
+    with suppress(Exception):  # whatever cannot be pickled, found or read
         steps = pickletools.genops(pickle.dumps(values, protocol=3))
         packages = {str(word).split(".")[0].split()[0] for step, word, _ in steps if step.name == "GLOBAL"}
         digest, files = _digest(frozenset(packages))
-        changed = any(file.stat().st_mtime > STARTED for file in files)
-    except (AttributeError, TypeError, ValueError, pickle.PicklingError, ImportError, SyntaxError, OSError):
-        return None
-    return None if changed else digest
+        if all(file.stat().st_mtime <= STARTED for file in files):
+            return digest
+    return None
 
 
 @cache
-def _digest(packages: frozenset[str]) -> tuple[str, tuple[Path, ...]]:
-    """The digest of these packages and of those that they import; and all their files.
-
-    Of `ebr` alone, the files that no simulation uses are left out.
-    """
-    found: dict[str, tuple[Path, ...]] = {OURS: _files(OURS)}
-    waiting = set(packages) - {OURS}
-    while waiting:
+def _digest(packages: frozenset[str]) -> tuple[str, list[Path]]:
+    """The digest of `ebr`, of these packages and of those that they import; and all their files."""
+    files, seen, waiting = _files(OURS), {OURS}, set(packages)
+    while waiting := waiting - seen:
         name = waiting.pop()
-        found[name] = _files(name)
-        waiting |= {other for other in _imports(found[name]) if other not in found}
-    if not any(files for name, files in found.items() if name != OURS):
-        found[OURS] = tuple(file for file in found[OURS] if file.parent.name != "live")
-    digest = hashlib.sha256()
-    for name, files in sorted(found.items()):
-        for file in files:
-            content = hashlib.sha256(file.read_bytes()).hexdigest()
-            digest.update(f"{name}: {file.parent.name}/{file.name} {content}\n".encode())
-    return digest.hexdigest(), tuple(file for files in found.values() for file in files)
+        seen.add(name)
+        files += (found := _files(name))
+        waiting.update(_imports(found))
+    contents = [f"{file.parent.name}/{file.name} {_sha(file.read_bytes())}" for file in files]
+    return _sha("\n".join(sorted(contents)).encode()), files
 
 
-def _files(package: str) -> tuple[Path, ...]:
+def _files(package: str) -> list[Path]:
     """All files of a package, data included, or the one of a module; none of what is installed."""
     if package in sys.stdlib_module_names:
-        return ()
+        return []
     spec = None if package == "__main__" else importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise ImportError(f"{package} has no file of its own")
     origin = Path(spec.origin).resolve()
     if package != OURS and INSTALLED & set(origin.parts):
-        return ()
+        return []
     every = origin.parent.rglob("*") if spec.submodule_search_locations else [origin]
-    return tuple(sorted(file for file in every if file.is_file() and file.parent.name != "__pycache__"))
+    return [file for file in every if file.is_file() and file.parent.name != "__pycache__"]
 
 
 def _imports(files: Iterable[Path]) -> Iterator[str]:

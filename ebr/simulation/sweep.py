@@ -10,7 +10,6 @@ it is not set; with 1 the work is done in this very process.
 
 import asyncio
 import os
-import random
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,10 +20,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import joblib
 import numpy as np
 from joblib.externals.loky import get_reusable_executor
+from tqdm import tqdm
 
 from ebr.algorithms.game import Algorithm
 from ebr.simulation import store
-from ebr.simulation.simulate import check, identity, progress, simulate
+from ebr.simulation.simulate import check, identity, simulate
 from ebr.theory.problems import Problem
 from ebr.validation import shown, whole
 
@@ -45,9 +45,6 @@ class Point(NamedTuple):
     problem: Problem
 
 
-Experiment = tuple[bytes, Algorithm, Problem]  # the identity that seeds it, and what is simulated
-
-
 def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> "pd.DataFrame":
     """Simulate every point `runs` times, in parallel, with a progress bar on a terminal or in Jupyter.
 
@@ -59,24 +56,22 @@ def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> "pd.DataFr
     """
     import pandas as pd
 
-    if not isinstance(points, Iterable):
-        raise ValueError(f"points must be a list of Points, got {shown(points)}")
-    points = list(points)
+    points = _checked(points, seed)
     whole("runs", runs, 1)
-    _check(points, seed)
     keys = [(type(algorithm), identity(algorithm, problem)) for _, algorithm, problem in points]
     distinct = dict(zip(keys, points, strict=True))
-    calls = [((key[1], *point[1:]), runs, seed) for key, point in distinct.items()]
+    calls = [(point.algorithm, point.problem, runs, seed) for point in distinct.values()]
     names = [f"the point {point.labels}, {point.algorithm!r}" for point in distinct.values()]
     found = dict(zip(distinct, computed(_summary, calls, names), strict=True))
     return pd.DataFrame([point.labels | found[key] for point, key in zip(points, keys, strict=True)])
 
 
-def _check(points: Sequence[Point], seed: int) -> None:
-    """Raise ValueError for points that cannot be simulated, or whose labels a result would overwrite."""
-    if not points:
-        raise ValueError("points must be one Point at least, got none")
-    for point in points:
+def _checked(points: Iterable[Point], seed: int) -> list[Point]:
+    """The points; ValueError if one cannot be simulated, or a result would overwrite its labels."""
+    made = list(points) if isinstance(points, Iterable) else []
+    if not made:
+        raise ValueError(f"points must be a list of at least one Point, got {shown(points)}")
+    for point in made:
         if not isinstance(point, Point):
             raise ValueError(f"points must be of class Point, got {point!r}")
         if not isinstance(point.labels, dict):
@@ -84,10 +79,10 @@ def _check(points: Sequence[Point], seed: int) -> None:
         if taken := set(COLUMNS) & set(point.labels):
             raise ValueError(f"labels must not be named {', '.join(COLUMNS)}, got {', '.join(sorted(taken))}")
         check(point.algorithm, point.problem, seed)
+    return made
 
 
-def _summary(experiment: Experiment, runs: int, seed: int) -> store.Result:
-    _, algorithm, problem = experiment
+def _summary(algorithm: Algorithm, problem: Problem, runs: int, seed: int) -> store.Result:
     result = simulate(algorithm, problem, runs, seed)
     error = float(result.pulls.std(ddof=1) / np.sqrt(runs)) if runs > 1 else np.nan
     failures = int(np.count_nonzero(~result.correct(algorithm.epsilon)))
@@ -102,52 +97,41 @@ def computed(
 
     Results are kept as they come in, by this process. An error says the call's name.
     """
-    keeping = store.folder() is not None
     behind = [store.sources(function, *call) for call in calls]
-    keys = [
-        store.key(sources, function, *call) if sources and keeping else None
-        for sources, call in zip(behind, calls, strict=True)
-    ]
-    kept = ((place, store.get(key)) for place, key in enumerate(keys) if key)
-    found = {place: result for place, result in kept if result is not None}
-    missing = [place for place in range(len(calls)) if place not in found]
-    if keeping and os.environ.get("EBR_WORKERS") == "1":
-        random.SystemRandom().shuffle(missing)  # a process beside this one begins with another call
-    tasks = [
-        joblib.delayed(_task)(place, function, calls[place], names[place], behind[place], keys[place])
-        for place in missing
-    ]
+    keys = [store.key(known, function, *call) for known, call in zip(behind, calls, strict=True)]
+    found: list[Any] = [store.get(key) for key in keys]
+    missing = [place for place, kept in enumerate(found) if kept is None]
+    task = joblib.delayed(_task)
+    tasks = [task(function, calls[place], names[place], behind[place]) for place in missing]
     if tasks:
+        jupyter = type(sys.stderr).__module__.startswith("ipykernel")
         with workers():
-            parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="all")
-            for place, result, key in progress(parallel(tasks), len(tasks), "point"):
+            done = joblib.Parallel(return_as="generator", batch_size=1, pre_dispatch="all")(tasks)
+            # None: a bar if standard error is a terminal.
+            bar = tqdm(done, total=len(tasks), unit="point", disable=False if jupyter else None)
+            for place, (result, key) in zip(missing, bar, strict=True):
                 found[place] = result
-                # Where a worker's packages are not those of this process it is not this key's result.
-                if key and key == keys[place]:
+                if key == keys[place]:  # else the worker has other packages
                     store.put(key, result)
-    return [found[place] for place in range(len(calls))]
+    return found
 
 
 def _task(
-    place: int,
-    function: Callable[..., store.Result],
-    call: tuple[Any, ...],
-    name: str,
-    behind: str | None,
-    key: str | None,
-) -> tuple[int, store.Result, str | None]:
-    """The result of a call, with its place and its key here; the key is None if another process was faster.
+    function: Callable[..., store.Result], call: tuple[Any, ...], name: str, behind: str | None
+) -> tuple[store.Result, str | None]:
+    """The result of a call, and its key here.
 
     Raises RuntimeError in a worker whose sources are not those `behind` the call where it was made.
     """
-    if key and (kept := store.get(key)) is not None:
-        return place, kept, None
     here, worker = store.sources(function, *call), _worker()
     # A process whose sources changed since it began has no digest; in this process that is no error.
     if here != behind and (worker or (here and behind)):
-        raise RuntimeError(_other_sources(worker or f"process {os.getpid()}"))
+        raise _other_sources(worker or f"process {os.getpid()}")
+    key = store.key(here, function, *call)
+    if (kept := store.get(key)) is not None:  # another process was faster
+        return kept, key
     try:
-        return place, function(*call), store.key(here, function, *call) if key and here else None
+        return function(*call), key
     except Exception as error:
         kind = ValueError if isinstance(error, ValueError) else RuntimeError
         raise kind(f"{name}: {type(error).__name__}: {error}") from error
@@ -155,39 +139,32 @@ def _task(
 
 def _worker() -> str | None:
     """The address of the Dask worker that runs this; None elsewhere."""
-    if "distributed" in sys.modules:
-        with suppress(ValueError):
-            return str(sys.modules["distributed"].get_worker().address)
+    with suppress(KeyError, ValueError):
+        return str(sys.modules["distributed"].get_worker().address)
     return None
 
 
-def _other_sources(worker: str) -> str:
-    same = "must run the sources that this process has, unchanged since both began"
-    return f"worker {worker} {same}: start both anew"
+def _other_sources(worker: str) -> RuntimeError:
+    same = "must run the sources that this process has, unchanged since both began: start both anew"
+    return RuntimeError(f"worker {worker} {same}")
 
 
 @contextmanager
 def workers() -> Iterator[None]:
     """Send joblib's work to the cluster that DASK names, else to EBR_WORKERS local processes."""
-    address = os.environ.get("DASK")
-    if address:
+    if address := os.environ.get("DASK"):
         with _cluster(address):
             yield
         return
-    number = _processes()
-    try:
-        with joblib.parallel_config(backend="loky", n_jobs=number):
-            yield
-    finally:
-        if number > 1:
-            get_reusable_executor().shutdown(wait=True)  # else the workers linger, with their memory
-
-
-def _processes() -> int:
     told = os.environ.get("EBR_WORKERS") or str(joblib.cpu_count())
     if not told.isdecimal() or int(told) < 1:
         raise ValueError(f"EBR_WORKERS must be an integer of at least 1, got {told!r}")
-    return int(told)
+    try:
+        with joblib.parallel_config(backend="loky", n_jobs=int(told)):
+            yield
+    finally:
+        if int(told) > 1:
+            get_reusable_executor().shutdown(wait=True)  # else the workers linger, with their memory
 
 
 @contextmanager
@@ -211,7 +188,7 @@ def _cluster(address: str) -> Iterator[None]:
             for worker, sources in client.run(store.sources, on_error="return").items():
                 gone = isinstance(sources, Exception)  # a worker, just now
                 if not gone and (ours is None or sources != ours):
-                    raise RuntimeError(_other_sources(worker))
+                    raise _other_sources(worker)
             joblib_counts = settings["backend"].effective_n_jobs
             # What is for one worker joblib does itself, in this process.
             settings["backend"].effective_n_jobs = lambda jobs: max(2, joblib_counts(jobs))
@@ -227,22 +204,16 @@ async def _reach(address: str) -> None:
     """Raise an error unless a scheduler answers soon; its client would wait for a silent one for ever."""
     from distributed.comm.core import connect
 
-    async def greet() -> None:
-        comm = await connect(address, timeout=SECONDS_TO_ANSWER)
-        comm.abort()
-
-    await asyncio.wait_for(greet(), SECONDS_TO_ANSWER)
+    comm = await asyncio.wait_for(connect(address, timeout=SECONDS_TO_ANSWER), SECONDS_TO_ANSWER)
+    comm.abort()
 
 
 def _watch(client: Any, done: threading.Event) -> None:
     """Close the client, which cancels its tasks, once there has been no worker for some seconds."""
-    without = 0.0
-    while without < SECONDS_WITHOUT_WORKERS:
-        if done.wait(SECONDS_BETWEEN_LOOKS):
-            return
+    while not done.wait(SECONDS_BETWEEN_LOOKS):
         try:
-            alive = bool(client.ncores())
+            client.wait_for_workers(1, timeout=SECONDS_WITHOUT_WORKERS)
+        except TimeoutError:
+            client.close()
         except Exception:  # the scheduler itself has gone: then the tasks are cancelled already
             return
-        without = 0.0 if alive else without + SECONDS_BETWEEN_LOOKS
-    client.close()

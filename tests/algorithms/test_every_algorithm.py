@@ -253,4 +253,3 @@ def test_sets_are_right_if_all_their_arms_are_different_and_good():
     arms = np.array([[0, 3], [0, 0], [1, 3], [3, 2], [3, 0]])
     result = Simulation(problem, np.zeros(5, int), np.zeros(5, int), arms)
     assert result.correct(0.25).tolist() == [True, False, False, False, True]
-    assert list(result.to_frame().columns) == ["pulls", "rounds", "arm_1", "arm_2"]

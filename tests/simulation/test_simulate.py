@@ -82,17 +82,19 @@ def test_small_problems_cost_what_a_loop_over_single_pulls_does(kind):
     assert not compare(result.pulls, by_arm.sum(axis=1), scale=1.05)  # planted: 5 % too many
 
 
-@pytest.mark.parametrize("problem", [ebr.setup_1(40), ebr.Gaussian([0.2, 0.5, 0.6], 0.5)])
-@pytest.mark.parametrize(
-    "algorithm", [ebr.ElasticBatchRacing(5, 0.1, 0.1), ebr.DeltaElimination(3, 0.5, 0.1)]
-)
-def test_how_many_blocks_there_are_changes_no_result(algorithm, problem, monkeypatch):
+@pytest.mark.parametrize("problem", [ebr.setup_2(40), ebr.Gaussian([0.2, 0.5, 0.6], 0.5)])
+def test_blocks_and_seeds_have_streams_of_their_own_however_many_there_are(problem, monkeypatch):
     monkeypatch.setattr(simulate, "CELLS_PER_BLOCK", 400)
-    block = 400 // problem.n_arms
+    block, algorithm = 400 // problem.n_arms, ebr.ElasticBatchRacing(8, 0.1, 0.1)
     few = ebr.simulate(algorithm, problem, 2 * block + 1, seed=3, per_arm=True)
     many = ebr.simulate(algorithm, problem, 5 * block, seed=3, per_arm=True)
-    for name in ("arm_pulls", "arm", "rounds"):
+    for name in ("arm_pulls", "arm_sums", "arm", "rounds"):
         assert (getattr(few, name)[: 2 * block] == getattr(many, name)[: 2 * block]).all()
+    other = ebr.simulate(algorithm, problem, 5 * block, seed=4, per_arm=True)
+    assert (many.arm_sums[:block] != many.arm_sums[block : 2 * block]).any()
+    assert (many.arm_sums != other.arm_sums).any()
+    same = ebr.ElasticBatchRacing(np.int64(8), np.float64(0.1), np.float64(0.1))
+    assert (ebr.simulate(same, problem, 5 * block, seed=3).pulls == many.pulls).all()
 
 
 def test_a_simulation_says_in_three_lines_what_it_found():
@@ -103,22 +105,7 @@ def test_a_simulation_says_in_three_lines_what_it_found():
         f"pulls: {pulls} on average (95 % interval {pulls} to {pulls}), {pulls} to {pulls}",
         "rounds: 1.0 on average, 1 to 1",
     ]
-    assert "interval" not in repr(ebr.simulate(ebr.Passive(0.2, 0.1), ebr.setup_1(50), runs=1))
-
-
-def test_blocks_and_seeds_have_streams_of_their_own(monkeypatch):
-    monkeypatch.setattr(simulate, "CELLS_PER_BLOCK", 640)
-    algorithm, problem = ebr.ElasticBatchRacing(8, 0.1, 0.1), ebr.setup_2(64)
-    result = ebr.simulate(algorithm, problem, 20, seed=0).pulls
-    assert (result[:10] != result[10:]).any()
-    assert (ebr.simulate(algorithm, problem, 20, seed=1).pulls != result).any()
-    assert (ebr.simulate(algorithm, problem, 20, seed=0).pulls == result).all()
-
-
-def test_equal_parameters_of_other_types_are_the_same_experiment():
-    plain = ebr.ElasticBatchRacing(5, 0.1, 0.1)
-    numpy = ebr.ElasticBatchRacing(np.int64(5), np.float64(0.1), np.float64(0.1))
-    assert (ebr.simulate(plain, ebr.setup_1()).pulls == ebr.simulate(numpy, ebr.setup_1()).pulls).all()
+    assert "interval -inf to inf" in repr(ebr.simulate(ebr.Passive(0.2, 0.1), ebr.setup_1(50), runs=1))
 
 
 @pytest.mark.slow
@@ -194,8 +181,6 @@ def test_a_simulation_keeps_every_arms_pulls_and_rewards(problem):
     pulls, sums = result.by_arm()
     assert (pulls.tolist(), sums.tolist()) == ([[4, 2, 4]] * 7, diary.sent.tolist())
     assert (result.pulls.tolist(), result.arm.tolist()) == ([10] * 7, sums.argmax(axis=1).tolist())
-    assert list(result.to_frame().columns) == ["pulls", "rounds", "arm"]
-    assert len(result.to_frame()) == 7
     with pytest.raises(ValueError, match="per_arm=True"):
         ebr.simulate(diary, problem, runs=7, seed=12).by_arm()
 

@@ -5,7 +5,6 @@ import unicodedata
 from html import unescape
 
 import formulas
-import mathml
 import nbformat
 import pages
 import pytest
@@ -20,33 +19,25 @@ def written():
     """Every formula in the notebooks' prose."""
     prose = [
         re.sub("`[^`]*`", "", cell.source)
-        for path in pages.notebook_paths()
+        for path in (pages.ROOT / "notebooks").glob("*.ipynb")
         for cell in nbformat.read(path, as_version=4).cells
         if cell.cell_type == "markdown"
     ]
     return sorted({displayed or inline for text in prose for displayed, inline in MATH.findall(text)})
 
 
-def symbols(markup):
-    """The visible characters from left to right, with all alphabets made plain."""
+def read(markup):
+    """The visible characters, alphabets made plain, and the numbers of fractions, roots and scripts."""
     text = unicodedata.normalize("NFKD", unescape(re.sub("<[^>]+>", "", markup)))
-    return re.sub(r"\s|\u0304|\u0305|¯", "", text.translate(ALIKE))
-
-
-def parts(markup):
-    """The numbers of fractions, roots, subscripts and superscripts."""
     kinds = ("mfrac", "msqrt", "msub|munder|msubsup|munderover", "msup|mover|msubsup|munderover")
-    return [len(re.findall(f"<(?:{kind})[ >]", markup)) for kind in kinds]
+    parts = [len(re.findall(f"<(?:{kind})[ >]", markup)) for kind in kinds]
+    return re.sub(r"\s|\u0304|\u0305|¯", "", text.translate(ALIKE)), parts
 
 
 def different(written):
     """The formulas that the two convert differently, except those that latex2mathml leaves partly in TeX."""
-    left = []
-    for tex in written:
-        ours, theirs = formulas.formula(tex, display=True), convert(tex)
-        if "\\" not in theirs and (symbols(ours), parts(ours)) != (symbols(theirs), parts(theirs)):
-            left.append(tex)
-    return left
+    both = ((tex, formulas.formula(tex, display=True), convert(tex)) for tex in written)
+    return [tex for tex, ours, theirs in both if "\\" not in theirs and read(ours) != read(theirs)]
 
 
 def test_another_reader_of_tex_finds_the_same_symbols_and_parts(written):
@@ -58,7 +49,7 @@ def test_another_reader_of_tex_finds_the_same_symbols_and_parts(written):
 def test_a_planted_wrong_symbol_is_seen(written, monkeypatch, token, shown):
     written = [tex for tex in written if f"\\{token}" in tex][:10]
     assert different(written) == []
-    monkeypatch.setitem(mathml.SYMBOLS, token, (shown, mathml.SYMBOLS[token][1]))
+    monkeypatch.setitem(formulas.SYMBOLS, token, (shown, formulas.SYMBOLS[token][1]))
     assert different(written)
 
 

@@ -1,18 +1,12 @@
 """The site, built from the committed files and opened in a real browser, as wide as a desktop and a phone."""
 
 import base64
-import importlib
-import inspect
 import json
-import pkgutil
 import re
-from functools import partial
 from html import unescape
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from urllib.parse import unquote, urlsplit
 
-import links
 import publish
 import pytest
 import yaml
@@ -43,7 +37,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("published") / "site"
-    assert publish.build(folder) == []
+    assert publish.build(folder) is None
     return folder
 
 
@@ -67,6 +61,49 @@ def text_of(site, page):
     return (site / page).read_text(encoding="utf-8")
 
 
+def pages_of(site):
+    """The pages, without the theme's templates."""
+    return [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
+
+
+LINK = re.compile(r'<(a|img|script|link|iframe)\b[^>]*?\b(?:href|src)="([^"]*)"')
+ELSEWHERE = re.compile(r"""(?:url\(|@import)\s*['"]?(?:https?:)?//[^'")\s]*""")
+
+
+def dead(site):
+    """Links that lead nowhere, and what a browser would load from another host, in pages and style sheets."""
+    texts = {path: path.read_text(encoding="utf-8") for path in [*pages_of(site), *site.rglob("*.css")]}
+    anchors = {path: {"", *re.findall(r'\b(?:id|name)="([^"]+)"', text)} for path, text in texts.items()}
+    found = [word for text in texts.values() for word in ELSEWHERE.findall(text)]
+    for path, text in texts.items():
+        for tag, target in LINK.findall(text):
+            address = urlsplit(unescape(target))
+            to = (path.parent / unquote(address.path)).resolve() if address.path else path
+            if address.scheme or address.netloc:
+                wrong = tag != "a" and address.scheme != "data"
+            else:
+                wrong = not to.is_file() or unquote(address.fragment) not in anchors.get(to, address.fragment)
+            found += [target] if wrong else []
+    return found
+
+
+def test_every_link_leads_somewhere_and_nothing_is_loaded_from_another_host(site):
+    assert dead(site.resolve()) == []
+
+
+def test_a_planted_dead_link_and_another_host_are_seen(tmp_path):
+    (tmp_path / "page two.html").write_text('<p id="end"><a href="https://example.org">a link to follow</a>')
+    page, other = tmp_path / "page.html", "https://example.org/a"
+    page.write_text('<p id="here"><a href="#here">a</a><a href="page%20two.html#end">b</a>')
+    assert dead(tmp_path) == []
+    for target in ("lost.html", "page%20two.html#middle", "#nowhere"):
+        page.write_text(f'<a href="{target}">gone</a>')
+        assert dead(tmp_path) == [target]
+    for planted in ('<script src="%s"></script>', '<link href="%s">', '<img src="%s">', "@import '%s'"):
+        page.write_text(planted % other)
+        assert len(dead(tmp_path)) == 1
+
+
 def test_every_notebook_is_a_page_with_all_its_pictures(site):
     for path in NOTEBOOKS + GALLERY:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
@@ -78,40 +115,18 @@ def test_every_notebook_is_a_page_with_all_its_pictures(site):
         assert len(re.findall(r'id="cell-\d+"', page)) == code, path.name
 
 
-def test_home_has_the_first_three_figures_and_the_map(site):
-    page = text_of(site, "index.html")
-    assert re.findall(r'src="_images/(fig\d)\.png"', page) == ["fig1", "fig2", "fig3"]
-    for path in NOTEBOOKS:
-        assert f'href="notebooks/{path.stem}.html"' in page
-
-
-def test_notebooks_are_listed_by_number_and_the_appendices_after_them(site):
-    page = text_of(site, "notebooks/index.html").split("<article")[1].split("</article>")[0]
-    listed = re.findall(r'<li>.*?href="([\w-]+)\.html"', page, re.DOTALL)
-    assert listed == sorted(path.stem for path in NOTEBOOKS)
-    assert [name for name in listed if name[0] == "A"] == listed[sum(name[0].isdigit() for name in listed) :]
-
-
-def test_the_gallery_has_a_card_with_a_picture_for_each_example(site):
-    page = text_of(site, "gallery.html")
-    assert len(GALLERY) == 5
+def test_the_lists_have_every_notebook_example_and_public_name(site):
+    """Where their links lead is tested above."""
+    home, gallery, reference = (text_of(site, f"{page}.html") for page in ("index", "gallery", "api/index"))
+    assert re.findall(r'src="_images/(fig\d)\.png"', home) == ["fig1", "fig2", "fig3"]
+    assert all(f'href="notebooks/{path.stem}.html"' in home for path in NOTEBOOKS)
+    listed = text_of(site, "notebooks/index.html").split("<article")[1].split("</article>")[0]
+    names = re.findall(r'<li>.*?href="([\w-]+)\.html"', listed, re.DOTALL)
+    assert names == sorted(path.stem for path in NOTEBOOKS)  # A1 after the numbers
     for path in GALLERY:
-        cards = re.findall(rf'href="notebooks/gallery/{path.stem}.html">(.*?)</a>', page)
+        cards = re.findall(rf'href="notebooks/gallery/{path.stem}.html">(.*?)</a>', gallery)
         assert any(f'src="_images/{path.stem}.png"' in card for card in cards)
-
-
-def test_every_public_name_is_in_the_reference(site):
-    for room in ("theory", "algorithms", "simulation", "live"):
-        page = text_of(site, f"api/{room}.html")
-        for found in pkgutil.iter_modules(importlib.import_module(f"ebr.{room}").__path__):
-            module = importlib.import_module(f"ebr.{room}.{found.name}")
-            for name, what in vars(module).items():
-                if inspect.isclass(what) or inspect.isfunction(what):
-                    public = not name.startswith("_") and what.__module__ == module.__name__ != "ebr.live.cli"
-                    assert not public or f'id="{module.__name__}.{name}"' in page, f"{module.__name__}.{name}"
-    index = text_of(site, "api/index.html")
-    for name in ebr.__all__:
-        assert f'#{getattr(ebr, name).__module__}.{name}"' in index
+    assert all(f'#{getattr(ebr, name).__module__}.{name}"' in reference for name in ebr.__all__)
 
 
 def test_every_command_is_on_its_page_as_the_terminal_has_it(site, capsys):
@@ -126,7 +141,7 @@ def test_every_command_is_on_its_page_as_the_terminal_has_it(site, capsys):
         assert f"usage: python -m ebr {command} " in page
 
 
-def test_every_claim_has_a_row_and_a_page_that_links_to_its_cell_and_its_tests(site):
+def test_every_claim_has_a_row_and_a_page_that_links_to_its_cell_and_has_its_planted_errors(site):
     ledger = text_of(site, "ledger.html")
     for claim in CLAIMS:
         row = ledger.split(f'<td id="{claim["id"]}">')[1].split("</tr>")[0]
@@ -143,15 +158,16 @@ def test_every_claim_has_a_row_and_a_page_that_links_to_its_cell_and_its_tests(s
         assert page == f"notebooks/{claim['notebook']}.html"
         shown = text_of(site, page).split(f'id="{cell}"')[1].split('id="cell-')[0]
         assert f"<strong>{claim['id']} {claim['verdict']}</strong>" in shown
-        (module,) = re.findall(r'href="\.\./tests/(\w+)\.html"', own)
+        (module,) = re.findall(r"From tests/planted/(\w+)\.py", own)
         assert f'"{claim["id"]}": ' in (ROOT / "tests" / "planted" / f"{module}.py").read_text("utf-8")
 
 
-def test_a_picture_without_words_and_a_formula_that_cannot_be_set_stop_the_build(tmp_path, capsys):
+def test_pictures_without_words_dead_links_and_formulas_that_cannot_be_set_stop_the_build(tmp_path, capsys):
     data = {"image/png": base64.b64encode(DOT).decode()}
     picture = {"output_type": "display_data", "metadata": {}, "data": data}
     code = {"cell_type": "code", "metadata": {}, "execution_count": 1, "outputs": [picture]}
-    title = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": r"# Title" "\n\n" r"$a$, $\foo b$"}
+    text = "# Title\n\n$a$, $\\foo b$, [here](lost.md), [there](#nowhere)"
+    title = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": text}
     kept = {"language_info": {"name": "python", "pygments_lexer": "ipython3"}}
     names = ("fig2", "fig-unheard-of")
     cells = [title, *(code | {"id": name, "source": f'save(figure, "{name}", table)'} for name in names)]
@@ -159,9 +175,10 @@ def test_a_picture_without_words_and_a_formula_that_cannot_be_set_stop_the_build
     (tmp_path / "index.ipynb").write_text(json.dumps(notebook))
     assert publish.run_sphinx(tmp_path, tmp_path / "out", tmp_path / "read")
     told = capsys.readouterr().err
-    assert told.count("WARNING") == 2, told
+    assert told.count("WARNING") == 4, told
     assert "fig-unheard-of has no alternative text: say in site/pictures.yaml what it shows" in told
     assert r"\foo b: site/formulas.py does not know \foo" in told
+    assert told.count("xref_missing") == 2
 
 
 def wrong_with(browser, address):
@@ -191,11 +208,10 @@ def together(folder):
 
 @in_a_browser
 def test_every_page_is_whole_and_readable(site, browser):
-    alike = [site / "claims", site / "tests"]
-    paths = [path for path in links.pages_of(site) if path.parent not in alike]
+    paths = [path for path in pages_of(site) if path.parent != site / "claims"]
     assert len(paths) >= len(NOTEBOOKS) + 10
     wrong, formulas, fonts = {}, 0, set()
-    for path in [*paths, *map(together, alike)]:
+    for path in [*paths, together(site / "claims")]:
         if said := wrong_with(browser, path.as_uri()):
             wrong[str(path.relative_to(site))] = said[:5]
         formulas += browser.evaluate("document.querySelectorAll('.math math').length")
@@ -240,46 +256,6 @@ def test_the_ledger_is_filtered_and_a_claim_leads_to_its_cell(site, window, shap
     cell = "document.querySelector(':target').getBoundingClientRect()"
     top = window.evaluate(f"new Promise((r) => setTimeout(() => r({cell}.top), 300))")
     assert 0 <= top < shape[1] / 2, "the cell is on the screen, below the header"
-    assert window.complaints() == []
-
-
-@pytest.fixture
-def address(site):
-    """The address of the site on a server: the search reads pages, which a browser forbids for files."""
-    handler = partial(QuietHandler, directory=site)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *_):
-        pass
-
-
-FOUND = """new Promise((answer) => {
-    const look = () => {
-        const found = [...document.querySelectorAll("#search-results li")];
-        const told = found.length && found.every((one) => one.querySelector("p"));
-        if (told) answer(found.map((one) => [one.innerText, new URL(one.querySelector("a").href).pathname]));
-        else setTimeout(look, 50);
-    };
-    look();
-})"""
-
-
-@in_a_browser
-def test_a_search_finds_pages_that_have_all_the_words_and_shows_where(site, address, window):
-    window.look(*DESK)
-    window.open(f"{address}/search.html?q=scheduling+lemma")
-    found = window.evaluate(FOUND)
-    assert "/notebooks/06-scheduling.html" in [path for _, path in found]
-    for shown, path in found:
-        assert all(word in text_of(site, path[1:]).lower() for word in ("schedul", "lemma")), path
-        assert any(word in shown.lower() for word in ("schedul", "lemma")), shown
     assert window.complaints() == []
 
 

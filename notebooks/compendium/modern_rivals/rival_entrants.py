@@ -86,7 +86,8 @@ class Entrant(NamedTuple):
 
 # A race is a partial function, not a closure, so that kept results are found again by its parts.
 def _simulated(make: Maker, at: Setting) -> pd.DataFrame:
-    return simulate(make(at.deadline, at.epsilon, at.delta), at.problem, at.runs, at.seed).to_frame()
+    found = simulate(make(at.deadline, at.epsilon, at.delta), at.problem, at.runs, at.seed)
+    return pd.DataFrame({"pulls": found.pulls, "rounds": found.rounds, "arm": found.arm})
 
 
 def _sequential(rival: Rival, at: Setting, **more: object) -> pd.DataFrame:
