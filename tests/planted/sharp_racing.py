@@ -6,6 +6,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 from compendium.shared import lineup, problem_sets
+from compendium.shared.joint_race import SharpElasticBatchRacing
 from compendium.sharp_racing import sharp_guarantee
 
 import ebr
@@ -19,7 +20,7 @@ def problems():
     return [*hardest, *random, *sharp_guarantee.wide()[2::4]]
 
 
-def guarantee(make=ebr.SharpElasticBatchRacing):
+def guarantee(make=SharpElasticBatchRacing):
     places = (problems(), "sub-Gaussian"), (sharp_guarantee.joint()[::5], "Gaussian")
     adversary = [sharp_guarantee.steps(where, 100, 1, make, rewards) for where, rewards in places]
     table = [sharp_guarantee.races(where, 50, 1, make, rewards) for where, rewards in places]
@@ -29,10 +30,10 @@ def guarantee(make=ebr.SharpElasticBatchRacing):
 def with_largest_term():
     """L is the largest L_t, whatever the looks are."""
 
-    def longest(self, n_arms, rewards=None):
-        return self.log_terms(n_arms, rewards).max()
+    def longest(self, n_arms):
+        return self.log_terms(n_arms).max()
 
-    with mock.patch.object(ebr.SharpElasticBatchRacing, "longest", longest):
+    with mock.patch.object(SharpElasticBatchRacing, "longest", longest):
         return guarantee()
 
 
@@ -55,18 +56,18 @@ def bernoulli():
 
 
 @cache
-def attacked(make=ebr.SharpElasticBatchRacing):
+def attacked(make=SharpElasticBatchRacing):
     return sharp_guarantee.steps(bernoulli(), 100, 1, make, "bounded")
 
 
 def raced_bounded():
-    return sharp_guarantee.races(bernoulli(), 50, 1, ebr.SharpElasticBatchRacing, "bounded")
+    return sharp_guarantee.races(bernoulli(), 50, 1, SharpElasticBatchRacing, "bounded")
 
 
 bounded_races = cache(raced_bounded)
 
 
-def bounded_guarantee(make=ebr.SharpElasticBatchRacing, adversary=attacked, table=bounded_races):
+def bounded_guarantee(make=SharpElasticBatchRacing, adversary=attacked, table=bounded_races):
     """The check with another race in its union bound: errors spend 98 δ and more, where 1 is allowed."""
     return sharp_guarantee.bounded_guarantee(adversary(), table(), make=make)
 

@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from compendium.shared import figures, lineup
 from compendium.shared.characteristic_time import characteristic_lower_bound
 from compendium.shared.findings import Evidence, Finding, counted, exceeds, measured, refutes
+from compendium.shared.joint_race import SharpElasticBatchRacing
 from compendium.shared.lineup import ALGORITHMS, SETUPS, Maker, MakeSharp, ratio
 from compendium.shared.problem_sets import Instance
 from compendium.sharp_racing.sharp_adversary import inside
 from compendium.sharp_racing.sharp_event import crossed, fully_spent, spent
 from ebr.algorithms.pausing import PausingElasticBatchRacing
-from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.simulation.simulate import simulate
