@@ -301,11 +301,9 @@ def sharp_schedule(n_arms, deadline, epsilon, delta=0.05, sigma=0.5, model="sub-
     return pulls, [2 * sigma * math.sqrt(L / b) for L, b in zip(terms, pulls, strict=True)]
 
 
-def sharp_race(rewards, deadline, epsilon, delta, sigma, model, start, split, k=1, design=None):
+def sharp_race(rewards, deadline, epsilon, delta, sigma, model, start, split, k=1):
     """One race, arm by arm; return the pulls of each round and the arm, or the k arms."""
-    pulls, terms = design or sharp_design(
-        len(rewards), deadline, epsilon, delta, sigma, model, start, split, k
-    )
+    pulls, terms = sharp_design(len(rewards), deadline, epsilon, delta, sigma, model, start, split, k)
     new = [t for t in range(deadline) if t == 0 or pulls[t] > pulls[t - 1]]
 
     def told(shift):

@@ -71,7 +71,7 @@ CALLS = {
     ),
     "SharpElasticBatchRacing": (
         played(ebr.SharpElasticBatchRacing),
-        GAME | RACE | usual("sigma", rewards=None, start=0.5, split="late", k=1, looks="joint"),
+        GAME | RACE | usual("sigma", rewards=None, start=0.5, split="late", k=1),
     ),
     "Gaussian looks": (
         played(ebr.SharpElasticBatchRacing),

@@ -23,9 +23,12 @@ from ebr.validation import in_unit_interval, one_of, positive, rounds, shown, tr
 from ebr.validation import scale as squarable
 
 # Format 1 has no reward model; 2 no Bernoulli rewards and no rounding; 3 no scale, blocks, control or
-# missing rewards.
-FORMAT = 4
-FORMATS_OF_UNION = (1, 2)  # sharp EBR had no other looks then
+# missing rewards. Format 4 still has the races of `LEFT`.
+FORMAT = 5
+# Races that have left ebr: of which algorithm and rewards, a parameter with its value, and their name.
+LEFT = [
+    ("SharpElasticBatchRacing", "Gaussian", ("looks", "joint"), "sharp EBR with the joint law of its looks")
+]
 # The keys of a first line, and the format that introduced them. Some of format 1 have a seed.
 SAID = {"event", "format", "algorithm", "parameters", "arms", "support", "time", "checksum"}
 SAID_SINCE = {"rewards": 2, "seed": 2, "rounding": 3, "scale": 4, "blocks": 4}
@@ -155,12 +158,13 @@ class Terms:
                 " needs a newer ebr"
             )
         try:
-            parameters = first.get("parameters", {})
+            parameters = _still_known(first)
             kind: Any = getattr(ebr, str(name), None)
             algorithm: Algorithm = kind(**parameters) if own is None or type(own) is kind else own
-            if version in FORMATS_OF_UNION and name == "SharpElasticBatchRacing":
-                algorithm = changed(algorithm, looks="union")
+            _check_left(path, first, algorithm)
             return cls(algorithm, *_said(first, version))
+        except JournalError:
+            raise
         except (TypeError, ValueError) as error:
             raise another_version(path, error) from None
 
@@ -233,8 +237,6 @@ class Terms:
         if "rewards" in there:  # format 1 did not say
             words = "what is known of the rewards"
             theirs[words], ours[words] = there["rewards"], here["rewards"]
-        if there.get("format") in FORMATS_OF_UNION:  # whether it is said now or not
-            theirs["looks"] = ours.get("looks", "none")
         if ours.get("squares") and theirs.get("squares") is None:  # it was begun without: it goes on without
             theirs["squares"] = True
         said = [
@@ -340,16 +342,9 @@ class Brief:
             if self.k > 1 and kind not in ("sharp", "ebr"):
                 raise ValueError(f"k must be 1 for algorithm {kind!r}, got {self.k}")
             race = RACES[kind](n_arms, **rules | changes)
-            fields = vars(race)
-            race = changed(race, k=self.k) if "k" in fields else race
+            race = changed(race, k=self.k) if "k" in vars(race) else race
             squared = race.squared()  # so that rewards of small spread do not pay for the whole support
             race = squared if squared.wants_squares(self.told) else race
-            if (
-                self.rewards == "Gaussian"
-                and (self.blocks or self.missing)
-                and fields.get("looks") == "joint"
-            ):
-                race = changed(race, looks="union")  # the joint law of looks holds for independent arms only
             for feature in ("missing", "blocks"):
                 if getattr(self, feature) and (objection := race.objection(feature, self.rewards)):
                     raise ValueError(objection)
@@ -550,6 +545,26 @@ def _said(first: Line, version: int) -> tuple[Any, ...]:
     return tuple(_checked_arms(first["arms"])), limits, units, rewards, *marks, seed
 
 
+def _still_known(first: Line) -> Any:
+    """The parameters of a first line; sharp EBR had one more once, its looks."""
+    said = first.get("parameters", {})
+    if first.get("algorithm") != "SharpElasticBatchRacing" or not isinstance(said, dict):
+        return said
+    return {name: value for name, value in said.items() if name != "looks"}
+
+
+def _check_left(path: os.PathLike[str], first: Line, algorithm: Algorithm) -> None:
+    """Raise JournalError if the race of an old first line has left ebr, so that it cannot be replayed."""
+    told = first["algorithm"], algorithm.model(first.get("rewards"))
+    for name, rewards, (parameter, value), words in LEFT if first["format"] < FORMAT else []:
+        if told == (name, rewards) and first["parameters"].get(parameter) == value:
+            raise JournalError(
+                f"{path} is the journal of a race that has left ebr, {words} for {rewards} rewards:"
+                " ebr.live.journal.Journal(path, readonly=True).lines shows what was told, and an ebr of"
+                " before (version 0.1.0, format 4) goes on with it"
+            )
+
+
 def _compared(first: Line) -> dict[str, Any]:
     """What identifies a race: arms, support, rounding, algorithm and its parameters."""
     name = first.get("algorithm")
@@ -558,7 +573,7 @@ def _compared(first: Line) -> dict[str, Any]:
     # Older journals lack parameters that algorithms gained later; these have their defaults.
     unsaid = {field.name: field.default for field in known if field.default is not dataclasses.MISSING}
     said: dict[str, Any] = {key: first.get(key) for key in ("algorithm", "arms", "support")}
-    parameters = first.get("parameters", {})
+    parameters = _still_known(first)
     parameters = parameters if isinstance(parameters, dict) else {"parameters": parameters}
     unsaid |= {"rounding": False, "scale": None, "blocks": False}
     also = {key: first[key] for key in ("rounding", "scale", "blocks") if key in first}

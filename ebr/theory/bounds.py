@@ -116,7 +116,7 @@ def sharp_problem_bound(
 ) -> float:
     """Sharp EBR's Theorem 2: Ñ_T ≤ 36σ² (max(w_0, ε)/ε)^{2/T} L H_k(ν) + n, for w_0 ≥ ½ and gaps up to 1.
 
-    L is `SharpElasticBatchRacing.longest`, not the largest L_t where Gaussian looks are taken jointly.
+    L is the largest L_t of `SharpElasticBatchRacing`.
     """
     if not start >= 0.5:
         raise ValueError(f"start must be at least 0.5, half the largest gap, got {start}")

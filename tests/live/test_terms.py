@@ -177,7 +177,7 @@ def test_a_journal_of_another_race_is_refused_naming_what_differs(path, given, s
     ("first", "says"),
     [
         ({"event": "ask", "round": 1, "pulls": {}}, "has an unknown format or algorithm"),
-        ({"format": 5, "algorithm": "Passive"}, "format 5, .* needs a newer ebr"),
+        ({"format": 6, "algorithm": "Passive"}, "format 6, .* needs a newer ebr"),
         ({"format": 1, "algorithm": "os.system"}, "algorithm os.system"),
         ({"format": 1, "algorithm": "Passive", "parameters": {"luck": 1}}, "another version"),
         (

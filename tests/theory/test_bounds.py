@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from compendium.shared.adversary import corners, play_inside
+from compendium.shared.joint_race import SharpElasticBatchRacing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -210,7 +211,7 @@ def test_the_sharp_bound_in_h_by_hand():
 
 
 def both_sharp_bounds(problem, epsilon, deadline, delta, constant=36, k=1, **how):
-    race = ebr.SharpElasticBatchRacing(deadline, epsilon, delta, problem.sigma, k=k, **how)
+    race = SharpElasticBatchRacing(deadline, epsilon, delta, problem.sigma, k=k, **how)
     pulls, log_term = race.pulls_by_round(problem.n_arms), race.longest(problem.n_arms)
     terms = bounds.sharp_upper_bound(problem, epsilon, race.deciding_widths(problem.n_arms), pulls, k)
     return terms, bounds.sharp_problem_bound(problem, epsilon, deadline, log_term, race.start, constant, k)

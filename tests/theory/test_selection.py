@@ -127,8 +127,6 @@ def test_one_round_of_gaussian_rewards_is_bechhofers_design(n_arms, epsilon, del
         assert normal_slippage_error(epsilon * math.sqrt(exact - 1) / sigma, n_arms) > delta
         pausing = ebr.PausingElasticBatchRacing(1, epsilon, delta, sigma)
         assert pausing.pulls_by_stage(n_arms, "Gaussian").tolist() == [exact]
-        sharp = ebr.SharpElasticBatchRacing(1, epsilon, delta, sigma)
-        assert sharp.pulls_by_round(n_arms, "Gaussian").tolist() == [exact]
 
 
 def test_one_round_of_pausing_errs_as_the_exact_design_and_breaks_ties_by_lot():
