@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compendium.shared.looks import planned_looks
 from ebr.algorithms import sharp
 from ebr.algorithms.game import Known
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.looks import planned_looks
 from ebr.theory.selection import bechhofer_distance
 from ebr.validation import count, one_of
 
