@@ -27,7 +27,8 @@ from ebr.validation import scale as squarable
 FORMAT = 5
 # Races that have left ebr: of which algorithm and rewards, a parameter with its value, and their name.
 LEFT = [
-    ("SharpElasticBatchRacing", "Gaussian", ("looks", "joint"), "sharp EBR with the joint law of its looks")
+    ("SharpElasticBatchRacing", "Gaussian", ("looks", "joint"), "sharp EBR with the joint law of its looks"),
+    ("PausingElasticBatchRacing", "Bernoulli", ("deadline", 1), "pausing EBR in one exact round"),
 ]
 # The keys of a first line, and the format that introduced them. Some of format 1 have a seed.
 SAID = {"event", "format", "algorithm", "parameters", "arms", "support", "time", "checksum"}

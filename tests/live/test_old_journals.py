@@ -22,7 +22,8 @@ ARMS = ["A", "B", "C"]
 
 
 # Races that have left ebr.
-GONE = [HERE / "format-3" / "sharp-gaussian.jsonl", FOLDER / "sharp-gaussian.jsonl"]
+GONE = [HERE / "format-3" / "sharp-gaussian.jsonl"]
+GONE += [FOLDER / f"{name}.jsonl" for name in ("sharp-gaussian", "pausing-bernoulli-one-round")]
 
 
 @pytest.mark.parametrize("name", sorted(ENDS.keys() - {"elastic-pair"} - {path.stem for path in GONE}))

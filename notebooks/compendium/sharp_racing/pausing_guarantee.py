@@ -72,9 +72,7 @@ def _wrong_sign(grid: Grid, n_arms: int, means: Sequence[float]) -> FloatArray:
     if grid.model == "sub-Gaussian":
         return np.full(len(means), (n_arms - 1) * _tail(grid, distance / np.sqrt(2)))
     leader, other = (_binomials(grid, grid.top, means, more, epsilon) for more in (0, epsilon))
-    by_lot = grid.race.deadline == 1 and grid.model == "Bernoulli"  # exact for two arms only
-    level = other.cumsum(axis=0) - (other / 2 if by_lot else 0)
-    return np.asarray((n_arms - 1) * (leader * level).sum(axis=0))
+    return np.asarray((n_arms - 1) * (leader * other.cumsum(axis=0)).sum(axis=0))
 
 
 def _tail(grid: Grid, standard: float) -> float:
