@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium.budget_and_deadline import budget_bounds, budgeted, budgets, plan_prices
+from compendium.clinical_trial import exact_selection
 from compendium.confidence import exact_tails
 from compendium.shared import characteristic_time
 from compendium.the_price_of_a_deadline import deadline_price
@@ -158,7 +159,7 @@ CALLS = {
     "problem_upper_bound": (partial(bounds.problem_upper_bound, NORMAL), RACE | {"k": 2}),
     "bechhofer_distance": (selection.bechhofer_distance, usual("n_arms delta")),
     "bechhofer_count": (selection.bechhofer_count, usual("n_arms epsilon delta sigma")),
-    "binomial_count": (selection.binomial_count, usual("n_arms delta", epsilon=0.3)),
+    "binomial_count": (exact_selection.binomial_count, usual("n_arms delta", epsilon=0.3)),
     "sign_count": (pairs.sign_count, {"epsilon": 0.3, "miss": 0.1}),
     "characteristic": (partial(characteristic_time.characteristic, COINS), usual("epsilon")),
     "characteristic_lower_bound": (
