@@ -1,8 +1,8 @@
 """The exact fixed design for 0/1 rewards: all arms at once, as few of each as any means allow.
 
 Every arm has the same number of rewards, and the one with the largest sum is chosen, ties by lot. Errors are
-most likely where all others are worse by just ε (`ebr.theory.selection`; Sobel and Huyett, Bell Syst. Tech. J.
-36, 1957).
+most likely where all others are worse by just ε, as in `ebr.theory.selection` (Sobel and Huyett, Bell Syst.
+Tech. J. 36, 1957).
 """
 
 import math
