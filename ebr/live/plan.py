@@ -25,7 +25,6 @@ from ebr.live.report import rounded_up
 from ebr.live.terms import ALGORITHMS, UNIT, USUAL, Brief, Scale, Support, Terms
 from ebr.models import IN_UNIT
 from ebr.simulation.simulate import Simulation, simulate
-from ebr.theory.bounds import sharp_upper_bound
 from ebr.theory.intervals import exact_interval
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.theory.selection import bechhofer_count
@@ -101,8 +100,8 @@ class Plan:
         A row for each race and truth: the mean `pulls` of all arms in simulated experiments and its standard
         `error`; `pulls_90`, which 90 % of them did not exceed; the mean `rounds`; how many experiments were
         `failures`, with an exact 99 % interval for the probability of one (`failing_lower`,
-        `failing_upper`); and `at_most`, the most pulls that there can be if no reward is missing, proved (of
-        sharp EBR on this truth, with probability 1 − δ). Simulated when it is asked for.
+        `failing_upper`); and `at_most`, the most pulls that there can be if no reward is missing, proved.
+        Simulated when it is asked for.
     costs
         A row a race: `cost`, its pulls relative to those of the cheapest race, the mean over the truths;
         `at_most` on any truth; `failures`. The recommended race comes first.
@@ -522,7 +521,7 @@ def _simulated(found: dict[str, Candidate], runs: int) -> pd.DataFrame:
     for kind, truth in _bar(cells, "simulation"):
         race = found[kind].terms.algorithm
         known = race.model(found[kind].terms.rewards)
-        at_most = {"at_most": _at_most(race, truth.problem, known)}
+        at_most = {"at_most": _most(race, truth.problem.n_arms, known)}
         rows[kind, truth.name] = row_of(race.assuming(known), truth, runs) | at_most
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["race", "truth"])
     lower, upper = exact_interval(
@@ -589,14 +588,6 @@ def _most(race: Algorithm, n_arms: int, told: Known) -> int:
     most = race.most_pulls(n_arms, told)
     assert most is not None  # known for every race that a plan chooses from
     return most
-
-
-def _at_most(race: Algorithm, problem: Problem, known: str) -> int:
-    """The most pulls on this truth: by the theorem for sharp EBR, else the bound for any truth."""
-    so_far, gone = race.pulls_by_round(problem.n_arms, known), race.gone(problem.n_arms, known)
-    if so_far is None or gone is None:
-        return _most(race, problem.n_arms, known)
-    return int(sharp_upper_bound(problem, race.epsilon, gone / 2, so_far, race.k))
 
 
 def _check_budget(budget: int, n_arms: int, deadline: int) -> None:

@@ -89,27 +89,8 @@ def test_simulated_runs_stay_below_at_most(model):
     assert set(plan.races.index) == {(kind, name) for kind in KINDS for name in PROBLEMS}
     for (kind, name), row in plan.races.iterrows():
         arms = problem(name, n_arms, epsilon, sigma, model)
-        pulls = ebr.simulate(KINDS[kind](deadline, epsilon, delta, sigma, model), arms, 2000, seed=5).pulls
-
-        def refuted(bound, pulls=pulls):
-            return binomtest((pulls > bound).sum(), len(pulls), delta, alternative="greater").pvalue < 1e-6
-
-        assert not refuted(row["at_most"])
-        assert refuted(row["pulls"] / 2)  # planted: so many runs could have refuted a bound
-        assert kind == "sharp" or row["at_most"] == plan.costs.loc[kind, "at_most"] >= pulls.max()
-
-
-def test_at_most_adds_up_the_pulls_of_the_rounds_after_which_arms_are_gone():
-    example = ebr.plan(6, 6, 0.05, **SHARP)
-    # Gaps of 0.677, 0.463, 0.316, 0.215, 0.147 and 0.1 are gone after rounds 1 … 6, and with a runner-up
-    # worse by 0.1 the race is over after round 5, as 0.147 ≤ 0.1 + ε. On "spread" the arms are worse by 0.1,
-    # 0.2, 0.3, 0.4 and 0.5: the last three are gone after rounds 4, 3 and 2, the others and the best stay.
-    so_far = example.rounds["so_far"]
-    assert (
-        example.races.loc[("sharp", "spread"), "at_most"] == 3 * so_far[5] + so_far[4] + so_far[3] + so_far[2]
-    )
-    assert example.races.loc[("sharp", "hard"), "at_most"] == 6 * so_far[5]
-    assert example.races.loc[("sharp", "easy"), "at_most"] == 6 * so_far[2]
+        pulls = ebr.simulate(KINDS[kind](deadline, epsilon, delta, sigma, model), arms, 500, seed=5).pulls
+        assert row["pulls"] / 2 < pulls.max() <= row["at_most"] == plan.costs.loc[kind, "at_most"]
 
 
 def test_the_deadlines_go_three_rounds_further_and_each_is_a_plan_of_its_own():
@@ -230,7 +211,7 @@ def test_pulls_are_means_of_200_experiments_with_their_standard_errors_and_failu
         assert row["error"] == pytest.approx(math.sqrt(spread / 200))
         good = [arm for arm in range(4) if arms.means[arm] > max(arms.means) - 0.1 + 1e-9]
         assert row["failures"] == sum(arm not in good for arm in races.arm.tolist())
-        assert kind == "sharp" or (pulls <= row["at_most"]).all()
+        assert (pulls <= row["at_most"]).all()
     if model == "Bernoulli":
         assert plan.deadlines.index.tolist() == plan.errors.index.tolist() == [1, 2, 3, 4, 5, 6]
         assert plan.deadlines.loc[3].tolist()[1:] == plan.races["pulls"].tolist()

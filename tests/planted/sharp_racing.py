@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 from compendium.shared import lineup, problem_sets
 from compendium.shared.joint_race import SharpElasticBatchRacing
-from compendium.sharp_racing import sharp_guarantee
+from compendium.sharp_racing import sharp_bounds, sharp_guarantee
 
 import ebr
-from ebr.theory import bounds
 from planted import algorithms
 
 
@@ -45,7 +44,7 @@ def without_maximum(problem, epsilon, deadline, log_term, k=1):
 
 def with_bound(check, bound=without_maximum):
     """A check with another bound in H."""
-    with mock.patch.object(bounds, "sharp_problem_bound", bound):
+    with mock.patch.object(sharp_bounds, "sharp_problem_bound", bound):
         return check()
 
 
@@ -128,7 +127,7 @@ PLANTED = {
         *(partial(guarantee, make=error) for error in ERRORS),
         with_largest_term,
         partial(with_bound, guarantee),
-        partial(with_bound, guarantee, partial(bounds.sharp_problem_bound, constant=35)),
+        partial(with_bound, guarantee, partial(sharp_bounds.sharp_problem_bound, constant=35)),
     ),
     "X4": (
         bounded_guarantee,
