@@ -164,14 +164,7 @@ class _Tests:
         """Whether it is refuted that arms are better, by s, than their leaders, whose stage is not lower."""
         replicate, other, low = arms.replicate[chosen], arms.sums[chosen], arms.stage[chosen]
         if self.model == "Bernoulli":
-            which = low * len(leaders) + replicate  # of the limits, for a stage and a leader each
-            wanted = np.zeros((self.top + 1) * len(leaders), dtype=bool)
-            wanted[which] = True
-            places = np.flatnonzero(wanted)
-            stages, asked = np.divmod(places, len(leaders))
-            number = np.zeros(len(wanted), dtype=np.int64)
-            number[places] = np.arange(len(places))
-            return self.limits.refuted(leaders[asked], high, stages, shift, other, number[which])
+            return self.limits.refuted(leaders[replicate], high, low, shift, other)
         leader_pulls, miss = np.full(len(chosen), self.counts[high]), self.miss[high, low]
         pairs = Pairs(leaders[replicate], leader_pulls, other, self.counts[low])
         if self.model == "bounded":

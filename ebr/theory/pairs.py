@@ -213,88 +213,54 @@ def _piece(p: FloatArray, shift: float) -> IntArray:
 
 
 class BinomialLimits:
-    """The largest sum of the other arm's rewards that the leader's sum refutes.
+    """Which sums of the other arm's rewards a leader's sum refutes, remembered.
 
-    Counts lie on a grid, with a level for each pair of counts. Two bounds of each limit are kept: a sum that
-    is refuted, as all below it are, and a sum that is not, as none above it is.
+    Counts lie on a grid, with a level for each pair of counts. The largest sum that is refuted is bounded by
+    two that were tried: one that is refuted, as all below it are, and one that is not, as none above it is.
     """
 
     def __init__(self, counts: IntArray, miss: FloatArray) -> None:
         self.counts, self.miss = counts, miss
-        self._known: dict[tuple[int, float], _Bounds] = {}
-
-    def limits(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> FloatArray:
-        """The limit for each leader's sum at one stage against an arm at another; −1: nothing is refuted."""
-        places = self._places(leader, high, low, shift)
-        known, chosen = self._known[high, shift], np.unique(places)
-        while len(chosen := chosen[known.most[chosen] - known.least[chosen] > 1]):
-            self._try(high, shift, chosen, np.floor((known.least[chosen] + known.most[chosen]) / 2))
-        return np.asarray(known.least[places])
+        self._known: dict[tuple[int, float], FloatArray] = {}
 
     def refuted(
-        self, leader: FloatArray, high: int, low: IntArray, shift: float, other: FloatArray, whose: IntArray
+        self, leader: FloatArray, high: int, low: IntArray, shift: float, other: FloatArray
     ) -> BoolArray:
-        """Whether the other arms' sums are, each by the leader `whose` number it has.
+        """Whether the other arms' sums are, each at its stage by its leader's sum; all leaders are at one.
 
-        Of the sums that a limit is asked for the middle one is tried, until all are decided: mostly none is
-        near the limit. A sum that is not whole, as an expected one, is refuted if the next whole one is.
+        Of the sums that share a limit the middle one is tried, until all are decided: mostly none is near the
+        limit. A sum that is not whole, as an expected one, is refuted if the next whole one is.
         """
-        places = self._places(leader, high, low, shift)[whose]
-        known = self._known[high, shift]
-        left = np.flatnonzero((other > known.least[places]) & (other <= known.most[places] - 1))
+        asked = leader + low * (self.counts[high] + 1)  # a number for each pair of stage and sum
+        keys, least, most = self._bounds(asked, high, shift)
+        places = np.searchsorted(keys, asked)
+        left = np.flatnonzero((other > least[places]) & (other <= most[places] - 1))
         left = left[np.lexsort((other[left], places[left]))]
         while len(left):
             chosen, first, number = np.unique(places[left], return_index=True, return_counts=True)
-            self._try(high, shift, chosen, np.ceil(other[left[first + number // 2]]))
-            sums, where = other[left], places[left]
-            left = left[(sums > known.least[where]) & (sums <= known.most[where] - 1)]
-        return np.asarray(other <= known.least[places])
+            tried = np.ceil(other[left[first + number // 2]])
+            stage, sums = np.divmod(keys[chosen], self.counts[high] + 1)
+            stage = stage.astype(np.int64)
+            pairs = Pairs(sums, np.full(len(stage), self.counts[high]), tried, self.counts[stage])
+            there = binomial_refuted(pairs, shift, self.miss[high, stage])
+            least[chosen[there]], most[chosen[~there]] = tried[there], tried[~there]
+            where = places[left]
+            left = left[(other[left] > least[where]) & (other[left] <= most[where] - 1)]
+        return np.asarray(other <= least[places])
 
-    def _places(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> IntArray:
-        """Where the bounds of these limits are kept. A new limit is below the count: all 1 is not refuted."""
-        asked = leader + low * (self.counts[high] + 1)  # a number for each pair of stage and sum
-        known = self._known.setdefault((high, shift), _Bounds.none())
-        places = np.searchsorted(known.keys, asked)
-        there = known.keys.take(places, mode="clip") == asked
-        if there.all():
-            return np.asarray(places)
-        new = np.unique(asked[~there])
-        most = self.counts[self._stages(new, high)[1]].astype(np.float64)
-        self._known[high, shift] = known = known.with_new(new, most)
-        return np.asarray(np.searchsorted(known.keys, asked))
+    def _bounds(self, asked: FloatArray, high: int, shift: float) -> FloatArray:
+        """Keys in ascending order, these among them; a refuted sum, −1 if none is known; and one that is not.
 
-    def _stages(self, keys: FloatArray, high: int) -> tuple[FloatArray, IntArray]:
-        """The leader's sum and the other's stage."""
-        low, leader = np.divmod(keys, self.counts[high] + 1)
-        return leader, low.astype(np.int64)
-
-    def _try(self, high: int, shift: float, chosen: IntArray, other: FloatArray) -> None:
-        """Find out whether sums between the bounds are refuted."""
-        known = self._known[high, shift]
-        leader, low = self._stages(known.keys[chosen], high)
-        pairs = Pairs(leader, np.full(len(low), self.counts[high]), other, self.counts[low])
-        there = binomial_refuted(pairs, shift, self.miss[high, low])
-        known.least[chosen[there]], known.most[chosen[~there]] = other[there], other[~there]
-
-
-@dataclass(frozen=True)
-class _Bounds:
-    """Bounds of limits, by ascending keys: a refuted sum, −1 if none is known, and one that is not."""
-
-    keys: FloatArray
-    least: FloatArray
-    most: FloatArray
-
-    @classmethod
-    def none(cls) -> Self:
-        """One entry with a key that no limit has."""
-        return cls(np.full(1, -1.0), np.full(1, -1.0), np.zeros(1))
-
-    def with_new(self, keys: FloatArray, most: FloatArray) -> Self:
-        """These limits and new ones, for which no refuted sum is known."""
-        order = np.argsort(every := np.concatenate([self.keys, keys]))
-        least = np.concatenate([self.least, np.full(len(keys), -1.0)])
-        return type(self)(every[order], least[order], np.concatenate([self.most, most])[order])
+        Of a new limit nothing is known, but that a sum of all 1 is not refuted.
+        """
+        known = self._known.get((high, shift), np.array([[-1.0], [-1.0], [0.0]]))  # a key that no limit has
+        places = np.searchsorted(known[0], asked)
+        new = np.unique(asked[known[0].take(places, mode="clip") != asked])
+        if len(new):
+            most = self.counts[(new // (self.counts[high] + 1)).astype(np.int64)]
+            known = np.hstack([known, [new, np.full(len(new), -1.0), most]])
+            self._known[high, shift] = known = known[:, known[0].argsort()]
+        return known
 
 
 @checked(miss=partial(in_unit_interval, least=1e-300))

@@ -10,7 +10,7 @@ from scipy.stats import binom
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding, counted, refutes
 from compendium.shared.problem_sets import Instance, bernoulli
-from compendium.sharp_racing.pausing_adversary import Grid, attack, play, stages
+from compendium.sharp_racing.pausing_adversary import Grid, attack, binomial_limits, play, stages
 from compendium.sharp_racing.pausing_costs import Costs, Follower, left_open
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray
@@ -47,7 +47,7 @@ def _wrong(grid: Grid, high: int, low: int, shift: float, means: Sequence[float]
     leader, other = _binomials(grid, high, means, 0, shift), _binomials(grid, low, means, shift, shift)
     if grid.model == "Bernoulli":
         at_most = np.concatenate([np.zeros((1, len(means))), other.cumsum(axis=0)])
-        limits = grid.binomial_limits(high, low, shift).astype(np.int64)
+        limits = binomial_limits(grid, high, low, shift).astype(np.int64)
         return np.asarray((leader * at_most[limits + 1]).sum(axis=0))
     return np.asarray(((_bounded(grid, high, low, shift) @ other) * leader).sum(axis=0))
 
