@@ -1,7 +1,6 @@
 """Every bound of the paper as a function that names its theorem, as printed and as corrected.
 
-All are for the problem's own σ, a deadline of T rounds, ε and δ. Some hold for races for the k best arms,
-too: k = 1 is the paper's case.
+All are for the problem's own σ, T rounds, ε and δ; some also for races for the k > 1 best arms.
 """
 
 import math
@@ -12,7 +11,7 @@ import numpy as np
 
 from ebr.arrays import FloatArray
 from ebr.theory.confidence import SELF_NORMALISED
-from ebr.theory.divergence import bernoulli_kl
+from ebr.theory.divergence import relative_entropy
 from ebr.theory.problems import Problem, hardest_complexity
 from ebr.validation import checked, positive, several, whole
 
@@ -55,32 +54,21 @@ def partition_upper_bound(
 
 @checked()
 def hardest_upper_bound(
-    problem: Problem,
-    epsilon: float,
-    deadline: int,
-    delta: float,
-    printed: bool = False,
-    constant: float = 320,
+    problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False
 ) -> float:
     """Theorem 1, second form: Ñ_T ≤ 320σ² log(nT/δ) sup_{P_γ} H + n; printed without n (E2)."""
     gamma = problem.partition(epsilon, deadline)
     worst = hardest_complexity(gamma.tolist(), epsilon, deadline)
-    main = constant * problem.sigma**2 * _log_term(problem, deadline, delta) * worst
+    main = 320 * problem.sigma**2 * _log_term(problem, deadline, delta) * worst
     return main + (0 if printed else problem.n_arms)
 
 
 @checked()
 def problem_upper_bound(
-    problem: Problem,
-    epsilon: float,
-    deadline: int,
-    delta: float,
-    printed: bool = False,
-    constant: float = 0,
-    k: int = 1,
+    problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False, k: int = 1
 ) -> float:
     """Theorem 2: Ñ_T ≤ 320σ² ε^{−2/T} log(nT/δ) H_k(ν) + n; printed with 640 and without n (E2)."""
-    constant = constant or (640 if printed else 320)
+    constant = 640 if printed else 320
     overpull = float(epsilon ** (-2 / deadline))
     main = constant * problem.sigma**2 * overpull * _log_term(problem, deadline, delta)
     return main * problem.complexity(epsilon, k) + (0 if printed else problem.n_arms)
@@ -131,7 +119,7 @@ def told_apart(arms: int, delta: float, raised: float | None = None) -> float:
     if not 1 / arms < 1 - delta:
         return 0.0
     share = 1 - 1 / arms if raised is None else raised
-    return float(bernoulli_kl(1 - 1 / arms, delta)) / (share**2 + (arms - 1) * (1 - share) ** 2)
+    return float(relative_entropy(1 - 1 / arms, delta)) / (share**2 + (arms - 1) * (1 - share) ** 2)
 
 
 @checked()

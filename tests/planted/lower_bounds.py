@@ -147,7 +147,7 @@ PLANTED = {
     "C16": (
         changed_measure,
         partial(changed_measure, sign=-1.0),
-        partial(changed_measure, entropy=lambda p, q: 10 * divergence.bernoulli_kl(p, q)),
+        partial(changed_measure, entropy=lambda p, q: 10 * float(divergence.relative_entropy(p, q))),
         wide_errors,
     ),
     "C17": (expected_pulls.tsybakov, lambda: expected_pulls.tsybakov(errors=both_sides)),

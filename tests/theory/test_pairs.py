@@ -10,7 +10,6 @@ from itertools import product
 import numpy as np
 import oracles
 import pytest
-from scipy.special import ndtri
 from scipy.stats import binom, norm
 
 from ebr.theory import pairs
@@ -258,10 +257,6 @@ def at_the_pooled_mean_only(self):
     return np.ones(len(self.own), dtype=bool)
 
 
-def own_not_counted(cls, every, shift, miss):
-    return cls(every, shift, -ndtri(miss), -ndtri(miss))
-
-
 def not_normalised(self, piece):
     one, two = WEIGHTS(self, piece)
     return math.sqrt(2) * one, math.sqrt(2) * two
@@ -276,7 +271,7 @@ def shifted_twice(self, left, right):
 PLANTED = [
     (pairs, "binomial_refuted", without_a_count, 0),
     (BINOMIALS, "refuted", at_the_pooled_mean_only, None),
-    (BINOMIALS, "of", classmethod(own_not_counted), None),
+    (pairs, "OWN", 0.9, None),
     (BINOMIALS, "weights", not_normalised, 0),
     (BINOMIALS, "roots", shifted_twice, 0.1),
     (pairs, "_root", lambda *seen: ROOT(*seen) / math.sqrt(2), None),

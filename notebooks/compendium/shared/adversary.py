@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from compendium.shared.lineup import MakeElastic
-from compendium.shared.problem_sets import nonempty_partitions
+from compendium.shared.problem_sets import hardest, nonempty_partitions
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.game import drive
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.simulation.simulate import blocks, race
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
-from ebr.theory.problems import Gaussian, Problem, hardest
+from ebr.theory.problems import Gaussian, Problem
 
 SHAPES = ((2, 2), (2, 3), (2, 4), (3, 2), (3, 3))  # n and T; the last, with 3⁹ corners, for the first ε only
 DELTA, SIGMA = 0.1, 0.5

@@ -17,6 +17,7 @@ from compendium.shared.problem_sets import Instance
 from compendium.sharp_racing import sharp_bounds
 from compendium.sharp_racing.sharp_adversary import inside
 from compendium.sharp_racing.sharp_event import crossed, fully_spent, spent
+from ebr.algorithms import sharp
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
@@ -177,7 +178,7 @@ def guarantee(
     return found._replace(holds=found.holds and kept, evidence=(*found.evidence, near, *rows))
 
 
-def _as_often(race: SharpElasticBatchRacing, n_arms: int, events: int, tests: int) -> bool:
+def _as_often(race: sharp.SharpElasticBatchRacing, n_arms: int, events: int, tests: int) -> bool:
     """Whether Gaussian noise is outside the event not more often than δ, nor less often than at T alone."""
     distance = race.epsilon * np.sqrt(race.pulls_by_round(n_arms)[-1]) / race.sigma
     inside = 1 - normal_slippage_error(float(distance), n_arms)
