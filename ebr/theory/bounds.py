@@ -57,8 +57,7 @@ def hardest_upper_bound(
     problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False
 ) -> float:
     """Theorem 1, second form: Ñ_T ≤ 320σ² log(nT/δ) sup_{P_γ} H + n; printed without n (E2)."""
-    gamma = problem.partition(epsilon, deadline)
-    worst = hardest_complexity(gamma.tolist(), epsilon, deadline)
+    worst = hardest_complexity(problem.partition(epsilon, deadline).tolist(), epsilon, deadline)
     main = 320 * problem.sigma**2 * _log_term(problem, deadline, delta) * worst
     return main + (0 if printed else problem.n_arms)
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.validation import check_fields, checked, in_unit_interval, numbers, rounds, shown, whole
+from ebr.validation import check_fields, checked, in_unit_interval, numbers, shown, whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +109,12 @@ def setup_2(n_arms: int = 100) -> Bernoulli:
     return Bernoulli(np.linspace(0.9, 0.65, n_arms))
 
 
-@checked()
+@checked(deadline=partial(whole, at_least=1, at_most=10**9))  # a formula makes no schedule
 def hardest_complexity(gamma: Sequence[int], epsilon: float, deadline: int) -> float:
     """The supremum of H over P_γ: Σ_i (ε^{γ_i/T} + ε)^{−2}, ε^{−2} for γ_i = T, where gaps go below ε."""
     if not (isinstance(gamma, Sequence) or np.ndim(gamma) == 1) or len(gamma) < 2:
         raise ValueError(f"gamma must have an index for each of at least 2 arms, got {shown(gamma)}")
-    index = np.asarray([rounds("gamma", k) for k in gamma])
+    index = np.asarray([whole("gamma", k, 1) for k in gamma])
     if index.max() > deadline:
         raise ValueError(f"gamma must lie in 1 … {deadline}, the deadline, got {tuple(gamma)}")
     if np.count_nonzero(index == index.max()) < 2:
