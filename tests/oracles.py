@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from ebr.algorithms.game import Algorithm, advance, drive
-from ebr.theory.selection import bechhofer_count, binomial_count  # which have tests of their own
+from ebr.theory.selection import bechhofer_count  # which has tests of its own
 
 
 class Rewards:
@@ -301,11 +301,9 @@ def sharp_schedule(n_arms, deadline, epsilon, delta=0.05, sigma=0.5, model="sub-
     return pulls, [2 * sigma * math.sqrt(L / b) for L, b in zip(terms, pulls, strict=True)]
 
 
-def sharp_race(rewards, deadline, epsilon, delta, sigma, model, start, split, k=1, design=None):
+def sharp_race(rewards, deadline, epsilon, delta, sigma, model, start, split, k=1):
     """One race, arm by arm; return the pulls of each round and the arm, or the k arms."""
-    pulls, terms = design or sharp_design(
-        len(rewards), deadline, epsilon, delta, sigma, model, start, split, k
-    )
+    pulls, terms = sharp_design(len(rewards), deadline, epsilon, delta, sigma, model, start, split, k)
     new = [t for t in range(deadline) if t == 0 or pulls[t] > pulls[t - 1]]
 
     def told(shift):
@@ -437,13 +435,11 @@ def sign_count(epsilon, alpha):
     return int(few[0]) if len(few) else enough
 
 
-def last_count(n, deadline, epsilon, delta, sigma, model, share):
+def last_count(n, epsilon, sigma, model, share):
     """b_T, where the largest sum wins: `share` of δ is spent on it."""
     if model == "Gaussian":
         return bechhofer_count(n, epsilon, share, sigma)
     if model == "Bernoulli":
-        if deadline == 1 and bechhofer_count(n, epsilon, delta, 0.5) <= 1500:
-            return binomial_count(n, epsilon, delta)
         return sign_count(epsilon, share / (n - 1))
     return math.floor(4 * sigma**2 * math.log((n - 1) / share) / epsilon**2) + 1
 
@@ -464,7 +460,7 @@ def pausing_schedule(n, deadline, epsilon, delta, sigma, model, start, lead):
         for w in widths
     ]
     share = alpha[deadline, deadline] * (n - 1)
-    wished[-1] = last_count(n, deadline, epsilon, delta, sigma, model, share)
+    wished[-1] = last_count(n, epsilon, sigma, model, share)
     kept, counts = [], [0]
     for t, b in enumerate(wished[:-1], 1):
         if counts[-1] < b < wished[-1]:

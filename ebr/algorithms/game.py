@@ -31,7 +31,7 @@ FEATURES = {
 }
 MOST_CELLS = 2**25  # most replicates × arms played side by side: 256 MB a table
 # Parameters that were added later, with the values that a repr leaves out.
-UNSAID = {"k": 1, "looks": "joint", "control": None, "margin": None, "squares": None}
+UNSAID = {"k": 1, "control": None, "margin": None, "squares": None}
 Known = str | None  # the rewards' model, one of REWARDS; None, where nothing is said, is the last
 Lots = np.random.Generator | None
 

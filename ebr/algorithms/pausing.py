@@ -13,10 +13,9 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.divergence import erlang_quantile
 from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted, normal_refuted, sign_count
-from ebr.theory.selection import bechhofer_count, binomial_count
+from ebr.theory.selection import bechhofer_count
 from ebr.validation import count, scale, whole
 
-MOST_EXACT = 1500  # rewards of an arm up to which the exact fixed design is searched for
 MOST_STAGES = 1_000  # every stage is tested against every other: the table has this many squared
 FALL = 1 / 3  # how fast the shares of δ fall with the lag between two arms
 
@@ -96,9 +95,8 @@ class PausingElasticBatchRacing(Differences):
         """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T, where the sign of a difference decides.
 
         All arms that are worse than the best by ε or more must be behind it at b_T, with 1 − δ_{T,T}. For
-        Gaussian rewards b_T is Bechhofer's count, as failures are most likely where all are worse by just ε.
-        With T = 1 and Bernoulli rewards it is the count of the exact fixed design, ties broken at random, if
-        that is at most about 1,500 and so quickly found. Otherwise it is a union over pairs of arms.
+        Gaussian rewards b_T is Bechhofer's count, as failures are most likely where all are worse by just ε;
+        for others a union over pairs of arms.
         """
         miss, model = self.shares().sum(axis=1) / (n_arms - 1), self.model(rewards)
         pulls = np.floor(4 * self.sigma**2 * self.log_terms(miss, rewards) / self.widths() ** 2) + 1
@@ -110,9 +108,7 @@ class PausingElasticBatchRacing(Differences):
         if model == "Gaussian":
             pulls[-1] = bechhofer_count(n_arms, self.epsilon, float(self.shares()[-1, -1]), self.sigma)
         if model == "Bernoulli":
-            design = (n_arms, self.epsilon, self.delta)
-            exact = self.deadline == 1 and bechhofer_count(*design, 0.5) <= MOST_EXACT
-            pulls[-1] = binomial_count(*design) if exact else sign_count(self.epsilon, last)
+            pulls[-1] = sign_count(self.epsilon, last)
         return np.asarray(np.minimum(np.maximum.accumulate(pulls), pulls[-1]), dtype=np.int64)
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
@@ -133,8 +129,6 @@ class PausingElasticBatchRacing(Differences):
         stage = 1
         for now in range(1, self.deadline + 1):
             arms.add((yield arms.pulls(tests.counts)))
-            if self.deadline == 1 and tests.model == "Bernoulli":  # the exact fixed design breaks ties by lot
-                arms.sums += (generator or np.random.default_rng()).random(len(arms.sums)) / 2
             arms.lead(stage)
             if now == self.deadline:
                 break
@@ -169,14 +163,7 @@ class _Tests:
         """Whether it is refuted that arms are better, by s, than their leaders, whose stage is not lower."""
         replicate, other, low = arms.replicate[chosen], arms.sums[chosen], arms.stage[chosen]
         if self.model == "Bernoulli":
-            which = low * len(leaders) + replicate  # of the limits, for a stage and a leader each
-            wanted = np.zeros((self.top + 1) * len(leaders), dtype=bool)
-            wanted[which] = True
-            places = np.flatnonzero(wanted)
-            stages, asked = np.divmod(places, len(leaders))
-            number = np.zeros(len(wanted), dtype=np.int64)
-            number[places] = np.arange(len(places))
-            return self.limits.refuted(leaders[asked], high, stages, shift, other, number[which])
+            return self.limits.refuted(leaders[replicate], high, low, shift, other)
         leader_pulls, miss = np.full(len(chosen), self.counts[high]), self.miss[high, low]
         pairs = Pairs(leaders[replicate], leader_pulls, other, self.counts[low])
         if self.model == "bounded":

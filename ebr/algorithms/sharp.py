@@ -24,7 +24,6 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.divergence import erlang_quantile, pair_divergence, pair_threshold
 from ebr.theory.pairs import Pairs
-from ebr.theory.selection import bechhofer_distance
 from ebr.validation import count
 
 
@@ -42,19 +41,16 @@ class SharpElasticBatchRacing(Differences):
     deadline, epsilon, delta, sigma
         As in `ElasticBatchRacing`.
     rewards
-        "sub-Gaussian": L_t = log((n−1)/δ_t), Chernoff's bound. "Gaussian": N(μ, σ²) rewards, L_t = z_t²/2
-        with boundaries z_t from the joint law of rounds and arms. "bounded" or "Bernoulli": rewards in
-        [0, 1]; means are compared by a likelihood ratio, which saves most near 0 and 1. `None`: the model of
-        the problem, or "sub-Gaussian" if it has none.
+        "sub-Gaussian": L_t = log((n−1)/δ_t), Chernoff's bound. "Gaussian": N(μ, σ²) rewards, L_t = z²/2 with
+        the normal quantile z at δ_t/(n−1). "bounded" or "Bernoulli": rewards in [0, 1]; means are compared by
+        a likelihood ratio, which saves most near 0 and 1. `None`: the model of the problem, or "sub-Gaussian"
+        if it has none.
     start
         w_0. The default, ½, is half the largest possible gap; 1 gives the paper's ε^{−2t/T}.
     split
         How δ is shared among the rounds: "late", δ_t ∝ 1/w_t, or "equal", δ/T each.
     k
         How many arms to find, as in `ElasticBatchRacing`. There are k(n−k) pairs of arms to tell apart.
-    looks
-        How the rounds of Gaussian rewards are combined: by their "joint" law, or by a "union" over rounds and
-        pairs, L_t = z²/2 with the normal quantile z at (n−1)/δ_t, as in older journals.
     control, margin
         The number of the control arm, and how much better than it another arm must be to matter: at least ε,
         which is the default. The race ends early and recommends the control once no arm can be better by the
@@ -71,17 +67,9 @@ class SharpElasticBatchRacing(Differences):
     race ends when these two are more than the width less ε apart. An accepted arm is pulled no more.
 
     *Cost.* If w_0 ≥ ½ and no gap is above 1, at most 36σ² (max(w_0, ε)/ε)^{2/T} L H_k(ν) + n pulls with
-    probability 1 − δ, on the event of the guarantee; L is that of `longest`.
+    probability 1 − δ, on the event of the guarantee; L is the largest L_t.
 
     `start=1, split="equal"` has the paper's own schedule but for its constant: b_t ∝ ε^{−2t/T}.
-
-    *Gaussian rewards.* The race is right if no arm i is ever too far ahead of the best arm, 1, for its gap:
-    μ̂_i − μ̂_1 + Δ_i ≤ w̄_t at every look, w̄_t = σ z_t √(2/b_t) the width. The left side is noise, whatever
-    Δ_i is, so one boundary serves all: arm 1 is dropped only if the leader is ahead of it by more than w̄_t,
-    though Δ ≥ 0; an arm with Δ_i ≥ ε is certified only if it is ahead by more than w̄_t − ε; and at the last
-    look, where w̄ ≤ ε, it leads only if the noise exceeds ε. Over the looks the noise is a Brownian motion:
-    what must be paid from δ_t is that some arm's *first* exceeds w̄_t at look t. b_t is the least count at
-    which δ_t pays for the width w_t, or hardly more; with T = 1 it is Bechhofer's.
     """
 
     deadline: int
@@ -92,14 +80,13 @@ class SharpElasticBatchRacing(Differences):
     start: float = 0.5
     split: str = "late"
     k: int = 1
-    looks: str = "joint"
     control: int | None = None
     margin: float | None = None
     fixed_given_losses: ClassVar[bool] = True
     __repr__ = spelled
 
     def __post_init__(self) -> None:
-        self._check(split=("late", "equal"), looks=("joint", "union"))
+        self._check(split=("late", "equal"))
         self.set_control()
 
     def shares(self) -> FloatArray:
@@ -108,45 +95,23 @@ class SharpElasticBatchRacing(Differences):
         return np.asarray(self.delta * weights / weights.sum())
 
     def log_terms(self, n_arms: int, rewards: Known = None) -> FloatArray:
-        """L_t: a difference of two means exceeds its expectation by w_t with δ_t/(n−1) at most.
-
-        For Gaussian rewards: some difference first exceeds its expectation by w_t in round t with δ_t.
-        """
+        """L_t: a difference of two means exceeds its expectation by w_t with δ_t/(n−1) at most."""
         miss = self.shares() / (self.k * (n_arms - self.k))
         model = self.model(rewards)
-        if model == "Gaussian" and self.looks == "union":
+        if model == "Gaussian":
             from scipy.special import ndtri
 
             return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
-        if model == "Gaussian":
-            return np.asarray(self._planned(n_arms)[1] ** 2 / 2)
         if model == "bounded":  # (1+x) e^{−x} = δ_t/(n−1); at T the sign of the difference is all that counts
             return np.asarray([*erlang_quantile(miss[:-1]), -math.log(miss[-1])])
         return -np.log(miss)
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
-        """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T: a survivor's total pulls after each round.
-
-        For Gaussian rewards z_t depends on b_t; b_t is, but for a few, the least count with width w_t.
-        """
-        if self._jointly(rewards):
-            return self._planned(n_arms)[0].copy()
+        """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T: a survivor's total pulls after each round."""
         pulls = np.floor(4 * self.sigma**2 * self.log_terms(n_arms, rewards) / self.widths() ** 2) + 1
         count(pulls.max(), n_arms)
         # As L_t may fall faster than w_t²: b_T pulls are enough to end the race, in whichever round.
         return np.asarray(np.minimum(np.maximum.accumulate(pulls), pulls[-1]), dtype=np.int64)
-
-    def _jointly(self, rewards: Known) -> bool:
-        return self.model(rewards) == "Gaussian" and self.looks == "joint"
-
-    def _planned(self, n_arms: int) -> tuple[IntArray, FloatArray]:
-        """b_t and z_t for Gaussian rewards; of k(n−k) pairs those that share an arm are taken together."""
-        from ebr.theory.looks import planned_looks
-
-        few, many = sorted((self.k, n_arms - self.k))
-        shares = self.shares() / few
-        count((bechhofer_distance(many + 1, float(shares[-1])) * self.sigma / self.epsilon) ** 2, n_arms)
-        return planned_looks(tuple(self.widths().tolist()), tuple(shares.tolist()), many + 1, self.sigma)
 
     def gone(self, n_arms: int, rewards: Known = None) -> FloatArray:
         """2w̄_t, twice the width of each round's test."""
@@ -156,44 +121,12 @@ class SharpElasticBatchRacing(Differences):
         """Why a feature is not permitted; only what is proved is permitted."""
         if feature in ("missing", "stopping") and self.k > 1:
             return f"{FEATURES[feature]} is for k = 1, got k = {self.k}"
-        if feature == "missing" and self._jointly(rewards):
-            return "rewards may be missing from Gaussian ones if looks is 'union', got 'joint'"
         if feature == "blocks" and (model := self.rewards or rewards) in IN_UNIT:
             return (
                 "rewards must be 'sub-Gaussian' or 'Gaussian' in blocks, as the test for those in [0, 1]"
                 f" needs independent arms, got {model!r}"
             )
         return None
-
-    def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
-        """As in `Differences`; in blocks, whose arms may be dependent, the joint law is not proved."""
-        if blocks and self._jointly(rewards):
-            return "the joint law of Gaussian looks is that of independent arms; in blocks looks is 'union'"
-        return super().void(rewards, bounded, blocks)
-
-    def deciding_widths(self, n_arms: int, rewards: Known = None) -> FloatArray:
-        """The width that the cost bound compares an arm's gap with after each round: w_t.
-
-        For joint looks at Gaussian rewards w̄ = σ z √(2/b), the least of the looks made so far.
-        """
-        if not self._jointly(rewards):
-            return self.widths()
-        made = self.width(self.pulls_by_round(n_arms, rewards), self.log_terms(n_arms, rewards))
-        return np.minimum.accumulate(made)
-
-    def longest(self, n_arms: int, rewards: Known = None) -> float:
-        """L of the cost bound Ñ_T ≤ 36σ² (max(w_0, ε)/ε)^{2/T} L H_k(ν) + n: the largest L_t.
-
-        For joint looks at Gaussian rewards that would be too small: looks are left out, and end early with
-        the width ε. L is the least with b ≤ 4σ² L/w² + 1 at every look, w the width planned for the round
-        after the look before, w_1 for the first. The bound holds for w_0 ≥ ½ and means in [0, 1].
-        """
-        if not self._jointly(rewards):
-            return float(self.log_terms(n_arms, rewards).max())
-        pulls = self.pulls_by_round(n_arms, rewards)
-        looks = np.flatnonzero(np.diff(pulls, prepend=0))
-        planned = self.widths()[np.append(0, looks[:-1] + 1)]
-        return float(((pulls[looks] - 1) * planned**2).max() / (4 * self.sigma**2))
 
     def width(self, pulls: IntArray | int, log_term: FloatArray | float) -> FloatArray:
         """2σ √(L/b): a difference of two means of b rewards exceeds its expectation by more with e^{−L}."""

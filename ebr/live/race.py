@@ -95,8 +95,8 @@ class Race:
 
     *Blocks.* Sharp EBR compares survivors by differences of their means over the same blocks, so what is
     common to a block cancels. It needs independent blocks and √2σ-sub-Gaussian differences. Rewards in an
-    interval of width w have σ ≤ w/√2. "Gaussian" rewards are N(·, σ²) within a block, independent between
-    arms; with looks="union" it is enough that differences are N(·, 2σ²). Single arms have no intervals.
+    interval of width w have σ ≤ w/√2. "Gaussian" rewards have differences that are N(·, 2σ²). Single arms
+    have no intervals.
     """
 
     recommendation: Chosen

@@ -17,7 +17,7 @@ from ebr.algorithms.game import Algorithm
 from ebr.live.journal import Journal
 from ebr.live.plots import draw_race
 from ebr.live.terms import ALGORITHMS, Terms
-from ebr.theory.intervals import Simultaneous, hoeffding_interval, normal_interval
+from ebr.theory.intervals import Simultaneous, half_width
 
 if TYPE_CHECKING:  # slow to import, and a race is asked and told without tables
     import pandas as pd
@@ -303,11 +303,11 @@ def _differences(
         hold = "follow from those of single arms, and hold whenever these do"
     else:
         method, sigma = _model(terms)
-        around: Any = normal_interval if method == "normal" else hoeffding_interval
         if terms.support and not terms.blocks and method != "Hoeffding":
             sigma = (terms.support[1] - terms.support[0]) / 2
         counts = 1 / (1 / both["total"] + 1 / both["total_control"])
-        lower, upper = around(gap, counts, delta / (rivals * most), sigma)
+        width = half_width(method, counts, delta / (rivals * most), sigma)
+        lower, upper = gap - width, gap + width
         hold = f"all hold at once with probability at least {1 - delta:g} ({rivals} arms × {most} rounds)"
     better = "below" if terms.scale.worst > terms.scale.best else "above"
     columns = {"after round": both["round"], "difference": gap, "lower": lower, "upper": upper}

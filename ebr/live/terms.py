@@ -20,9 +20,14 @@ from ebr.models import IN_UNIT, REWARDS
 from ebr.validation import number, one_of, positive, shown, true_or_false, whole
 from ebr.validation import scale as squarable
 
-FORMAT = 4
+FORMAT = 5
 # What first lines up to a format leave unsaid, and what is meant by that. Some of format 1 have a seed.
 UNSAID: Any = {1: {"rewards": None, "seed": 0}, 2: {"rounding": False}, 3: {"scale": None, "blocks": False}}
+# Races of journals up to format 4 that have left ebr: algorithm, rewards, a parameter with its value, name.
+LEFT = [
+    ("SharpElasticBatchRacing", "Gaussian", ("looks", "joint"), "sharp EBR with the joint law of its looks"),
+    ("PausingElasticBatchRacing", "Bernoulli", ("deadline", 1), "pausing EBR in one exact round"),
+]
 # The algorithms that a journal may name (nothing else is ever built from a file), and their names in text.
 ALGORITHMS = {
     "AggressiveElimination": "aggressive elimination",
@@ -149,11 +154,13 @@ class Terms:
         is_own = own is not None and type(own) is not kind and type(own).__name__ == name
         if kind is None and not is_own:
             raise ValueError(f"algorithm {name!s:.50} is unknown: pass an algorithm of your own to Race")
-        algorithm: Any = own if is_own else kind(**first.get("parameters", {}))
-        if version < 3 and name == "SharpElasticBatchRacing":  # which had no other looks then
-            algorithm = replace(algorithm, looks="union")
+        parameters: Any = first.get("parameters", {})
+        if name == "SharpElasticBatchRacing" and isinstance(parameters, dict):  # it had looks once
+            parameters = {key: value for key, value in parameters.items() if key != "looks"}
+        algorithm: Any = own if is_own else kind(**parameters)
+        _check_left(first, algorithm)
         unsaid: dict[str, Any] = {}
-        for last in range(version, FORMAT):
+        for last in range(version, 4):
             unsaid |= UNSAID[last]
         said = unsaid | {key: value for key, value in first.items() if key not in ("time", "checksum")}
         support, scale = checked_support(said.get("support")), checked_scale(said.get("scale"))
@@ -231,7 +238,7 @@ class Terms:
         for line in (ours, theirs):
             line |= {f"its {key}": value for key, value in line.pop("parameters").items()}
         # What a journal left open, it goes on with as it began.
-        left_open = {"seed": True, "rewards": first["format"] < 2, "its looks": first["format"] < 3}
+        left_open = {"seed": True, "rewards": first["format"] < 2}
         left_open["its squares"] = theirs.get("its squares") is None
         return "; ".join(
             f"{key} is {reprlib.repr(theirs.get(key))} there and {reprlib.repr(ours.get(key))} here"
@@ -337,9 +344,6 @@ class Brief:
         else:
             raise ValueError(f"rewards must be left out for algorithm 'ebr', got {self.rewards!r}")
         race = squaring(replace(race, k=self.k) if self.k > 1 else race, self.told)
-        if kind == "sharp" and self.rewards == "Gaussian" and (self.blocks or self.missing):
-            # The joint law of looks holds for independent arms only.
-            race = replace(race, looks="union")
         for feature in ("missing", "blocks"):
             if getattr(self, feature) and (objection := race.objection(feature, self.rewards)):
                 raise ValueError(objection)
@@ -356,6 +360,19 @@ class Brief:
 def _certified(n_arms: int, margin: float, **rules: Any) -> Algorithm:
     shifts = (margin,) if margin > rules["epsilon"] else ()  # which the design is to be certified for
     return ebr.certified_design(n_arms, shifts=shifts, **rules).race
+
+
+def _check_left(first: Line, algorithm: Algorithm) -> None:
+    """Raise ValueError if the race of an old first line has left ebr, so that it cannot be replayed."""
+    told = first["algorithm"], algorithm.model(first.get("rewards"))
+    for name, rewards, (parameter, value), words in LEFT:
+        if (
+            told == (name, rewards)
+            and first["format"] < FORMAT
+            and first["parameters"].get(parameter) == value
+        ):
+            shows = "ebr.live.journal.Journal(path, readonly=True).lines shows what was told"
+            raise ValueError(f"{words} has left ebr: {shows}, and ebr 0.1.0 with format 4 goes on with it")
 
 
 def squaring(algorithm: Algorithm, rewards: Known) -> Algorithm:

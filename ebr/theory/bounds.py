@@ -1,7 +1,6 @@
 """Every bound of the paper as a function that names its theorem, as printed and as corrected.
 
-All are for the problem's own σ, a deadline of T rounds, ε and δ. Some hold for races for the k best arms,
-too: k = 1 is the paper's case.
+All are for the problem's own σ, T rounds, ε and δ; some also for races for the k > 1 best arms.
 """
 
 import math
@@ -10,11 +9,11 @@ from functools import partial
 
 import numpy as np
 
-from ebr.arrays import FloatArray, IntArray
-from ebr.theory.confidence import SELF_NORMALISED, fixed_count_ratio
-from ebr.theory.divergence import bernoulli_kl, relative_entropy
-from ebr.theory.problems import Problem, falls, hardest_complexity
-from ebr.validation import checked, positive, probability, scale, several, whole
+from ebr.arrays import FloatArray
+from ebr.theory.confidence import SELF_NORMALISED
+from ebr.theory.divergence import relative_entropy
+from ebr.theory.problems import Problem, hardest_complexity
+from ebr.validation import checked, positive, several, whole
 
 SCHEDULE_CONSTANT = 80  # Algorithm 1 and Theorem 1
 RUNTIME_CONSTANT = 16 * SELF_NORMALISED  # 86.2, what Lemma "runtime" needs on the event E in place of 80 (E1)
@@ -55,74 +54,23 @@ def partition_upper_bound(
 
 @checked()
 def hardest_upper_bound(
-    problem: Problem,
-    epsilon: float,
-    deadline: int,
-    delta: float,
-    printed: bool = False,
-    constant: float = 320,
+    problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False
 ) -> float:
     """Theorem 1, second form: Ñ_T ≤ 320σ² log(nT/δ) sup_{P_γ} H + n; printed without n (E2)."""
-    gamma = problem.partition(epsilon, deadline)
-    worst = hardest_complexity(gamma.tolist(), epsilon, deadline)
-    main = constant * problem.sigma**2 * _log_term(problem, deadline, delta) * worst
+    worst = hardest_complexity(problem.partition(epsilon, deadline).tolist(), epsilon, deadline)
+    main = 320 * problem.sigma**2 * _log_term(problem, deadline, delta) * worst
     return main + (0 if printed else problem.n_arms)
 
 
 @checked()
 def problem_upper_bound(
-    problem: Problem,
-    epsilon: float,
-    deadline: int,
-    delta: float,
-    printed: bool = False,
-    constant: float = 0,
-    k: int = 1,
+    problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False, k: int = 1
 ) -> float:
     """Theorem 2: Ñ_T ≤ 320σ² ε^{−2/T} log(nT/δ) H_k(ν) + n; printed with 640 and without n (E2)."""
-    constant = constant or (640 if printed else 320)
+    constant = 640 if printed else 320
     overpull = float(epsilon ** (-2 / deadline))
     main = constant * problem.sigma**2 * overpull * _log_term(problem, deadline, delta)
     return main * problem.complexity(epsilon, k) + (0 if printed else problem.n_arms)
-
-
-@checked()
-def elimination_rounds(problem: Problem, epsilon: float, widths: FloatArray, k: int = 1) -> IntArray:
-    """τ_i: the round, from 0, by which sharp EBR on its event has decided an arm; at most T − 1.
-
-    The first t with 2w_t ≤ Δ_i, or 2w_t ≤ min_j Δ_j + ε, when the race is over.
-    """
-    gaps = problem.top_gaps(k)
-    reach = np.maximum(gaps, gaps.min() + epsilon)
-    return np.minimum(falls(reach, 2 * widths), len(widths) - 1)
-
-
-def sharp_upper_bound(
-    problem: Problem, epsilon: float, widths: FloatArray, pulls: IntArray, k: int = 1
-) -> float:
-    """Sharp EBR's Theorem 1: Ñ_T ≤ Σ_i b_{τ_i}, from sharp EBR's widths w_t and pulls b_t."""
-    return float(pulls[elimination_rounds(problem, epsilon, widths, k)].sum())
-
-
-@checked(start=scale)
-def sharp_problem_bound(
-    problem: Problem,
-    epsilon: float,
-    deadline: int,
-    log_term: float,
-    start: float = 0.5,
-    constant: float = 36,
-    k: int = 1,
-) -> float:
-    """Sharp EBR's Theorem 2: Ñ_T ≤ 36σ² (max(w_0, ε)/ε)^{2/T} L H_k(ν) + n, for w_0 ≥ ½ and gaps up to 1.
-
-    L is `SharpElasticBatchRacing.longest`, not the largest L_t where Gaussian looks are taken jointly.
-    """
-    if not start >= 0.5:
-        raise ValueError(f"start must be at least 0.5, half the largest gap, got {start}")
-    overpull = float((max(start, epsilon) / epsilon) ** (2 / deadline))
-    main = constant * problem.sigma**2 * overpull * log_term * problem.complexity(epsilon, k)
-    return main + problem.n_arms
 
 
 @checked()
@@ -170,19 +118,7 @@ def told_apart(arms: int, delta: float, raised: float | None = None) -> float:
     if not 1 / arms < 1 - delta:
         return 0.0
     share = 1 - 1 / arms if raised is None else raised
-    return float(bernoulli_kl(1 - 1 / arms, delta)) / (share**2 + (arms - 1) * (1 - share) ** 2)
-
-
-def least_reach(root: FloatArray | float, delta: FloatArray | float) -> FloatArray:
-    """Lemma HPCM by Neyman and Pearson: P(Ñ_i ≥ c σ²/(Δ_i + ε)²) ≥ 1 − δ − Φ(Φ⁻¹(δ) + √c), from √c.
-
-    No event that is decided by so few pulls of arm i has more than Φ(Φ⁻¹(δ) + √c) under ν if it has at most δ
-    once arm i has moved by Δ_i + ε; and a wrong recommendation has at most δ. Two arms that move by half of
-    it each, past one another, say the same of all pulls: P(Ñ_T ≥ N) with √c = (Δ + ε)√N/2σ.
-    """
-    from scipy.special import ndtr, ndtri
-
-    return np.asarray(1 - delta - ndtr(ndtri(delta) + root))
+    return float(relative_entropy(1 - 1 / arms, delta)) / (share**2 + (arms - 1) * (1 - share) ** 2)
 
 
 @checked()
@@ -191,49 +127,10 @@ def passive_pulls(n_arms: int, epsilon: float, delta: float, sigma: float = 0.5)
     return SCHEDULE_CONSTANT * sigma**2 * math.log(n_arms / delta) / epsilon**2
 
 
-@checked(shrink=probability)
-def recommended_gap(n_arms: int, deadline: int, delta: float, shrink: float = 1.0) -> float:
-    """How far from the best Algorithm 1's arm can be on E′, in units of ε.
-
-    E′ is the event that Hoeffding's intervals ± D′ cover at every count of the schedule; P(E′) ≥ 1 − δ.
-    (k−1)(1/k − 2(1−r)y)⁺ + 2ry with k = n∧T, r = `fixed_count_ratio` and y = √((4 + 2 log 2)/80). At most
-    k − 1 rounds can lose the best survivor, each to an arm at most η − 2(D−D′) below it, and the argmax of
-    the last round adds 2D′; D = yε there, and more in earlier rounds. A ceiling can only make D smaller, to
-    `shrink` times as much. The bound is convex in `shrink` and below 1 at both its ends, 0 and 1: that
-    proves Theorem 1's guarantee, which the paper's own event E does not.
-    """
-    k = min(n_arms, deadline)
-    r = fixed_count_ratio(n_arms, deadline, delta)
-    y = shrink * math.sqrt(SELF_NORMALISED / SCHEDULE_CONSTANT)
-    return (k - 1) * max(1 / k - 2 * (1 - r) * y, 0) + 2 * r * y
-
-
-@checked(shrink=probability, tolerance=probability)
-def elimination_need(
-    n_arms: int, deadline: int, delta: float, shrink: float = 1.0, tolerance: float = 1.0
-) -> float:
-    """The gap needed on E′ to drop an arm with Δ_i ≥ g = ε^{γ_i/T} in round γ_i, in units of g.
-
-    2(1+r)y + (k−1)(u/k − 2(1−r)y)⁺ − u/k with the letters of `recommended_gap` and u = ε/g, the `tolerance`:
-    twice D + D′ must fit into the gap to the best survivor, which is Δ_i less what k − 1 rounds can lose, and
-    η. Convex in `shrink` and in u, and below 1 at their ends: so Theorem 1 needs no more than 80 pulls.
-    """
-    k = min(n_arms, deadline)
-    r = fixed_count_ratio(n_arms, deadline, delta)
-    y = shrink * math.sqrt(SELF_NORMALISED / SCHEDULE_CONSTANT)
-    return 2 * (1 + r) * y + (k - 1) * max(tolerance / k - 2 * (1 - r) * y, 0) - tolerance / k
-
-
 @checked()
 def hpcm(delta: float) -> float:
     """Lemma HPCM's constant c = ⅔ log(1/2δ): P(Ñ_i ≥ c σ²/(Δ_i + ε)²) ≥ 1/6."""
     return 2 / 3 * math.log(1 / (2 * delta))
-
-
-@checked(probability=probability)
-def hpcm_at(probability: float, delta: float) -> float:
-    """The same proof with p in place of 1/6: c = 2 d(1 − p − δ, δ), for 1 − p − δ > δ."""
-    return 2 * float(relative_entropy(1 - probability - delta, delta)) if 1 - probability > 2 * delta else 0.0
 
 
 @checked(times=partial(whole, at_least=0), value=positive, base=positive)

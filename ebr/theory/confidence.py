@@ -42,18 +42,5 @@ def sequential_deviation(
 
 @checked(miss=_miss)
 def fixed_count_deviation(pulls: IntArray | int, miss: float, sigma: float = 0.5) -> FloatArray:
-    """Hoeffding's σ √(2 log(2/p) / τ): the mean of a *fixed* number τ of rewards is off by more with p.
-
-    It is narrower than `deviation` at the counts of Algorithm 1: see `fixed_count_ratio`.
-    """
+    """Hoeffding's σ √(2 log(2/p) / τ): the mean of a *fixed* number τ of rewards is off by more with p."""
     return np.sqrt(2 * sigma**2 * math.log(2 / miss) / np.asarray(pulls, dtype=np.float64))
-
-
-@checked(deadline=_rounds)
-def fixed_count_ratio(n_arms: int, deadline: int, delta: float) -> float:
-    """Hoeffding's deviation at p = δ/(nT) over the paper's: √((L + log 2) / ((2 + log 2) L)), L = log(nT/δ).
-
-    At most 1/√2 where L ≥ 2, and below 1 for every n ≥ 2, T ≥ 1 and δ < 1.
-    """
-    log_term = math.log(n_arms * deadline / delta)
-    return math.sqrt(2 * (log_term + math.log(2)) / (SELF_NORMALISED * log_term))

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ebr.arrays import BoolArray, FloatArray
-from ebr.validation import checked, probability
 
 HALVINGS = 60  # of an interval in [0, 1]: to the last digit
 FEW = 16  # up to this many numbers plain Python is fast enough
@@ -48,13 +47,6 @@ def _entropy(x: float, y: float) -> float:
 _PLAIN = np.frompyfunc(_entropy, 2, 1)
 
 
-@checked(x=probability, y=probability)
-def bernoulli_kl(x: float, y: float) -> float:
-    """KL(Bernoulli(x), Bernoulli(y)) = d(x, y)."""
-    x, y = float(x), float(y)
-    return _entropy(x, y) + _entropy(1 - x, 1 - y)
-
-
 def pair_divergence(
     leader: ArrayLike, other: ArrayLike, shift: float, pulls: tuple[ArrayLike, ArrayLike] = (1, 1)
 ) -> FloatArray:
@@ -72,35 +64,23 @@ def pair_divergence(
     if shift == 0:
         pooled = (first * leader + second * other) / (first + second)
         return divergence(pooled, pooled)
-    low, high = np.maximum(other - shift, 0), np.minimum(leader, 1 - shift)
-    place = solved(low, high, _pair_slope(leader, other, shift, first, second))
-    found = divergence(place, np.minimum(place + shift, 1))
-    if np.isfinite(found).all():
-        return found
-    # Near 0 and 1 rounding can take p or p + s to where a divergence is infinite; then an end is the minimum.
-    ends = divergence(low, np.maximum(other, shift)), divergence(high, np.minimum(leader + shift, 1))
-    return np.asarray(np.minimum(found, np.minimum(*ends)))
-
-
-def _pair_slope(
-    leader: FloatArray, other: FloatArray, shift: float, first: FloatArray, second: FloatArray
-) -> Curve:
-    """The derivative of the two divergences' sum in p, times what makes a polynomial of it, and its own."""
 
     def slope(p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The derivative in p, times what makes a polynomial of it, and its own."""
         q = p + shift
         above, below = first * (p - leader), second * (q - other)
         spread, other_spread = p * (1 - p), q * (1 - q)
         steeper = first * other_spread + second * spread + above * (1 - 2 * q) + below * (1 - 2 * p)
         return above * other_spread + below * spread, steeper
 
-    return slope
-
-
-def _from_middle(leader: FloatArray, other: FloatArray) -> FloatArray:
-    """The divergence of two means from their midpoint p: kl(μ̂_1̂, p) + kl(μ̂_i, p)."""
-    both = np.stack([leader, other])
-    return np.asarray(np.add(*relative_entropy(both, (leader + other) / 2)))
+    low, high = np.maximum(other - shift, 0), np.minimum(leader, 1 - shift)
+    place = solved(low, high, slope)
+    found = divergence(place, np.minimum(place + shift, 1))
+    if np.isfinite(found).all():
+        return found
+    # Near 0 and 1 rounding can take p or p + s to where a divergence is infinite; then an end is the minimum.
+    ends = divergence(low, np.maximum(other, shift)), divergence(high, np.minimum(leader + shift, 1))
+    return np.asarray(np.minimum(found, np.minimum(*ends)))
 
 
 def erlang_quantile(miss: ArrayLike) -> FloatArray:
@@ -120,12 +100,17 @@ def erlang_quantile(miss: ArrayLike) -> FloatArray:
 def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
     """The lowest mean that cannot be told from the leader's: kl(μ̂_1̂, m) + kl(·, m) ≤ level."""
     means, which = np.unique(np.clip(leader, 0.0, 1.0), return_inverse=True)  # many races share a mean
+
+    def divergence(other: FloatArray) -> FloatArray:
+        """Of both means from their midpoint p: kl(μ̂_1̂, p) + kl(m, p)."""
+        return np.asarray(np.add(*relative_entropy(np.stack([means, other]), (means + other) / 2)))
+
     low = np.zeros_like(means)
-    high = np.where(_from_middle(means, low) <= level, low, means)  # even 0 is not told from it
+    high = np.where(divergence(low) <= level, low, means)  # even 0 is not told from it
 
     def near(other: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The root of the divergence is nearly linear."""
-        middle, root = (means + other) / 2, np.sqrt(_from_middle(means, other))
+        middle, root = (means + other) / 2, np.sqrt(divergence(other))
         slope = np.log(middle / other * ((1 - other) / (1 - middle))) / (2 * root)
         return math.sqrt(level) - root, slope
 

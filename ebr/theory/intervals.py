@@ -10,7 +10,6 @@ from ebr.theory.divergence import bisected, relative_entropy
 from ebr.validation import check_fields, one_of
 
 Interval = tuple[FloatArray, FloatArray]  # the lower ends, and the upper ones
-# For rewards 0 and 1, for those in a known interval, for normal ones, and for sub-Gaussian ones.
 METHODS = ("exact", "KL", "normal", "Hoeffding")
 
 
@@ -44,22 +43,6 @@ def kl_interval(means: FloatArray, pulls: IntArray, miss: FloatArray | float) ->
     return lower, upper
 
 
-def hoeffding_interval(
-    means: FloatArray, pulls: IntArray, miss: FloatArray | float, sigma: float
-) -> Interval:
-    """μ̂ ± σ √(2 log(2/p)/b), for σ-sub-Gaussian rewards."""
-    half_width = sigma * np.sqrt(2 * np.log(2 / np.asarray(miss)) / pulls)
-    return means - half_width, means + half_width
-
-
-def normal_interval(means: FloatArray, pulls: IntArray, miss: FloatArray | float, sigma: float) -> Interval:
-    """μ̂ ± z σ/√b with the normal quantile z at p/2, for N(μ, σ²) rewards."""
-    from scipy.special import ndtri
-
-    half_width = -ndtri(np.asarray(miss) / 2) * sigma / np.sqrt(pulls)
-    return means - half_width, means + half_width
-
-
 @dataclass(frozen=True)
 class Simultaneous:
     """Intervals for every arm after every round, which all hold together with probability 1 − δ.
@@ -69,33 +52,26 @@ class Simultaneous:
     method
         "exact", for rewards 0 and 1; "KL", for rewards in a known interval, the support; "normal"; or
         "Hoeffding", for σ-sub-Gaussian ones.
-    delta
-        The probability that any of the intervals misses its arm's mean, at most.
-    n_arms
-        How many arms there are.
+    delta, n_arms
+        The probability that any interval of n arms misses its mean, at most.
     looks
         T, the number of pull counts that an arm may have after a round, if these are fixed before the first
         reward; None if counts may depend on the rewards.
-    support
-        The closed interval in which every reward lies, or None.
-    sigma
-        σ of normal and sub-Gaussian rewards.
+    support, sigma
+        The closed interval in which every reward lies, or None; σ of normal and sub-Gaussian ones.
 
     Notes
     -----
-    *Why they hold after selection.* Think of each arm's rewards as a list written in advance. A race reads
-    its first b entries. Let an arm's count after any round be one of b_1 … b_T, numbers that are fixed before
-    the race. At a *fixed* count the interval misses μ_i with probability δ/(nT) at most, whether a race ever
-    looks there or not; so with 1 − δ none of the nT intervals does. Whatever a race shows is among them,
-    whichever arms it drops, pauses or recommends, and whenever it ends: so all that are shown hold, of all
-    arms and rounds at once (and so does the intersection of an arm's intervals, which is not taken here).
+    *Why they hold after selection.* Think of each arm's rewards as a list written in advance, of which a race
+    reads the first b. Let b after any round be one of T numbers that are fixed before the race. At each of
+    them the interval misses μ_i with probability δ/(nT) at most, whether a race ever looks there or not. So
+    with 1 − δ none of the nT intervals misses, and whatever a race shows is among them, whichever arms it
+    drops, pauses or recommends, and whenever it ends.
 
-    - Algorithm 1, sharp EBR: an arm that is still in after round t has b_t pulls. Pausing EBR: an arm's count
-      is one of the grid's, at most T. Fixed designs and eliminations of a fixed plan: one count a round.
-    - Rewards that are lost for reasons that have nothing to do with them: given *which* pulls are lost, the
-      counts are fixed again, if an arm's path to them is (sharp EBR's is; a pausing arm's is not).
-    - Otherwise, `looks=None`: a union over *all* counts b = 1, 2, … at δ/(n b(b + 1)) each, which add up to
-      δ/n an arm. It holds whatever the counts depend on.
+    Counts are so fixed in Algorithm 1, in sharp and pausing EBR and in eliminations; and, given which rewards
+    are lost for reasons that have nothing to do with them, if an arm's path to its count is (sharp EBR's is;
+    a pausing arm's is not). Otherwise, `looks=None`: a union over all counts b = 1, 2, … at δ/(n b(b + 1))
+    each, which add up to δ/n an arm, whatever the counts depend on.
     """
 
     method: str
@@ -125,18 +101,26 @@ class Simultaneous:
         low, high = self.support or (-math.inf, math.inf)
         # An end is never inside of its mean, however a sum was rounded.
         lower, upper = np.minimum(lower, middle), np.maximum(upper, middle)
-        return (
-            np.where(none, np.nan, np.maximum(lower, low)),
-            np.where(none, np.nan, np.minimum(upper, high)),
-        )
+        ends = np.maximum(lower, low), np.minimum(upper, high)
+        return np.where(none, np.nan, ends[0]), np.where(none, np.nan, ends[1])
 
     def _ends(self, means: FloatArray, counts: IntArray, miss: FloatArray) -> Interval:
         if self.method == "exact":
             return exact_interval(means, counts, miss)
-        if self.method == "normal":
-            return normal_interval(means, counts, miss, self.sigma)
         if self.method == "KL" and self.support is not None:
             low, high = self.support
             lower, upper = kl_interval((means - low) / (high - low), counts, miss)
             return low + (high - low) * lower, low + (high - low) * upper
-        return hoeffding_interval(means, counts, miss, self.sigma)
+        width = half_width(self.method, counts, miss, self.sigma)
+        return means - width, means + width
+
+
+def half_width(
+    method: str, counts: IntArray | FloatArray, miss: FloatArray | float, sigma: float
+) -> FloatArray:
+    """Around a mean of b rewards: z σ/√b, the normal quantile z at p/2; or Hoeffding's σ √(2 log(2/p)/b)."""
+    if method == "normal":
+        from scipy.special import ndtri
+
+        return np.asarray(-ndtri(miss / 2) * sigma / np.sqrt(counts))
+    return np.asarray(sigma * np.sqrt(2 * np.log(2 / miss) / counts))

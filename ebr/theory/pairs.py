@@ -79,12 +79,16 @@ def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
     One p, the pooled estimate, is tried first: what is not refuted there is not refuted. A range of p is then
     dealt with at once, as r_1 falls with p and r_2 rises; ranges that are not refuted at once are halved.
     """
+    from scipy.special import ndtri
+
     shrunk = Pairs(pairs.leader - 1, pairs.leader_pulls, pairs.other + 1, pairs.other_pulls)
     leader, other = shrunk.means
     refuted = (leader >= 0) & (other <= 1) & (leader > other - shift) & (miss > 0)
     chosen = np.flatnonzero(refuted)
-    test = _Binomials.of(shrunk[chosen], shift, miss[chosen])
-    pooled = _between(0, test.pooled(), 1 - shift)
+    tried, level = shrunk[chosen], miss[chosen]
+    both = tried.leader + tried.other - shift * tried.other_pulls
+    pooled = np.clip(both / (tried.leader_pulls + tried.other_pulls), 0, 1 - shift)
+    test = _Binomials(tried, shift, -ndtri(OWN / 2 * level), -ndtri((1 - OWN) * level))
     spoken = test.refutes(*test.roots(pooled, pooled), *test.weights(_piece(pooled, shift)))
     refuted[chosen[~spoken]] = False
     refuted[chosen[spoken]] = test[np.flatnonzero(spoken)].refuted()
@@ -100,21 +104,8 @@ class _Binomials:
     own: FloatArray
     together: FloatArray
 
-    @classmethod
-    def of(cls, pairs: Pairs, shift: float, miss: FloatArray) -> Self:
-        """The limits at level α: y for one arm alone, z for both together."""
-        from scipy.special import ndtri
-
-        return cls(pairs, shift, -ndtri(OWN / 2 * miss), -ndtri((1 - OWN) * miss))
-
     def __getitem__(self, chosen: IntArray | BoolArray) -> Self:
         return type(self)(self.pairs[chosen], self.shift, self.own[chosen], self.together[chosen])
-
-    def pooled(self) -> FloatArray:
-        """An estimate of the leader's probability, if the other's is s more."""
-        pairs = self.pairs
-        both = pairs.leader + pairs.other - self.shift * pairs.other_pulls
-        return np.asarray(both / (pairs.leader_pulls + pairs.other_pulls))
 
     def roots(self, left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The least r_1 and r_2 for p between left and right."""
@@ -136,8 +127,8 @@ class _Binomials:
         variance, other_variance = p * (1 - p) / pulls, q * (1 - q) / other_pulls
         spread = self.together / np.sqrt(variance + other_variance) / 6
         one, two = np.sqrt(variance), np.sqrt(other_variance)
-        one = one * _between(0.5, 1 - spread * (1 - 2 * p) / pulls, 1.5)
-        two = two * _between(0.5, 1 + spread * (1 - 2 * q) / other_pulls, 1.5)
+        one = one * np.clip(1 - spread * (1 - 2 * p) / pulls, 0.5, 1.5)
+        two = two * np.clip(1 + spread * (1 - 2 * q) / other_pulls, 0.5, 1.5)
         length = np.hypot(one, two)
         return one / length, two / length
 
@@ -146,7 +137,7 @@ class _Binomials:
         (leader, other), top = self.pairs.means, 1 - self.shift
         below = _reach(leader, self.pairs.leader_pulls, self.own)
         above = _reach(other, self.pairs.other_pulls, self.own)
-        low, high = _between(0, leader - below, top), _between(0, other - self.shift + above, top)
+        low, high = np.clip(leader - below, 0, top), np.clip(other - self.shift + above, 0, top)
         found_low, found_high = self.roots(low, low)[0] > self.own, self.roots(high, high)[1] > self.own
         return np.where(found_low, low, 0.0), np.where(found_high, high, top)
 
@@ -190,11 +181,6 @@ def _root(sums: FloatArray, pulls: IntArray | FloatArray, p: FloatArray) -> Floa
     return np.asarray(np.copysign(np.sqrt(2 * pulls * np.maximum(divergence, 0)), mean - p))
 
 
-def _between(low: float, numbers: FloatArray, high: float) -> FloatArray:
-    """Clip; for arrays as short as these in half of numpy's time."""
-    return np.asarray(np.minimum(np.maximum(numbers, low), high))
-
-
 def _reach(mean: FloatArray, pulls: IntArray | FloatArray, quantile: FloatArray) -> FloatArray:
     """About how far from a mean of so many rewards its expectation may lie."""
     variance = np.maximum(mean * (1 - mean), 1 / pulls)
@@ -208,93 +194,55 @@ def _edge(piece: IntArray | FloatArray, shift: float) -> FloatArray:
 
 def _piece(p: FloatArray, shift: float) -> IntArray:
     """Which piece a probability is in, or one of its neighbours where it is an edge but for rounding."""
-    angle = np.arcsin(np.sqrt(_between(0, p / (1 - shift), 1)))
+    angle = np.arcsin(np.sqrt(np.clip(p / (1 - shift), 0, 1)))
     return np.asarray(np.minimum((2 * PIECES / np.pi * angle).astype(np.int64), PIECES - 1))
 
 
 class BinomialLimits:
-    """The largest sum of the other arm's rewards that the leader's sum refutes.
+    """Which sums of the other arm's rewards a leader's sum refutes, remembered.
 
-    Counts lie on a grid, with a level for each pair of counts. Two bounds of each limit are kept: a sum that
-    is refuted, as all below it are, and a sum that is not, as none above it is.
+    Counts lie on a grid, with a level for each pair of counts. The largest sum that is refuted is bounded by
+    two that were tried: one that is refuted, as all below it are, and one that is not, as none above it is.
     """
 
     def __init__(self, counts: IntArray, miss: FloatArray) -> None:
         self.counts, self.miss = counts, miss
-        self._known: dict[tuple[int, float], _Bounds] = {}
-
-    def limits(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> FloatArray:
-        """The limit for each leader's sum at one stage against an arm at another; −1: nothing is refuted."""
-        places = self._places(leader, high, low, shift)
-        known, chosen = self._known[high, shift], np.unique(places)
-        while len(chosen := chosen[known.most[chosen] - known.least[chosen] > 1]):
-            self._try(high, shift, chosen, np.floor((known.least[chosen] + known.most[chosen]) / 2))
-        return np.asarray(known.least[places])
+        self._known: dict[tuple[int, float], FloatArray] = {}
 
     def refuted(
-        self, leader: FloatArray, high: int, low: IntArray, shift: float, other: FloatArray, whose: IntArray
+        self, leader: FloatArray, high: int, low: IntArray, shift: float, other: FloatArray
     ) -> BoolArray:
-        """Whether the other arms' sums are, each by the leader `whose` number it has.
+        """Whether the other arms' sums are, each at its stage by its leader's sum; all leaders are at one.
 
-        Of the sums that a limit is asked for the middle one is tried, until all are decided: mostly none is
-        near the limit. A sum that is not whole, as an expected one, is refuted if the next whole one is.
+        Of the sums that share a limit the middle one is tried, until all are decided: mostly none is near the
+        limit. A sum that is not whole, as an expected one, is refuted if the next whole one is.
         """
-        places = self._places(leader, high, low, shift)[whose]
-        known = self._known[high, shift]
-        left = np.flatnonzero((other > known.least[places]) & (other <= known.most[places] - 1))
+        asked = leader + low * (self.counts[high] + 1)  # a number for each pair of stage and sum
+        keys, least, most = self._bounds(asked, high, shift)
+        places = np.searchsorted(keys, asked)
+        left = np.flatnonzero((other > least[places]) & (other <= most[places] - 1))
         left = left[np.lexsort((other[left], places[left]))]
         while len(left):
             chosen, first, number = np.unique(places[left], return_index=True, return_counts=True)
-            self._try(high, shift, chosen, np.ceil(other[left[first + number // 2]]))
-            sums, where = other[left], places[left]
-            left = left[(sums > known.least[where]) & (sums <= known.most[where] - 1)]
-        return np.asarray(other <= known.least[places])
+            tried = np.ceil(other[left[first + number // 2]])
+            stage, sums = np.divmod(keys[chosen], self.counts[high] + 1)
+            stage = stage.astype(np.int64)
+            pairs = Pairs(sums, np.full(len(stage), self.counts[high]), tried, self.counts[stage])
+            there = binomial_refuted(pairs, shift, self.miss[high, stage])
+            least[chosen[there]], most[chosen[~there]] = tried[there], tried[~there]
+            left = left[((other > least[places]) & (other <= most[places] - 1))[left]]
+        return np.asarray(other <= least[places])
 
-    def _places(self, leader: FloatArray, high: int, low: IntArray, shift: float) -> IntArray:
-        """Where the bounds of these limits are kept. A new limit is below the count: all 1 is not refuted."""
-        asked = leader + low * (self.counts[high] + 1)  # a number for each pair of stage and sum
-        known = self._known.setdefault((high, shift), _Bounds.none())
-        places = np.searchsorted(known.keys, asked)
-        there = known.keys.take(places, mode="clip") == asked
-        if there.all():
-            return np.asarray(places)
-        new = np.unique(asked[~there])
-        most = self.counts[self._stages(new, high)[1]].astype(np.float64)
-        self._known[high, shift] = known = known.with_new(new, most)
-        return np.asarray(np.searchsorted(known.keys, asked))
-
-    def _stages(self, keys: FloatArray, high: int) -> tuple[FloatArray, IntArray]:
-        """The leader's sum and the other's stage."""
-        low, leader = np.divmod(keys, self.counts[high] + 1)
-        return leader, low.astype(np.int64)
-
-    def _try(self, high: int, shift: float, chosen: IntArray, other: FloatArray) -> None:
-        """Find out whether sums between the bounds are refuted."""
-        known = self._known[high, shift]
-        leader, low = self._stages(known.keys[chosen], high)
-        pairs = Pairs(leader, np.full(len(low), self.counts[high]), other, self.counts[low])
-        there = binomial_refuted(pairs, shift, self.miss[high, low])
-        known.least[chosen[there]], known.most[chosen[~there]] = other[there], other[~there]
-
-
-@dataclass(frozen=True)
-class _Bounds:
-    """Bounds of limits, by ascending keys: a refuted sum, −1 if none is known, and one that is not."""
-
-    keys: FloatArray
-    least: FloatArray
-    most: FloatArray
-
-    @classmethod
-    def none(cls) -> Self:
-        """One entry with a key that no limit has."""
-        return cls(np.full(1, -1.0), np.full(1, -1.0), np.zeros(1))
-
-    def with_new(self, keys: FloatArray, most: FloatArray) -> Self:
-        """These limits and new ones, for which no refuted sum is known."""
-        order = np.argsort(every := np.concatenate([self.keys, keys]))
-        least = np.concatenate([self.least, np.full(len(keys), -1.0)])
-        return type(self)(every[order], least[order], np.concatenate([self.most, most])[order])
+    def _bounds(self, asked: FloatArray, high: int, shift: float) -> FloatArray:
+        """Keys in ascending order, a refuted sum (−1: none is known), and one that is not; all 1 never is."""
+        known = self._known.get((high, shift), np.array([[-1.0], [-1.0], [0.0]]))  # a key that no limit has
+        places = np.searchsorted(known[0], asked)
+        new = np.unique(asked[known[0].take(places, mode="clip") != asked])
+        if len(new):
+            most = self.counts[(new // (self.counts[high] + 1)).astype(np.int64)]
+            known = np.hstack([known, [new, np.full(len(new), -1.0), most]])
+            self._known[high, shift] = known = known[:, known[0].argsort()]
+        return known
 
 
 @checked(miss=partial(in_unit_interval, least=1e-300))
@@ -309,10 +257,8 @@ def sign_count(epsilon: float, miss: float) -> int:
 
     low, high = int(np.ceil(1 / epsilon)) - 1, count(-np.log(miss) / epsilon**2) + 1
 
-    def enough(pulls: int) -> bool:
-        return bool(binom.sf(pulls - 1, 2 * pulls, (1 - epsilon) / 2) <= miss)
-
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        enough = binom.sf(middle - 1, 2 * middle, (1 - epsilon) / 2) <= miss
+        low, high = (low, middle) if enough else (middle, high)
     return high

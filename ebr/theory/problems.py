@@ -8,19 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
-from ebr.validation import check_fields, checked, in_unit_interval, numbers, probability, shown, whole
-
-MOST_BINS = 10**9  # the largest T of formulas, which make no schedule
-_bins = partial(whole, at_least=1, at_most=MOST_BINS)
+from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.validation import check_fields, checked, in_unit_interval, numbers, shown, whole
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A bandit model ν: n arms with means μ_i and σ-sub-Gaussian rewards.
-
-    The base class of `Bernoulli` and `Gaussian`.
-    """
+    """A bandit model ν: n arms with means μ_i and σ-sub-Gaussian rewards; base of `Bernoulli`, `Gaussian`."""
 
     means: FloatArray
     sigma: float
@@ -115,43 +109,18 @@ def setup_2(n_arms: int = 100) -> Bernoulli:
     return Bernoulli(np.linspace(0.9, 0.65, n_arms))
 
 
-@checked(deadline=_bins)
+@checked(deadline=partial(whole, at_least=1, at_most=10**9))  # a formula makes no schedule
 def hardest_complexity(gamma: Sequence[int], epsilon: float, deadline: int) -> float:
     """The supremum of H over P_γ: Σ_i (ε^{γ_i/T} + ε)^{−2}, ε^{−2} for γ_i = T, where gaps go below ε."""
-    index = _checked_index(gamma, deadline)
-    smallest = epsilon ** (index / deadline)
-    return float((np.where(index == deadline, epsilon, smallest + epsilon) ** -2.0).sum())
-
-
-@checked(shrink=probability)
-def hardest(
-    gamma: Sequence[int], epsilon: float, deadline: int, sigma: float = 0.5, shrink: float = 1.0
-) -> Gaussian:
-    """The proofs' hardest problem of P_γ: Gaussian arms with Δ_i = ε^{γ_i/T}, the best mean at 1 − ε.
-
-    There the gaps of γ_i = T are ε, where H is a quarter of what it is just below; `shrink` < 1 multiplies
-    them and so attains the supremum. Every gap is one part in 10⁹ larger, lest rounding move it to a harder
-    bin.
-    """
-    index = _checked_index(gamma, deadline)
-    smallest = twelve_digits(epsilon ** (index / deadline) * (1 + 1e-9))
-    gaps = smallest * np.where(index == deadline, shrink, 1)
-    gaps[index.argmax()] = 0.0  # the best arm: the first of those that share the hardest bin
-    if 1 - epsilon - gaps.max() < 0:
-        raise ValueError(f"epsilon must leave room for a gap of {gaps.max():.3g} below 1 − ε, got {epsilon}")
-    return Gaussian(1 - epsilon - gaps, sigma)
-
-
-def _checked_index(gamma: Sequence[int], deadline: int) -> IntArray:
     if not (isinstance(gamma, Sequence) or np.ndim(gamma) == 1) or len(gamma) < 2:
         raise ValueError(f"gamma must have an index for each of at least 2 arms, got {shown(gamma)}")
-    index = np.asarray([_bins("gamma", k) for k in gamma])
-    _bins("deadline", deadline)
+    index = np.asarray([whole("gamma", k, 1) for k in gamma])
     if index.max() > deadline:
         raise ValueError(f"gamma must lie in 1 … {deadline}, the deadline, got {tuple(gamma)}")
     if np.count_nonzero(index == index.max()) < 2:
         raise ValueError(f"gamma must have its largest index twice or P_γ is empty, got {tuple(gamma)}")
-    return index
+    smallest = epsilon ** (index / deadline)
+    return float((np.where(index == deadline, epsilon, smallest + epsilon) ** -2.0).sum())
 
 
 def _checked_means(name: str, means: Any) -> FloatArray:

@@ -34,10 +34,7 @@ FAMILY = {
     "pausing": (ebr.PausingElasticBatchRacing, {}),
     "pausing, Gaussian": (partial(ebr.PausingElasticBatchRacing, rewards="Gaussian", lead=10), {}),
     "pausing, bounded": (lambda *rest: ebr.PausingElasticBatchRacing(*rest[:3]), IN_UNIT),
-    "pausing, Bernoulli": (  # with one round it draws lots
-        lambda T, *rest: ebr.PausingElasticBatchRacing(max(T, 2), *rest[:2]),
-        COINS,
-    ),
+    "pausing, Bernoulli": (lambda *rest: ebr.PausingElasticBatchRacing(*rest[:3]), COINS),
     "staked": (ebr.StakedElasticBatchRacing, {}),  # with rewards 0 and 1 it draws lots
     "staked, Gaussian": (partial(ebr.StakedElasticBatchRacing, rewards="Gaussian", start=1.0), {}),
     "staked, bounded": (lambda *rest: ebr.StakedElasticBatchRacing(*rest[:3]), IN_UNIT),
@@ -48,11 +45,7 @@ FAMILY = {
         {},
     ),
 }
-ROUNDS = {
-    "passive": lambda T: 1,
-    "pausing, Bernoulli": lambda T: max(T, 2),
-    **dict.fromkeys(("ahead", "sweeping", "until alone")),
-}
+ROUNDS = {"passive": lambda T: 1, **dict.fromkeys(("ahead", "sweeping", "until alone"))}
 PAUSING = ("pausing", "pausing, Gaussian", "pausing, bounded", "pausing, Bernoulli")
 STAKED = ("staked", "staked, Gaussian", "staked, bounded")
 NOT_RACING = ("passive", "aggressive", "rounding down", "published", "released")

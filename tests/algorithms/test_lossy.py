@@ -34,8 +34,7 @@ def drive(algorithm, n_arms, replicates, respond):
 
 
 def algorithm_of(model, deadline, epsilon, delta, control=None, margin=None):
-    looks = "union" if model == "Gaussian" else "joint"
-    return SHARP(deadline, epsilon, delta, rewards=model, looks=looks, control=control, margin=margin)
+    return SHARP(deadline, epsilon, delta, rewards=model, control=control, margin=margin)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -237,11 +236,6 @@ def test_what_is_not_proved_is_refused(algorithm, rewards, message):
         algorithm.play_lossy(3, rewards=rewards)
 
 
-@pytest.mark.parametrize("algorithm", [SHARP(3, 0.1, 0.1), SHARP(3, 0.1, 0.1, rewards="Gaussian")])
-def test_no_reward_may_be_missing_from_joint_looks(algorithm):
-    assert "looks is 'union', got 'joint'" in algorithm.objection("missing", "Gaussian")
-
-
 @pytest.mark.parametrize(("model", "delta"), [("sub-Gaussian", 0.2), ("bounded", 0.5)])
 def test_errors_have_probability_delta_at_most_and_the_margin_counts(model, delta):
     algorithm = SHARP(2, 0.4, delta, rewards=model, control=0, margin=0.5)
@@ -251,7 +245,7 @@ def test_errors_have_probability_delta_at_most_and_the_margin_counts(model, delt
     assert max(failure_probability(planted, truth, margin=0.5) for truth in truths) > delta
 
 
-def test_gaussian_looks_taken_together_pay_for_futility_too():
+def test_gaussian_looks_pay_for_futility_too():
     # The control is worse than the best by the margin and a little; three arms tie with it. δ = 0.2; a sound
     # race fails with less than 10⁻⁶.
     algorithm = SHARP(4, 0.1, 0.2, rewards="Gaussian", control=0, margin=0.15)

@@ -38,7 +38,7 @@ COMPARING = {
     (kind, assumed, *options.values()): (race(*RULES, rewards=assumed, **options), assumed)
     for kind, race in KINDS.items()
     for assumed in (None, *MODELS)
-    for options in ([{}, {"looks": "union"}, {"k": 2}] if kind == "sharp" else [{}])
+    for options in ([{}, {"k": 2}] if kind == "sharp" else [{}])
 }
 SUPPORTS = {  # support and scale as given: the rewards lie in [0, 1] to the algorithm, somewhere, or anywhere
     ((0, 1), None): "unit",
@@ -75,7 +75,7 @@ def by_hand(name, told, support, blocks, control):
         return None
     if blocks and not (sharp and model in ("sub-Gaussian", "Gaussian")):
         return None
-    if model == "Gaussian" and blocks and (place != "any" or "union" not in name):
+    if model == "Gaussian" and blocks and place != "any":
         return None
     if model == "Gaussian" and place != "any":
         return NONE
@@ -107,11 +107,6 @@ def test_the_guarantee_is_what_the_table_by_hand_says(name):
         assert expected == NONE or name == "one's own" or f"{0.2 * units:g} " in said
 
 
-def test_a_journal_of_before_with_joint_looks_in_blocks_promises_nothing():
-    terms = Terms(ebr.SharpElasticBatchRacing(*RULES, rewards="Gaussian"), ("A", "B"), None, blocks=True)
-    assert guarantee(terms, 0.2, losses=False).startswith("None: the joint law of Gaussian looks")
-
-
 def test_the_table_has_races_of_every_kind():
     every = product(PLAIN | COMPARING, (None, *MODELS), SUPPORTS, (False, True), (None, "A"))
     said = [by_hand(*case) for case in every]
@@ -122,7 +117,7 @@ def test_the_table_has_races_of_every_kind():
 
 SHARP = ebr.SharpElasticBatchRacing(*RULES)
 LOSSY = "No arm is better than the recommended one by 0."
-UNION = ebr.SharpElasticBatchRacing(*RULES, rewards="Gaussian", looks="union")
+NORMAL = ebr.SharpElasticBatchRacing(*RULES, rewards="Gaussian")
 CERTIFIED = ebr.CertifiedElasticBatchRacing(3, (50, 100), (2.5,), 0.2, 0.1)
 
 
@@ -134,9 +129,9 @@ CERTIFIED = ebr.CertifiedElasticBatchRacing(3, (50, 100), (2.5,), 0.2, 0.1)
         (SHARP, (0, 1), 0.4, LOSSY),
         (SHARP, (0, 1), 0, "None: too many rewards are missing"),
         (CERTIFIED, (0, 1), 0.05, "None: too many rewards are missing"),  # of each arm some came
-        (UNION, None, 0.4, LOSSY),
-        (UNION, (-0.5, 0.5), 0.4, "None: the algorithm is made for normal rewards"),
-        (UNION, (-0.5, 0.5), 1, "None: the algorithm is made for normal rewards"),
+        (NORMAL, None, 0.4, LOSSY),
+        (NORMAL, (-0.5, 0.5), 0.4, "None: the algorithm is made for normal rewards"),
+        (NORMAL, (-0.5, 0.5), 1, "None: the algorithm is made for normal rewards"),
     ],
 )
 def test_with_rewards_missing_the_guarantee_is_that_of_the_end(

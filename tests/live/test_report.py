@@ -372,8 +372,7 @@ def test_a_difference_misses_no_more_often_than_its_share_of_delta_by_enumeratio
 @pytest.mark.parametrize("blocks", [False, True])
 @pytest.mark.parametrize("rewards", ["Gaussian", "sub-Gaussian"])
 def test_differences_of_unbounded_rewards_and_in_blocks_are_as_wide_as_sigma_says(rewards, blocks, path):
-    looks = {"looks": "union"} if blocks else {}
-    algorithm = ebr.SharpElasticBatchRacing(4, 0.1, 0.05, 2.0, rewards=rewards, **looks)
+    algorithm = ebr.SharpElasticBatchRacing(4, 0.1, 0.05, 2.0, rewards=rewards)
     race = raced(algorithm, ["A", "B", "C"], path, 1, support=None, blocks=blocks, control="C")
     n, share = int(race.history["total"].iloc[0]), 0.05 / (2 * 4)
     by_rewards = {"Gaussian": norm.isf(share / 2), "sub-Gaussian": math.sqrt(2 * math.log(2 / share))}

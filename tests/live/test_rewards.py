@@ -221,7 +221,6 @@ def test_bad_losses_are_refused_and_nothing_is_written(told, missing, message, p
     [
         (ebr.PausingElasticBatchRacing(3, 0.3, 0.2), {}, "permit missing rewards.*: pull again in place"),
         (SHARP(3, 0.3, 0.2, k=2), {}, "k = 2"),
-        (SHARP(3, 0.3, 0.2), {"rewards": "Gaussian", "support": None}, "looks is 'union'"),
     ],
 )
 def test_losses_are_refused_where_they_are_not_proved_to_do_no_harm(algorithm, known, message, path):

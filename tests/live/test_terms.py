@@ -165,8 +165,8 @@ def test_a_journal_of_another_race_is_refused_naming_what_differs(path, given, s
 @pytest.mark.parametrize(
     ("first", "says"),
     [
-        ({"event": "ask", "round": 1, "pulls": {}}, "format must lie in 1 … 4, got None"),
-        ({"format": 5, "algorithm": "Passive"}, "another version of ebr .*format must lie in 1 … 4, got 5"),
+        ({"event": "ask", "round": 1, "pulls": {}}, "format must lie in 1 … 5, got None"),
+        ({"format": 6, "algorithm": "Passive"}, "another version of ebr .*format must lie in 1 … 5, got 6"),
         ({"format": 1, "algorithm": "os.system"}, "algorithm os.system is unknown"),
         ({"format": 1, "algorithm": "Passive", "parameters": {"luck": 1}}, "another version"),
         (

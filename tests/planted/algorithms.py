@@ -1,6 +1,7 @@
 """Algorithms with an error planted in their mathematics: a width, a count, a rule that is wrong."""
 
 import numpy as np
+from compendium.shared.joint_race import SharpElasticBatchRacing
 
 import ebr
 from ebr.algorithms.game import advance
@@ -17,33 +18,33 @@ class TooFewPulls(ebr.ElasticBatchRacing):
         return np.ceil(super().pulls_by_round(n_arms) / 1000).astype(int)
 
 
-class SharpTooFewPulls(ebr.SharpElasticBatchRacing):
+class SharpTooFewPulls(SharpElasticBatchRacing):
     def pulls_by_round(self, n_arms, rewards=None):
         return super().pulls_by_round(n_arms, rewards) // 2 + 1
 
 
-class SharpWithoutUnion(ebr.SharpElasticBatchRacing):
+class SharpWithoutUnion(SharpElasticBatchRacing):
     def log_terms(self, n_arms, rewards=None):
         return super().log_terms(2, rewards)
 
 
-class SharpEager(ebr.SharpElasticBatchRacing):
+class SharpEager(SharpElasticBatchRacing):
     def certified(self, leader, runner_up, *place):
         return super().certified(leader, runner_up - 2 * self.epsilon, *place)
 
 
-class SharpNarrow(ebr.SharpElasticBatchRacing):
+class SharpNarrow(SharpElasticBatchRacing):
     def reach(self, *place):
         return super().reach(*place) / 2
 
 
-class SharpRoundedCarelessly(ebr.SharpElasticBatchRacing):
+class SharpRoundedCarelessly(SharpElasticBatchRacing):
     def reach(self, leader, *place):
         # Where nobody is to be dropped, leader − leader may be just above 0: arms without a success go.
         return np.minimum(super().reach(leader, *place), leader)
 
 
-class SharpWide(ebr.SharpElasticBatchRacing):
+class SharpWide(SharpElasticBatchRacing):
     def reach(self, *place):
         return super().reach(*place) * 2
 

@@ -1,7 +1,6 @@
 """Notebook 18."""
 
 import math
-from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -81,9 +80,9 @@ def with_sigma(n_arms, epsilon, delta, sigma, right=bounds.passive_pulls):
     return sigma * right(n_arms, epsilon, delta, sigma)
 
 
-def with_constant(bound, constant):
-    """One of the paper's bounds with another constant, printed or not."""
-    return partial(bound, constant=constant)
+def with_constant(constant):
+    """Theorem 2, printed, with another constant than 640."""
+    return lambda *place, printed: constant / 640 * bounds.problem_upper_bound(*place, printed=printed)
 
 
 def no_price(change):
@@ -112,8 +111,8 @@ PLANTED = {
     ),
     "C34": (
         remarks.tightest,
-        lambda: remarks.tightest(with_constant(bounds.problem_upper_bound, 1300)),
-        lambda: remarks.tightest(with_constant(bounds.problem_upper_bound, 600)),
+        lambda: remarks.tightest(with_constant(1300)),
+        lambda: remarks.tightest(with_constant(600)),
     ),
     "C35": (
         restricted_class,
@@ -158,7 +157,7 @@ PLANTED = {
     ),
     "C52": (
         complexity.matches_theorem_2,
-        lambda: complexity.matches_theorem_2(second=with_constant(bounds.problem_upper_bound, 1300)),
+        lambda: complexity.matches_theorem_2(second=with_constant(1300)),
         lambda: complexity.matches_theorem_2(fourth=lambda e, t, d: 1 / (100 * e**2)),
         lambda: complexity.matches_theorem_2(
             fifth=lambda e, t, d: math.log(1 / (2 * d)) / 192 * e ** (-1 / t)
@@ -193,12 +192,12 @@ PLANTED = {
     "C61": (
         sample_needs.two_means,
         lambda: sample_needs.two_means(enough=lambda d: 2 * math.log(1 / d)),
-        lambda: sample_needs.two_means(needed=lambda d: 4 * float(divergence.bernoulli_kl(1 - d, d))),
+        lambda: sample_needs.two_means(needed=lambda d: 4 * float(divergence.relative_entropy(1 - d, d))),
     ),
     "C62": (
         sample_needs.one_mean,
         lambda: sample_needs.one_mean(enough=lambda d: 2 * math.log(1 / d)),
-        lambda: sample_needs.one_mean(needed=lambda d: 4 * float(divergence.bernoulli_kl(1 - d, d))),
+        lambda: sample_needs.one_mean(needed=lambda d: 4 * float(divergence.relative_entropy(1 - d, d))),
         lambda: sample_needs.one_mean(reach=lambda gap, epsilon: gap + 2 * epsilon),
     ),
 }

@@ -16,6 +16,8 @@ from compendium.lower_bounds import (
 import ebr
 from ebr.theory import bounds, divergence
 
+HPCM_AT, LEAST_REACH = least_probability.hpcm_at, least_probability.least_reach
+
 
 def theorem_3(proved=bounds.partition_lower_bound, design=near_optimal.design):
     return expected_pulls.theorem_3(expected_pulls.policies(proved, design), proved)
@@ -56,7 +58,7 @@ def eager_design(*place):
 
 def nine_tenths(root, delta):
     """Neyman and Pearson's bound, a tenth too low: true, and not the best."""
-    return 0.9 * bounds.least_reach(root, delta)
+    return 0.9 * LEAST_REACH(root, delta)
 
 
 def with_reach(check, reach=nine_tenths):
@@ -145,7 +147,7 @@ PLANTED = {
     "C16": (
         changed_measure,
         partial(changed_measure, sign=-1.0),
-        partial(changed_measure, entropy=lambda p, q: 10 * divergence.bernoulli_kl(p, q)),
+        partial(changed_measure, entropy=lambda p, q: 10 * float(divergence.relative_entropy(p, q))),
         wide_errors,
     ),
     "C17": (expected_pulls.tsybakov, lambda: expected_pulls.tsybakov(errors=both_sides)),
@@ -159,8 +161,8 @@ PLANTED = {
     "C40": (
         least_probability.larger_probability,
         # The event's probability taken twice: then nothing is left to tell the two problems apart.
-        lambda: least_probability.larger_probability(constant=lambda p, d: bounds.hpcm_at(min(2 * p, 1), d)),
-        lambda: least_probability.larger_probability(constant=lambda p, d: 1.5 * bounds.hpcm_at(p, d)),
+        lambda: least_probability.larger_probability(constant=lambda p, d: HPCM_AT(min(2 * p, 1), d)),
+        lambda: least_probability.larger_probability(constant=lambda p, d: 1.5 * HPCM_AT(p, d)),
         lambda: least_probability.larger_probability(says_first=1.0),  # one error for two problems
         lambda: least_probability.larger_probability(excess=1.5),  # no longer PAC
         lambda: least_probability.larger_probability(excess=0.0),  # never idle

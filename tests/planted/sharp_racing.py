@@ -6,10 +6,10 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 from compendium.shared import lineup, problem_sets
-from compendium.sharp_racing import sharp_guarantee
+from compendium.shared.joint_race import SharpElasticBatchRacing
+from compendium.sharp_racing import sharp_bounds, sharp_guarantee
 
 import ebr
-from ebr.theory import bounds
 from planted import algorithms
 
 
@@ -19,7 +19,7 @@ def problems():
     return [*hardest, *random, *sharp_guarantee.wide()[2::4]]
 
 
-def guarantee(make=ebr.SharpElasticBatchRacing):
+def guarantee(make=SharpElasticBatchRacing):
     places = (problems(), "sub-Gaussian"), (sharp_guarantee.joint()[::5], "Gaussian")
     adversary = [sharp_guarantee.steps(where, 100, 1, make, rewards) for where, rewards in places]
     table = [sharp_guarantee.races(where, 50, 1, make, rewards) for where, rewards in places]
@@ -29,10 +29,10 @@ def guarantee(make=ebr.SharpElasticBatchRacing):
 def with_largest_term():
     """L is the largest L_t, whatever the looks are."""
 
-    def longest(self, n_arms, rewards=None):
-        return self.log_terms(n_arms, rewards).max()
+    def longest(self, n_arms):
+        return self.log_terms(n_arms).max()
 
-    with mock.patch.object(ebr.SharpElasticBatchRacing, "longest", longest):
+    with mock.patch.object(SharpElasticBatchRacing, "longest", longest):
         return guarantee()
 
 
@@ -44,7 +44,7 @@ def without_maximum(problem, epsilon, deadline, log_term, k=1):
 
 def with_bound(check, bound=without_maximum):
     """A check with another bound in H."""
-    with mock.patch.object(bounds, "sharp_problem_bound", bound):
+    with mock.patch.object(sharp_bounds, "sharp_problem_bound", bound):
         return check()
 
 
@@ -55,18 +55,18 @@ def bernoulli():
 
 
 @cache
-def attacked(make=ebr.SharpElasticBatchRacing):
+def attacked(make=SharpElasticBatchRacing):
     return sharp_guarantee.steps(bernoulli(), 100, 1, make, "bounded")
 
 
 def raced_bounded():
-    return sharp_guarantee.races(bernoulli(), 50, 1, ebr.SharpElasticBatchRacing, "bounded")
+    return sharp_guarantee.races(bernoulli(), 50, 1, SharpElasticBatchRacing, "bounded")
 
 
 bounded_races = cache(raced_bounded)
 
 
-def bounded_guarantee(make=ebr.SharpElasticBatchRacing, adversary=attacked, table=bounded_races):
+def bounded_guarantee(make=SharpElasticBatchRacing, adversary=attacked, table=bounded_races):
     """The check with another race in its union bound: errors spend 98 δ and more, where 1 is allowed."""
     return sharp_guarantee.bounded_guarantee(adversary(), table(), make=make)
 
@@ -127,7 +127,7 @@ PLANTED = {
         *(partial(guarantee, make=error) for error in ERRORS),
         with_largest_term,
         partial(with_bound, guarantee),
-        partial(with_bound, guarantee, partial(bounds.sharp_problem_bound, constant=35)),
+        partial(with_bound, guarantee, partial(sharp_bounds.sharp_problem_bound, constant=35)),
     ),
     "X4": (
         bounded_guarantee,

@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+from compendium.shared.joint_race import SharpElasticBatchRacing
 from compendium.the_price_of_a_deadline import any_algorithm, deadline_tables, raised_probability
 from compendium.the_price_of_a_deadline.deadline_price import (
     closed_form,
@@ -20,7 +21,7 @@ import ebr
 
 @cache
 def algorithms(deadline=3, epsilon=0.3):
-    sharp = ebr.SharpElasticBatchRacing(deadline, epsilon, 0.1, rewards="Gaussian")
+    sharp = SharpElasticBatchRacing(deadline, epsilon, 0.1, rewards="Gaussian")
     return {
         "sharp": sharp,
         "AE": ebr.AggressiveElimination(deadline, epsilon, 0.1),

@@ -10,13 +10,12 @@ from functools import cache, partial
 
 import numpy as np
 import pandas as pd
+from compendium.shared.distributions import bernoulli_kl
 from compendium.two_rounds import randomised_rounds, two_round_price
 from compendium.two_rounds.adaptive import floor
 from compendium.two_rounds.adaptive_program import best_adaptive, best_prior
 from compendium.two_rounds.policies import Policy, best_policy, pac_policy, worst_ratio
 from scipy.stats import norm
-
-from ebr.theory.divergence import bernoulli_kl
 
 
 def hasty(epsilon, delta, chance):

@@ -47,7 +47,7 @@ class TightRule(ebr.ElasticBatchRacing):
 
 def less(bound):
     """300 for 320."""
-    return lambda *place: bound(*place, constant=300)
+    return lambda problem, *place: (bound(problem, *place) - problem.n_arms) * 300 / 320 + problem.n_arms
 
 
 PLANTED = {

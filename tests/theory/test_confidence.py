@@ -4,10 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ebr.theory.confidence import deviation, fixed_count_deviation, fixed_count_ratio, sequential_deviation
+from ebr.theory.confidence import deviation, fixed_count_deviation, sequential_deviation
 
 
 def test_the_papers_deviation_by_hand():
@@ -30,18 +28,3 @@ def test_hoeffdings_deviation_by_hand():
     # log(2/p) = 2: σ √(4/τ).
     assert fixed_count_deviation(np.array([16, 100]), 2 * math.exp(-2)) == pytest.approx([0.25, 0.1])
     assert fixed_count_deviation(16, 2 * math.exp(-2), sigma=3) == pytest.approx(1.5)
-
-
-@given(st.integers(2, 10**4), st.integers(1, 10**4), st.floats(1e-9, 1 - 1e-9))
-def test_hoeffdings_deviation_is_the_papers_times_a_ratio_below_one(n_arms, deadline, delta):
-    ratio = fixed_count_ratio(n_arms, deadline, delta)
-    hoeffding = fixed_count_deviation(7, delta / (n_arms * deadline), sigma=0.3)
-    assert ratio == pytest.approx(hoeffding / deviation(7, n_arms, deadline, delta, sigma=0.3))
-    assert ratio < 1
-    if math.log(n_arms * deadline / delta) >= 2:
-        assert ratio <= math.sqrt(0.5) * (1 + 1e-12)
-
-
-def test_the_ratio_at_its_two_ends():
-    assert fixed_count_ratio(2, 2, 4 * math.exp(-2)) == pytest.approx(math.sqrt(0.5))  # log(nT/δ) = 2
-    assert fixed_count_ratio(2, 1, 1 - 1e-12) == pytest.approx(math.sqrt(2 / (2 + math.log(2))))  # log 2

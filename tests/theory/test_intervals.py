@@ -12,13 +12,7 @@ from scipy.stats import binom, norm
 
 import ebr
 from ebr.theory.divergence import relative_entropy
-from ebr.theory.intervals import (
-    Simultaneous,
-    exact_interval,
-    hoeffding_interval,
-    kl_interval,
-    normal_interval,
-)
+from ebr.theory.intervals import Simultaneous, exact_interval, kl_interval
 
 # Near 0 and 1 too, and just where an interval of few rewards begins or ends.
 GRID = np.unique(
@@ -72,7 +66,7 @@ def test_chernoffs_interval_holds_for_other_rewards_in_0_1(values):
 
 
 @given(
-    st.integers(1, 10**6).flatmap(lambda b: st.tuples(st.just(b), st.integers(0, b))), st.floats(-12, -0.01)
+    st.integers(1, 10**6).flatmap(lambda b: st.tuples(st.just(b), st.integers(0, b))), st.floats(-12, -0.31)
 )
 def test_the_exact_interval_lies_within_chernoffs_and_that_within_hoeffdings(ones, log_miss):
     b, s = ones
@@ -80,7 +74,7 @@ def test_the_exact_interval_lies_within_chernoffs_and_that_within_hoeffdings(one
     intervals = [
         exact_interval(mean, count, miss),
         kl_interval(mean, count, miss),
-        hoeffding_interval(mean, count, miss, 0.5),
+        Simultaneous("Hoeffding", 2 * miss, 2, 1, None).around(mean, count),
     ]
     for (low, high), (wider_low, wider_high) in pairwise(intervals):
         assert wider_low - 1e-12 <= low <= mean + 1e-12
@@ -101,10 +95,12 @@ def test_the_exact_interval_has_published_ends():
 
 
 def test_normal_rewards_are_missed_just_as_often_as_allowed():
-    low, high = normal_interval(np.array([0.0]), np.array([25]), 0.01, sigma=3.0)
+    normal, hoeffding = (Simultaneous(method, 0.02, 2, 1, None, 3.0) for method in ("normal", "Hoeffding"))
+    low, high = normal.around(np.array([0.0]), np.array([25]))
     deviation = 3 / math.sqrt(25)
     assert norm.cdf(low / deviation) + norm.sf(high / deviation) == pytest.approx(0.01)
-    wide_low, wide_high = hoeffding_interval(np.array([0.0]), np.array([25]), 0.01, sigma=3.0)
+    wide_low, wide_high = hoeffding.around(np.array([0.0]), np.array([25]))
+    assert wide_high == pytest.approx(3 * math.sqrt(2 * math.log(200) / 25))
     assert wide_low < low < high < wide_high
 
 
@@ -207,7 +203,8 @@ def test_bad_arguments_are_named(changed, says):
 
 
 def test_hoeffdings_interval_narrows_with_the_root_of_the_count():
-    low, high = hoeffding_interval(np.array([1.0, 1.0]), np.array([8, 200]), 2 * math.exp(-4), sigma=3.0)
+    hoeffding = Simultaneous("Hoeffding", 4 * math.exp(-4), 2, 1, None, 3.0)
+    low, high = hoeffding.around(np.array([1.0, 1.0]), np.array([8, 200]))
     assert high - 1 == pytest.approx([3.0, 0.6])  # 3 √(8/b)
     assert 1 - low == pytest.approx([3.0, 0.6])
 
@@ -218,5 +215,5 @@ def test_intervals_are_those_of_their_method_from_the_first_reward_on():
     assert np.array([low, high]) == pytest.approx(np.array(kl_interval(means, pulls, 0.05)))
     assert high[1] < 0.8
     low, high = Simultaneous("normal", 0.3, 2, 3, None, 2.0).around(means, pulls)  # no support, no ends
-    assert np.array([low, high]) == pytest.approx(np.array(normal_interval(means, pulls, 0.05, 2.0)))
+    assert (high - low) / 2 == pytest.approx(norm.isf(0.025) * 2 / np.sqrt(pulls))
     assert low[0] < 0

@@ -4,12 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from compendium.shared.problem_sets import nonempty_partitions
+from compendium.shared.problem_sets import hardest, nonempty_partitions
 from hypothesis import given
 from hypothesis import strategies as st
 
 import ebr
-from ebr.theory.problems import hardest, hardest_complexity
+from ebr.theory.problems import hardest_complexity
 
 MEANS = st.lists(st.floats(0, 1), min_size=2, max_size=8)
 
@@ -154,9 +154,9 @@ def test_a_problem_cannot_be_changed_through_the_callers_array():
         (lambda: ebr.setup_1(3).is_good(0, 0.1, 4), r"k must lie in 1 … 3, the number of arms, got 4"),
         (lambda: ebr.setup_1(3).complexity(0.1, 0), r"k must be an integer of at least 1, got 0"),
         (lambda: ebr.setup_1(3).top(3), r"k must lie in 1 … 2, below the number of arms, got 3"),
-        (lambda: hardest((1, 1, 2), 0.1, 2), r"gamma .* twice or P_γ is empty, got \(1, 1, 2\)"),
-        (lambda: hardest((0, 2, 2), 0.1, 2), r"gamma must be an integer of at least 1, got 0"),
-        (lambda: hardest((1, 3, 3), 0.1, 2), r"gamma must lie in 1 … 2, .*got \(1, 3, 3\)"),
+        (lambda: hardest_complexity((1, 1, 2), 0.1, 2), r"gamma .* twice or P_γ is empty, got \(1, 1, 2\)"),
+        (lambda: hardest_complexity((0, 2, 2), 0.1, 2), r"gamma must be an integer of at least 1, got 0"),
+        (lambda: hardest_complexity((1, 3, 3), 0.1, 2), r"gamma must lie in 1 … 2, .*got \(1, 3, 3\)"),
         (lambda: hardest((1, 2, 2), 0.5, 2), r"epsilon must leave room for a gap of 0\.707 .*got 0\.5"),
         (lambda: hardest_complexity((1, 2), 0.1, 2), r"gamma .* twice or P_γ is empty, got \(1, 2\)"),
     ],

@@ -1,24 +1,14 @@
-"""Selection at once: normal and binomial slippage errors against other formulas, tables and drawn sums."""
+"""Selection at once: normal slippage errors against other formulas and tables."""
 
 import math
-from decimal import Decimal, localcontext
 
-import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import log_ndtr
-from scipy.stats import binom, binomtest, multivariate_normal, norm
+from scipy.stats import multivariate_normal, norm
 
 import ebr
-from ebr.algorithms.game import drive
-from ebr.theory.pairs import sign_count
-from ebr.theory.selection import (
-    bechhofer_count,
-    bechhofer_distance,
-    binomial_count,
-    normal_slippage_error,
-    slippage_error,
-)
+from ebr.theory.selection import bechhofer_count, bechhofer_distance, normal_slippage_error
 
 CLINICAL = [(2, 0.3, 0.2), (3, 0.2, 0.1), (5, 0.15, 0.05), (4, 0.1, 0.1), (10, 0.1, 0.05), (2, 0.05, 0.05)]
 
@@ -57,68 +47,6 @@ def test_lots_are_good_enough_for_a_large_delta_and_a_tiny_one_is_the_unions():
     assert bechhofer_distance(20, 1e-80) == pytest.approx(-math.sqrt(2) * norm.ppf(1e-80 / 19), rel=1e-9)
 
 
-def plain_error(subjects, best, other, n_arms):
-    """Σ over the best arm's count and the number of ties."""
-    x = np.arange(subjects + 1)
-    here, under = binom.pmf(x, subjects, other), binom.cdf(x - 1, subjects, other)
-    wins = sum(
-        math.comb(n_arms - 1, ties) * here**ties * under ** (n_arms - 1 - ties) / (ties + 1)
-        for ties in range(n_arms)
-    )
-    return 1 - float(binom.pmf(x, subjects, best) @ wins)
-
-
-@pytest.mark.parametrize(("subjects", "n_arms"), [(1, 2), (30, 5), (400, 3), (400, 30)])
-@pytest.mark.parametrize(("best", "other"), [(0.1, 0.0), (1.0, 0.9), (0.5, 0.45), (0.02, 0.01), (0.7, 0.7)])
-def test_the_binomial_error_is_the_sum_over_ties(subjects, n_arms, best, other):
-    found = slippage_error(subjects, np.array([best]), np.array([other]), n_arms)
-    assert found == pytest.approx(plain_error(subjects, best, other, n_arms), abs=1e-11)
-
-
-def hundred_digits(subjects, best, other, n_arms):
-    """The same sum, of losses and in an arithmetic of 100 digits: (Fⁿ − Gⁿ)/(F − G) = Σ F^{n−1−j} Gʲ."""
-    with localcontext(prec=100):
-        here, wins = (
-            [math.comb(subjects, x) * p**x * (1 - p) ** (subjects - x) for x in range(subjects + 1)]
-            for p in (Decimal(other), Decimal(best))
-        )
-        loss = at_most = Decimal(0)
-        for x, mass in enumerate(wins):
-            under, at_most = at_most, at_most + here[x]
-            powers = (at_most ** (n_arms - 1 - j) * (under**j if j else 1) for j in range(n_arms))
-            loss += mass * (1 - sum(powers) / n_arms)
-        return loss
-
-
-@pytest.mark.parametrize(
-    ("n_arms", "epsilon", "delta"), [(5, 0.3, 1e-12), (30, 0.4, 1e-12), (2, 0.6, 1e-20), (3, 0.5, 1e-40)]
-)
-def test_a_small_delta_is_certified_to_its_last_digit(n_arms, epsilon, delta):
-    # The worst means of all are about ½ ± ε/2. 1 − Σ wins had given 272, 153 and 67.
-    subjects, middle = binomial_count(n_arms, epsilon, delta), (0.5 + epsilon / 2, 0.5 - epsilon / 2)
-    assert hundred_digits(subjects, *middle, n_arms) <= delta < hundred_digits(subjects - 1, *middle, n_arms)
-    exact = float(hundred_digits(subjects, *middle, n_arms))
-    found = slippage_error(subjects, *np.array([middle]).T, n_arms, 1e-60)
-    assert found == pytest.approx(exact, rel=1e-11)
-
-
-@pytest.mark.parametrize(("n_arms", "epsilon", "delta"), CLINICAL)
-def test_pausing_with_one_round_is_the_exact_fixed_design(n_arms, epsilon, delta):
-    race = ebr.PausingElasticBatchRacing(1, epsilon, delta)
-    exact = binomial_count(n_arms, epsilon, delta)
-    assert race.pulls_by_stage(n_arms, "Bernoulli").tolist() == [exact]
-    assert exact <= sign_count(epsilon, delta / (n_arms - 1))
-    means = np.linspace(epsilon, 1, 400)
-    assert max(plain_error(exact, p, p - epsilon, n_arms) for p in means) <= delta
-    if exact > 1:
-        assert max(plain_error(exact - 1, p, p - epsilon, n_arms) for p in means) > delta
-
-
-def test_where_the_exact_design_takes_too_long_there_is_a_union_over_pairs():
-    race = ebr.PausingElasticBatchRacing(1, 0.01, 0.01)
-    assert race.pulls_by_stage(100, "Bernoulli").tolist() == [sign_count(0.01, 0.01 / 99)]
-
-
 @pytest.mark.parametrize(("n_arms", "epsilon", "delta"), [*CLINICAL, (100, 0.01, 0.01)])
 def test_one_round_of_gaussian_rewards_is_bechhofers_design(n_arms, epsilon, delta):
     for sigma in (0.5, 2.0):
@@ -127,23 +55,3 @@ def test_one_round_of_gaussian_rewards_is_bechhofers_design(n_arms, epsilon, del
         assert normal_slippage_error(epsilon * math.sqrt(exact - 1) / sigma, n_arms) > delta
         pausing = ebr.PausingElasticBatchRacing(1, epsilon, delta, sigma)
         assert pausing.pulls_by_stage(n_arms, "Gaussian").tolist() == [exact]
-        sharp = ebr.SharpElasticBatchRacing(1, epsilon, delta, sigma)
-        assert sharp.pulls_by_round(n_arms, "Gaussian").tolist() == [exact]
-
-
-def test_one_round_of_pausing_errs_as_the_exact_design_and_breaks_ties_by_lot():
-    race = ebr.PausingElasticBatchRacing(1, 0.2, 0.2)
-    problem, runs = ebr.Bernoulli([0.4, 0.4, 0.6, 0.4]), 40_000
-    found = ebr.simulate(race, problem, runs, seed=1)
-    exact = plain_error(binomial_count(4, 0.2, 0.2), 0.6, 0.4, 4)
-    # Exact tests at 1e-6/2 each: of the error, and that the first of the others wins a third of them.
-    errors = found.arm[found.arm != 2]
-    assert binomtest(len(errors), runs, exact).pvalue > 1e-6 / 2
-    assert binomtest(int((errors == 0).sum()), len(errors), 1 / 3).pvalue > 1e-6 / 2
-
-
-def test_a_game_without_a_generator_draws_fresh_lots():
-    # All four rewards tie: each arm wins one game in four, or the lots are the same in every game.
-    race = ebr.PausingElasticBatchRacing(1, 0.9, 0.5)
-    won = [int(drive(race.play(4, rewards="Bernoulli"), np.zeros_like)[0]) for _ in range(400)]
-    assert binomtest(won.count(0), 400, 1 / 4).pvalue > 1e-6

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
 
+from compendium.clinical_trial.exact_selection import binomial_count
 from compendium.shared.distributions import norm
 from ebr.algorithms.game import Algorithm, Game, Known, Lots
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.selection import binomial_count
 from ebr.validation import check_fields, positive
 
 SIGMA = 0.5  # of a response, at most: what the normal approximations plan with

@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 
+from compendium.shared.distributions import bernoulli_kl
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.divergence import bernoulli_kl
 from ebr.theory.problems import Gaussian, Problem
 from ebr.validation import LEAST, MOST_PULLS, checked, in_unit_interval, probability, whole
 

@@ -123,14 +123,8 @@ def failure(race: PausingElasticBatchRacing, problem: Bernoulli) -> float:
     wrong = ~problem.is_good(np.arange(problem.n_arms), race.epsilon)
     failed = float(chance[(seen.arm >= 0) & wrong[seen.arm]].sum())
     for plan, here in seen.plans:
-        lost = _last_round(plan, seen.successes[here], problem.means, wrong, by_lot(race))
-        failed += float(chance[here] @ lost)
+        failed += float(chance[here] @ _last_round(plan, seen.successes[here], problem.means, wrong))
     return failed
-
-
-def by_lot(race: PausingElasticBatchRacing) -> bool:
-    """Whether ties are broken at random: in the exact fixed design, one round of Bernoulli rewards."""
-    return race.deadline == 1 and race.model("Bernoulli") == "Bernoulli"
 
 
 def _law(pulls: int, mean: float) -> FloatArray:
@@ -140,9 +134,7 @@ def _law(pulls: int, mean: float) -> FloatArray:
     return np.exp(_log_ways(each, successes) + _log_chance(each, successes, np.array([mean])))
 
 
-def _last_round(
-    plan: IntArray, successes: IntArray, means: FloatArray, wrong: BoolArray, by_lot: bool
-) -> FloatArray:
+def _last_round(plan: IntArray, successes: IntArray, means: FloatArray, wrong: BoolArray) -> FloatArray:
     """P(a wrong arm wins), given the successes so far; the plan is the pulls so far and those to come."""
     pulled, last = plan
     most = int((pulled + last).max())
@@ -156,12 +148,8 @@ def _last_round(
         starts = pulled[arm] - successes[:, arm]
         exactly[arm], less[arm] = (sliding_window_view(each, most + 1)[starts] for each in (law, below))
     lost = np.zeros(len(successes))
-    # An arm that draws u in (0, 1) beats each arm that ties with it with probability u.
-    lots = np.transpose(np.polynomial.legendre.leggauss(len(finalists))) if by_lot else [(0.0, 2.0)]
     for winner in finalists[wrong[finalists]]:
         others = [arm for arm in finalists if arm != winner]
-        for u, weight in lots:
-            shares = [(1 + u) / 2 if by_lot else float(arm > winner) for arm in others]
-            behind = [less[arm] + share * exactly[arm] for arm, share in zip(others, shares, strict=True)]
-            lost += weight / 2 * (exactly[winner] * np.prod(behind, axis=0)).sum(axis=1)
+        behind = [less[arm] + (arm > winner) * exactly[arm] for arm in others]  # of equals the first wins
+        lost += (exactly[winner] * np.prod(behind, axis=0)).sum(axis=1)
     return lost

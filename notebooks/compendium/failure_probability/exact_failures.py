@@ -18,11 +18,11 @@ from compendium.failure_probability import enumeration
 from compendium.failure_probability.importance import failure
 from compendium.shared import figures
 from compendium.shared.findings import FALSE_ALARM, Evidence
+from compendium.shared.joint_race import SharpElasticBatchRacing
 from compendium.shared.lineup import ROUNDS
 from compendium.shared.walks import Looks
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.pausing import PausingElasticBatchRacing
-from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray
 from ebr.theory.problems import Bernoulli, Gaussian
 

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from compendium.shared import lineup
-from ebr.algorithms.sharp import SharpElasticBatchRacing
+from compendium.shared.joint_race import SharpElasticBatchRacing
+from compendium.sharp_racing.sharp_bounds import sharp_problem_bound
 from ebr.simulation.simulate import simulate
 from ebr.simulation.sweep import sweep
-from ebr.theory.bounds import sharp_problem_bound
 from ebr.theory.problems import Gaussian
 
 LOOKS = ("union", "joint")

@@ -9,14 +9,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from compendium.shared import figures
-from compendium.shared.distributions import norm
+from compendium.shared.distributions import bernoulli_kl, norm
 from compendium.shared.findings import FALSE_ALARM, Evidence, Finding, measured
 from compendium.shared.likelihood import gaussian_kl, log_likelihood_ratio
 from compendium.shared.lineup import LOOKS
 from ebr.algorithms.game import Algorithm
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.simulation.simulate import simulate
-from ebr.theory.divergence import bernoulli_kl
 from ebr.theory.problems import Gaussian
 
 Values = FloatArray | BoolArray | IntArray

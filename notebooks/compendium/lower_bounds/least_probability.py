@@ -11,13 +11,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.optimize import linprog
+from scipy.special import ndtr, ndtri
 
 from compendium.lower_bounds.near_optimal import LookTest, calibrated
 from compendium.shared import figures
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.bounds import hpcm, hpcm_at, least_reach
+from ebr.theory.bounds import hpcm
 from ebr.theory.divergence import relative_entropy
 from ebr.theory.problems import Gaussian, Problem
 
@@ -28,6 +29,21 @@ NEAR = 1e-3  # relative tolerance: pulls are whole, and the partner has finitely
 EVERY = "P({} reaches the count), any algorithm, at least"
 Calibrate = Callable[[LookTest, float], LookTest]
 Partition = Callable[[Problem, float, int], IntArray]
+
+
+def least_reach(root: FloatArray | float, delta: FloatArray | float) -> FloatArray:
+    """Lemma HPCM by Neyman and Pearson: P(Ñ_i ≥ c σ²/(Δ_i + ε)²) ≥ 1 − δ − Φ(Φ⁻¹(δ) + √c), from √c.
+
+    No event that is decided by so few pulls of arm i has more than Φ(Φ⁻¹(δ) + √c) under ν if it has at most δ
+    once arm i has moved by Δ_i + ε; and a wrong recommendation has at most δ. Two arms that move by half of
+    it each, past one another, say the same of all pulls: P(Ñ_T ≥ N) with √c = (Δ + ε)√N/2σ.
+    """
+    return np.asarray(1 - delta - ndtr(ndtri(delta) + root))
+
+
+def hpcm_at(probability: float, delta: float) -> float:
+    """The same proof with p in place of 1/6: c = 2 d(1 − p − δ, δ), for 1 − p − δ > δ."""
+    return 2 * float(relative_entropy(1 - probability - delta, delta)) if 1 - probability > 2 * delta else 0.0
 
 
 def stingy(most: float, delta: float, partner: float = 1.0, calibrate: Calibrate = calibrated) -> LookTest:

@@ -10,9 +10,9 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from compendium.shared.distributions import norm
+from compendium.shared.looks import quadrature
 from compendium.shared.walks import Looks
 from ebr.arrays import BoolArray, FloatArray
-from ebr.theory.looks import quadrature
 
 EPSILON, SIGMA = 0.01, 0.5  # of the designs, which have whole numbers of pulls
 FEW = 24  # nodes in each of two dimensions

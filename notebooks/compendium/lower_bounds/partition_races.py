@@ -10,11 +10,10 @@ from matplotlib.figure import Figure
 
 from compendium.shared import figures
 from compendium.shared.lineup import LOOKS, algorithms
-from compendium.shared.problem_sets import nonempty_partitions
+from compendium.shared.problem_sets import hardest, nonempty_partitions
 from ebr.algorithms.game import Algorithm
 from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
-from ebr.theory.problems import hardest
 
 SIGMA = 0.5  # the σ for which kδER and AE are made
 Family = Callable[[int, float, float, float], dict[str, Algorithm]]

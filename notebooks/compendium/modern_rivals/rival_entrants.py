@@ -9,11 +9,11 @@ import pandas as pd
 from compendium.modern_rivals.batched_rivals import opt_bbai, tri_bbai
 from compendium.modern_rivals.selection_rivals import bechhofer, kim_nelson, paulson
 from compendium.modern_rivals.sequential_rivals import JEFFREYS, sequential
+from compendium.shared.joint_race import SharpElasticBatchRacing
 from compendium.shared.lineup import Maker
 from ebr.algorithms.baselines import SequentialRacing
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.pausing import PausingElasticBatchRacing
-from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.arrays import twelve_digits
 from ebr.simulation.simulate import simulate

@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 
 from compendium.shared.lineup import MakeElastic
-from compendium.shared.problem_sets import nonempty_partitions
+from compendium.shared.problem_sets import hardest, nonempty_partitions
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.game import drive
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.simulation.simulate import blocks, race
 from ebr.theory.bounds import SCHEDULE_CONSTANT
-from ebr.theory.confidence import fixed_count_ratio
-from ebr.theory.problems import Gaussian, Problem, hardest
+from ebr.theory.confidence import SELF_NORMALISED
+from ebr.theory.problems import Gaussian, Problem
 
 SHAPES = ((2, 2), (2, 3), (2, 4), (3, 2), (3, 3))  # n and T; the last, with 3⁹ corners, for the first ε only
 DELTA, SIGMA = 0.1, 0.5
@@ -146,6 +146,15 @@ def staircase(epsilon: float, deadline: int) -> Gaussian:
 def brink(epsilon: float) -> Gaussian:
     """Two arms that round 1 of T = 2 leaves with 86σ² log(nT/δ)/Δ² pulls, just short of what E needs."""
     return Gaussian(np.array([0.5, 0.5 - math.sqrt(epsilon * 86 / SCHEDULE_CONSTANT)]), SIGMA)
+
+
+def fixed_count_ratio(n_arms: int, deadline: int, delta: float) -> float:
+    """Hoeffding's deviation at p = δ/(nT) over the paper's: √((L + log 2) / ((2 + log 2) L)), L = log(nT/δ).
+
+    At most 1/√2 where L ≥ 2, and below 1 for every n ≥ 2, T ≥ 1 and δ < 1.
+    """
+    log_term = math.log(n_arms * deadline / delta)
+    return math.sqrt(2 * (log_term + math.log(2)) / (SELF_NORMALISED * log_term))
 
 
 def inside(narrow: bool = False, make: MakeElastic = ElasticBatchRacing) -> list[Case]:

@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from compendium.shared.distributions import bernoulli_kl
 from ebr.arrays import FloatArray
-from ebr.theory.divergence import bernoulli_kl, bisected, relative_entropy
+from ebr.theory.divergence import bisected, relative_entropy
 from ebr.theory.problems import Gaussian, Problem
 from ebr.validation import checked
 

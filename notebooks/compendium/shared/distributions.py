@@ -1,4 +1,4 @@
-"""The normal law and tests of frequencies, from scipy.special: scipy.stats is slow to import and to call."""
+"""The normal law, a divergence and tests of frequencies; scipy.stats is slow to import and to call."""
 
 import math
 
@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtrc, log_ndtr, ndtr, ndtri
 
 from ebr.arrays import FloatArray
+from ebr.theory.divergence import relative_entropy
 from ebr.theory.intervals import exact_interval
 
 
@@ -29,6 +30,11 @@ class norm:  # noqa: N801, named as in scipy.stats
     def isf(q: ArrayLike) -> FloatArray:
         """The x with P(X > x) = q."""
         return np.asarray(-ndtri(np.asarray(q, dtype=np.float64)))
+
+
+def bernoulli_kl(x: float, y: float) -> float:
+    """KL(Bernoulli(x), Bernoulli(y)) = d(x, y)."""
+    return float(relative_entropy(x, y))
 
 
 def frequency_interval(events: int, trials: int, confidence: float) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ebr.arrays import twelve_digits
-from ebr.theory.problems import Bernoulli, Gaussian, Problem, hardest, setup_1, setup_2
+from ebr.theory.problems import Bernoulli, Gaussian, Problem, setup_1, setup_2
 
 EPSILON, DELTA = 0.05, 0.1  # of the hardest problems
 
@@ -36,6 +36,24 @@ def setups(deadlines: Iterable[int], epsilon: float = 0.01, delta: float = 0.01)
     """Both setups of section 5 at several deadlines."""
     both = {"Setup 1": setup_1(), "Setup 2": setup_2()}
     return [Instance(name, problem, epsilon, t, delta) for name, problem in both.items() for t in deadlines]
+
+
+def hardest(
+    gamma: Sequence[int], epsilon: float, deadline: int, sigma: float = 0.5, shrink: float = 1.0
+) -> Gaussian:
+    """The proofs' hardest problem of P_γ: Gaussian arms with Δ_i = ε^{γ_i/T}, the best mean at 1 − ε.
+
+    There the gaps of γ_i = T are ε, where H is a quarter of what it is just below; `shrink` < 1 multiplies
+    them and so attains the supremum. Every gap is one part in 10⁹ larger, lest rounding move it to a harder
+    bin.
+    """
+    index = np.asarray(gamma)
+    smallest = twelve_digits(epsilon ** (index / deadline) * (1 + 1e-9))
+    gaps = smallest * np.where(index == deadline, shrink, 1)
+    gaps[index.argmax()] = 0.0  # the best arm: the first of those that share the hardest bin
+    if 1 - epsilon - gaps.max() < 0:
+        raise ValueError(f"epsilon must leave room for a gap of {gaps.max():.3g} below 1 − ε, got {epsilon}")
+    return Gaussian(1 - epsilon - gaps, sigma)
 
 
 def hardest_problems(shapes: Iterable[tuple[int, int]]) -> list[Instance]:

@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import log_ndtr
 
+from compendium.shared.looks import START, Walk
 from ebr.arrays import FloatArray
-from ebr.theory.looks import START, Walk
 
 ORDER = 16  # nodes on each panel
 PANELS = 1.0  # in a standard deviation of the narrowest normal law that is integrated

@@ -11,7 +11,7 @@ from ebr.algorithms.game import drive
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
-from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted
+from ebr.theory.pairs import Pairs, binomial_refuted, bounded_refuted
 from ebr.theory.problems import Problem
 
 Watch = Callable[[IntArray, FloatArray], None]
@@ -27,7 +27,6 @@ class Grid:
     model: str
     counts: IntArray
     miss: FloatArray
-    tests: BinomialLimits
 
     @property
     def top(self) -> int:
@@ -40,16 +39,11 @@ class Grid:
         every = ((u, s) for u in range(1, self.top + 1) for s in range(1, u + 1))
         return [(u, s) for u, s in every if s < self.top and self.miss[u, s] > 0]
 
-    def binomial_limits(self, high: int, low: int, shift: float) -> FloatArray:
-        """For every sum of the leader the largest sum of the other arm that is refuted; −1 if none is."""
-        sums = np.arange(self.counts[high] + 1.0)
-        return self.tests.limits(sums, high, np.full(len(sums), low), shift)
-
     def unrefuted(self, high: int, low: int, shift: float, other: FloatArray) -> FloatArray:
         """The largest sum of a leader that does not refute that arms with these sums are better by s."""
         pulls, other_pulls = self.counts[high], self.counts[low]
         if self.model == "Bernoulli":
-            limits = np.maximum.accumulate(self.binomial_limits(high, low, shift))
+            limits = np.maximum.accumulate(binomial_limits(self, high, low, shift))
             return np.asarray(np.searchsorted(limits, other) - 1.0)
         if self.model == "bounded":
             return self._unrefuted_whole(high, low, shift, other)
@@ -71,6 +65,23 @@ class Grid:
         return np.asarray(np.minimum(edges[:, 0], pulls))
 
 
+@lru_cache(maxsize=4096)
+def binomial_limits(grid: Grid, high: int, low: int, shift: float) -> FloatArray:
+    """For every sum of the leader the largest sum of the other arm that is refuted; −1 if none is."""
+    sums, miss = np.arange(grid.counts[high] + 1.0), grid.miss[high, low]
+    least, most = (
+        np.full(len(sums), -1.0),
+        np.full(len(sums), float(grid.counts[low])),
+    )  # all 1 is not refuted
+    while len(chosen := np.flatnonzero(most - least > 1)):
+        tried = np.floor((least[chosen] + most[chosen]) / 2)
+        counts = (np.full(len(chosen), grid.counts[at]) for at in (high, low))
+        pairs = Pairs(sums[chosen], next(counts), tried, next(counts))
+        there = binomial_refuted(pairs, shift, np.full(len(chosen), miss))
+        least[chosen[there]], most[chosen[~there]] = tried[there], tried[~there]
+    return least
+
+
 @lru_cache(maxsize=64)
 def stages(race: PausingElasticBatchRacing, n_arms: int, told: str | None, own: bool = False) -> Grid:
     """The grid of a race: counts are the race's own; levels are the theorem's, or with `own` the race's."""
@@ -83,7 +94,7 @@ def stages(race: PausingElasticBatchRacing, n_arms: int, told: str | None, own: 
     miss = np.zeros((len(kept) + 1, len(kept) + 1))
     miss[1:, 1:] = (race if own else theory).shares()[np.ix_(kept, kept)] / (n_arms - 1)
     counts = np.array([0, *pulls[kept]])
-    return Grid(race if own else theory, model, counts, miss, BinomialLimits(counts, miss))
+    return Grid(race if own else theory, model, counts, miss)
 
 
 class Tables(NamedTuple):

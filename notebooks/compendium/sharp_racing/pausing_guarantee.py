@@ -10,7 +10,7 @@ from scipy.stats import binom
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding, counted, refutes
 from compendium.shared.problem_sets import Instance, bernoulli
-from compendium.sharp_racing.pausing_adversary import Grid, attack, play, stages
+from compendium.sharp_racing.pausing_adversary import Grid, attack, binomial_limits, play, stages
 from compendium.sharp_racing.pausing_costs import Costs, Follower, left_open
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray
@@ -47,7 +47,7 @@ def _wrong(grid: Grid, high: int, low: int, shift: float, means: Sequence[float]
     leader, other = _binomials(grid, high, means, 0, shift), _binomials(grid, low, means, shift, shift)
     if grid.model == "Bernoulli":
         at_most = np.concatenate([np.zeros((1, len(means))), other.cumsum(axis=0)])
-        limits = grid.binomial_limits(high, low, shift).astype(np.int64)
+        limits = binomial_limits(grid, high, low, shift).astype(np.int64)
         return np.asarray((leader * at_most[limits + 1]).sum(axis=0))
     return np.asarray(((_bounded(grid, high, low, shift) @ other) * leader).sum(axis=0))
 
@@ -72,9 +72,7 @@ def _wrong_sign(grid: Grid, n_arms: int, means: Sequence[float]) -> FloatArray:
     if grid.model == "sub-Gaussian":
         return np.full(len(means), (n_arms - 1) * _tail(grid, distance / np.sqrt(2)))
     leader, other = (_binomials(grid, grid.top, means, more, epsilon) for more in (0, epsilon))
-    by_lot = grid.race.deadline == 1 and grid.model == "Bernoulli"  # exact for two arms only
-    level = other.cumsum(axis=0) - (other / 2 if by_lot else 0)
-    return np.asarray((n_arms - 1) * (leader * level).sum(axis=0))
+    return np.asarray((n_arms - 1) * (leader * other.cumsum(axis=0)).sum(axis=0))
 
 
 def _tail(grid: Grid, standard: float) -> float:

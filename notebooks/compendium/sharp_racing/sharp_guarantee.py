@@ -11,16 +11,17 @@ from matplotlib.figure import Figure
 from compendium.shared import figures, lineup
 from compendium.shared.characteristic_time import characteristic_lower_bound
 from compendium.shared.findings import Evidence, Finding, counted, exceeds, measured, refutes
+from compendium.shared.joint_race import SharpElasticBatchRacing
 from compendium.shared.lineup import ALGORITHMS, SETUPS, Maker, MakeSharp, ratio
 from compendium.shared.problem_sets import Instance
+from compendium.sharp_racing import sharp_bounds
 from compendium.sharp_racing.sharp_adversary import inside
 from compendium.sharp_racing.sharp_event import crossed, fully_spent, spent
+from ebr.algorithms import sharp
 from ebr.algorithms.pausing import PausingElasticBatchRacing
-from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.simulation.simulate import simulate
-from ebr.theory import bounds
 from ebr.theory.problems import Gaussian, Problem
 from ebr.theory.selection import normal_slippage_error
 
@@ -108,14 +109,14 @@ def steps(
 def _allowed(problem: Problem, theory: SharpElasticBatchRacing) -> IntArray:
     """b_{τ_i}, the most pulls of each arm by the theorem's own w_t and b_t."""
     widths = theory.deciding_widths(problem.n_arms)
-    last = bounds.elimination_rounds(problem, theory.epsilon, widths)
+    last = sharp_bounds.elimination_rounds(problem, theory.epsilon, widths)
     return np.asarray(theory.pulls_by_round(problem.n_arms)[last])
 
 
 def _bound(problem: Problem, theory: SharpElasticBatchRacing) -> float:
     """The bound in H, with the L of the race."""
     log_term = theory.longest(problem.n_arms)
-    return bounds.sharp_problem_bound(problem, theory.epsilon, theory.deadline, log_term)
+    return sharp_bounds.sharp_problem_bound(problem, theory.epsilon, theory.deadline, log_term)
 
 
 def races(settings: Iterable[Instance], runs: int, seed: int, make: MakeSharp, rewards: str) -> pd.DataFrame:
@@ -177,7 +178,7 @@ def guarantee(
     return found._replace(holds=found.holds and kept, evidence=(*found.evidence, near, *rows))
 
 
-def _as_often(race: SharpElasticBatchRacing, n_arms: int, events: int, tests: int) -> bool:
+def _as_often(race: sharp.SharpElasticBatchRacing, n_arms: int, events: int, tests: int) -> bool:
     """Whether Gaussian noise is outside the event not more often than δ, nor less often than at T alone."""
     distance = race.epsilon * np.sqrt(race.pulls_by_round(n_arms)[-1]) / race.sigma
     inside = 1 - normal_slippage_error(float(distance), n_arms)

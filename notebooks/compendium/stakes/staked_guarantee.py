@@ -7,12 +7,11 @@ import pandas as pd
 from scipy.integrate import quad
 from scipy.stats import binom
 
-from compendium.shared.distributions import norm
+from compendium.shared.distributions import bernoulli_kl, norm
 from compendium.shared.findings import FALSE_ALARM, Evidence, Finding, counted, measured, refutes
 from compendium.stakes.suite import OURS
 from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.models import REWARDS
-from ebr.theory.divergence import bernoulli_kl
 
 ROUNDING = 1e-9
 NEARLY_ALL = 0.95  # of its share is spent by the least b_T, for some of the finals

@@ -9,13 +9,13 @@ from scipy.special import ndtri
 from compendium.failure_probability.exact_failures import looks
 from compendium.shared.distributions import norm
 from compendium.shared.findings import FALSE_ALARM, Evidence, Finding, measured
+from compendium.shared.joint_race import SharpElasticBatchRacing
 from compendium.shared.walks import Looks
 from compendium.the_price_of_a_deadline import staged_tests
 from compendium.the_price_of_a_deadline.deadline_price import Family, ratios, two_arms
 from compendium.the_price_of_a_deadline.staged_tests import Mixture
 from compendium.two_rounds.policies import pac_policy
 from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray
 from ebr.theory.problems import Gaussian
 

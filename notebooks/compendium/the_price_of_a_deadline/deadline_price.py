@@ -17,8 +17,8 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import ndtr, ndtri
 
+from compendium.shared.distributions import bernoulli_kl
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.divergence import bernoulli_kl
 from ebr.validation import checked, several, whole
 
 Curve = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]

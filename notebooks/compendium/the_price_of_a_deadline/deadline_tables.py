@@ -16,6 +16,7 @@ from scipy.special import ndtr, ndtri
 from compendium.failure_probability.exact_failures import looks
 from compendium.shared import figures
 from compendium.shared.characteristic_time import characteristic
+from compendium.shared.joint_race import SharpElasticBatchRacing
 from compendium.shared.lineup import LOOKS, ROUNDS, ticks
 from compendium.the_price_of_a_deadline import deadline_price
 from compendium.the_price_of_a_deadline.deadline_price import (
@@ -28,7 +29,6 @@ from compendium.the_price_of_a_deadline.deadline_price import (
 )
 from compendium.two_rounds.policies import complexity
 from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray
 from ebr.theory.problems import Gaussian
 

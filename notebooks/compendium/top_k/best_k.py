@@ -15,9 +15,9 @@ from compendium.shared.lineup import LOOKS, SETUPS, MakeSharp, curves, legend_be
 from compendium.sharp_racing.sharp_event import fully_spent, spent
 from compendium.top_k.joint_verification import Verification
 from compendium.top_k.top_k_rivals import RACERS, TopMaker
+from compendium.upper_bounds.fixed_counts import elimination_need, recommended_gap
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.simulation.sweep import Point
-from ebr.theory import bounds
 from ebr.theory.problems import Bernoulli
 
 ROUNDING = 1e-9
@@ -58,8 +58,8 @@ def carries_over(table: pd.DataFrame, verification: Verification) -> Finding:
     """
     nearly_one = 1 - 1e-12  # δ: the least log(nT/δ)
     sizes = [(2, 1), *((both, both) for both in range(2, 30))]
-    lost = max(bounds.recommended_gap(n, t, nearly_one) for n, t in sizes)
-    need = max(bounds.elimination_need(n, t, nearly_one, 1, u) for n, t in sizes for u in (0, 1))
+    lost = max(recommended_gap(n, t, nearly_one) for n, t in sizes)
+    need = max(elimination_need(n, t, nearly_one, 1, u) for n, t in sizes for u in (0, 1))
     padded = [phantoms((0.9, 0.8, 0.5, 0.1), k, epsilon) for k in (2, 5, 20) for epsilon in (0.3, 0.15, 0.01)]
     padding = max(one / other for one, other in padded)
     evidence = [

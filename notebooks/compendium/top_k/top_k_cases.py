@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 from compendium.shared.lineup import MakeElastic, MakeSharp
 from compendium.shared.problem_sets import Instance
+from compendium.sharp_racing import sharp_bounds
 from compendium.sharp_racing.sharp_adversary import ROUNDING, Played, driven, inside
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.game import drive
@@ -104,11 +105,12 @@ def sharp_table(
         (_, problem, epsilon, deadline, delta), k = case
         algorithm = make(deadline, epsilon, delta, problem.sigma, rewards=rewards, k=k)
         proved = SharpElasticBatchRacing(deadline, epsilon, delta, problem.sigma, rewards, k=k)
-        schedule, widths = proved.pulls_by_round(problem.n_arms), proved.deciding_widths(problem.n_arms)
-        allowed = schedule[theory.elimination_rounds(problem, epsilon, widths, k)]
+        schedule, widths = proved.pulls_by_round(problem.n_arms), proved.widths()
+        longest = float(proved.log_terms(problem.n_arms).max())
+        allowed = schedule[sharp_bounds.elimination_rounds(problem, epsilon, widths, k)]
         bounds = (
-            theory.sharp_upper_bound(problem, epsilon, widths, schedule, k),
-            theory.sharp_problem_bound(problem, epsilon, deadline, proved.longest(problem.n_arms), k=k),
+            float(allowed.sum()),
+            sharp_bounds.sharp_problem_bound(problem, epsilon, deadline, longest, k=k),
         )
         rows.append(
             _row(case, algorithm, inside(algorithm, problem, tables, seed), allowed, bounds, runs, seed)

@@ -11,8 +11,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from compendium.shared.looks import quadrature
 from ebr.arrays import FloatArray
-from ebr.theory.looks import quadrature
 
 REACH = 4.8  # of z: beyond, policies stop
 CELLS = 80  # of z below it

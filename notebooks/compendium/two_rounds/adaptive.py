@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
+from compendium.shared.looks import quadrature
 from compendium.two_rounds.policies import complexity
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.looks import quadrature
 
 REACH = 6.0  # standard deviations of x: beyond, the program's policies stop
 RUN = 16  # sizes that one lower bound is for

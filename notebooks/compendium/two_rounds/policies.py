@@ -15,11 +15,11 @@ import numpy as np
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, ndtr, ndtri
 
+from compendium.shared.looks import START
 from compendium.shared.walks import log_ratio
 from ebr.arrays import FloatArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
-from ebr.theory.looks import START
 from ebr.validation import checked, in_unit_interval, scale
 
 ORDER = 120  # nodes below 0 and above: where n₂ is small the integrand is a step near 0

@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, ndtr
 
 from compendium.shared import figures
+from compendium.shared.distributions import bernoulli_kl
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.likelihood import gaussian_kl
 from compendium.shared.lineup import LOOKS
@@ -20,7 +21,6 @@ from compendium.two_rounds import policies as family
 from compendium.two_rounds.adaptive import Adaptive, Prior, floor
 from compendium.two_rounds.adaptive_program import best_adaptive, best_prior
 from compendium.two_rounds.policies import Policy, best_policy, complexity, pac_policy, worst_ratio
-from ebr.theory.divergence import bernoulli_kl
 from ebr.theory.problems import Gaussian
 
 CHANCE = 1 / 8  # Theorem 4's probability

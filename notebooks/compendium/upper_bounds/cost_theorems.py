@@ -10,6 +10,7 @@ import pandas as pd
 from compendium.shared.adversary import Case, tables
 from compendium.shared.findings import Evidence, Finding, counted, refutes
 from compendium.shared.problem_sets import problems_at_the_ends
+from compendium.upper_bounds.fixed_counts import elimination_need
 from compendium.upper_bounds.lemmas import ARMS
 from compendium.upper_bounds.race_tables import upper_bounds
 from ebr.algorithms.elastic import ElasticBatchRacing
@@ -70,7 +71,7 @@ def theorem_1(races: pd.DataFrame, witnesses: pd.DataFrame, on_narrow: list[Case
         allowed = np.ceil(bounds.schedule(problem, algorithm.epsilon, algorithm.deadline, algorithm.delta))
         above += int((played.arm_pulls > allowed[gamma - 1]).any(axis=1).sum())
     grid = product(ARMS, (1, *ARMS), (0.001, 0.1, 0.5, 0.999), (0.0, 1.0))
-    needs = [[bounds.elimination_need(n, t, d, shrink, u) for shrink in (0.0, 1.0)] for n, t, d, u in grid]
+    needs = [[elimination_need(n, t, d, shrink, u) for shrink in (0.0, 1.0)] for n, t, d, u in grid]
     tiny, usual = np.max(needs, axis=0).tolist()  # where a ceiling makes D → 0, and where no ceiling matters
     what, where = "share of a gap that elimination needs, at most", "the bound on E′, n and T to 1,000"
     evidence = (

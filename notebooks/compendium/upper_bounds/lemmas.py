@@ -13,10 +13,11 @@ from compendium.shared.adversary import Case, tables, wrong_arms
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding, counted, measured, refutes
 from compendium.shared.lineup import MakeElastic
+from compendium.upper_bounds.fixed_counts import recommended_gap
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.arrays import BoolArray, IntArray
 from ebr.simulation.simulate import simulate
-from ebr.theory.bounds import RUNTIME_CONSTANT, recommended_gap, runtime
+from ebr.theory.bounds import RUNTIME_CONSTANT, runtime
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
 RUNS = 200  # runs of each race that drops every arm

@@ -5,6 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from compendium.clinical_trial.exact_selection import slippage_error
 from compendium.clinical_trial.trial_designs import (
     DropTheLosers,
     ExactFixedDesign,
@@ -19,7 +20,6 @@ from scipy.stats import binom, norm
 
 import ebr
 from ebr.algorithms.game import Algorithm, drive
-from ebr.theory.selection import slippage_error
 
 NEARLY_ZERO = 1e-9
 

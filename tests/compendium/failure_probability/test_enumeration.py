@@ -28,22 +28,13 @@ def test_two_rounds_of_two_arms_are_a_loop_over_their_sums():
     assert enumeration.failure(race, ebr.Bernoulli([worse, better])) == pytest.approx(failed, rel=1e-10)
 
 
-def test_one_round_shares_ties_by_lot_and_two_do_not():
-    lot = PausingElasticBatchRacing(1, 0.3, 0.3, rewards="Bernoulli")
-    assert enumeration.by_lot(lot)
-    forwards, backwards = (enumeration.failure(lot, ebr.Bernoulli(m)) for m in ([0.3, 0.7], [0.7, 0.3]))
-    assert forwards == pytest.approx(backwards, rel=1e-12)
-    pulls = int(lot.pulls_by_stage(2)[0])
-    difference = np.convolve(binom.pmf(range(pulls + 1), pulls, 0.3), binom.pmf(range(pulls + 1), pulls, 0.3))
-    expected = difference[pulls + 1 :].sum() + difference[pulls] / 2  # A + (b − C) > b, or = b and a lot
-    assert forwards == pytest.approx(expected, rel=1e-10)
-    assert not enumeration.by_lot(PausingElasticBatchRacing(2, 0.3, 0.3, rewards="Bernoulli"))
-
-
-def test_three_arms_that_are_alike_win_alike():
+def test_ties_of_one_round_go_to_the_first_arm():
     race = PausingElasticBatchRacing(1, 0.3, 0.3, rewards="Bernoulli")
-    wrong = enumeration.failure(race, ebr.Bernoulli([0.2, 0.2, 0.6]))
-    assert enumeration.failure(race, ebr.Bernoulli([0.6, 0.2, 0.2])) == pytest.approx(wrong, rel=1e-12)
+    pulls = int(race.pulls_by_stage(2)[0])
+    difference = np.convolve(binom.pmf(range(pulls + 1), pulls, 0.3), binom.pmf(range(pulls + 1), pulls, 0.3))
+    for means, least in (([0.3, 0.7], pulls), ([0.7, 0.3], pulls + 1)):  # A + (b − C) ≥ b, or > b
+        expected = difference[least:].sum()
+        assert enumeration.failure(race, ebr.Bernoulli(means)) == pytest.approx(expected, rel=1e-10)
 
 
 def test_outcomes_that_are_alike_are_one_with_all_their_ways():

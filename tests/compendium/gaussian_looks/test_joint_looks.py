@@ -2,6 +2,7 @@ import math
 
 import pytest
 from compendium.gaussian_looks import joint_looks
+from compendium.shared.joint_race import SharpElasticBatchRacing
 
 import ebr
 
@@ -10,7 +11,7 @@ def test_a_row_is_what_two_simulations_say():
     (row,) = joint_looks.compared([2], 0.3, 0.1, 5, runs=50, seed=3).loc[["Setup 1"]].itertuples()
     pulls = {}
     for looks in ("union", "joint"):
-        race = ebr.SharpElasticBatchRacing(2, 0.3, 0.1, rewards="Gaussian", looks=looks)
+        race = SharpElasticBatchRacing(2, 0.3, 0.1, rewards="Gaussian", looks=looks)
         pulls[looks] = ebr.simulate(race, ebr.Gaussian(ebr.setup_1(5).means, 0.5), 50, 3).pulls
     union, joint = pulls["union"], pulls["joint"]
     assert (row.union, row.joint) == (union.mean(), joint.mean())
@@ -42,7 +43,7 @@ def test_with_the_largest_term_for_l_the_bound_for_joint_looks_would_be_false(
 
 @pytest.mark.parametrize("place", [(15, 0.1, 0.3, 0.5), (40, 0.05, 0.1, 0.3)])
 def test_l_of_joint_looks_is_the_least_that_the_counts_of_all_looks_obey(place):
-    (deadline, epsilon, _, sigma), race = place, ebr.SharpElasticBatchRacing(*place, "Gaussian")
+    (deadline, epsilon, _, sigma), race = place, SharpElasticBatchRacing(*place, "Gaussian")
     found, planned, before = 0.0, None, 0
     widths = [0.5 * (2 * epsilon) ** (t / deadline) for t in range(1, deadline + 1)]
     for count, width in zip(race.pulls_by_round(3).tolist(), widths, strict=True):

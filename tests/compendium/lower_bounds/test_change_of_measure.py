@@ -12,13 +12,13 @@ from compendium.lower_bounds.change_of_measure import (
     identities,
     joined,
 )
+from compendium.shared.distributions import bernoulli_kl
 from compendium.shared.likelihood import gaussian_kl, log_likelihood_ratio
 from oracles import Diary
 from scipy.stats import norm
 
 import ebr
 from ebr.algorithms.baselines import Passive
-from ebr.theory.divergence import bernoulli_kl
 
 EBR, PASSIVE = ebr.ElasticBatchRacing(2, 0.4, 0.2), Passive(0.4, 0.2)
 

@@ -133,7 +133,7 @@ def test_a_stingy_test_reaches_the_least_probability_of_any_pac_algorithm(partne
     delta, count = 0.1, 0.8
     test = least_probability.stingy(count * (0.5 / 0.002) ** 2 * (1 if partner > 1 else 2), delta, partner)
     assert test.looks.wrong(1.0) <= delta
-    least = float(bounds.least_reach(math.sqrt(count), delta))
+    least = float(least_probability.least_reach(math.sqrt(count), delta))
     assert least <= test.looks.reached(1.0)[1] == pytest.approx(least, abs=1e-4)
 
 
@@ -160,3 +160,10 @@ def test_the_proofs_of_theorem_3_for_two_arms_give_a_third_and_four_thirds():
     assert empty.value == 4**2 - 4  # γ_1 = γ_2, or there is no problem
     assert (paper.value, shifted.value) == pytest.approx((1 / 3, 4 / 3))
     assert last.value > 1
+
+
+def test_the_least_probability_of_a_count_by_hand():
+    # δ = Φ(−1): √c = 0 leaves 1 − 2δ, √c = 1 leaves ½ − δ.
+    delta = 0.15865525393145707
+    assert least_probability.least_reach(0.0, delta) == pytest.approx(1 - 2 * delta)
+    assert least_probability.least_reach(1.0, delta) == pytest.approx(0.5 - delta)

@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium.shared import lineup, problem_sets
+from compendium.shared.joint_race import SharpElasticBatchRacing
 from compendium.sharp_racing import sharp_adversary, sharp_event, sharp_guarantee
 from oracles import evidence, kl, log_term, overheard, sharp_design, sharp_schedule
 from scipy.stats import binom
 
 import ebr
 
-SHARP = ebr.SharpElasticBatchRacing
+SHARP = SharpElasticBatchRacing
 MEANS = [0.3, 0.62, 0.7, 0.55]
 
 
@@ -63,7 +64,7 @@ def test_for_bounded_rewards_it_is_the_exact_chance_that_the_ratio_errs(n_arms, 
     assert wrong > 0
 
 
-class Watched(ebr.SharpElasticBatchRacing):
+class Watched(SharpElasticBatchRacing):
     """Keeps what it asked for and what it was sent."""
 
     seen = []  # noqa: RUF012
@@ -129,7 +130,7 @@ def test_the_adversarys_bounded_means_stay_within_the_two_divergences_and_reach_
 
 
 def test_the_steps_count_tables_that_end_wrong_or_late():
-    class Careless(ebr.SharpElasticBatchRacing):
+    class Careless(SharpElasticBatchRacing):
         """Ends after the first round, whoever leads."""
 
         def certified(self, leader, *_):
@@ -152,7 +153,7 @@ def test_bernoulli_keeps_means_and_all_else():
     assert problem.means.tolist() == [0.2, 0.9]
 
 
-class Sluggish(ebr.SharpElasticBatchRacing):
+class Sluggish(SharpElasticBatchRacing):
     """Drops nobody before the deadline."""
 
     def reach(self, *_):

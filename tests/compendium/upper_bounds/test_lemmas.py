@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import ebr
 from ebr.theory import bounds
-from ebr.theory.confidence import fixed_count_ratio
 from ebr.theory.problems import Gaussian
 
 
@@ -36,7 +35,7 @@ def tables_inside(draw):
 @given(tables_inside())
 def test_on_the_narrow_event_the_guarantee_and_theorem_1_hold_arm_by_arm(drawn):
     problem, algorithm, places = drawn
-    places = places * fixed_count_ratio(problem.n_arms, algorithm.deadline, algorithm.delta)
+    places = places * adversary.fixed_count_ratio(problem.n_arms, algorithm.deadline, algorithm.delta)
     played = adversary.play_inside(algorithm, problem, places)
     assert problem.is_good(played.arm, algorithm.epsilon).all()
     # With the leader kept the printed schedule, too, keeps the guarantee up to σ = 1.

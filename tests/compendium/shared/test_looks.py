@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from compendium.shared.looks import _Plan, planned_looks
 from scipy.stats import binomtest, multivariate_normal, norm
 
 import ebr
-from ebr.theory.looks import _Plan, planned_looks
 
 
 def crossing_probabilities(counts, quantiles):

@@ -1,0 +1,68 @@
+"""Sharp EBR's bounds on its pulls: by hand, by plain loops, and against one another."""
+
+import numpy as np
+import pytest
+from compendium.shared.joint_race import SharpElasticBatchRacing
+from compendium.sharp_racing.sharp_bounds import elimination_rounds, sharp_problem_bound
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ebr
+
+
+def test_when_arms_are_gone_from_a_sharp_race_by_hand():
+    widths, pulls = np.array([0.3, 0.2, 0.1]), np.array([10, 30, 100])
+    # Gaps 0.7, 0.45, 0.35 and 0.05, which the best arm shares. With ε = 0.1 the race is over when 2w ≤ 0.15:
+    # never before the end. 2w = 0.6, 0.4, 0.2.
+    problem = ebr.Bernoulli([0.1, 0.8, 0.35, 0.45, 0.75])
+    assert pulls[elimination_rounds(problem, 0.1, widths)].sum() == 10 + 100 + 30 + 100 + 100
+    # With ε = 0.36 it is over when 2w ≤ 0.41, after round 2.
+    assert pulls[elimination_rounds(problem, 0.36, widths)].sum() == 10 + 4 * 30
+    # A gap of exactly 2w is enough.
+    found = elimination_rounds(ebr.Bernoulli([0.5, 0.25]), 0.01, np.array([0.5, 0.125]))
+    assert found.tolist() == [1, 1]
+
+
+def test_an_arm_is_gone_after_as_many_rounds_as_widths_are_too_wide_for_it():
+    generator = np.random.default_rng(1)
+    for k in (1, 1, 2, 3, 5) * 20:
+        problem = ebr.Bernoulli(generator.choice([0.1, 0.3, 0.5, 0.9], 6))
+        widths = np.sort(generator.choice([0.05, 0.1, 0.2, 0.3], 5))[::-1]
+        ranked, best = sorted(problem.means)[::-1], problem.top(k)
+        gaps = [m - ranked[k] if i in best else ranked[k - 1] - m for i, m in enumerate(problem.means)]
+        found = elimination_rounds(problem, 0.1, widths, k).tolist()
+        for gap, last in zip(gaps, found, strict=True):
+            reach = max(gap, min(gaps) + 0.1)
+            assert last == min(sum(2 * width > reach for width in widths), 4)
+
+
+def test_the_sharp_bound_in_h_by_hand():
+    # Gaps ¼, ½, ¼ and ε = ¼: H = 88/9; (w_0/ε)^{2/T} = 2 for w_0 = ½ and 4 for 1.
+    # ε above w_0: all widths are ε.
+    three = ebr.Bernoulli([0.75, 0.25, 0.5])
+    for problem, epsilon, start, expected in (
+        (three, 0.25, 0.5, 9 * 2 * 3 * 88 / 9 + 3),
+        (three, 0.25, 1, 9 * 4 * 3 * 88 / 9 + 3),
+        (ebr.Bernoulli([1, 0]), 0.6, 0.5, 27 * 2 / 1.6**2 + 2),
+    ):
+        found = sharp_problem_bound(problem, epsilon, 2, 3.0, start)
+        assert found == pytest.approx(expected)
+    with pytest.raises(ValueError, match=r"start must be at least 0\.5, half the largest gap, got 0\.4"):
+        sharp_problem_bound(three, 0.25, 2, 3.0, start=0.4)
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    gaps=st.lists(st.floats(0, 1) | st.integers(0, 8).map(lambda j: 0.1 ** (j / 8)), min_size=1, max_size=6),
+    sigma=st.floats(0.001, 2),
+    rules=st.tuples(st.integers(1, 8), st.floats(0.01, 0.6), st.floats(0.001, 0.999)),
+    how=st.tuples(st.sampled_from([0.5, 1]), st.sampled_from(["late", "equal"]), st.integers(1, 6)),
+    rewards=st.sampled_from(["sub-Gaussian", "Gaussian"]),
+)
+def test_the_terms_stay_below_the_bound_in_h(gaps, sigma, rules, how, rewards):
+    problem, (start, split, k) = ebr.Gaussian(1 - np.array([0.0, *gaps]), sigma), how
+    n_arms, k = problem.n_arms, min(k, len(gaps))
+    race = SharpElasticBatchRacing(*rules, sigma, rewards, start, split, k)
+    last = elimination_rounds(problem, race.epsilon, race.deciding_widths(n_arms), k)
+    bound = sharp_problem_bound(problem, race.epsilon, race.deadline, race.longest(n_arms), start, k=k)
+    assert race.pulls_by_round(n_arms)[last].sum() <= bound * (1 + 1e-12)
