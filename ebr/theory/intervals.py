@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.divergence import bisected, relative_entropy
@@ -115,9 +116,7 @@ class Simultaneous:
         return means - width, means + width
 
 
-def half_width(
-    method: str, counts: IntArray | FloatArray, miss: FloatArray | float, sigma: float
-) -> FloatArray:
+def half_width(method: str, counts: ArrayLike, miss: FloatArray | float, sigma: float) -> FloatArray:
     """Around a mean of b rewards: z σ/√b, the normal quantile z at p/2; or Hoeffding's σ √(2 log(2/p)/b)."""
     if method == "normal":
         from scipy.special import ndtri
