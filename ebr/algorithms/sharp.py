@@ -17,13 +17,13 @@ from ebr.algorithms.game import (
     check_known,
     check_places,
     entered,
+    lossless,
     spelled,
 )
 from ebr.algorithms.lossy import PairTests, lossy_play
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.divergence import erlang_quantile, pair_divergence, pair_threshold
-from ebr.theory.pairs import Pairs
 from ebr.validation import count
 
 
@@ -136,16 +136,16 @@ class SharpElasticBatchRacing(Differences):
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
+        if self.control is not None:
+            return (yield from lossless(self.play_lossy(n_arms, replicates, rewards=rewards)))
         tests, n_arms, replicates = self._begun(n_arms, replicates, rewards)
         survivors = Survivors(n_arms, replicates, self.k)
         pulled = 0
-        for t, (target, log_term) in enumerate(zip(tests.pulls, tests.log_terms, strict=True)):
+        for target, log_term in zip(tests.pulls, tests.log_terms, strict=True):
             if target == pulled:  # nothing to ask for, and no new reward to decide anything
                 continue
             survivors.add((yield survivors.pulls(target - pulled)))
             pulled = int(target)
-            if self.control is not None:
-                survivors.settle(self.control, self.futile(survivors, tests, t))
             # The k-th of them, and the next.
             leader, runner_up = survivors.first / pulled, survivors.second() / pulled
             # A lone survivor, whose runner-up is −∞ behind, is certified too.
@@ -195,16 +195,6 @@ class SharpElasticBatchRacing(Differences):
             behind = pair_divergence(leader, runner_up, self.epsilon) > log_term / pulled
             return np.isinf(runner_up) | behind
         return np.asarray(leader - runner_up > self.width(pulled, log_term) - self.epsilon)
-
-    def futile(self, survivors: Survivors, tests: PairTests, t: int) -> BoolArray:
-        """Whether no survivor can be better than the control, if it is one, by the margin, after round t."""
-        assert self.control is not None
-        assert self.margin is not None
-        control, others = survivors.against(self.control)
-        futile = np.isfinite(control)
-        pulls = np.full(np.count_nonzero(futile), tests.pulls[t])
-        futile[futile] = tests.futile(t, Pairs(control[futile], pulls, others[futile], pulls), self.margin)
-        return futile
 
     def model(self, told: Known) -> str:
         """As in `Differences`; rewards 0 and 1 are bounded ones."""
