@@ -372,7 +372,7 @@ def _check_left(first: Line, algorithm: Algorithm) -> None:
             and first["parameters"].get(parameter) == value
         ):
             shows = "ebr.live.journal.Journal(path, readonly=True).lines shows what was told"
-            raise ValueError(f"{words} has left ebr: {shows}; an older ebr, which writes format 4, goes on with it")
+            raise ValueError(f"{words} has left ebr: {shows}; an ebr which writes format 4 goes on with it")
 
 
 def squaring(algorithm: Algorithm, rewards: Known) -> Algorithm:
