@@ -560,7 +560,7 @@ def _check_left(path: os.PathLike[str], first: Line, algorithm: Algorithm) -> No
     for name, rewards, (parameter, value), words in LEFT if first["format"] < FORMAT else []:
         if told == (name, rewards) and first["parameters"].get(parameter) == value:
             raise JournalError(
-                f"{path} is the journal of a race that has left ebr, {words} for {rewards} rewards:"
+                f"line 1 of {path} begins a race that has left ebr, {words} for {rewards} rewards:"
                 " ebr.live.journal.Journal(path, readonly=True).lines shows what was told, and an ebr of"
                 " before (version 0.1.0, format 4) goes on with it"
             )
