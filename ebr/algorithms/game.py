@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Generator
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
@@ -194,15 +194,16 @@ class Algorithm:
         raise ValueError(self.objection("stopping", rewards))
 
 
+@dataclass(frozen=True)
 class Differences(Algorithm):
     """A race whose rounds resolve differences from w_0 down to ε; `start` is w_0."""
 
     deadline: int
     epsilon: float
     delta: float
-    sigma: float
-    rewards: str | None
-    start: float
+    sigma: float = 0.5
+    rewards: str | None = None
+    start: float = 0.5
     fixed_counts: ClassVar[bool] = True
 
     def _check(self, **checks: Rule | tuple[str, ...]) -> None:

@@ -46,12 +46,6 @@ class PausingElasticBatchRacing(Differences):
         with b_{t+a} ≤ lead · b_t.
     """
 
-    deadline: int
-    epsilon: float
-    delta: float
-    sigma: float = 0.5
-    rewards: str | None = None
-    start: float = 0.5
     lead: float = 3.0
     resumes: ClassVar[bool] = True
     most_rounds: ClassVar[int] = MOST_STAGES

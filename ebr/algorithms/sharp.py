@@ -72,12 +72,6 @@ class SharpElasticBatchRacing(Differences):
     `start=1, split="equal"` has the paper's own schedule but for its constant: b_t ∝ ε^{−2t/T}.
     """
 
-    deadline: int
-    epsilon: float
-    delta: float
-    sigma: float = 0.5
-    rewards: str | None = None
-    start: float = 0.5
     split: str = "late"
     k: int = 1
     control: int | None = None

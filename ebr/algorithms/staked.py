@@ -90,12 +90,6 @@ class StakedElasticBatchRacing(Differences):
     were stopped.
     """
 
-    deadline: int
-    epsilon: float
-    delta: float
-    sigma: float = 0.5
-    rewards: str | None = None
-    start: float = 0.5
     rate: float = 0.6
     reach: float = 0.3
     hope: float = 1.0
