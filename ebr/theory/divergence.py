@@ -1,7 +1,6 @@
 """Divergences between rewards in [0, 1], and likelihood ratios of a pair of arms."""
 
 import math
-import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -10,8 +9,6 @@ from numpy.typing import ArrayLike
 from ebr.arrays import BoolArray, FloatArray
 
 HALVINGS = 60  # of an interval in [0, 1]: to the last digit
-FEW = 16  # up to this many numbers plain Python is fast enough
-LEAST = sys.float_info.min  # a ratio below it has lost digits
 STEPS = 6  # of Newton's method, from a bound that is not far: to the last digit
 LOWEST = 1e-4  # the least start of Newton's method, as a part of the mean, for thresholds near 0
 NEAR = 1e-10  # Newton's method stops after a step this short: the next would be below rounding
@@ -20,31 +17,10 @@ Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # values and slop
 
 def relative_entropy(x: ArrayLike, y: ArrayLike) -> FloatArray:
     """The binary relative entropy d(x, y) = x log(x/y) + (1−x) log((1−x)/(1−y)), with d(0,0) = d(1,1) = 0."""
+    from scipy.special import rel_entr
+
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    return np.asarray(_entropies(x, y) + _entropies(1 - x, 1 - y))
-
-
-def _entropies(x: FloatArray, y: FloatArray) -> FloatArray:
-    """The terms x log(x/y); a few are found without scipy.special, which takes longer to load than numpy."""
-    if "scipy.special" not in sys.modules and max(x.size, y.size) <= FEW:
-        with np.errstate(all="ignore"):
-            return np.asarray(_PLAIN(x, y), dtype=np.float64)
-    import scipy.special  # in this form nearly free where it is loaded
-
-    return np.asarray(scipy.special.rel_entr(x, y))
-
-
-def _entropy(x: float, y: float) -> float:
-    """The same as rel_entr, digit for digit."""
-    if not (x > 0 and y > 0):
-        return math.nan if math.isnan(x + y) else 0.0 if x == 0 and y >= 0 else math.inf
-    ratio = x / y
-    if 0.5 < ratio < 2:  # where the logarithm of a rounded ratio would lose digits
-        return x * math.log1p((x - y) / y)
-    return x * (math.log(ratio) if LEAST < ratio < math.inf else math.log(x) - math.log(y))
-
-
-_PLAIN = np.frompyfunc(_entropy, 2, 1)
+    return np.asarray(rel_entr(x, y) + rel_entr(1 - x, 1 - y))
 
 
 def pair_divergence(
