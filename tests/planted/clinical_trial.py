@@ -25,6 +25,18 @@ FIELD = ("pausing EBR", "fixed, exact", "Wang–Tsiatis, growing looks", "drop t
 TRIALS = 3000
 
 
+def bounds():
+    return {"small": certified_guarantee.bounds()}
+
+
+def played():
+    return {"raced": certified_guarantee.played()}
+
+
+def normal(races=certified_guarantee.NORMAL):
+    return {"gaussian": certified_guarantee.normal(races)}
+
+
 def certified():
     certificate = RACE.certificate()
     return {"certificate": certificate, "cells": certified_guarantee.again(RACE, certificate, 4)}
@@ -35,19 +47,13 @@ def tried():
     return {"tried": certified_guarantee.trials(RACE, truths, RUNS, 1)}
 
 
-MADE = {
-    "bounds": lambda: {"small": certified_guarantee.bounds()},
-    "played": lambda: {"raced": certified_guarantee.played()},
-    "normal": lambda: {"gaussian": certified_guarantee.normal()},
-    "certified": certified,
-    "tried": tried,
-}
+eight_arms = partial(normal, certified_guarantee.NORMAL[2:])
 
 
 @cache
 def parts():
     """The tables of the check without an error."""
-    return {name: table for make in MADE.values() for name, table in make().items()}
+    return bounds() | played() | normal() | certified() | tried()
 
 
 def guarantee(**changed):
@@ -60,7 +66,7 @@ def with_error(part, place, name, error):
     certificates.limits.cache_clear()
     try:
         with mock.patch.object(place, name, error):
-            return guarantee(**MADE[part]())
+            return guarantee(**part())
     finally:
         certificates.limits.cache_clear()
 
@@ -157,18 +163,18 @@ def fewer_in_one_round(right=ExactFixedDesign.subjects):
 PLANTED = {
     "X14": (
         guarantee,
-        partial(with_error, "bounds", certificates, "limits", half_a_shift),
-        partial(with_error, "bounds", certificates, "limits", no_floor),
-        partial(with_error, "normal", certificates, "_normal_errors", rounded_down),
-        partial(with_error, "normal", certificates.Law, "__init__", one_rival_less),
-        partial(with_error, "bounds", certificates, "_errors", no_sign),
-        partial(with_error, "bounds", certificates, "_ahead", ties_are_won),
-        partial(with_error, "bounds", certificates.Law, "families", property(no_drops)),
-        partial(with_error, "bounds", certificates.Law, "__init__", one_rival_less),
-        partial(with_error, "bounds", certificates.Law, "bound", near_corner),
-        partial(with_error, "certified", certificates.Law, "cells", twice_delta),
-        partial(with_error, "played", CertifiedElasticBatchRacing, "behind", early_end),
-        partial(with_error, "played", CertifiedElasticBatchRacing, "behind", eager),
+        partial(with_error, bounds, certificates, "limits", half_a_shift),
+        partial(with_error, bounds, certificates, "limits", no_floor),
+        partial(with_error, eight_arms, certificates, "_normal_errors", rounded_down),
+        partial(with_error, eight_arms, certificates.Law, "__init__", one_rival_less),
+        partial(with_error, bounds, certificates, "_errors", no_sign),
+        partial(with_error, bounds, certificates, "_ahead", ties_are_won),
+        partial(with_error, bounds, certificates.Law, "families", property(no_drops)),
+        partial(with_error, bounds, certificates.Law, "__init__", one_rival_less),
+        partial(with_error, bounds, certificates.Law, "bound", near_corner),
+        partial(with_error, certified, certificates.Law, "cells", twice_delta),
+        partial(with_error, played, CertifiedElasticBatchRacing, "behind", early_end),
+        partial(with_error, played, CertifiedElasticBatchRacing, "behind", eager),
     ),
     "X16": (
         comparison,

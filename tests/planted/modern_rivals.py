@@ -13,14 +13,13 @@ import ebr
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
 
-N_ARMS, DEADLINE, EPSILON, DELTA = 20, 15, 0.01, 0.01
-RUNS = rival_entrants.Runs(batched=400, staged=2, single=12, closest=500, near=60, mixed=60, staked=1200)
+N_ARMS, DEADLINE, EPSILON, DELTA = 10, 15, 0.005, 0.01
+RUNS = rival_entrants.Runs(batched=400, staged=2, single=12, closest=400, near=100, mixed=60, staked=1000)
 
 
-def table(names, make=None, name=OURS):
-    entrants = dict(rival_entrants.ENTRANTS)
-    if make is not None:
-        entrants[name] = rival_entrants.ours(make)
+def table(names, **others):
+    """Races of the named, some of them made otherwise."""
+    entrants = rival_entrants.ENTRANTS | others
     points = comparison.everybody(names, N_ARMS, DEADLINE, EPSILON)
     points = [point for point in points if point.labels["setup"] == "Setup 2"]
     with patch.dict(os.environ, {"EBR_WORKERS": "1", "DASK": ""}):  # in this process, where it can be altered
@@ -39,7 +38,7 @@ def ours():
 
 def check(make=None, others=None, name=OURS):
     """The check with one of ours made otherwise, or with other rivals."""
-    mine = ours() if make is None else ours() | {name: table((name,), make, name)}
+    mine = ours() if make is None else ours() | {name: table((name,), **{name: rival_entrants.ours(make)})}
     both = pd.concat([*mine.values(), rivals() if others is None else others])
     paid = comparison.spent(N_ARMS, DEADLINE, EPSILON, DELTA)
     return comparison.standing(both, paid, DEADLINE, DELTA)
@@ -80,9 +79,8 @@ def with_half_the_regret():
 
 
 def without_a_mixture():
-    """The closest rival ended by the published threshold."""
-    with patch.object(sequential_rivals, "mixture_stopping", lambda n, delta, prior: _DEVIATION(n, delta)):
-        late = table((CLOSEST,))
+    """The closest rival ended by the published threshold: as few runs as the others with it have."""
+    late = table((CLOSEST,), **{CLOSEST: rival_entrants._single("Top-Two")})
     return check(others=pd.concat([rivals()[rivals()["algorithm"] != CLOSEST], late]))
 
 

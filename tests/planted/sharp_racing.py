@@ -72,7 +72,7 @@ def bounded_guarantee(make=SharpElasticBatchRacing, adversary=attacked, table=bo
 
 
 # How many runs show that an interval is above the least: more where pulls vary more or the margin is small.
-OFTEN = {"EBR": (4000, 4000), "pausing": (4000, 4000), "staked": (1000, 600), "staked, [0, 1]": (500, 2000)}
+OFTEN = {"EBR": (4000, 500), "pausing": (4000, 500), "staked": (700, 150), "staked, [0, 1]": (200, 600)}
 
 
 def savings(**makers):

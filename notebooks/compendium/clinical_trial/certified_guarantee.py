@@ -69,7 +69,7 @@ def bounds() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def normal() -> pd.DataFrame:
+def normal(races: Sequence[CertifiedElasticBatchRacing] = NORMAL) -> pd.DataFrame:
     """A row a Gaussian race: its bound, and the one by Simpson's rule, which shares no code with it."""
     return pd.DataFrame(
         {
@@ -78,7 +78,7 @@ def normal() -> pd.DataFrame:
             "bound": race.certificate().worst.bound,
             "simpson": checker.normal_failure(asdict(race), race.n_arms, 400),
         }
-        for race in NORMAL
+        for race in races
     )
 
 
@@ -114,7 +114,7 @@ def played() -> pd.DataFrame:
             for more in chance[1:]:
                 joint = np.outer(joint, more).ravel()
             failure = float(np.mean([joint @ bad[arms] for arms in orders]))
-            kinds = [race.epsilon if one else 0.0 for one in bad[:-1]]
+            kinds = tuple(race.epsilon if one else 0.0 for one in bad[:-1])
             # Errors of rivals with larger gaps are fewer than those of the kinds' own.
             some = every_sum.some_rival_errs(race, kinds, best) if max(kinds) <= best else 0.0
             over, most = max(over, failure / some if some else float(failure > ROUNDING)), max(most, failure)

@@ -6,6 +6,7 @@ all paths of increments.
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from itertools import combinations_with_replacement, product
 
 import numpy as np
@@ -54,6 +55,7 @@ def errs(race: CertifiedElasticBatchRacing, best: IntArray, rival: IntArray, kin
     return np.where(wrong, 1.0, ends)
 
 
+@cache
 def bound(race: CertifiedElasticBatchRacing, low: float, high: float) -> float:
     """B(p, p′) of the theorem."""
     own = paths(race.looks)
@@ -77,7 +79,8 @@ def _together(erring: Sequence[FloatArray], law: FloatArray, n_arms: int) -> flo
     return max(math.fsum(law * (1 - np.prod(mix, axis=0))) for mix in mixes)
 
 
-def some_rival_errs(race: CertifiedElasticBatchRacing, kinds: Sequence[float], best_rate: float) -> float:
+@cache
+def some_rival_errs(race: CertifiedElasticBatchRacing, kinds: tuple[float, ...], best_rate: float) -> float:
     """P(some rival errs), exactly, of rivals of such kinds and with gaps as large as these.
 
     Given the best arm's sums and its lot u the rivals are independent; one that ties loses with u.

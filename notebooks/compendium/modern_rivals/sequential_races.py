@@ -25,6 +25,12 @@ CLOSE = 1e-6  # not as far from it as this
 EDGE = 1e-9  # how near 0 and 1 − ε the place of a bound may be
 LUCB, TOP_TWO, TRACKING = 0, 1, 2  # how arms are chosen
 MIXTURE, DEVIATION, CLOCK = 0, 1, 2  # what an arm is charged
+# What is known of each arm, a row each of one table: N, its successes, their mean, log max_p P_p(X), c and U;
+# the last x of Z(leader, arm), a bound, and what `settle` has of x. Several arrays would be counted in and
+# out at every use, which takes longer than the arithmetic.
+COUNT, SUM, MEAN, LIKELIHOOD, CHARGE, UPPER, PLACE, BOUND = range(8)
+LOG, LOG_REST, SCALE, VALUE, SLOPE = range(8, 13)
+ROWS = 13
 
 
 class Rule(NamedTuple):
@@ -70,26 +76,9 @@ class Stopping(NamedTuple):
     norm: float = 0.0
 
 
-class Arms(NamedTuple):
-    """What is known of each arm: N, its successes, mean, log max_p P_p(X), c and U.
-
-    Beside it the last x of Z(leader, arm), what `settle` has of it, and a bound.
-    """
-
-    counts: FloatArray
-    sums: FloatArray
-    means: FloatArray
-    likelihoods: FloatArray
-    charges: FloatArray
-    uppers: FloatArray
-    places: FloatArray
-    tangents: FloatArray
-    bounds: FloatArray
-
-
 def compiled(function: Function) -> Function:
     """Compile with IEEE division and no fast mathematics; kept on disk beside this file."""
-    return cast(Function, numba.njit(cache=True, error_model="numpy")(function))
+    return cast(Function, numba.njit(cache=True, error_model="numpy", forceinline=True)(function))
 
 
 @compiled
@@ -178,63 +167,72 @@ def nearest(p: float, pulls: float, q: float, rival_pulls: float, epsilon: float
 
 
 @compiled
-def evidence(arms: Arms, leader: int, rival: int, epsilon: float) -> float:
+def evidence(arms: FloatArray, leader: int, rival: int, epsilon: float) -> float:
     """Z(a, b) = inf_x N_a kl(p, x) + N_b kl(q, x + ε): how badly a and b fit a b that is better by ε."""
-    p, q = arms.means[leader], arms.means[rival]
+    p, q = arms[MEAN, leader], arms[MEAN, rival]
     if q >= p + epsilon:
         return 0.0
-    x = nearest(p, arms.counts[leader], q, arms.counts[rival], epsilon)
-    arms.places[rival] = min(max(x, EDGE), 1 - epsilon - EDGE)
+    x = nearest(p, arms[COUNT, leader], q, arms[COUNT, rival], epsilon)
+    arms[PLACE, rival] = min(max(x, EDGE), 1 - epsilon - EDGE)
     settle(arms, rival, epsilon)
-    return float(arms.counts[leader] * divergence(p, x) + arms.counts[rival] * divergence(q, x + epsilon))
+    return float(arms[COUNT, leader] * divergence(p, x) + arms[COUNT, rival] * divergence(q, x + epsilon))
 
 
 @compiled
-def settle(arms: Arms, rival: int, epsilon: float) -> None:
+def settle(arms: FloatArray, rival: int, epsilon: float) -> None:
     """Prepare `bounded` for a rival: the leader's coefficients in h and h′ at x, and the rival's own part."""
-    x, count, success = arms.places[rival], arms.counts[rival], arms.sums[rival]
+    x, count, success = arms[PLACE, rival], arms[COUNT, rival], arms[SUM, rival]
     y = x + epsilon
-    arms.tangents[0, rival], arms.tangents[1, rival] = math.log(x), math.log(1 - x)
-    arms.tangents[2, rival] = 1 / (x * (1 - x))
-    arms.tangents[3, rival] = success * math.log(y) + (count - success) * math.log(1 - y)
-    arms.tangents[4, rival] = (success - count * y) / (y * (1 - y))
+    arms[LOG, rival], arms[LOG_REST, rival] = math.log(x), math.log(1 - x)
+    arms[SCALE, rival] = 1 / (x * (1 - x))
+    arms[VALUE, rival] = success * math.log(y) + (count - success) * math.log(1 - y)
+    arms[SLOPE, rival] = (success - count * y) / (y * (1 - y))
 
 
 @compiled
-def bounded(arms: Arms, leader: int, deficit: bool) -> None:
+def bounded(arms: FloatArray, leader: int, deficit: bool) -> None:
     """Set bounds to at least −Z(a, b), or c(b) − Z(a, b), for all b: from any x, without a logarithm.
 
     Z is log max P(X_a) + log max P(X_b) less the maximum of h(x) = log P_x(X_a) + log P_{x+ε}(X_b). As
     −h″ ≥ N_a + N_b everywhere, that is at most h(x) + h′(x)² / 2(N_a + N_b).
     """
-    count, success, own = arms.counts[leader], arms.sums[leader], arms.likelihoods[leader]
-    tangents, share = arms.tangents, 1.0 if deficit else 0.0
-    for arm in range(len(arms.counts)):
-        value = success * tangents[0, arm] + (count - success) * tangents[1, arm] + tangents[3, arm]
-        slope = (success - count * arms.places[arm]) * tangents[2, arm] + tangents[4, arm]
-        most = value + slope * slope / (2 * (count + arms.counts[arm]))
-        arms.bounds[arm] = most - own - arms.likelihoods[arm] + share * arms.charges[arm]
+    count, success, own = arms[COUNT, leader], arms[SUM, leader], arms[LIKELIHOOD, leader]
+    share = 1.0 if deficit else 0.0
+    for arm in range(arms.shape[1]):
+        value = success * arms[LOG, arm] + (count - success) * arms[LOG_REST, arm] + arms[VALUE, arm]
+        slope = (success - count * arms[PLACE, arm]) * arms[SCALE, arm] + arms[SLOPE, arm]
+        most = value + slope * slope / (2 * (count + arms[COUNT, arm]))
+        arms[BOUND, arm] = most - own - arms[LIKELIHOOD, arm] + share * arms[CHARGE, arm]
 
 
 @compiled
-def largest(values: FloatArray, without: int) -> int:
-    """The first of the largest values, one of them left out."""
+def largest(arms: FloatArray, row: int, without: int) -> int:
+    """The first of the arms with the largest value in a row, one arm left out."""
     best = 1 if without == 0 else 0
-    for arm in range(len(values)):
-        if arm != without and values[arm] > values[best]:
+    for arm in range(arms.shape[1]):
+        if arm != without and arms[row, arm] > arms[row, best]:
             best = arm
     return best
 
 
 @compiled
-def challenging(arms: Arms, leader: int, epsilon: float, deficit: bool) -> tuple[int, float]:
+def leading(arms: FloatArray, leader: int, pulled: int) -> int:
+    """The first of the arms with the largest mean, which was `leader` before an arm was pulled."""
+    if pulled == leader:
+        return largest(arms, MEAN, -1)
+    own, most = arms[MEAN, pulled], arms[MEAN, leader]
+    return pulled if own > most or (own == most and pulled < leader) else leader
+
+
+@compiled
+def challenging(arms: FloatArray, leader: int, epsilon: float, deficit: bool) -> tuple[int, float]:
     """The first b ≠ a with the smallest Z(a, b), or Z(a, b) − c(b), and that; high bounds are skipped."""
     bounded(arms, leader, deficit)
-    start = largest(arms.bounds, leader)
-    rival, least = start, evidence(arms, leader, start, epsilon) - (arms.charges[start] if deficit else 0.0)
-    for arm in range(len(arms.counts)):
-        if arm != leader and arm != start and -arms.bounds[arm] <= least + 1e-9:
-            score = evidence(arms, leader, arm, epsilon) - (arms.charges[arm] if deficit else 0.0)
+    start = largest(arms, BOUND, leader)
+    rival, least = start, evidence(arms, leader, start, epsilon) - (arms[CHARGE, start] if deficit else 0.0)
+    for arm in range(arms.shape[1]):
+        if arm != leader and arm != start and -arms[BOUND, arm] <= least + 1e-9:
+            score = evidence(arms, leader, arm, epsilon) - (arms[CHARGE, arm] if deficit else 0.0)
             if score < least or (score == least and arm < rival):
                 rival, least = arm, score
     return rival, least
@@ -242,11 +240,11 @@ def challenging(arms: Arms, leader: int, epsilon: float, deficit: bool) -> tuple
 
 @compiled
 def ended(
-    arms: Arms, leader: int, rival: int, shown: float, epsilon: float, stopping: Stopping
+    arms: FloatArray, leader: int, rival: int, shown: float, epsilon: float, stopping: Stopping
 ) -> tuple[bool, int]:
     """Whether the race ends with this leader, and who stands in its way; `shown` is Z(a, rival)."""
-    needed = stopping.level + arms.charges[leader]
-    if shown - arms.charges[rival] <= needed:
+    needed = stopping.level + arms[CHARGE, leader]
+    if shown - arms[CHARGE, rival] <= needed:
         return False, rival
     rival, least = challenging(arms, leader, epsilon, True)
     return least > needed, rival
@@ -354,7 +352,7 @@ def proportions(
     logarithm, which Newton's method finds sooner; only next to it a sum decides. `start` and `places`, log y
     and the x_b of a problem like this one, shorten the search alone; log y is returned, places are moved.
     """
-    leader = largest(means, -1)
+    leader = int(means.argmax())
     most = math.inf  # the least of the largest levels, short of where a weight is useless
     for arm in range(len(means)):
         if arm != leader:
@@ -383,11 +381,11 @@ def proportions(
 
 
 @compiled
-def separated(arms: Arms, leader: int, rival: int, epsilon: float, stopping: Stopping) -> bool:
+def separated(arms: FloatArray, leader: int, rival: int, epsilon: float, stopping: Stopping) -> bool:
     """Whether U_u − L_a ≤ ε: found without L_a."""
-    q, p = arms.uppers[rival] - epsilon, arms.means[leader]
-    shown = arms.counts[leader] * divergence(p, q) if 0 < q < p else 0.0
-    return bool(q <= 0 or shown >= stopping.level + arms.charges[leader])
+    q, p = arms[UPPER, rival] - epsilon, arms[MEAN, leader]
+    shown = arms[COUNT, leader] * divergence(p, q) if 0 < q < p else 0.0
+    return bool(q <= 0 or shown >= stopping.level + arms[CHARGE, leader])
 
 
 @compiled
@@ -411,22 +409,22 @@ def tracked(weights: FloatArray, counts: FloatArray, pulls: int, forced: bool) -
 
 
 @compiled
-def leaders_share(arms: Arms, leader: int, shown: float, rival: int) -> float:
+def leaders_share(arms: FloatArray, leader: int, shown: float, rival: int) -> float:
     """β: the leader's part N_a kl(μ̂_a, x) of Z(a, b), `shown`, to ten binary digits."""
-    own = arms.counts[leader] * divergence(arms.means[leader], arms.places[rival])
+    own = arms[COUNT, leader] * divergence(arms[MEAN, leader], arms[PLACE, rival])
     return float(np.rint(min(own / shown, 1.0) * DIGITS) / DIGITS)
 
 
 @compiled
-def renew(arms: Arms, arm: int, epsilon: float, rule: Rule, stopping: Stopping, clock: int) -> None:
+def renew(arms: FloatArray, arm: int, epsilon: float, rule: Rule, stopping: Stopping, clock: int) -> None:
     """Update what depends on an arm's rewards and, for KL-LUCB, on the clock."""
-    success, count = arms.sums[arm], arms.counts[arm]
-    arms.means[arm] = success / count
-    arms.charges[arm] = charge(success, count, stopping, clock)
+    success, count = arms[SUM, arm], arms[COUNT, arm]
+    arms[MEAN, arm] = success / count
+    arms[CHARGE, arm] = charge(success, count, stopping, clock)
     if rule.sampling == LUCB:
-        arms.uppers[arm] = upper_bound(success / count, (stopping.level + arms.charges[arm]) / count)
+        arms[UPPER, arm] = upper_bound(success / count, (stopping.level + arms[CHARGE, arm]) / count)
     else:
-        arms.likelihoods[arm] = log_likelihood(success, count)
+        arms[LIKELIHOOD, arm] = log_likelihood(success, count)
         settle(arms, arm, epsilon)
 
 
@@ -436,27 +434,26 @@ def race(
 ) -> tuple[int, int, int]:
     """One race: its pulls, rounds and arm. `owed` are the pulls of b that the pair (a, b) is behind with."""
     n = len(means)
-    own = np.zeros((8, n))
-    arms = Arms(own[0], own[1], own[2], own[3], own[4], own[5], own[6], np.empty((5, n)), own[7])
-    owed, weights, places = np.zeros((n, n)), np.empty(n), np.full(n, -1.0)
+    arms, owed, weights, places = np.zeros((ROWS, n)), np.zeros((n, n)), np.empty(n), np.full(n, -1.0)
     for arm in range(n):
-        arms.counts[arm], arms.sums[arm] = 1.0, generator.random() < means[arm]
-        arms.places[arm] = (1 - epsilon) / 2
+        arms[COUNT, arm], arms[SUM, arm] = 1.0, generator.random() < means[arm]
+        arms[PLACE, arm] = (1 - epsilon) / 2
         renew(arms, arm, epsilon, rule, stopping, 1)
     pulls, rounds, horizon, renewal, level, rival = n, 1, 1, 0, math.inf, 0
+    leader = largest(arms, MEAN, -1)
     while True:
         if stopping.kind == CLOCK and rounds > horizon:
             horizon = rounds + rounds // WARRANTY
             for arm in range(n):
                 renew(arms, arm, epsilon, rule, stopping, horizon)
-        leader, toughest, shown = largest(arms.means, -1), 0, 0.0
+        toughest, shown = 0, 0.0
         if rule.sampling == LUCB:
-            rival = largest(arms.uppers, leader)
+            rival = largest(arms, UPPER, leader)
             over = separated(arms, leader, rival, epsilon, stopping)
         else:
             if rule.sampling == TOP_TWO:
                 rival, shown = challenging(arms, leader, epsilon, rule.deficit)
-                shown += arms.charges[rival] if rule.deficit else 0.0
+                shown += arms[CHARGE, rival] if rule.deficit else 0.0
             else:
                 rival = rival if rival != leader else 1 - min(leader, 1)
                 shown = evidence(arms, leader, rival, epsilon)
@@ -467,10 +464,10 @@ def race(
             rival = toughest
             if pulls >= renewal:
                 for arm in range(n):
-                    arms.bounds[arm] = (arms.sums[arm] + 0.5) / (arms.counts[arm] + 1)
-                level = proportions(arms.bounds, epsilon, level, places, weights)
+                    arms[BOUND, arm] = (arms[SUM, arm] + 0.5) / (arms[COUNT, arm] + 1)
+                level = proportions(arms[BOUND], epsilon, level, places, weights)
                 renewal = pulls + pulls // RENEWAL
-            first = tracked(weights, arms.counts, pulls, rule.forced)
+            first = tracked(weights, arms[COUNT], pulls, rule.forced)
         elif rule.sampling == TOP_TWO:
             owed[leader, rival] += 0.5 if rule.half else 1 - leaders_share(arms, leader, shown, rival)
             first = rival if owed[leader, rival] >= 0 else leader
@@ -479,8 +476,9 @@ def race(
             first = leader
         for turn in range(2 if rule.sampling == LUCB else 1):
             arm = first if turn == 0 else rival
-            arms.counts[arm] += 1
-            arms.sums[arm] += generator.random() < means[arm]
+            arms[COUNT, arm] += 1
+            arms[SUM, arm] += generator.random() < means[arm]
             renew(arms, arm, epsilon, rule, stopping, horizon)
+            leader = leading(arms, leader, arm)
             pulls += 1
         rounds += 1

@@ -174,11 +174,11 @@ def test_every_rule_makes_the_pulls_of_a_plain_loop(means, name, prior):
 
 def two_arms(a, b, epsilon, place=0.3):
     """What a race knows of two arms with these successes and counts."""
-    arms = races.Arms(*np.zeros((7, 2)), np.empty((5, 2)), np.zeros(2))
+    arms = np.zeros((races.ROWS, 2))
     for arm, (success, count) in enumerate((a, b)):
-        arms.counts[arm], arms.sums[arm], arms.means[arm] = count, success, success / count
-        arms.likelihoods[arm] = races.log_likelihood(success, count)
-        arms.places[arm] = place
+        arms[[races.COUNT, races.SUM, races.MEAN], arm] = count, success, success / count
+        arms[races.LIKELIHOOD, arm] = races.log_likelihood(success, count)
+        arms[races.PLACE, arm] = place
         races.settle(arms, arm, epsilon)
     return arms
 
@@ -195,13 +195,13 @@ def test_evidence_is_above_its_bound_from_any_place_and_at_it_from_its_own():
         if b[0] / b[1] >= a[0] / a[1] + epsilon:
             continue
         races.bounded(arms, 0, False)
-        before = -arms.bounds[1]
+        before = -arms[races.BOUND, 1]
         z = races.evidence(arms, 0, 1, epsilon)
         assert z == pytest.approx(plain_evidence(a, b, epsilon)[0], abs=1e-9)
         assert before <= z + 1e-9
         races.bounded(arms, 0, False)
-        if 1e-6 < arms.places[1] < 1 - epsilon - 1e-6:
-            assert -arms.bounds[1] == pytest.approx(z, abs=1e-6)
+        if 1e-6 < arms[races.PLACE, 1] < 1 - epsilon - 1e-6:
+            assert -arms[races.BOUND, 1] == pytest.approx(z, abs=1e-6)
 
 
 @pytest.mark.parametrize("p", [0.0, 1e-3, 0.3, 0.9, 0.999, 1.0])
