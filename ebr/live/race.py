@@ -202,7 +202,7 @@ class Race:
         self.within = math.inf if nothing else float(ending.within[0]) * self.terms.scale.width
 
     def ask(self) -> dict[str, int]:
-        """How often to pull each arm in this round; arms that are out are not there. Ask as often as you like."""
+        """How often to pull each arm in this round; arms that are out are left out. It may be asked again."""
         with self._lock:
             self._check_going_on()
             if not self._asked:

@@ -128,7 +128,7 @@ class Terms:
 
         `own` is the algorithm if it is not one of ebr's.
         """
-        name, version = first.get("algorithm"), first.get("format")
+        name, version = first.get("algorithm"), cast(Any, first.get("format"))
         known = first["event"] == "start" and type(version) is int and 1 <= version <= FORMAT
         require(known, "format", f"lie in 1 … {FORMAT}", version)
         kind: Any = getattr(ebr, name) if isinstance(name, str) and name in ALGORITHMS else None

@@ -19,16 +19,22 @@ ALGORITHM = ebr.ElasticBatchRacing(deadline=3, epsilon=0.4, delta=0.4)
 FIRST = 115  # pulls in the first round
 WRONG = {  # what is told of all arms, or of the good one
     "missing arms": (lambda told: {"good": told["good"]}, "rewards of fair, poor are missing"),
-    "unknown arm": (lambda told: told | {"great": []}, "'great' is unknown: the arms asked for are good,"),
+    "unknown arm": (
+        lambda told: told | {"great": []},
+        "'great' is unknown, or not pulled in this round: the arms",
+    ),
     "no dict": (lambda told: list(told.values()), "must be a dict by arm"),
     "too few": (lambda told: told["good"][1:], "115 rewards of 'good' were asked for, got 114: tell the rou"),
     "too many": (lambda told: [*told["good"], 1], "got 116: pass the first 115 in the order"),
-    "NaN": (lambda told: [math.nan] * FIRST, "of 'good' must lie in [0.0, 1.0], the race's support, got nan"),
-    "above": (lambda told: [1.5, *told["good"][1:]], "lie in [0.0, 1.0], the race's support, got 1.5"),
+    "NaN": (lambda told: [math.nan] * FIRST, "of 'good' must lie in [0.0, 1.0], got nan"),
+    "above": (lambda told: [1.5, *told["good"][1:]], "lie in [0.0, 1.0], got 1.5"),
     "sum above": (lambda told: (FIRST, 115.1), "got 115 with the sum 115.1"),
     "sum below": (lambda told: (FIRST, -1), "got 115 with the sum -1"),
     "sum infinite": (lambda told: (FIRST, 10**400), "with the sum 1000000000"),
-    "fraction": (lambda told: (115.0, 20.0), "must be (count, sum), got (115.0, 20.0)"),
+    "fraction": (
+        lambda told: (115.0, 20.0),
+        "the count of 'good' must be an integer of at least 0, got 115.0",
+    ),
     "words": (lambda told: ["0.5"] * FIRST, "list of numbers"),
     "masked": (lambda told: np.ma.masked_less(told["good"], 0.8), "list of numbers"),
     "table": (lambda told: [told["good"]], "list of numbers"),
@@ -90,25 +96,22 @@ def test_a_race_that_was_begun_with_rounding_goes_on_with_zeros_and_ones(rounded
     with Race.open(rounded) as race:
         assert race.history["sum"].tolist() == [30, 25, 18]
         assert race.ask() == {"A": 110, "B": 36}
-        with pytest.raises(ValueError, match=r"Bernoulli rewards of 'A' must be 0 or 1, got 0\.5"):
+        with pytest.raises(ValueError, match=r"rewards of 'A' must be 0 or 1, got 0\.5"):
             race.tell({"A": [0.5] * 110, "B": (36, 9)})
         race.tell({"A": (110, 70), "B": [1, 0] * 18})
-    assert lines_of(rounded)[-1]["counted"] == {"A": 70, "B": 18}
+    assert lines_of(rounded)[-1]["rewards"] == {"A": [110, 70.0], "B": [36, 18.0]}
     with Race.open(rounded) as race:
         assert race.intervals["mean"].tolist() == [100 / 145, 43 / 71, 18 / 35]
     with pytest.raises(JournalError, match=r"rounding is True there and False here.*continue that one with"):
         Race(race.algorithm, ["A", "B", "C"], rounded)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"A": 36}, {"A": -1}, {"A": 1.5}, {"great": 1}, None],
-    ids=["above", "below", "half", "new", "none"],
-)
+@pytest.mark.parametrize("change", [{"A": 36}, {"A": -1}, {"A": 1.5}, {"great": 1}, None], ids=str)
 def test_a_line_with_right_checksums_that_counts_what_cannot_be_is_refused(rounded, change):
     counted = lines_of(rounded)[2]["counted"]
     forge(rounded, 3, counted=... if change is None else counted | change)
-    with pytest.raises(JournalError, match=r"line 3 of .* was changed.* \(counted must"):
+    says = "counted must" if change else "rewards of 'A' must be 0 or 1"
+    with pytest.raises(JournalError, match=rf"line 3 of .* was changed.* \({says}"):
         Race.open(rounded)
 
 
@@ -126,9 +129,9 @@ def test_counts_where_nothing_is_rounded_are_refused(path):
 @pytest.mark.parametrize(
     ("told", "says"),
     [
-        ([1, 0.5, *[0] * (FEW - 2)], "rewards of 'good' must be 0 or 1, got 0.5: for other rewards in [0,"),
-        ([2, *[0] * (FEW - 1)], "must lie in [0.0, 1.0], the race's support, got 2"),
-        ((FEW, 1.5), "the rewards of 'good' must be a whole number, got 1.5: each of them is"),
+        ([1, 0.5, *[0] * (FEW - 2)], "rewards of 'good' must be 0 or 1, got 0.5"),
+        ([2, *[0] * (FEW - 1)], "rewards of 'good' must be 0 or 1, got 2.0"),
+        ((FEW, 1.5), f"rewards of 'good' must be 0 or 1, got {FEW} with the sum 1.5"),
     ],
 )
 def test_what_is_neither_0_nor_1_is_refused_before_it_is_written(told, says, path, unflushed):
@@ -282,15 +285,12 @@ def test_late_rewards_stand_in_for_as_many_of_a_later_round(algorithm, path):
 @pytest.mark.parametrize(
     ("late", "message"),
     [
-        (
-            {"A": [1, 1, 1]},
-            "late rewards of 'A' must be at most 2, got 3: no more than earlier rounds lacked",
-        ),
-        ({"B": [1]}, "late rewards of 'B' must be at most 0, got 1"),
-        ({"D": [1]}, "arm 'D' is unknown: the arms asked for are A, B, C"),
-        ({"A": [0.5]}, "Bernoulli rewards of 'A' must be 0 or 1, got 0.5"),
-        ({"A": [2]}, "must lie in"),
-        ([1], "late must be a dict by arm, got"),
+        ({"A": [1, 1, 1]}, "late rewards of 'A' must be at most 2, .*, got 3"),
+        ({"B": [1]}, "late rewards of 'B' must be at most 0, .*, got 1"),
+        ({"D": [1]}, "arm 'D' is unknown, .*: the arms asked for are A, B, C"),
+        ({"A": [0.5]}, "rewards of 'A' must be 0 or 1, got 0.5"),
+        ({"A": (2, 3)}, "rewards of 'A' must be 0 or 1, got 2 with the sum 3"),
+        ([1], "late must be a dict by arm, .*, got"),
         ({"A": [1]}, "rewards of 'A' were asked for, got"),  # and no fewer of its own
     ],
 )
@@ -312,8 +312,8 @@ def test_wrong_late_rewards_are_refused_and_nothing_is_written(late, message, pa
         (3, {"missing": ...}, "were asked for, got"),
         (3, {"rewards": {"A": [99, 1.0], "B": [2, 1.0]}}, "got 99"),
         (3, {"rewards": {"A": [2, 1.0]}}, "rewards of B are missing"),
-        (3, {"rewards": {"A": [2.0, 1.0], "B": [2, 1.0]}}, "must be [(]count, sum[)]"),
-        (5, {"late": {"A": [3, 1.0]}}, "late rewards of 'A' must be at most 2, got 3"),
+        (3, {"rewards": {"A": [2.0, 1.0], "B": [2, 1.0]}}, "the count of 'A' must be an integer"),
+        (5, {"late": {"A": [3, 1.0]}}, "late rewards of 'A' must be at most 2, .*, got 3"),
         (5, {"late": {"A": [2, 3.0]}}, "must lie in"),
         (5, {"late": {"A": 2}}, "late ones must have count and sum of each arm"),
         (5, {"late": {}}, "were asked for, got"),
