@@ -96,12 +96,6 @@ BOUNDS = "is void for rewards between 0 and 1: the algorithm is made for normal"
         (SHARP(3, 0.1, 0.05), {"blocks": True}, SMALLER, {"algorithm": WIDER}),
         (SHARP(3, 0.2, 0.1), {"rewards": "Gaussian", "support": (0, 1)}, BOUNDS, {"support": "usual"}),
         (GAUSSIAN, {"rewards": "Gaussian", "support": (0, 1)}, BOUNDS, {"support": None}),
-        (
-            GAUSSIAN,
-            {"support": (0, 1)},
-            "not Gaussian: the algorithm's guarantee is void",
-            {"support": "usual"},
-        ),
     ],
 )
 def test_a_guarantee_that_is_void_is_warned_of(algorithm, terms, says, fine, path):
@@ -113,6 +107,13 @@ def test_a_guarantee_that_is_void_is_warned_of(algorithm, terms, says, fine, pat
         Race.open(path).close()  # said once, when it was decided
         given = {"algorithm": algorithm, "arms": ARMS, "journal": path.with_name("fine.jsonl")}
         Race(**given | terms | fine).close()
+
+
+def test_an_algorithm_for_gaussian_rewards_warns_of_others_itself(path):
+    with pytest.warns(UserWarning, match="not Gaussian: the algorithm's guarantee is void") as told:
+        Race(GAUSSIAN, ARMS, path, (0, 1)).close()
+    assert len(told) == 1
+    assert Race(GAUSSIAN, ARMS, path.with_name("usual.jsonl")).terms.support is None
 
 
 # The journal of another race.
