@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 from functools import partial, wraps
 from numbers import Integral, Real
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,21 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
+def require(holds: object, name: str, must: str, got: Any) -> None:
+    """Raise ValueError, with the argument's name, its range and its value, unless a condition holds."""
+    if not holds:
+        raise ValueError(f"{name} must {must}, got {shown(got)}")
+
+
+def shown(value: Any) -> str:
+    """A value as error messages show it: at most a line."""
+    try:
+        text = " ".join(repr(value).splitlines())
+    except Exception as error:  # an integer may have too many digits, and any repr may fail
+        return f"a {type(value).__name__} ({type(error).__name__} when it is shown)"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
 def number(value: Any) -> float:
     """Return a real number as a float, infinite where it is too large; NaN for anything else."""
     if type(value) is float:
@@ -37,8 +52,7 @@ def number(value: Any) -> float:
 
 
 def _real(name: str, value: Any, is_right: Callable[[float], bool], must: str) -> float:
-    if not is_right(found := number(value)):
-        raise ValueError(f"{name} must {must}, got {shown(value)}")
+    require(is_right(found := number(value)), name, must, value)
     return found
 
 
@@ -60,38 +74,35 @@ def scale(name: str, value: Any) -> float:
 
 def true_or_false(name: str, value: Any) -> bool:
     """Return `value` if it is True or False; raise ValueError otherwise."""
-    if not isinstance(value, bool):
-        raise ValueError(f"{name} must be True or False, got {shown(value)}")
-    return value
+    require(isinstance(value, bool), name, "be True or False", value)
+    return bool(value)
 
 
 def whole(name: str, value: Any, at_least: int, at_most: int | None = None) -> int:
     """Return `value` if it is an integer of at least `at_least`; raise ValueError otherwise."""
     # The test for a plain integer is fast; isinstance with Integral takes microseconds, in every round.
     is_whole = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
-    if not is_whole or value < at_least:
-        raise ValueError(f"{name} must be an integer of at least {at_least}, got {shown(value)}")
-    if at_most is not None and int(value) > at_most:
-        raise ValueError(f"{name} must be an integer of at most {at_most:,.15g}, got {shown(value)}")
+    require(is_whole and value >= at_least, name, f"be an integer of at least {at_least}", value)
+    if at_most is not None:
+        require(int(value) <= at_most, name, f"be an integer of at most {at_most:,.15g}", value)
     return int(value)
 
 
 def one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return `value` if it is among `choices`; raise ValueError otherwise."""
-    if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {shown(value)}")
+    possible = isinstance(value, str) and value in choices
+    require(possible, name, f"be one of {', '.join(map(repr, choices))}", value)
     return str(value)
 
 
 def numbers(name: str, values: ArrayLike, at_least: int = 1) -> FloatArray:
     """Return `values` as an array if they are a list of numbers; raise ValueError otherwise."""
-    need = f"{name} must be a list of at least {at_least} numbers"
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{need}, got {shown(values)}") from None
-    if array.ndim != 1 or len(array) < at_least:
-        raise ValueError(f"{need}, got shape {array.shape}")
+        array = np.empty(0)
+    right = array.ndim == 1 and len(array) >= max(at_least, 1)
+    require(right, name, f"be a list of at least {at_least} numbers", values)
     return array
 
 
@@ -122,21 +133,18 @@ def check_fields(parameters: object, **checks: Rule | tuple[str, ...]) -> None:
 
 def checked(**checks: Rule) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """Check a function's arguments as `check_fields` does a dataclass's fields."""
+    rules = COMMON | checks
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-        rules = COMMON | checks
-        names = enumerate(inspect.signature(function).parameters)
-        places = [(place, name, rules[name]) for place, name in names if name in rules]
+        signature = inspect.signature(function)
 
         @wraps(function)
         def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-            given: list[Any] = list(args)
-            for place, name, rule in places:
-                if place < len(given):
-                    given[place] = rule(name, given[place])
-                elif name in kwargs:
-                    kwargs[name] = rule(name, kwargs[name])
-            return cast(Callable[..., Result], function)(*given, **kwargs)
+            given = signature.bind(*args, **kwargs)
+            for name, value in given.arguments.items():
+                if name in rules:
+                    given.arguments[name] = rules[name](name, value)
+            return function(*given.args, **given.kwargs)
 
         return call
 
@@ -145,25 +153,9 @@ def checked(**checks: Rule) -> Callable[[Callable[Parameters, Result]], Callable
 
 def count(pulls: float, n_arms: int = 1) -> int:
     """Round a number of pulls of each arm up; raise ValueError where sums or totals would not be exact."""
-    enough = "epsilon (or delta) must be large enough for at most"
+    enough = "epsilon (or delta) must be large enough, or sigma small enough, for at most"
     if not pulls <= MOST_PULLS:
-        raise ValueError(f"{enough} 2^53 pulls of an arm, got {pulls:.1e}; or sigma be smaller")
+        raise ValueError(f"{enough} 2^53 pulls of an arm, got {pulls:.1e}")
     if math.ceil(pulls) * n_arms > MOST_TOTAL:
-        total = f"2^63 - 1 pulls of n_arms = {n_arms} together, got {pulls * n_arms:.1e}"
-        raise ValueError(f"{enough} {total}; or sigma be smaller")
+        raise ValueError(f"{enough} 2^63 - 1 pulls of n_arms = {n_arms} together, got {pulls * n_arms:.1e}")
     return math.ceil(pulls)
-
-
-def require(holds: object, name: str, must: str, got: Any) -> None:
-    """Raise ValueError, with the argument's name, its range and its value, unless a condition holds."""
-    if not holds:
-        raise ValueError(f"{name} must {must}, got {shown(got)}")
-
-
-def shown(value: Any) -> str:
-    """A value as error messages show it: at most a line."""
-    try:
-        text = " ".join(repr(value).splitlines())
-    except Exception as error:  # an integer may have too many digits, and any repr may fail
-        return f"a {type(value).__name__} ({type(error).__name__} when it is shown)"
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -38,11 +38,11 @@ class Journal:
     -----
     *A line counts once its newline is there*, and `append` returns once it is on the disk. What a crash
     leaves behind the last newline is a torn line: the next opening moves it to `path`.torn, with a warning.
-    It is copied, flushed, and only then cut off, so a crash in between copies it twice and loses nothing.
+    It is copied, flushed, and only then cut off: nothing is lost.
 
-    *Checksums* are chained: each covers the bytes of its line and the checksum of the line before, so a
-    line that was changed, removed or moved is found, and named by its number; lines cut off at the very end
-    leave no trace. If all checksums are computed anew, `Race` still believes no line that it would not write.
+    *Checksums* are chained: each covers its line and the checksum before, so a line that was changed, removed
+    or moved is found and named; lines cut off at the very end leave no trace. If all checksums are computed
+    anew, `Race` still believes no line that it would not write.
 
     *The lock* is the operating system's (flock). It ends with the process, however that ends.
     """
@@ -122,7 +122,7 @@ class Journal:
             except BlockingIOError:
                 why = f"{self.path} is open for writing elsewhere, in another process or in this one"
                 raise JournalError(f"{why}: close it there, or read it with readonly=True") from None
-            torn, does = self._verify(), f"was moved to {self._aside()}"
+            torn, does = self._verify(), f"was moved to {self._file}.torn"
             if torn:
                 self._set_aside(torn)
             # What is read here counts: the writer may have been killed before it came to the disk.
@@ -138,28 +138,25 @@ class Journal:
         with open(self._descriptor, "rb", closefd=False) as file:
             *whole, torn = file.read().split(b"\n")
         for number, line in enumerate(whole, start=1):
-            if line + b"\n" != _sealed(line[: 1 - CHECKSUM_LENGTH], self._checksum):
-                raise self._defect(number, "was changed, or lines before it are missing")
             try:
+                if line + b"\n" != _sealed(line[: 1 - CHECKSUM_LENGTH], self._checksum):
+                    raise ValueError("it was changed, or lines before it are missing")
                 self._accept(line + b"\n")
             except (ValueError, RecursionError) as error:
-                raise self._defect(number, f"is not a line of a journal ({error})") from None
+                kept = f"cut it back to its first {number - 1} lines and tell what followed again"
+                advice = kept if number > 1 else "name another one if it is no journal"
+                why = f"line {number} of {self.path} is not a line of a journal ({error})"
+                raise JournalError(f"{why}: restore the file from a copy, or {advice}") from None
         if torn and not whole and torn[: len(OPENING)] != OPENING[: len(torn)]:
             raise JournalError(f"{self.path} is no journal: name another file")
         return torn
-
-    def _defect(self, number: int, what: str) -> JournalError:
-        """The error for a line that cannot be trusted: which, why, and what to do."""
-        kept = f"cut it back to its first {number - 1} lines and tell what followed again"
-        advice = kept if number > 1 else "name another one if it is no journal"
-        return JournalError(f"line {number} of {self.path} {what}: restore the file from a copy, or {advice}")
 
     def _set_aside(self, torn: bytes) -> None:
         """Move a torn last line to a file of its own: first copied and flushed, only then cut off."""
         try:
             aside = _opened(f"{self._file}.torn", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
         except OSError as error:
-            where = f"{self._aside()}, where the torn last line of {self.path} belongs,"
+            where = f"{self._file}.torn, where the torn last line of {self.path} belongs,"
             raise JournalError(f"{where} cannot be opened ({error.strerror}): move it away") from error
         try:
             _write(aside, torn + b"\n")
@@ -167,11 +164,6 @@ class Journal:
             os.close(aside)
         _flush_folder(self._file)
         os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - len(torn))
-
-    def _aside(self) -> str:
-        """The file of torn lines, beside the journal itself rather than beside a link to it."""
-        named, true = f"{self.path}.torn", f"{self._file}.torn"
-        return named if os.path.realpath(named) == true else true
 
     def _accept(self, sealed: bytes) -> None:
         """Accept a line with the right checksum; raise ValueError if it was not written by `append`."""

@@ -3,9 +3,8 @@
 import math
 import os
 import threading
-import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -15,23 +14,19 @@ from ebr.live.journal import Journal, JournalError, Line
 from ebr.live.plots import draw_race
 from ebr.live.report import Chosen, Report, intervals_of, named, report_of, verdict, word_for_left_out
 from ebr.live.rewards import asked_line, check_line, stop_line, told_line
-from ebr.live.terms import USUAL, Support, Terms, checked_scale
+from ebr.live.terms import FLIPPED, UNIT, USUAL, Support, Terms
 from ebr.theory.intervals import Simultaneous
-from ebr.validation import whole
+from ebr.validation import true_or_false, whole
 
 if TYPE_CHECKING:  # slow to import, and a race is asked and told without them
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    Told = Mapping[str, Any] | pd.DataFrame | FloatArray
 
-class Estimates(NamedTuple):
-    """What is known of each arm: pulls so far, their mean (NaN without pulls), and its bounds."""
 
-    pulls: IntArray
-    mean: FloatArray
-    lower: FloatArray
-    upper: FloatArray
+Estimates = tuple[IntArray, FloatArray, FloatArray, FloatArray]  # pulls, mean, lower and upper bound
 
 
 class Race:
@@ -43,8 +38,7 @@ class Race:
             pulls = race.ask()  # for instance {"A": 120, "C": 120}: B has been dropped
             race.tell({"A": rewards_of_a, "C": (120, 67.0)})  # a list of rewards, or their number and sum
 
-    If the journal exists, the race goes on from there, provided it is the same race. `Race.open` needs only
-    the journal.
+    If the journal exists, the same race goes on from there. `Race.open` needs only the journal.
 
     Parameters
     ----------
@@ -57,14 +51,11 @@ class Race:
         The closed interval in which every reward lies, or None for any finite number. By default [0, 1], and
         None where rewards are said to be "Gaussian" or "sub-Gaussian".
     rewards
-        The reward model: "Bernoulli" (each reward is 0 or 1; others are refused), "bounded", "Gaussian" or
-        "sub-Gaussian". The default is "Bernoulli" if the algorithm assumes it, else "bounded" if the support
-        lies in [0, 1], else "sub-Gaussian".
-    scale
-        Deprecated: the rewards that the algorithm sees as 0 and 1; its ε and σ are fractions of the width.
+        The reward model: "Bernoulli" (each is 0 or 1), "bounded", "Gaussian" or "sub-Gaussian". The default
+        is what the support implies: "bounded" in [0, 1] ("Bernoulli" if the algorithm assumes it).
     blocks
-        Whether all arms of a round are observed in the same blocks (the same splits, the same days). Rewards
-        may then be told as a table of blocks × arms, and σ is the noise within a block.
+        Whether all arms of a round are observed in the same blocks (the same splits, the same days). σ is
+        then the noise within a block.
     control, margin
         The arm that others must beat, and by how much, in your units (ε by default). When no arm can, the
         race ends early and recommends the control.
@@ -73,8 +64,6 @@ class Race:
 
     Attributes
     ----------
-    terms, algorithm, arms, control
-        What was passed in or read from the journal: all of it, and three of its parts.
     round
         The number of the current round, from 1; after the end, of the last round.
     finished, stopped, recommendation, within
@@ -83,15 +72,11 @@ class Race:
 
     Notes
     -----
-    *Counts are fixed before rewards are seen*: if one could add rewards until an arm looks good, its mean
-    would be biased. So no more rewards than asked are accepted, and fewer with `missing="at random"`. Which
-    rewards are missing, and the decision not to wait for them, must have nothing to do with any reward,
-    missing or earlier: so not with which arms are out. Sharp EBR asks for them again in the next round
-    (`ebr.algorithms.lossy` has the proof). A race that lacks rewards at its end says which ε it guarantees.
-
-    *Late rewards* were missing in an earlier round and replace as many of this round's. When they come, and
-    which of them are told, must have nothing to do with any reward either, which no race can check: tell all
-    of them, or the first ones in the order in which they came. Then counts are fixed as above.
+    *Counts are fixed before rewards are seen*: rewards added until an arm looks good would bias its mean. So
+    no more are accepted than were asked for, and fewer only with `missing="at random"`. Which are missing or
+    late, and the decision not to wait, must have nothing to do with any reward, and so not with which arms
+    are out; no race can check that. Missing rewards are asked for again (`ebr.algorithms.lossy` has the
+    proof). A race that lacks some at its end says which ε it guarantees.
 
     *Blocks.* Sharp EBR compares survivors by differences of their means over the same blocks, so what is
     common to a block cancels. It needs independent blocks and √2σ-sub-Gaussian differences. Rewards in an
@@ -109,17 +94,13 @@ class Race:
         journal: str | os.PathLike[str],
         support: Support = USUAL,
         rewards: str | None = None,
-        scale: tuple[float, float] | None = None,
         blocks: bool = False,
         control: str | None = None,
         margin: float | None = None,
         lower_is_better: bool = False,
     ) -> None:
-        if scale is not None:
-            advice = "support=(low, high) and lower_is_better, ε and σ in its units; or ebr.plan(…).start(…)"
-            warnings.warn(f"scale will be removed: pass {advice}", DeprecationWarning, stacklevel=2)
+        units = FLIPPED if true_or_false("lower_is_better", lower_is_better) else UNIT
         # Before any file is touched: this refuses what cannot be raced.
-        units = checked_scale(scale, lower_is_better)
         new = Terms.agreed(algorithm, arms, support, rewards, units, blocks, control, margin)
         self._enter(Journal(journal), new)
 
@@ -148,16 +129,14 @@ class Race:
 
     def _replay(self, new: Terms | None) -> None:
         """Follow the journal; a line is believed only if this race would write the same line now."""
-        path, (first, *others) = self._journal.path, self._journal.lines
-        number = 1
+        (first, *others), path, number = self._journal.lines, self._journal.path, 1
         try:
             there = Terms.read(first, None if new is None else new.algorithm)
             if new is not None and (said := new.differences(there, first)):
                 advice = "give this race a journal of its own, or continue that one with Race.open"
                 raise JournalError(f"{path} is the journal of another race ({said}): {advice}")
             self._begin(there)
-            for line in others:
-                number += 1
+            for number, line in enumerate(others, start=2):  # noqa: B007
                 if self.finished:
                     raise ValueError("the race has ended")
                 check_line(there, line, self.round, self._coming, self._owed, self._asked)
@@ -174,10 +153,9 @@ class Race:
         self.round, self.finished, self.stopped = 0, False, False
         self.recommendation = self.within = None
         self._places = {arm: place for place, arm in enumerate(self.arms)}
-        self._so_far = dict.fromkeys(self.arms, (0, 0.0))  # pulls, and the sum of their rewards
+        self._pulls, self._totals = np.zeros(len(self.arms), dtype=np.int64), np.zeros(len(self.arms))
         self._owed = dict.fromkeys(self.arms, 0)  # rewards that were missing, and may come late
-        # Round, arm, pulls in the round, their sum; pulls of the arm so far, and their mean.
-        self._rows: list[tuple[int, str, int, float, int, float]] = []
+        self._rows: list[tuple[Any, ...]] = []  # of `history`, with the sum so far in place of the mean
         self._go_on()  # which refuses a control that is none of the arms
         self.control = terms.control
 
@@ -199,10 +177,9 @@ class Race:
             total = float(line.get("counted", {}).get(arm, reported)) + sum_of_late
             counts[0, place], sums[0, 0, place] = count, self.terms.scale.inside(total, count)
             sums[1, 0, place] = math.fsum([*squares, *late_squares])
-            pulls, so_far = self._so_far[arm][0] + count, self._so_far[arm][1] + total
-            self._so_far[arm] = pulls, so_far
-            mean = so_far / pulls if pulls else math.nan
-            self._rows.append((self.round, arm, count, total, pulls, mean))
+            self._pulls[place] += count
+            self._totals[place] += total
+            self._rows.append((self.round, arm, count, total, self._pulls[place], self._totals[place]))
         self._go_on((counts, sums if self.terms.squares else sums[0]))
 
     def _go_on(self, told: tuple[IntArray, FloatArray] | None = None) -> None:
@@ -225,10 +202,7 @@ class Race:
         self.within = math.inf if nothing else float(ending.within[0]) * self.terms.scale.width
 
     def ask(self) -> dict[str, int]:
-        """How often to pull each arm in this round; an arm that is not there is not pulled.
-
-        Asking again changes nothing. Raises ValueError once the race has ended.
-        """
+        """How often to pull each arm in this round; arms that are out are left out. It may be asked again."""
         with self._lock:
             self._check_going_on()
             if not self._asked:
@@ -237,24 +211,22 @@ class Race:
 
     def tell(
         self,
-        rewards: "Mapping[str, Any] | pd.DataFrame | FloatArray",
+        rewards: "Told",
         round: int | None = None,
         missing: str | None = None,
-        late: "Mapping[str, Any] | pd.DataFrame | FloatArray | None" = None,
+        late: "Told | None" = None,
     ) -> None:
         """Take in a round's rewards: for each arm asked for a list or array of them, or a tuple (count, sum).
 
         They are on the disk when this returns. Raises ValueError, and takes in nothing, if they are not
         exactly what was asked for, or if `round` is not the current one: so nothing counts twice.
 
-        With `missing="at random"` there may be fewer; [] says that all rewards of an arm are missing. `late`
-        has rewards that were missing in earlier rounds. They replace as many of this round's: with
-        `late={"A": [1, 0]}`, pass two fewer new rewards of A. Rewards in blocks may be a table: a DataFrame
-        with the arms as columns, or an array with a column for each arm asked for, in that order.
+        With `missing="at random"` there may be fewer, or none: []. `late` has rewards that were missing in
+        earlier rounds: all of them, or the first that came. They replace as many of this round's. In blocks,
+        rewards may be a DataFrame with the arms as columns, or an array with the columns in the order asked.
 
-        `StakedElasticBatchRacing` takes in sums of squares, too, of rewards in a support, on a scale from the
-        worst reward, 0, to the best, 1. They come from a list; with (count, sum) they are taken to be as
-        large as they can be; (count, sum, squares) says them.
+        `StakedElasticBatchRacing` takes in sums of squares, too, on a scale from the worst reward, 0, to the
+        best, 1: (count, sum, squares). With (count, sum) they are taken to be as large as they can be.
         """
         with self._lock:
             self._check_going_on()
@@ -267,10 +239,7 @@ class Race:
             self._record(line)
 
     def stop(self) -> None:
-        """End the race now, with the result in `now`. Rewards asked for and not told do not count.
-
-        Raises ValueError where the algorithm does not permit it.
-        """
+        """End the race with the result in `now`, if the algorithm permits it; untold rewards do not count."""
         with self._lock:
             self._check_going_on()
             self._record(stop_line(self.terms, self.round))
@@ -279,8 +248,7 @@ class Race:
     def now(self) -> tuple[str | None, float] | None:
         """Who would be recommended if the race were stopped now, and within how much of the best, in units.
 
-        All that is said of all rounds, and at the end, holds at once with probability 1 − δ. None where the
-        race has ended or the algorithm does not permit a stop.
+        All that is said of all rounds holds at once with probability 1 − δ. None where there is no stop.
         """
         if self.finished or self.algorithm.objection("stopping", self.terms.rewards):
             return None
@@ -307,9 +275,8 @@ class Race:
     @property
     def verdict(self) -> str:
         """What the race says at its end, in a sentence; before, nothing."""
-        if self.within is None:
-            return ""
-        return verdict(self.terms, self.recommendation, self.within, self.stopped)
+        end = self.within
+        return "" if end is None else verdict(self.terms, self.recommendation, end, self.stopped)
 
     @property
     def rounds_left(self) -> int | None:
@@ -319,11 +286,7 @@ class Race:
 
     @property
     def survivors(self) -> list[str]:
-        """The arms of the coming round; once the race has ended, what is recommended alone.
-
-        Of `PausingElasticBatchRacing` those left out may come back; where the k > 1 best are looked for, they
-        may have been accepted.
-        """
+        """The arms of the coming round (others are out, paused or accepted); at the end, the recommended."""
         end = self.recommendation or ()
         chosen = {end} if isinstance(end, str) else set(end)
         return [arm for arm in self.arms if arm in self._coming or arm in chosen]
@@ -336,6 +299,7 @@ class Race:
         kinds = {"pulls": int, "sum": float, "total": int, "mean": float}
         frame = pd.DataFrame(self._rows, columns=["round", "arm", *kinds])
         frame = frame.astype({"round": int, **kinds})  # kinds of their own, also where there are no rows
+        frame["mean"] /= frame["total"]
         lower, upper = self._bounds(frame["mean"].to_numpy(), frame["total"].to_numpy())
         return frame.assign(lower=lower, upper=upper)
 
@@ -343,23 +307,21 @@ class Race:
     def intervals(self) -> "pd.DataFrame":
         """What is known of each arm now: pulls, mean, lower and upper bound, and whether it survives.
 
-        The bounds of all arms and rounds hold at once with probability 1 − δ, also for the selected arm
-        (`ebr.theory.intervals.Simultaneous`). They are for single arms, to be reported; the race may compare
-        arms more sharply. NaN where the algorithm has no δ, and where rewards come in blocks.
+        The bounds hold for all arms and rounds at once with probability 1 − δ, also for the selected arm
+        (`ebr.theory.intervals.Simultaneous`). NaN where the algorithm has no δ, and for blocks.
         """
         import pandas as pd
 
-        frame = pd.DataFrame(self.known._asdict(), index=pd.Index(list(self._so_far), name="arm"))
-        frame["survives"] = frame.index.isin(self.survivors)
-        return frame
+        columns = dict(zip(("pulls", "mean", "lower", "upper"), self.known, strict=True))
+        frame = pd.DataFrame(columns, index=pd.Index(self.arms, name="arm"))
+        return frame.assign(survives=frame.index.isin(self.survivors))
 
     @property
     def known(self) -> Estimates:
         """The numbers of `intervals` as arrays, in the order of the arms: a table takes long to load."""
-        counts, sums = zip(*self._so_far.values(), strict=True)
-        pulls, mean = np.array(counts, dtype=np.int64), np.full(len(counts), np.nan)
-        np.divide(np.array(sums, dtype=np.float64), pulls, out=mean, where=pulls > 0)
-        return Estimates(pulls, mean, *self._bounds(mean, pulls))
+        mean = np.full(len(self.arms), np.nan)
+        np.divide(self._totals, self._pulls, out=mean, where=self._pulls > 0)
+        return self._pulls.copy(), mean, *self._bounds(mean, self._pulls)
 
     def _bounds(self, mean: FloatArray, pulls: IntArray) -> tuple[FloatArray, FloatArray]:
         """The confidence bounds of means of so many pulls; NaN where there are none."""
@@ -375,10 +337,7 @@ class Race:
         return draw_race(self.history, self.intervals["survives"], self.finished, axis, left_out)
 
     def report(self, word: str = "pulls") -> Report:
-        """Sum up the race as it stands, fit for a protocol or a paper: print it, or take its HTML.
-
-        `word` is what pulls are called in it, "subjects" for instance.
-        """
+        """Sum up the race as it stands, with your word for pulls, "subjects" for instance."""
         return report_of(self, self._journal, self._simultaneous(), word)
 
     def close(self) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import reprlib
 import secrets
 import warnings
 from collections import Counter
@@ -17,7 +16,7 @@ import ebr
 from ebr.algorithms.game import Algorithm, Ending, Game, Known, LossyGame, Standing, advance
 from ebr.live.journal import Line
 from ebr.models import IN_UNIT, REWARDS
-from ebr.validation import number, one_of, positive, shown, true_or_false, whole
+from ebr.validation import number, one_of, positive, require, shown, true_or_false, whole
 from ebr.validation import scale as squarable
 
 FORMAT = 5
@@ -57,18 +56,9 @@ class Scale:
         """Width of the scale; ε, σ and margin are passed to the algorithm as fractions of it."""
         return abs(self.best - self.worst)
 
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The smaller end, and the larger."""
-        return min(self.worst, self.best), max(self.worst, self.best)
-
     def inside(self, total: float, count: int = 1) -> float:
         """A sum of `count` rewards, as the algorithm sees it."""
         return (total - count * self.worst) / (self.best - self.worst)
-
-    def outside(self, mean: float) -> float:
-        """A mean that the algorithm sees, in the rewards' units."""
-        return self.worst + mean * (self.best - self.worst)
 
 
 UNIT, FLIPPED = UNITS = Scale(), Scale(1.0, 0.0)  # rewards are what the algorithm sees, or 1 minus that
@@ -95,18 +85,15 @@ class Terms:
         vars(self).update(arms=_checked_arms(self.arms), seed=whole("seed", self.seed, 0))
         for name in ("rounding", "blocks"):
             true_or_false(name, vars(self)[name])
-        support, rewards = self.support, self.rewards
-        if self.scale not in UNITS and support not in (None, self.scale.ends):
-            raise ValueError(f"support must be left out, or None, where there is a scale, got {support!r}")
+        support, scale, rewards = self.support, self.scale, self.rewards
+        ends = min(scale.worst, scale.best), max(scale.worst, scale.best)
+        require(scale in UNITS or support in (None, ends), "support", f"be {ends}, as the scale", support)
         if rewards is not None:
             one_of("rewards", rewards, REWARDS)
-        if rewards == "Bernoulli" and self.scale not in UNITS:
-            must = "support must be (0, 1) for Bernoulli rewards, which are 0 and 1"
-            raise ValueError(f"{must}, got {support!r}")
-        if rewards in IN_UNIT and not _in_unit(support, self.scale):
-            raise ValueError(f"support must lie in [0, 1] for {rewards} rewards, got {support!r}")
-        if self.rounding and rewards != "Bernoulli":
-            raise ValueError(f"rewards must be 'Bernoulli' where they were made so, got {rewards!r}")
+        if rewards in IN_UNIT:
+            unit = _in_unit(support, scale) and (scale in UNITS or rewards != "Bernoulli")
+            require(unit, "support", f"lie in [0, 1] for {rewards} rewards", support)
+        require(not self.rounding or rewards == "Bernoulli", "rewards", "be 'Bernoulli' if rounded", rewards)
         if self.blocks and (objection := self.algorithm.objection("blocks", rewards)):
             raise ValueError(objection)
 
@@ -124,21 +111,20 @@ class Terms:
     ) -> Self:
         """Take a race's arguments; raise ValueError for what cannot be raced, warn of what voids it."""
         _parameters(algorithm)
-        limits = checked_support(support, rewards or algorithm.rewards, units)
+        limits = checked_support(support, rewards or algorithm.rewards)
         if algorithm.sigma < math.inf:
             squarable("sigma, in the rewards' units,", algorithm.sigma * units.width)
         if rewards is None:
             rewards = _model(algorithm.rewards, limits, units, blocks is True)
-        algorithm, seed = squaring(algorithm, rewards), secrets.randbits(64)
-        made = cls(algorithm, cast(Any, arms), limits, units, rewards, blocks=blocks, seed=seed)
-        algorithm = with_control(algorithm, place_of(control, made.arms), margin, units.width)
-        made = replace(made, algorithm=algorithm)
-        if blocks and (why := made.void):
-            raise ValueError(f"blocks must be False here, as nothing is proved: {why}")
+        names, seed = _checked_arms(arms), secrets.randbits(64)
+        place, algorithm = place_of(control, names), squaring(algorithm, rewards)
+        algorithm = with_control(algorithm, place, margin, units.width)
+        made = cls(algorithm, names, limits, units, rewards, blocks=blocks, seed=seed)
+        require(not blocks or not made.void, "blocks", f"be False, or nothing is proved: {made.void}", blocks)
         made.warn()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the race itself will warn
-            advance(algorithm.play(len(made.arms), rewards=rewards))  # raises the algorithm's objections
+            advance(algorithm.play(len(names), rewards=rewards))  # raises the algorithm's objections
         return made
 
     @classmethod
@@ -147,9 +133,9 @@ class Terms:
 
         `own` is the algorithm if it is not one of ebr's.
         """
-        name, version = first.get("algorithm"), first.get("format")
-        if first["event"] != "start" or type(version) is not int or not 1 <= version <= FORMAT:
-            raise ValueError(f"format must lie in 1 … {FORMAT}, got {reprlib.repr(version)}")
+        name, version = first.get("algorithm"), cast(Any, first.get("format"))
+        known = first["event"] == "start" and type(version) is int and 1 <= version <= FORMAT
+        require(known, "format", f"lie in 1 … {FORMAT}", version)
         kind: Any = getattr(ebr, name) if isinstance(name, str) and name in ALGORITHMS else None
         is_own = own is not None and type(own) is not kind and type(own).__name__ == name
         if kind is None and not is_own:
@@ -163,7 +149,8 @@ class Terms:
         for last in range(version, 4):
             unsaid |= UNSAID[last]
         said = unsaid | {key: value for key, value in first.items() if key not in ("time", "checksum")}
-        support, scale = checked_support(said.get("support")), checked_scale(said.get("scale"))
+        support, units = checked_support(said.get("support")), said.get("scale")
+        scale = UNIT if units is None else Scale(*_pair("scale", units))
         if version > 1:
             one_of("rewards", said.get("rewards"), REWARDS)
         elif name == "SequentialRacing":  # which alone used what the support implies
@@ -178,15 +165,14 @@ class Terms:
 
     def renamed(self, arms: Sequence[str], control: str | None) -> Self:
         """The same terms for as many other arms; a planned control is the last arm, or the one named."""
+        algorithm: Any = self.algorithm
         made = replace(self, arms=cast(Any, arms), seed=secrets.randbits(64))
-        if len(made.arms) != len(self.arms):
-            raise ValueError(f"arms must be the {len(self.arms)} that were planned for, got {len(made.arms)}")
-        if control is not None and self.algorithm.control is None:
-            raise ValueError(f"control must have been planned for, with control=True, got {control!r}")
+        n_arms = len(self.arms)
+        require(len(made.arms) == n_arms, "arms", f"be the {n_arms} that were planned for", len(made.arms))
         if control is not None:
-            algorithm: Any = self.algorithm
-            algorithm = replace(algorithm, control=place_of(control, made.arms))
-            made = replace(made, algorithm=algorithm)
+            planned = algorithm.control is not None
+            require(planned, "control", "have been planned for, with control=True", control)
+            made = replace(made, algorithm=replace(algorithm, control=place_of(control, made.arms)))
         made.warn()
         return made
 
@@ -241,7 +227,7 @@ class Terms:
         left_open = {"seed": True, "rewards": first["format"] < 2}
         left_open["its squares"] = theirs.get("its squares") is None
         return "; ".join(
-            f"{key} is {reprlib.repr(theirs.get(key))} there and {reprlib.repr(ours.get(key))} here"
+            f"{key} is {shown(theirs.get(key))} there and {shown(ours.get(key))} here"
             for key in ours | theirs
             if theirs.get(key, ...) != ours.get(key, ...) and not left_open.get(key)
         )
@@ -252,10 +238,9 @@ class Terms:
             return
         low, high = self.support
         sigma, between = self.algorithm.sigma * self.scale.width, f"rewards between {low:g} and {high:g}"
-        need, noise = (high - low) / 2, between
-        if self.blocks:
-            need, noise = (high - low) / math.sqrt(2), f"differences of {between}"
+        need = (high - low) / (math.sqrt(2) if self.blocks else 2)
         if sigma < need:
+            noise = f"differences of {between}" if self.blocks else between
             known = f"the algorithm's sigma, {sigma:g}, is below {need:.4g}, which {noise} may need"
             warnings.warn(f"{known}: its guarantee is void unless it is known to be enough", stacklevel=4)
         if self.rewards not in IN_UNIT and (why := self.void):  # for rewards in [0, 1] the algorithm warns
@@ -297,18 +282,18 @@ class Brief:
             one_of("rewards", self.rewards, REWARDS)
         for name in ("lower_is_better", "blocks", "missing"):
             true_or_false(name, vars(self)[name])
-        limits, left_out = checked_support(self.support, self.rewards), isinstance(self.support, str)
-        vars(self).update(support=limits)
+        vars(self).update(support=checked_support(self.support, self.rewards))
         if self.sigma is not None:
             positive("sigma", self.sigma)
-        width, of = self.scale.width, "the support" if limits else "twice sigma"
+        width, of, give = self.scale.width, "twice sigma", "sigma"
+        if self.support:
+            of, give = "the support", "the support, or rewards='Gaussian' and their sigma"
         if self.epsilon is not None and not positive("epsilon", self.epsilon) < width:
-            known = "sigma" if limits is None else "the support, or rewards='Gaussian' and their sigma"
-            hint = f": give {known}" if left_out and (limits or self.sigma is None) else ""
-            raise ValueError(f"epsilon must lie in (0, {width:g}), {of}, got {shown(self.epsilon)}{hint}")
-        if self.rewards in IN_UNIT and self.sigma is not None and self.sigma < width / 2:
-            least = f"at least {width / 2:g} for {self.rewards} rewards"
-            raise ValueError(f"sigma must be {least}, got {self.sigma}")
+            within = f"(0, {width:g}), {of}, got {shown(self.epsilon)}"
+            raise ValueError(f"epsilon must lie in {within}: give {give}")
+        if self.rewards in IN_UNIT and self.sigma is not None:
+            least = f"be at least {width / 2:g} for {self.rewards} rewards"
+            require(self.sigma >= width / 2, "sigma", least, self.sigma)
 
     @property
     def scale(self) -> Scale:
@@ -388,10 +373,9 @@ def with_control(algorithm: Any, control: int | None, margin: float | None, widt
     if objection := algorithm.objection("control"):
         raise ValueError(objection)
     if control is not None and margin is not None:
-        inside = positive("margin", margin) / width
-        if not algorithm.epsilon <= inside < 1:
-            ends = f"[{algorithm.epsilon * width:g}, {width:g}), from epsilon to all of the support"
-            raise ValueError(f"margin must lie in {ends}, got {margin!r}")
+        inside, least = positive("margin", margin) / width, algorithm.epsilon * width
+        must = f"lie in [{least:g}, {width:g}), from epsilon to all of the support"
+        require(algorithm.epsilon <= inside < 1, "margin", must, margin)
         margin = inside
     return replace(algorithm, control=control, margin=margin)
 
@@ -405,39 +389,28 @@ def listed(names: Iterable[str]) -> str:
 
 def place_of(control: str | None, names: Sequence[str]) -> int | None:
     """The number of the control among the arms, if there is one."""
-    if control is not None and control not in names:
-        raise ValueError(f"control must be one of the arms, {listed(names)}, got {control!r}")
+    require(control is None or control in names, "control", f"be one of the arms, {listed(names)}", control)
     return None if control is None else names.index(control)
 
 
-def checked_support(support: Any, rewards: Known = None, units: Scale = UNIT) -> Support:
+def checked_support(support: Any, rewards: Known = None) -> Support:
     """Return the support, an interval or None; raise ValueError for anything else."""
     if isinstance(support, str) and support == USUAL:
-        return units.ends if rewards in (None, *IN_UNIT) else None
+        return (0.0, 1.0) if rewards in (None, *IN_UNIT) else None
     if support is None:
         return None
-    low, high = _pair(support)
-    if not -math.inf < low < high < math.inf:
-        must = "support must be a pair of finite numbers (low, high), or None"
-        raise ValueError(f"{must}, got {reprlib.repr(support)}")
+    low, high = _pair("support", support)
+    require(low < high, "support", "be (low, high) with low < high, or None", support)
     return low, high
 
 
-def checked_scale(scale: Any, lower_is_better: Any = False) -> Scale:
-    """Return the scale of a pair (worst, best), or of width 1 for None; raise ValueError otherwise."""
-    if scale is None:
-        return FLIPPED if true_or_false("lower_is_better", lower_is_better) else UNIT
-    worst, best = _pair(scale)
-    if not -math.inf < min(worst, best) < max(worst, best) < math.inf:
-        must = "scale must be a pair of two finite numbers (worst, best)"
-        raise ValueError(f"{must}, got {reprlib.repr(scale)}")
-    return Scale(worst, best)
-
-
-def _pair(ends: Any) -> list[float]:
-    """Two numbers; NaN where they are none."""
+def _pair(name: str, ends: Any) -> tuple[float, float]:
+    """Return two different finite numbers; raise ValueError for anything else."""
     pair = isinstance(ends, tuple | list | np.ndarray) and len(ends) == 2
-    return [number(end) for end in ends] if pair else [math.nan, math.nan]
+    first, second = map(number, ends) if pair else (math.nan, math.nan)
+    finite = math.isfinite(first) and math.isfinite(second)
+    require(finite and first != second, name, "be a pair of two finite numbers", ends)
+    return first, second
 
 
 def _parameters(algorithm: Any) -> dict[str, Any]:
@@ -448,22 +421,21 @@ def _parameters(algorithm: Any) -> dict[str, Any]:
         made: dict[str, Any] = json.loads(json.dumps(asdict(cast(Any, algorithm)), allow_nan=False))
     except (TypeError, ValueError) as error:
         must = "algorithm must be a dataclass of numbers and words, with all of ebr.algorithms.game.Algorithm"
-        raise ValueError(f"{must}, got {reprlib.repr(algorithm)} ({error})") from None
+        raise ValueError(f"{must}, got {shown(algorithm)} ({error})") from None
     return made
 
 
 def _checked_arms(arms: Any) -> tuple[str, ...]:
     """Return the names of the arms; raise ValueError, with a short message, for wrong names."""
-    must = "arms must be a list of two or more distinct, printable names"
-    if isinstance(arms, str | bytes | set | frozenset) or not isinstance(arms, Iterable):  # sets: no order
-        raise ValueError(f"{must}, got {reprlib.repr(arms)}")
+    must = "be a list of two or more distinct, printable names"
+    ordered = isinstance(arms, Iterable) and not isinstance(arms, str | bytes | set | frozenset)
+    require(ordered, "arms", must, arms)
     names = tuple(arms)
     # Printable, because people read them in tables and type them.
     wrong = [name for name in names if not (isinstance(name, str) and name.strip() and name.isprintable())]
-    if wrong or len(names) < 2:
-        raise ValueError(f"{must}, got {reprlib.repr(wrong[0] if wrong else names)}")
-    if twice := [name for name, times in Counter(names).items() if times > 1]:
-        raise ValueError(f"{must}, got more than once: {listed(twice)}")
+    require(len(names) > 1 and not wrong, "arms", must, wrong or names)
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    require(not twice, "arms", must, twice)
     return names
 
 

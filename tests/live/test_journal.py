@@ -12,7 +12,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from live.races import body_of, forge, lines_of, rewrite, sealed
+from live.races import body_of, forge, rewrite, sealed
 
 import ebr
 from ebr.live import journal
@@ -432,7 +432,7 @@ def could_have_been(race, lines):
             assert count * low <= total <= count * high
             assert math.isfinite(total)
             if lines[0].get("rewards") == "Bernoulli":
-                ones = line["counted"][arm] if lines[0].get("rounding") else total
+                ones = line["counted"][arm] if "counted" in line else total
                 assert 0 <= ones <= count
                 assert ones == int(ones)
     assert race.history["pulls"].sum() == race.intervals["pulls"].sum()
@@ -514,26 +514,6 @@ def test_who_names_the_race_is_told_of_an_edited_first_line_as_well(path, unflus
         assert outcome(path, lambda: Race(SHARP, ARMS, path)) in (0, 1, math.inf)  # 0: it is another race's
 
 
-@pytest.mark.parametrize(
-    ("changed", "says"),
-    [
-        ({"A": [48, 48.5]}, r"rewards of 'A' must lie in \[0\.0, 1\.0\], .* got 48 with the sum 48\.5"),
-        ({"A": [48, "9"]}, r"a tuple for 'A' must be \(count, sum\)"),
-        ({"A": [48, 38]}, r"it would be .*'A': \[48, 38\.0\]"),
-        ({"A": [47, 9.0]}, "48 rewards of 'A' were asked for, got 47"),
-        ({"Z": [48, 9.0]}, "'Z' is unknown"),
-    ],
-)
-def test_a_forged_reward_is_refused_with_its_line(changed, says, path):
-    told = lines_of(played(SHARP, path))[2]["rewards"]
-    assert told["A"] == [48, 38.0]
-    forge(path, 3, rewards=told | changed)
-    before = path.read_bytes()
-    with pytest.raises(JournalError, match=f"line 3 of .*{says}"):
-        Race.open(path)
-    assert path.read_bytes() == before
-
-
 TIME = b', "time": "2026-01-01T00:00:00+00:00"'
 
 
@@ -562,7 +542,10 @@ def test_a_line_that_is_none_is_refused_though_its_checksum_is_right(body, path)
         Journal(path)
 
 
-@pytest.mark.parametrize(("number", "changes"), [(2, {"round": True}), (3, {"round": 1.0})])
+@pytest.mark.parametrize(
+    ("number", "changes"),
+    [(2, {"round": True}), (3, {"round": 1.0}), (3, {"rewards": {arm: [48, 38] for arm in ARMS}})],
+)
 def test_an_edit_that_only_python_takes_for_the_same_is_found(number, changes, path):
     played(SHARP, path)
     forge(path, number, **changes)

@@ -88,7 +88,7 @@ def test_the_deadlines_go_three_rounds_further_and_each_is_a_plan_of_its_own():
         ({"n_arms": None}, "n_arms must be an integer of at least 2, got None"),
         ({"control": "A"}, "control must be True or False, got 'A'"),
         ({"algorithm": "ae"}, "algorithm must be one of 'sharp', "),
-        ({"truths": [0.5, 0.4]}, "truth 0.5 must be a list of at least 2 numbers, got shape ()"),
+        ({"truths": [0.5, 0.4]}, "truth 0.5 must be a list of at least 2 numbers, got 0.5"),
         ({"truths": []}, "truths must be one or more lists of means, got []"),
         ({"epsilon": None}, "epsilon must be a number above 0, in the rewards' units, or a budget"),
         ({"epsilon": None, "budget": 10**19}, "budget must be an integer of at most 9.22337203685478e+18"),
@@ -117,7 +117,10 @@ def test_bad_arguments_are_named_with_value_and_range_before_anything_runs(chang
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("--rewards Bernoulli --support 0 50 --epsilon 5", "support must be (0, 1) for Bernoulli rewards"),
+        (
+            "--rewards Bernoulli --support 0 50 --epsilon 5",
+            "support must lie in [0, 1] for Bernoulli rewards",
+        ),
         ("--epsilon 40 --sigma 15 --unbounded", "epsilon must lie in (0, 30), twice sigma, got 40"),
         ("--epsilon 5 --sigma 15", "the support, got 5.0: give the support, or rewards='Gaussian' and"),
         ("--epsilon 5 --rewards Gaussian", "(0, 1), twice sigma, got 5.0: give sigma"),

@@ -9,7 +9,7 @@ from live.races import Coin
 import ebr
 from ebr.live.race import Race
 from ebr.live.report import guarantee
-from ebr.live.terms import Terms, checked_scale
+from ebr.live.terms import UNIT, Scale, Terms
 
 RULES = (2, 0.2, 0.1)
 MODELS = ("Bernoulli", "bounded", "Gaussian", "sub-Gaussian")
@@ -93,7 +93,7 @@ def test_the_guarantee_is_what_the_table_by_hand_says(name):
         units = abs(scale[1] - scale[0]) if scale else 1
         expected = by_hand(name, told, support, blocks, control)
         case = (name, told, support, blocks, control)
-        given = limits, told, checked_scale(scale), blocks, control, margin and margin * units
+        given = limits, told, Scale(*scale) if scale else UNIT, blocks, control, margin and margin * units
         try:
             terms = Terms.agreed(algorithm, ["A", "B", "C"], *given)
         except ValueError:

@@ -194,7 +194,7 @@ def test_every_race_that_a_journal_holds_can_be_reported(algorithm, options, say
 
 
 def test_a_report_says_what_is_missing_and_what_is_guaranteed(path):
-    with Race(ebr.SharpElasticBatchRacing(2, 0.1, 0.05), ["A", "B"], path, scale=(0, 50)) as race:
+    with ebr.plan(2, 2, 5, support=(0, 50), algorithm="sharp").start(path, ["A", "B"]) as race:
         while not race.finished:
             half = {arm: (count // 2, 25 * (count // 2)) for arm, count in race.ask().items()}
             race.tell(half, missing="at random")

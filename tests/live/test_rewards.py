@@ -19,16 +19,22 @@ ALGORITHM = ebr.ElasticBatchRacing(deadline=3, epsilon=0.4, delta=0.4)
 FIRST = 115  # pulls in the first round
 WRONG = {  # what is told of all arms, or of the good one
     "missing arms": (lambda told: {"good": told["good"]}, "rewards of fair, poor are missing"),
-    "unknown arm": (lambda told: told | {"great": []}, "'great' is unknown: the arms asked for are good,"),
+    "unknown arm": (
+        lambda told: told | {"great": []},
+        "'great' is unknown, or not pulled in this round: the arms",
+    ),
     "no dict": (lambda told: list(told.values()), "must be a dict by arm"),
     "too few": (lambda told: told["good"][1:], "115 rewards of 'good' were asked for, got 114: tell the rou"),
     "too many": (lambda told: [*told["good"], 1], "got 116: pass the first 115 in the order"),
-    "NaN": (lambda told: [math.nan] * FIRST, "of 'good' must lie in [0.0, 1.0], the race's support, got nan"),
-    "above": (lambda told: [1.5, *told["good"][1:]], "lie in [0.0, 1.0], the race's support, got 1.5"),
+    "NaN": (lambda told: [math.nan] * FIRST, "of 'good' must lie in [0.0, 1.0], got nan"),
+    "above": (lambda told: [1.5, *told["good"][1:]], "lie in [0.0, 1.0], got 1.5"),
     "sum above": (lambda told: (FIRST, 115.1), "got 115 with the sum 115.1"),
     "sum below": (lambda told: (FIRST, -1), "got 115 with the sum -1"),
     "sum infinite": (lambda told: (FIRST, 10**400), "with the sum 1000000000"),
-    "fraction": (lambda told: (115.0, 20.0), "must be (count, sum), got (115.0, 20.0)"),
+    "fraction": (
+        lambda told: (115.0, 20.0),
+        "the count of 'good' must be an integer of at least 0, got 115.0",
+    ),
     "words": (lambda told: ["0.5"] * FIRST, "list of numbers"),
     "masked": (lambda told: np.ma.masked_less(told["good"], 0.8), "list of numbers"),
     "table": (lambda told: [told["good"]], "list of numbers"),
@@ -74,8 +80,6 @@ def test_truth_values_are_rewards_and_the_support_is_closed(path):
 
 # Zeros and ones; journals of before may have rewards that were rounded to them at random.
 
-PAUSING = ebr.PausingElasticBatchRacing(4, 0.1, 0.1, rewards="Bernoulli")
-FEW = int(PAUSING.pulls_by_stage(3)[0])  # pulls in its first round
 ROUNDED = Path(__file__).parent / "format-3" / "pausing-rounded.jsonl"
 
 
@@ -90,65 +94,44 @@ def test_a_race_that_was_begun_with_rounding_goes_on_with_zeros_and_ones(rounded
     with Race.open(rounded) as race:
         assert race.history["sum"].tolist() == [30, 25, 18]
         assert race.ask() == {"A": 110, "B": 36}
-        with pytest.raises(ValueError, match=r"Bernoulli rewards of 'A' must be 0 or 1, got 0\.5"):
+        with pytest.raises(ValueError, match=r"rewards of 'A' must be 0 or 1, got 0\.5"):
             race.tell({"A": [0.5] * 110, "B": (36, 9)})
         race.tell({"A": (110, 70), "B": [1, 0] * 18})
-    assert lines_of(rounded)[-1]["counted"] == {"A": 70, "B": 18}
+    assert lines_of(rounded)[-1]["rewards"] == {"A": [110, 70.0], "B": [36, 18.0]}
     with Race.open(rounded) as race:
         assert race.intervals["mean"].tolist() == [100 / 145, 43 / 71, 18 / 35]
     with pytest.raises(JournalError, match=r"rounding is True there and False here.*continue that one with"):
         Race(race.algorithm, ["A", "B", "C"], rounded)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"A": 36}, {"A": -1}, {"A": 1.5}, {"great": 1}, None],
-    ids=["above", "below", "half", "new", "none"],
-)
+@pytest.mark.parametrize("change", [{"A": 36}, {"A": -1}, {"A": 1.5}, {"great": 1}, None], ids=str)
 def test_a_line_with_right_checksums_that_counts_what_cannot_be_is_refused(rounded, change):
     counted = lines_of(rounded)[2]["counted"]
     forge(rounded, 3, counted=... if change is None else counted | change)
-    with pytest.raises(JournalError, match=r"line 3 of .* was changed.* \(counted must"):
+    says = "counted must" if change else "rewards of 'A' must be 0 or 1"
+    with pytest.raises(JournalError, match=rf"line 3 of .* was changed.* \({says}"):
         Race.open(rounded)
 
 
-def test_counts_where_nothing_is_rounded_are_refused(path):
-    with Race(PAUSING, ARMS, path) as race:
-        race.ask()
-        race.tell(dict.fromkeys(ARMS, (FEW, 1)))
-    assert lines_of(path)[0]["rounding"] is False
-    assert "counted" not in lines_of(path)[2]
-    forge(path, 3, counted=dict.fromkeys(ARMS, 2))
-    with pytest.raises(JournalError, match="line 3 of"):
-        Race.open(path)
-
-
+@pytest.mark.parametrize("assumed", ["Bernoulli", "bounded"])  # the race may know more than its algorithm
 @pytest.mark.parametrize(
     ("told", "says"),
     [
-        ([1, 0.5, *[0] * (FEW - 2)], "rewards of 'good' must be 0 or 1, got 0.5: for other rewards in [0,"),
-        ([2, *[0] * (FEW - 1)], "must lie in [0.0, 1.0], the race's support, got 2"),
-        ((FEW, 1.5), "the rewards of 'good' must be a whole number, got 1.5: each of them is"),
+        (lambda n: [1, 0.5, *[0] * (n - 2)], "rewards of 'good' must be 0 or 1, got 0.5"),
+        (lambda n: [2, *[0] * (n - 1)], "rewards of 'good' must be 0 or 1, got 2.0"),
+        (lambda n: (n, 1.5), r"rewards of 'good' must be 0 or 1, got \d+ with the sum 1.5"),
     ],
 )
-def test_what_is_neither_0_nor_1_is_refused_before_it_is_written(told, says, path, unflushed):
-    with Race(PAUSING, ARMS, path) as race:
-        race.ask()
-        content = path.read_bytes()
-        with pytest.raises(ValueError, match=re.escape(says)):
-            race.tell({"good": told, "fair": (FEW, 0), "poor": (FEW, 0)})
-        assert path.read_bytes() == content
-        race.tell(dict.fromkeys(ARMS, (FEW, 1.0)))  # a whole sum is one of zeros and ones
-        assert race.history["sum"].tolist() == [1, 1, 1]
-
-
-def test_zeros_and_ones_are_asked_for_by_the_race_too(path):
-    """An algorithm that assumes less may still be fed by a race that knows more."""
-    algorithm = ebr.PausingElasticBatchRacing(4, 0.1, 0.1, rewards="bounded")
+def test_what_is_neither_0_nor_1_is_refused_before_it_is_written(told, says, assumed, path, unflushed):
+    algorithm = ebr.PausingElasticBatchRacing(4, 0.1, 0.1, rewards=assumed)
     with Race(algorithm, ARMS, path, rewards="Bernoulli") as race:
-        told = {arm: [0.5] * pulls for arm, pulls in race.ask().items()}
-        with pytest.raises(ValueError, match="must be 0 or 1"):
-            race.tell(told)
+        right = {arm: (n, 1.0) for arm, n in race.ask().items()}  # a whole sum is one of zeros and ones
+        content = path.read_bytes()
+        with pytest.raises(ValueError, match=says):
+            race.tell(right | {"good": told(right["good"][0])})
+        assert path.read_bytes() == content
+        race.tell(right)
+        assert race.history["sum"].tolist() == [1, 1, 1]
 
 
 # Rewards that are missing at random.
@@ -281,15 +264,12 @@ def test_late_rewards_stand_in_for_as_many_of_a_later_round(algorithm, path):
 @pytest.mark.parametrize(
     ("late", "message"),
     [
-        (
-            {"A": [1, 1, 1]},
-            "late rewards of 'A' must be at most 2, got 3: no more than earlier rounds lacked",
-        ),
-        ({"B": [1]}, "late rewards of 'B' must be at most 0, got 1"),
-        ({"D": [1]}, "arm 'D' is unknown: the arms asked for are A, B, C"),
-        ({"A": [0.5]}, "Bernoulli rewards of 'A' must be 0 or 1, got 0.5"),
-        ({"A": [2]}, "must lie in"),
-        ([1], "late must be a dict by arm, got"),
+        ({"A": [1, 1, 1]}, "late rewards of 'A' must be at most 2, .*, got 3"),
+        ({"B": [1]}, "late rewards of 'B' must be at most 0, .*, got 1"),
+        ({"D": [1]}, "arm 'D' is unknown, .*: the arms asked for are A, B, C"),
+        ({"A": [0.5]}, "rewards of 'A' must be 0 or 1, got 0.5"),
+        ({"A": (2, 3)}, "rewards of 'A' must be 0 or 1, got 2 with the sum 3"),
+        ([1], "late must be a dict by arm, .*, got"),
         ({"A": [1]}, "rewards of 'A' were asked for, got"),  # and no fewer of its own
     ],
 )
@@ -311,8 +291,8 @@ def test_wrong_late_rewards_are_refused_and_nothing_is_written(late, message, pa
         (3, {"missing": ...}, "were asked for, got"),
         (3, {"rewards": {"A": [99, 1.0], "B": [2, 1.0]}}, "got 99"),
         (3, {"rewards": {"A": [2, 1.0]}}, "rewards of B are missing"),
-        (3, {"rewards": {"A": [2.0, 1.0], "B": [2, 1.0]}}, "must be [(]count, sum[)]"),
-        (5, {"late": {"A": [3, 1.0]}}, "late rewards of 'A' must be at most 2, got 3"),
+        (3, {"rewards": {"A": [2.0, 1.0], "B": [2, 1.0]}}, "the count of 'A' must be an integer"),
+        (5, {"late": {"A": [3, 1.0]}}, "late rewards of 'A' must be at most 2, .*, got 3"),
         (5, {"late": {"A": [2, 3.0]}}, "must lie in"),
         (5, {"late": {"A": 2}}, "late ones must have count and sum of each arm"),
         (5, {"late": {}}, "were asked for, got"),
