@@ -413,6 +413,14 @@ def test_a_race_that_is_stopped_says_what_could_be_said(algorithm, path):
     assert path.read_text("utf-8").splitlines()[-1].startswith('{"event": "stop", "round": 3')
 
 
+def test_a_stop_where_lower_is_better(path):
+    with ebr.Race(STAKED, ["A", "B"], path, lower_is_better=True) as race:
+        play_rounds(race, 2)
+        assert race.now[0] == "A"
+        race.stop()
+        assert race.recommendation == "A"
+
+
 def test_a_stop_that_is_not_permitted_is_refused_and_not_recorded(path):
     with ebr.Race(ebr.PausingElasticBatchRacing(8, 0.05, 0.1), ["A", "B"], path) as race:
         play_rounds(race, 1)
