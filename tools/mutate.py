@@ -17,6 +17,7 @@ import csv
 import inspect
 import multiprocessing
 import os
+import pickle
 import pkgutil
 import random
 import sys
@@ -169,9 +170,10 @@ def mutants(name: str, function: ast.FunctionDef) -> Iterator[Mutant]:
     nodes = list(ast.walk(function))
     parents = {id(inner): place for place, node in enumerate(nodes) for inner in ast.iter_child_nodes(node)}
     silent = {id(inner) for node in nodes if _no_formula(node) for inner in ast.walk(node)}
+    packed = pickle.dumps(function)  # to unpack it takes a fifth of the time of a deep copy
     for place, node in enumerate(nodes):
         for change in [] if id(node) in silent else _changes(node):
-            mutated = copy.deepcopy(function)
+            mutated = pickle.loads(packed)
             inside = list(ast.walk(mutated))
             change(inside[place])
             small = isinstance(node, ast.Constant | ast.Name | ast.Attribute)

@@ -15,6 +15,7 @@ from compendium.stakes import every_path, small_designs, staked_guarantee, suite
 from ebr.algorithms.game import advance
 from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.simulation.simulate import simulate
+from ebr.theory.certificates import Law
 from ebr.theory.problems import Bernoulli, Gaussian
 
 
@@ -105,13 +106,15 @@ def test_designs_are_those_of_the_small_problems_for_their_arms_rounds_epsilon_a
 
 
 def test_designs_are_certified():
-    # The four others with 0/1 rewards take up to 18 seconds each.
-    quick = ("wide", "equal 5", "T = 2", "two", "pair")
     for (rewards, kind), race in small_designs.designs().items():
-        assert (rewards == "Bernoulli" and kind not in quick) or race.certificate().holds
+        if rewards == "Gaussian":  # a coarser grid's bound is larger, and soon there
+            law = Law(race.rule, race.n_arms, race.delta, rewards, race.sigma)
+            assert law.normal_bound(2**14) <= race.delta
+        elif kind in ("wide", "equal 5", "T = 2"):  # the others take up to 18 seconds each
+            assert race.certificate().holds
 
 
-@pytest.mark.parametrize(("rewards", "kind"), [("Gaussian", "pair"), ("Bernoulli", "wide")])
+@pytest.mark.parametrize(("rewards", "kind"), [("Gaussian", "equal 5"), ("Bernoulli", "wide")])
 def test_a_design_is_found_again(rewards, kind):
     (at,) = (at for half in suite.HALVES for at in suite.instances(half) if at.kind == kind)
     found, kept = small_designs.searched(rewards, at), small_designs.designs()[rewards, kind]

@@ -16,8 +16,6 @@ from compendium.two_arms.two_arms_grid import REACH, gap_grid, make_grid, weight
 from compendium.two_arms.two_arms_policies import Plan, plan, profile
 from compendium.two_arms.two_arms_search import ascend
 from compendium.two_arms.two_arms_solutions import solution, solutions, strategy
-from compendium.two_rounds.adaptive import floor
-from compendium.two_rounds.adaptive_program import best_adaptive, best_prior
 from compendium.two_rounds.policies import Policy, complexity, ebr_policy
 from scipy.integrate import quad
 from scipy.special import ndtr, ndtri
@@ -108,15 +106,15 @@ def test_no_policy_beats_a_prior():
     assert found.bound(1.02) <= mine
 
 
-@pytest.mark.parametrize("step", [1.02, 1.3, 2.0])
-def test_no_looks_between_those_of_the_grid_beat_a_prior(step):
+def test_no_looks_between_those_of_the_grid_beat_a_prior():
     found = solution(2, 0.1, 0.01)
     least = math.inf
     for first, longer, bar in product(np.geomspace(0.05, 3, 25), np.geomspace(1.5, 60, 25), (1.4, 1.8, 2.2)):
         looks = fixed_looks.from_bars(np.array([first, longer * first]), np.array([bar]))
         mean = fixed_looks.ratios(looks, found.prior.gaps) @ found.prior.chances
         least = min(least, mean + found.prior.price * (looks.wrong(1.0) - 0.01))
-    assert 0.7 * least / step**0.5 < found.bound(step) < least
+    for step in (1.02, 1.3, 2.0):
+        assert 0.7 * least / step**0.5 < found.bound(step) < least
 
 
 def test_the_last_look_is_the_best_of_all():
@@ -147,16 +145,6 @@ def test_one_round_in_closed_form():
     values = 2 * 51**2 * grid.information + found.prior.price * (ndtr(-np.sqrt(grid.information)) - 0.003)
     assert values.min() == pytest.approx(found.bound(), rel=1e-4)
     assert found.looks.wrong(1.0) == pytest.approx(0.003)
-
-
-@pytest.mark.slow
-def test_two_rounds_agree_with_the_linear_program():
-    found = solution(2, 0.1, 0.01)
-    ratio, policy = best_adaptive(10, 200, 0.1, 0.01, widest=1.0)
-    below = floor(best_prior(policy.first, 0.1, 0.01, widest=1.0), 0.1, 0.01, policy.first)
-    assert below <= found.profile().worst_ratio(10.0)
-    assert found.bound() <= policy.worst_ratio(0.1, widest=1.0)
-    assert ratio == pytest.approx(found.bound(), rel=0.02)
 
 
 def test_the_laws_of_sharp_and_elastic_racing():
@@ -192,7 +180,7 @@ def test_the_file_has_every_solution():
         assert found.prior.gaps.max() <= 1 / found.epsilon * (1 + 1e-9)
 
 
-# Notebook 13 does the same, with fewer nodes, at each ε that is a power of ten; here one of these for each T.
+# Notebook 19 does the same, with fewer nodes, at each ε that is a power of ten; here one of these for each T.
 PLACES = [(t, e, d) for t, e, d in sorted(solutions()) if e in (0.03, 0.003) or (e, d) == (0.1, 0.01)]
 
 
@@ -202,8 +190,8 @@ def test_policy_and_prior_meet_and_the_policy_is_pac(place):
     found = solution(*place)
     law = found.profile(inside=3)
     assert law.error <= found.delta
-    ratio = law.worst_ratio(1 / found.epsilon)
-    assert found.bound(1.02) <= ratio <= found.bound(1.02) * 1.03
+    ratio, bound = law.worst_ratio(1 / found.epsilon), found.bound(1.02)
+    assert bound <= ratio <= bound * 1.03
 
 
 def test_what_lies_between_the_solved_is_played_by_the_next_smaller():
