@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import ebr
-from ebr.models import REWARDS
+from ebr.models import RACES, REWARDS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +38,6 @@ SINGLE_REWARDS = """\
 (rewards.csv: columns arm and reward, one row per pull. ARM=COUNT:SUM is accepted too, but does not show how
 little rewards vary: unless each of them is 0 or 1, the race may then need many more pulls)"""
 REFUSED, UNSAID = 2, 3  # exit statuses
-KINDS = ("sharp", "pausing", "staked", "certified", "ebr")  # the races that can be asked for
 Options = argparse.Namespace
 
 
@@ -265,7 +264,7 @@ def _add_options(name: str, command: argparse.ArgumentParser) -> None:
         add("--margin", type=float, help="by how much; the race ends early if no arm can (epsilon)")
         add("--blocks", action="store_true", help="all arms of a round share the same blocks")
         add("--missing", action="store_true", help="rewards may be missing, at random")
-        add("--algorithm", choices=KINDS, help="use this race (by default several are compared)")
+        add("--algorithm", choices=RACES, help="use this race (by default several are compared)")
         means = "what the arms' means may be; may be repeated"
         add("--truth", dest="truths", nargs="+", type=float, action="append", metavar="MEAN", help=means)
         add("--pilot", metavar="CSV", help="rewards of an earlier trial to plan from (columns arm, reward)")

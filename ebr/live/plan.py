@@ -22,7 +22,7 @@ from ebr.arrays import FloatArray
 from ebr.live.plots import draw_plan
 from ebr.live.report import rounded_up
 from ebr.live.terms import ALGORITHMS, USUAL, Brief, Support, Terms, checked_support
-from ebr.models import IN_UNIT
+from ebr.models import IN_UNIT, RACES
 from ebr.simulation.simulate import simulate
 from ebr.theory.intervals import exact_interval
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
@@ -35,15 +35,17 @@ if TYPE_CHECKING:  # slow to import, and a plan in a terminal needs neither
 
     from ebr.live.race import Race
 
-COMPARED = ("sharp", "pausing", "staked", "certified")  # the races that a plan chooses from
 MOST_COMPARED = 20_000  # arms; with more of them only sharp EBR is simulated in seconds
-MOST_DESIGNED = 2_000  # rewards of an arm × rounds: a certified race is designed in seconds
+MOST_DESIGNED = 6_000  # rewards of an arm × looks: a certified race is designed in about ten seconds
+MOST_DESIGNED_ARMS = 100  # the same for arms
+NORMAL = 300  # 0/1 rewards of an arm whose law takes as long as that of normal ones, however many
 RUNS = 200  # simulated experiments behind a mean
 WORK = 150_000  # arms × rounds × experiments at most, so that a plan takes seconds
 LEVEL = 0.75  # of the best arm in the usual truths, as a fraction of the scale
 FAR = 0.5  # the largest gap, as a fraction of the scale
 PILOT = 0.95  # how surely a σ estimated from a pilot is large enough, if rewards are normal
 Maker = Callable[..., Any]  # of a race, with other rules if some are passed
+Expected = Callable[[float], dict[str, FloatArray]]  # the truths for an ε, by name
 
 
 class Candidate(NamedTuple):
@@ -140,8 +142,10 @@ class Plan:
         planned, chosen, tables = self.algorithm.deadline, self.found[self.recommended], {}
         fewer = {*range(1, 21), *np.geomspace(20, planned, 15).astype(int).tolist()}
         more = range(planned, min(planned + 3, self.algorithm.most_rounds) + 1)
+        if self.recommended == "certified":  # each design takes seconds
+            fewer, more = {planned >> halved for halved in range(1, planned.bit_length())}, [planned]
         for deadline in (*sorted(each for each in fewer if each < planned), *more):
-            race = chosen.make(deadline=deadline)
+            race = self.algorithm if deadline == planned else chosen.make(deadline=deadline)
             most = float(race.most_pulls(len(self.terms.arms), self.terms.rewards))
             worst = pd.DataFrame({"pulls": most, "error": 0.0}, index=["worst case"])
             tables[deadline] = pd.concat([worst, simulated(chosen, race, self.runs)])
@@ -149,7 +153,10 @@ class Plan:
 
     @property
     def deadlines(self) -> pd.DataFrame:
-        """The recommended race's mean pulls on each truth, and the most, in 1, 2, … rounds; few beyond 20."""
+        """The recommended race's mean pulls on each truth, and the most, in 1, 2, … rounds; few beyond 20.
+
+        Designs of certified races take seconds: of these, in T, T/2, T/4, … rounds alone.
+        """
         columns = {deadline: each["pulls"] for deadline, each in self._by_deadline.items()}
         return pd.DataFrame(columns).T.rename_axis("rounds")
 
@@ -186,7 +193,8 @@ class Plan:
         a, scale = self.algorithm, self.terms.scale
         found, best = ("an arm", "the best") if a.k == 1 else (f"{a.k} arms", "the k-th best")
         within = f"{scale.width * a.epsilon:g} of {best} with probability {1 - a.delta:.12g}"
-        notes = [f"{len(self.terms.arms)} arms, at most {a.deadline} rounds, {found} within {within}"]
+        allowed = max(each.terms.algorithm.deadline for each in self.found.values())
+        notes = [f"{len(self.terms.arms)} arms, at most {allowed} rounds, {found} within {within}"]
         if self.budget is not None:
             first = self.costs.iloc[0]
             enough = "are enough" if first["at_most"] <= self.budget else "may not be enough"
@@ -199,7 +207,8 @@ class Plan:
         notes += [f"rewards are {rewards}{less}", *wrap(self.assumed, 96)]
         if a.margin is not None:
             notes.append(f"ends early if no arm can be better than the control by {scale.width * a.margin:g}")
-        return [*notes, f"recommended: {self.recommended}, {ALGORITHMS[type(a).__name__]}"]
+        fewer = f", in {a.deadline} rounds at most" if a.deadline < allowed else ""
+        return [*notes, f"recommended: {self.recommended}, {ALGORITHMS[type(a).__name__]}{fewer}"]
 
     def _tables(self) -> dict[str, pd.DataFrame]:
         """The tables in words, by their titles."""
@@ -276,7 +285,8 @@ def plan(
         (normal) or "sub-Gaussian"; then the support is None. σ is half its width if left out, or 0.5.
     algorithm
         One race, "sharp" or "ebr" (Algorithm 1) for instance, to be shown truth by truth. By default those
-        are compared that are made and simulated in seconds.
+        are compared that are made and simulated in seconds; for 0/1 and normal rewards "certified" is among
+        them, designed for these truths, with fewer rounds if there are many.
     budget
         Pulls of all arms together. If ε is left out, the plan is of the smallest ε of three digits that they
         buy; if δ alone is, of the smallest δ; if neither, it says whether they are enough.
@@ -318,12 +328,13 @@ def plan(
     few = max(2, min(RUNS, WORK // (len(names) * brief.deadline)))
     kinds = _compared(brief, len(names), bought)
     if algorithm is not None:
-        kinds = [one_of("algorithm", algorithm, (*COMPARED, "ebr"))]
+        kinds = {one_of("algorithm", algorithm, RACES): brief.deadline}
+    expected = partial(_expected, brief, len(names), truths, list(tried.values()))
     found, refused = {}, []
-    for kind in kinds:
+    for kind, most in kinds.items():
         try:
-            terms, make = _made(brief, kind, names, budget, bought)
-            found[kind] = Candidate(terms, make, _problems(terms, truths, list(tried.values())))
+            asked = replace(brief, deadline=most)
+            found[kind] = _made(asked, kind, names, budget, bought, expected)
         except ValueError as error:
             refused.append(error)
     if not found:
@@ -375,21 +386,25 @@ def _in_support(name: str, values: ArrayLike, support: Support) -> FloatArray:
     return array
 
 
-def _compared(brief: Brief, n_arms: int, bought: str | None) -> Sequence[str]:
-    """The races that are made and simulated in seconds."""
-    if n_arms > MOST_COMPARED:
-        return COMPARED[:1]
-    certified = brief.rewards in ("Bernoulli", "Gaussian") and brief.k == 1 and not (brief.blocks or bought)
-    if certified and brief.rewards == "Bernoulli" and brief.epsilon is not None:
-        last = bechhofer_count(n_arms, brief.epsilon / brief.scale.width, brief.delta, 0.5)
-        certified = last * brief.deadline <= MOST_DESIGNED
-    return [kind for kind in COMPARED if kind != "certified" or certified]
+def _compared(brief: Brief, n_arms: int, bought: str | None) -> dict[str, int]:
+    """The races that are made and simulated in seconds, and their rounds at most."""
+    sharp, *others, certified, _ = RACES
+    kinds = [sharp] if n_arms > MOST_COMPARED else [sharp, *others]
+    compared = dict.fromkeys(kinds, brief.deadline)
+    known = brief.rewards in ("Bernoulli", "Gaussian") and brief.k == 1 and not (brief.blocks or bought)
+    if known and brief.epsilon is not None and n_arms <= MOST_DESIGNED_ARMS:
+        last = NORMAL
+        if brief.rewards == "Bernoulli":
+            last = bechhofer_count(n_arms, brief.epsilon / brief.scale.width, brief.delta, 0.5)
+        looks = min(brief.deadline, MOST_DESIGNED // last)
+        compared |= {certified: looks} if looks >= min(brief.deadline, 3) else {}
+    return compared
 
 
 def _made(
-    brief: Brief, kind: str, names: Sequence[str], budget: int | None, bought: str | None
-) -> tuple[Terms, Maker]:
-    """The terms of a race, with what a budget buys, and its maker; ValueError if it does not permit them."""
+    brief: Brief, kind: str, names: Sequence[str], budget: int | None, bought: str | None, expected: Expected
+) -> Candidate:
+    """A race, with what a budget buys; ValueError if it does not permit what is asked."""
     n_arms, make = len(names), brief.maker(kind, len(names))
     if budget is not None and bought is not None:
         if kind == "certified":
@@ -397,11 +412,20 @@ def _made(
         # Without the margin, which ε may exceed during the search.
         bare = replace(brief, control=None, margin=None).maker(kind, n_arms)
         make = partial(make, **{bought: _affordable(bare, bought, n_arms, budget, brief.told)})
+    elif kind == "certified" and brief.epsilon is not None:
+        means = expected(brief.epsilon / brief.scale.width).values()
+        make = partial(make, truths=tuple(tuple(each.tolist()) for each in means))
     race = make()
     race.most_pulls(n_arms, brief.told)  # raises ValueError if there are too many to be counted
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the warning comes when the race is started
-        return brief.agreed(race, names), make
+        terms = brief.agreed(race, names)
+    problems: dict[str, Problem] = {}
+    for name, each in expected(race.epsilon).items():
+        # Coins for rewards in [0, 1], else normal rewards.
+        coins = race.model(terms.rewards) in IN_UNIT
+        problems[name] = Bernoulli(each) if coins else Gaussian(each, race.sigma)
+    return Candidate(terms, make, problems)
 
 
 def _affordable(make: Maker, bought: str, n_arms: int, budget: int, told: str) -> float:
@@ -422,26 +446,26 @@ def _affordable(make: Maker, bought: str, n_arms: int, budget: int, told: str) -
     return values[place]
 
 
-def _problems(terms: Terms, truths: Any, piloted: Sequence[float]) -> dict[str, Problem]:
-    """What is simulated: coins for rewards in [0, 1], else normal rewards; gaps are cut at the scale, 2σ."""
-    race, scale, inside = terms.algorithm, terms.scale, {}
+def _expected(
+    brief: Brief, n_arms: int, truths: Any, piloted: Sequence[float], epsilon: float
+) -> dict[str, FloatArray]:
+    """The truths by name: means as the race sees them, whose ε this is; gaps are cut at the scale, 2σ."""
+    scale, inside = brief.scale, {}
     if truths is None:
-        hard, others = min(2 * race.epsilon, FAR), len(terms.arms) - race.k
+        hard, others = min(2 * epsilon, FAR), n_arms - brief.k
         gaps = {"hard": np.full(others, hard), "spread": np.linspace(hard, FAR, others)}
         gaps |= {"easy": np.full(others, FAR), "alike": np.zeros(others)}
-        inside = {name: LEVEL - np.append(np.zeros(race.k), gap) for name, gap in gaps.items()}
+        inside = {name: LEVEL - np.append(np.zeros(brief.k), gap) for name, gap in gaps.items()}
         truths = {"pilot": piloted} if piloted else {}
     for name, means in truths.items() if isinstance(truths, Mapping) else ((None, each) for each in truths):
-        values = _in_support(f"truth {shown(means)}", means, terms.support)
-        if len(values) != len(terms.arms):
-            raise ValueError(f"truth {shown(means)} must have {len(terms.arms)} means, got {len(values)}")
+        values = _in_support(f"truth {shown(means)}", means, brief.support)
+        if len(values) != n_arms:
+            raise ValueError(f"truth {shown(means)} must have {n_arms} means, got {len(values)}")
         said = ", ".join(f"{value:.15g}" for value in values) if name is None else str(name)
         values = (values - scale.worst) / (scale.best - scale.worst)
         outside = values.min() < 0 or values.max() > 1
         inside[said] = np.maximum(values - values.max() + 1, 0) if outside else values
-    if race.model(terms.rewards) in IN_UNIT:
-        return {name: Bernoulli(means) for name, means in inside.items()}
-    return {name: Gaussian(means, race.sigma) for name, means in inside.items()}
+    return inside
 
 
 def simulated(candidate: Candidate, race: Algorithm, runs: int) -> pd.DataFrame:

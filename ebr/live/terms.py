@@ -315,10 +315,13 @@ class Brief:
         return _model(self.rewards, self.support, self.scale, self.blocks)
 
     def maker(self, kind: str, n_arms: int) -> Callable[..., Any]:
-        """A function that makes the race, with changed rules if passed, or raises ValueError."""
+        """A function that makes the race, with changed rules if passed, or raises ValueError.
+
+        A certified race is designed for truths, if they are passed: tuples of means, as the race sees them.
+        """
         return partial(self._made, kind, n_arms)
 
-    def _made(self, kind: str, n_arms: int, **changes: Any) -> Any:
+    def _made(self, kind: str, n_arms: int, truths: Any = None, **changes: Any) -> Any:
         if self.k > 1 and kind not in ("sharp", "ebr"):
             raise ValueError(f"k must be 1 for algorithm {kind!r}, got {self.k}")
         width = self.scale.width
@@ -329,7 +332,7 @@ class Brief:
         if kind == "certified":
             rewards = self.rewards or ("Bernoulli" if self.support else "Gaussian")
             margin = 0.0 if self.margin is None else positive("margin", self.margin) / width
-            race = _certified(n_arms, margin, rewards=rewards, **rules)
+            race = _certified(n_arms, margin, rewards=rewards, truths=truths, **rules)
         elif kind != "ebr":
             race = getattr(ebr, f"{kind.capitalize()}ElasticBatchRacing")(**rules, rewards=self.rewards)
         elif self.rewards is None:
