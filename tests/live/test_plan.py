@@ -103,7 +103,10 @@ def test_the_deadlines_go_three_rounds_further_and_each_is_a_plan_of_its_own():
         (TWO | {"pilot": SPREAD, "support": (0, 20)}, "pilot of 'B' must be numbers in the support, [0, 20]"),
         (TWO | {"pilot": SPREAD, "rewards": "bounded"}, "'A' must be numbers in the support, [0, 1], got 12"),
         (TWO | {"pilot": {"A": [1, 2], "B": [3, math.nan]}}, "'B' must be finite numbers, got nan"),
-        (TWO | {"pilot": {"A": [2, 2], "B": [3, 3]}}, "sigma must be given, or a support: each arm's rewards"),
+        (
+            TWO | {"pilot": {"A": [2, 2], "B": [3, 3]}},
+            "sigma must be given, or a support: each arm's rewards",
+        ),
     ],
 )
 def test_bad_arguments_are_named_with_value_and_range_before_anything_runs(changed, says, monkeypatch):
