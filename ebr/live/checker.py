@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import convolution_matrix
-from scipy.special import gammaln, ndtr, xlog1py, xlogy
+from scipy.special import ndtr
+from scipy.stats import binom
 
 from ebr.arrays import FloatArray
 
@@ -23,10 +24,7 @@ Table = list[list[int]]  # by look: the largest sum that each sum beats
 
 
 def largest_failure(design: Mapping[str, Any], n_arms: int) -> float:
-    """The largest bound of all cells on how often a race fails; ∞ if one is not certified.
-
-    The design is what a journal's first line says of it: looks, boundaries, pruning, epsilon and so on.
-    """
+    """The largest bound on how often a race of a journal's parameters fails; ∞ if it is not certified."""
     if design["rewards"] == "Gaussian":
         fine, rough = normal_failure(design, n_arms, 400), normal_failure(design, n_arms, 200)
         return fine + abs(fine - rough)
@@ -66,7 +64,8 @@ def failure(looks: list[int], n_arms: int, tables: dict[float, Table], low: floa
     """A bound on how often the race fails, for each rate of the best arm between two."""
     rates = {shift: min(high - shift + 1e-15, 1.0) if shift else high for shift in tables if shift <= high}
     errors = [rival_errors(looks, tables[shift], shift > 0, low, rate) for shift, rate in rates.items()]
-    found = together(masses(looks[-1], low), errors, n_arms - 1)
+    last = binom.pmf(np.arange(looks[-1] + 1), looks[-1], low)
+    found = together(last, errors, n_arms - 1)
     return found * (1 + SLACK) + (n_arms - 1) * 8 * len(looks) * TINY
 
 
@@ -74,8 +73,9 @@ def rival_errors(looks: list[int], beaten: Table, sign: bool, best: float, rival
     """P(the rival errs, and the best arm's last sum is x) by x; 8T TINY at most is left out."""
     law, x0, y0, erred, before = np.ones((1, 1)), 0, 0, np.zeros(1), 0
     for look, count in enumerate(looks):
-        one, other = masses(count - before, best), masses(count - before, rival)
-        erred, before = np.convolve(erred, one), count
+        more, before = np.arange(count - before + 1), count
+        one, other = (binom.pmf(more, more[-1], rate) for rate in (best, rival))
+        erred = np.convolve(erred, one)
         (a, b), (c, d) = ends(one), ends(other)
         law = convolution_matrix(one[a:b], len(law)) @ law @ convolution_matrix(other[c:d], len(law.T)).T
         x0, y0 = x0 + a, y0 + c
@@ -87,13 +87,6 @@ def rival_errors(looks: list[int], beaten: Table, sign: bool, best: float, rival
         (a, b), (c, d) = ends(law.sum(axis=1)), ends(law.sum(axis=0))
         law, x0, y0 = law[a:b, c:d], x0 + a, y0 + c
     return erred
-
-
-def masses(count: int, rate: float) -> FloatArray:
-    """Binomial probabilities."""
-    k = np.arange(count + 1)
-    ways = gammaln(count + 1) - gammaln(k + 1) - gammaln(count - k + 1)
-    return np.asarray(np.exp(ways + xlogy(k, rate) + xlog1py(count - k, -rate)))
 
 
 def ends(law: FloatArray) -> tuple[int, int]:

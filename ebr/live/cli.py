@@ -1,7 +1,6 @@
 """The command line, `python -m ebr`: plan, start, ask, tell and look at a race from a terminal.
 
-First what commands do, then their options, then what they say and how it is written. What a command needs is
-loaded by the command: help and refusals come at once.
+What a command needs is loaded by the command: help and refusals come at once.
 """
 
 import argparse
@@ -16,7 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import ebr
-from ebr.models import REWARDS
+from ebr.models import RACES, REWARDS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +37,6 @@ SINGLE_REWARDS = """\
 (rewards.csv: columns arm and reward, one row per pull. ARM=COUNT:SUM is accepted too, but does not show how
 little rewards vary: unless each of them is 0 or 1, the race may then need many more pulls)"""
 REFUSED, UNSAID = 2, 3  # exit statuses
-KINDS = ("sharp", "pausing", "staked", "certified", "ebr")  # the races that can be asked for
 Options = argparse.Namespace
 
 
@@ -66,11 +64,7 @@ class Version(argparse.Action):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command.
-
-    Returns 0; 2 if it was refused, with the reason on standard error; 3 if it was done, but what it says
-    could not be written.
-    """
+    """Run a command; return 0, or 2 if it was refused, or 3 if what it says could not be written."""
     streams: Any = (sys.stdout, sys.stderr)
     for stream in streams:
         with suppress(AttributeError, OSError, ValueError):  # of another kind, or closed
@@ -170,14 +164,13 @@ def report(options: Options) -> str:
 def certify(options: Options) -> str:
     """Check a certified race again, by a computation of its own (seconds); this changes nothing."""
     from ebr.live.checker import largest_failure
+    from ebr.validation import require
 
     with ebr.Race.open(options.journal, readonly=True) as race:
         design, kind = race.terms.line()["parameters"], type(race.algorithm).__name__
-    if "boundaries" not in design:
-        raise ValueError(f"{options.journal} must be of a certified race, got {kind}")
+    require("boundaries" in design, options.journal, "be the journal of a certified race", kind)
     bound, delta = largest_failure(design, len(race.arms)), design["delta"]
-    if bound > delta:
-        raise ValueError(f"delta must be one that the looks and boundaries keep, got {delta}: not certified")
+    require(bound <= delta, "delta", "be one that the looks and boundaries keep (not certified)", delta)
     return f"Certified: whatever the arms' means are, a failure has probability {bound:.5f} at most."
 
 
@@ -218,9 +211,7 @@ def _parsed(arguments: Sequence[str] | None) -> Options:
     """The options of a command line."""
     of = {"description": "Best arm identification under a deadline.", "epilog": EXAMPLE}
     parser = Parser(prog="python -m ebr", formatter_class=argparse.RawDescriptionHelpFormatter, **of)
-    parser.add_argument(
-        "--version", action=Version, nargs=0, default=argparse.SUPPRESS, help="print it and leave"
-    )
+    parser.add_argument("--version", action=Version, nargs=0, default=argparse.SUPPRESS, help="print it")
     commands = parser.add_subparsers(required=True, metavar="command")
     for run in (start, ask, tell, stop, status, plan, plot, report, certify):
         command = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)
@@ -248,12 +239,7 @@ def _add_options(name: str, command: argparse.ArgumentParser) -> None:
         add("--deadline", type=int, required=True, help="rounds at most")
         add("--epsilon", type=float, help="how far from the best is good enough, in the rewards' units")
         add("--delta", type=float, help="how likely a failure may be (0.05)")
-        add(
-            "--budget",
-            type=int,
-            metavar="B",
-            help="pulls at most: the epsilon or the delta left out is found",
-        )
+        add("--budget", type=int, metavar="B", help="pulls at most; finds the epsilon or delta left out")
         add("--rewards", choices=REWARDS, help="each is 0 or 1, or in the support, or normal, or no wider")
         limits = command.add_mutually_exclusive_group().add_argument
         limits("--support", nargs=2, type=float, metavar=("LOW", "HIGH"), help="limits of the rewards (0 1)")
@@ -265,7 +251,7 @@ def _add_options(name: str, command: argparse.ArgumentParser) -> None:
         add("--margin", type=float, help="by how much; the race ends early if no arm can (epsilon)")
         add("--blocks", action="store_true", help="all arms of a round share the same blocks")
         add("--missing", action="store_true", help="rewards may be missing, at random")
-        add("--algorithm", choices=KINDS, help="use this race (by default several are compared)")
+        add("--algorithm", choices=RACES, help="use this race (by default several are compared)")
         means = "what the arms' means may be; may be repeated"
         add("--truth", dest="truths", nargs="+", type=float, action="append", metavar="MEAN", help=means)
         add("--pilot", metavar="CSV", help="rewards of an earlier trial to plan from (columns arm, reward)")

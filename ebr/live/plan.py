@@ -22,12 +22,12 @@ from ebr.arrays import FloatArray
 from ebr.live.plots import draw_plan
 from ebr.live.report import rounded_up
 from ebr.live.terms import ALGORITHMS, USUAL, Brief, Support, Terms, checked_support
-from ebr.models import IN_UNIT
+from ebr.models import IN_UNIT, RACES
 from ebr.simulation.simulate import simulate
 from ebr.theory.intervals import exact_interval
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.theory.selection import bechhofer_count
-from ebr.validation import MOST_TOTAL, numbers, one_of, rounds, several, shown, true_or_false, whole
+from ebr.validation import MOST_TOTAL, numbers, one_of, require, rounds, several, shown, true_or_false, whole
 
 if TYPE_CHECKING:  # slow to import, and a plan in a terminal needs neither
     from matplotlib.axes import Axes
@@ -35,15 +35,17 @@ if TYPE_CHECKING:  # slow to import, and a plan in a terminal needs neither
 
     from ebr.live.race import Race
 
-COMPARED = ("sharp", "pausing", "staked", "certified")  # the races that a plan chooses from
 MOST_COMPARED = 20_000  # arms; with more of them only sharp EBR is simulated in seconds
-MOST_DESIGNED = 2_000  # rewards of an arm × rounds: a certified race is designed in seconds
+MOST_DESIGNED = 6_000  # rewards of an arm × looks: a certified race is designed in about ten seconds
+MOST_DESIGNED_ARMS = 100  # the same for arms
+NORMAL = 300  # 0/1 rewards of an arm whose law takes as long as that of normal ones, however many
 RUNS = 200  # simulated experiments behind a mean
 WORK = 150_000  # arms × rounds × experiments at most, so that a plan takes seconds
 LEVEL = 0.75  # of the best arm in the usual truths, as a fraction of the scale
 FAR = 0.5  # the largest gap, as a fraction of the scale
 PILOT = 0.95  # how surely a σ estimated from a pilot is large enough, if rewards are normal
 Maker = Callable[..., Any]  # of a race, with other rules if some are passed
+Expected = Callable[[float], dict[str, FloatArray]]  # the truths for an ε, by name
 
 
 class Candidate(NamedTuple):
@@ -66,11 +68,11 @@ class Plan:
 
     @cached_property
     def races(self) -> pd.DataFrame:
-        """A row for each race and truth.
+        """A row for each race and truth, from simulated experiments.
 
-        The mean `pulls` of all arms in simulated experiments and its standard `error`; `pulls_90`, which 90 %
-        of them did not exceed; the mean `rounds`; and how many experiments were `failures`, with an exact
-        99 % interval for the probability of one (`failing_lower`, `failing_upper`).
+        The mean `pulls` of all arms and its standard `error`; `pulls_90`, which 90 % of experiments did not
+        exceed; the mean `rounds`; how many were `failures`, and an exact 99 % interval for the probability of
+        one (`failing_lower`, `failing_upper`).
         """
         found = self.found.items()
         tables = {kind: simulated(each, each.terms.algorithm, self.runs) for kind, each in found}
@@ -88,12 +90,11 @@ class Plan:
         costs = pd.DataFrame({"at_most": most}, index=pd.Index(list(self.found), name="race"))
         costs["cost"] = (pulls / pulls.groupby("truth").transform("min")).groupby("race").mean()
         costs["failures"] = self.races["failures"].groupby("race").sum()
+        costs["over"], by = costs["at_most"] > (self.budget or math.inf), ["over", "cost"]
         if self.bought is not None:
-            unit = terms[0].scale.width if self.bought == "epsilon" else 1.0
+            unit, by[1:] = terms[0].scale.width if self.bought == "epsilon" else 1.0, [self.bought, "cost"]
             costs[self.bought] = [unit * getattr(each.algorithm, self.bought) for each in terms]
-        by = ["over", self.bought, "cost"] if self.bought else ["over", "cost"]
-        over = costs["at_most"] > (self.budget or math.inf)
-        return costs.assign(over=over).sort_values(by).drop(columns="over")
+        return costs.sort_values(by).drop(columns="over")
 
     @property
     def recommended(self) -> str:
@@ -123,8 +124,8 @@ class Plan:
     def rounds(self) -> pd.DataFrame | None:
         """A row a round of the recommended race; None if it decides from round to round how often to pull.
 
-        The most `pulls` of an arm in it and `so_far`, and of all arms so far (`worst_case`); of sharp EBR
-        also how much worse than the best arms are that are `gone` after it.
+        At most: `pulls` of an arm in it and `so_far`, and of all arms so far (`worst_case`). After sharp
+        EBR's rounds arms are `gone` that are so much worse than the best.
         """
         race, n_arms, told = self.algorithm, len(self.terms.arms), self.terms.rewards
         so_far, gone = race.pulls_by_round(n_arms, told), race.gone(n_arms, told)
@@ -135,29 +136,33 @@ class Plan:
         return pd.DataFrame(columns, index=pd.RangeIndex(1, len(so_far) + 1, name="round"))
 
     @cached_property
-    def _by_deadline(self) -> dict[int, pd.DataFrame]:
-        """The columns pulls and error of each deadline."""
+    def _by_deadline(self) -> list[pd.DataFrame]:
+        """The tables of `deadlines` and of `errors`."""
         planned, chosen, tables = self.algorithm.deadline, self.found[self.recommended], {}
         fewer = {*range(1, 21), *np.geomspace(20, planned, 15).astype(int).tolist()}
-        more = range(planned, min(planned + 3, self.algorithm.most_rounds) + 1)
-        for deadline in (*sorted(each for each in fewer if each < planned), *more):
-            race = chosen.make(deadline=deadline)
+        last = min(planned + 3, self.algorithm.most_rounds)
+        if self.recommended == "certified":  # each design takes seconds
+            fewer, last = {planned >> halved for halved in range(planned.bit_length())}, planned
+        for deadline in sorted({each for each in fewer if each < planned} | {*range(planned, last + 1)}):
+            race = self.algorithm if deadline == planned else chosen.make(deadline=deadline)
             most = float(race.most_pulls(len(self.terms.arms), self.terms.rewards))
-            worst = pd.DataFrame({"pulls": most, "error": 0.0}, index=["worst case"])
-            tables[deadline] = pd.concat([worst, simulated(chosen, race, self.runs)])
-        return tables
+            table = simulated(chosen, race, self.runs)[["pulls", "error"]]
+            tables[deadline] = pd.concat([pd.DataFrame({"pulls": most, "error": 0.0}, ["worst case"]), table])
+        columns = ({deadline: table[name] for deadline, table in tables.items()} for name in table)
+        return [pd.DataFrame(each).T.rename_axis("rounds") for each in columns]
 
     @property
     def deadlines(self) -> pd.DataFrame:
-        """The recommended race's mean pulls on each truth, and the most, in 1, 2, … rounds; few beyond 20."""
-        columns = {deadline: each["pulls"] for deadline, each in self._by_deadline.items()}
-        return pd.DataFrame(columns).T.rename_axis("rounds")
+        """The recommended race's mean pulls on each truth, and the most, in 1, 2, … rounds; few beyond 20.
+
+        Designs of certified races take seconds: of these, in T, T/2, T/4, … rounds alone.
+        """
+        return self._by_deadline[0]
 
     @property
     def errors(self) -> pd.DataFrame:
         """The standard errors of `deadlines`."""
-        columns = {deadline: each["error"] for deadline, each in self._by_deadline.items()}
-        return pd.DataFrame(columns).T.rename_axis("rounds")
+        return self._by_deadline[1]
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
         """What does one more round buy? Mean pulls ± one standard error along the number of rounds."""
@@ -186,7 +191,8 @@ class Plan:
         a, scale = self.algorithm, self.terms.scale
         found, best = ("an arm", "the best") if a.k == 1 else (f"{a.k} arms", "the k-th best")
         within = f"{scale.width * a.epsilon:g} of {best} with probability {1 - a.delta:.12g}"
-        notes = [f"{len(self.terms.arms)} arms, at most {a.deadline} rounds, {found} within {within}"]
+        allowed = max(each.terms.algorithm.deadline or 0 for each in self.found.values())
+        notes = [f"{len(self.terms.arms)} arms, at most {allowed} rounds, {found} within {within}"]
         if self.budget is not None:
             first = self.costs.iloc[0]
             enough = "are enough" if first["at_most"] <= self.budget else "may not be enough"
@@ -199,7 +205,8 @@ class Plan:
         notes += [f"rewards are {rewards}{less}", *wrap(self.assumed, 96)]
         if a.margin is not None:
             notes.append(f"ends early if no arm can be better than the control by {scale.width * a.margin:g}")
-        return [*notes, f"recommended: {self.recommended}, {ALGORITHMS[type(a).__name__]}"]
+        fewer = f", in {a.deadline} rounds at most" if a.deadline < allowed else ""
+        return [*notes, f"recommended: {self.recommended}, {ALGORITHMS[type(a).__name__]}{fewer}"]
 
     def _tables(self) -> dict[str, pd.DataFrame]:
         """The tables in words, by their titles."""
@@ -209,17 +216,16 @@ class Plan:
         words = words.rename(columns={"cost": "relative cost", "at_most": "at most"})
         columns = {race: pd.concat([means[race], words.loc[race]]) for race in costs.index}
         compared = pd.DataFrame(columns).rename_axis("truth").reset_index()
-        tables = {}
+        tables = {"Pulls of all arms on average, by race and truth": compared}
         if len(self.found) == 1:
             title = "Truth by truth: 90% of experiments within pulls_90; failing: 99% interval for P(failure)"
-            tables[title] = races.droplevel("race").drop(columns=["pulls", "error"])
+            alone = races.droplevel("race").drop(columns=["pulls", "error"])
+            tables[title] = alone.map(_number).reset_index()
         if self.rounds is not None:
             gone = "; gone: arms so much worse" if "gone" in self.rounds else ""
             title = f"Round by round: {self.recommended}, pulls of an arm at most; worst_case: of all{gone}"
-            tables[title] = self.rounds
-        for title, table in tables.items():
-            tables[title] = table.map(_number).reset_index()
-        return {"Pulls of all arms on average, by race and truth": compared} | tables
+            tables[title] = self.rounds.map(_number).reset_index()
+        return tables
 
     def _explained(self) -> list[str]:
         """What the numbers are."""
@@ -276,7 +282,7 @@ def plan(
         (normal) or "sub-Gaussian"; then the support is None. σ is half its width if left out, or 0.5.
     algorithm
         One race, "sharp" or "ebr" (Algorithm 1) for instance, to be shown truth by truth. By default those
-        are compared that are made and simulated in seconds.
+        are compared that are made and simulated in seconds; "certified" is designed for the truths.
     budget
         Pulls of all arms together. If ε is left out, the plan is of the smallest ε of three digits that they
         buy; if δ alone is, of the smallest δ; if neither, it says whether they are enough.
@@ -287,14 +293,13 @@ def plan(
         rewards may be missing, at random.
     truths
         What the arms' means might be: lists of n means, in a list or by their names. By default all others
-        are worse than the k best, which tie, by 2ε but no more than half the scale ("hard"), by half the
-        scale ("easy"), spread evenly from the one to the other, or not at all ("alike"). The scale is the
-        support, or 2σ. Rewards in a support are simulated by coins, the noisiest.
+        are worse than the k best, which tie, by 2ε ("hard"), by half the scale ("easy"), spread evenly from
+        the one to the other, or not at all ("alike"). The scale is the support, or 2σ. Rewards in a support
+        are simulated by coins, the noisiest.
     pilot
-        Rewards of earlier trials, by arm: a dict, a table with a column for each arm, or one with the columns
+        Rewards of earlier trials, by arm: a dict, or a table with a column for each arm, or with the columns
         arm and reward. Their means are one more truth. If nothing else is said of the rewards, and all are 0
-        or 1, they are "Bernoulli"; otherwise σ is *estimated*, the largest of the arms' 95 % upper limits for
-        normal rewards. That is an assumption: no guarantee covers a σ that is larger.
+        or 1, they are "Bernoulli"; otherwise σ is *estimated*: it is an assumption.
     runs
         How many experiments are simulated on each truth: 200, or fewer if there are many arms and rounds.
     """
@@ -304,31 +309,33 @@ def plan(
     names = list(tried) or [f"arm {number}" for number in range(1, several("n_arms", n_arms) + 1)]
     check_places(k, len(names))
     truths = truths.tolist() if isinstance(truths, np.ndarray) else truths
-    if truths is not None and (not isinstance(truths, Mapping | Sequence) or len(truths) == 0):
-        raise ValueError(f"truths must be one or more lists of means, got {shown(truths)}")
-    if budget is None and epsilon is None:
-        must = "epsilon must be a number above 0, in the rewards' units, or a budget be given"
-        raise ValueError(f"{must}, got None")
-    bought = None if budget is None else "epsilon" if epsilon is None else "delta" if delta is None else None
+    listed = truths is None or (isinstance(truths, Mapping | Sequence) and len(truths) > 0)
+    require(listed, "truths", "be one or more lists of means", truths)
+    bought = "epsilon" if epsilon is None else "delta" if delta is None and budget is not None else None
     if budget is not None:
         whole("budget", budget, 1, MOST_TOTAL)
-    level, known = 0.05 if delta is None else delta, (sigma, rewards, support, lower_is_better)
+    must = "be a number above 0, in the rewards' units, or a budget be given"
+    require(budget is not None or epsilon is not None, "epsilon", must, epsilon)
+    rules = rounds("deadline", deadline), epsilon, 0.05 if delta is None else delta
     place = len(names) - 1 if true_or_false("control", control) else None  # its name comes with the start
-    brief = Brief(rounds("deadline", deadline), epsilon, level, *known, k, blocks, missing, place, margin)
+    brief = Brief(*rules, sigma, rewards, support, lower_is_better, k, blocks, missing, place, margin)
     few = max(2, min(RUNS, WORK // (len(names) * brief.deadline)))
     kinds = _compared(brief, len(names), bought)
     if algorithm is not None:
-        kinds = [one_of("algorithm", algorithm, (*COMPARED, "ebr"))]
-    found, refused = {}, []
-    for kind in kinds:
+        kinds = {one_of("algorithm", algorithm, RACES): brief.deadline}
+    expected = partial(_expected, brief, len(names), truths, list(tried.values()))
+    found, refused = dict[str, Candidate](), list[ValueError]()
+    for kind, most in kinds.items():
+        if kind == "certified" and refused and not found:  # nothing is designed in vain
+            break
         try:
-            terms, make = _made(brief, kind, names, budget, bought)
-            found[kind] = Candidate(terms, make, _problems(terms, truths, list(tried.values())))
+            asked = replace(brief, deadline=most)
+            found[kind] = _made(asked, kind, names, budget, bought, expected)
         except ValueError as error:
             refused.append(error)
     if not found:
         raise refused[0]
-    return Plan(found, few if runs is None else whole("runs", runs, 2), budget, bought, assumed)
+    return Plan(found, whole("runs", few if runs is None else runs, 2), budget, bought, assumed)
 
 
 def _piloted(
@@ -339,15 +346,15 @@ def _piloted(
         long = {"arm", "reward"} <= set(pilot.columns)
         parts = pilot.groupby("arm", sort=False)["reward"] if long else pilot.items()
         pilot = {arm: column.dropna() for arm, column in parts}
-    if not isinstance(pilot, Mapping) or len(pilot) < 2:
-        raise ValueError(f"pilot must be a table or dict of the rewards of 2 arms or more, got {pilot!r:.60}")
-    if n_arms not in (None, len(pilot)):
-        raise ValueError(f"n_arms must be left out, or {len(pilot)} as in the pilot, got {n_arms!r}")
+    several_arms = isinstance(pilot, Mapping) and len(pilot) > 1
+    require(several_arms, "pilot", "be a table or dict of the rewards of 2 arms or more", pilot)
+    must = f"be left out, or {len(pilot)} as in the pilot"
+    require(n_arms in (None, len(pilot)), "n_arms", must, n_arms)
     unsaid = rewards is None and isinstance(support, str)
     limits, tried = None if unsaid else checked_support(support, rewards), {}
     for arm, values in pilot.items():
-        if isinstance(values, tuple):  # a count and a sum
-            raise ValueError(f"pilot of {arm!r} must be a list of single rewards, got {values!r:.40}")
+        single = not isinstance(values, tuple)  # a count and a sum
+        require(single, f"pilot of {arm!r}", "be a list of single rewards", values)
         tried[str(arm)] = _in_support(f"pilot of {arm!r}", values, limits)
     means = {arm: float(values.mean()) for arm, values in tried.items()}
     if unsaid and all(np.isin(values, (0, 1)).all() for values in tried.values()):
@@ -358,8 +365,7 @@ def _piloted(
         (values.std(ddof=1) * math.sqrt((len(values) - 1) / chdtri(len(values) - 1, PILOT)), arm)
         for arm, values in tried.items()
     )
-    if not largest:
-        raise ValueError("sigma must be given, or a support: all rewards of each arm of the pilot are equal")
+    require(largest, "sigma", "be given, or a support: each arm's rewards in the pilot are equal", sigma)
     sigma = float(rounded_up(largest))
     said = f"sigma = {sigma:g} is estimated from the pilot: {PILOT:.0%} upper limit for {arm}, if normal."
     said += " It is an assumption: if sigma is larger, nothing is guaranteed."
@@ -369,39 +375,49 @@ def _piloted(
 def _in_support(name: str, values: ArrayLike, support: Support) -> FloatArray:
     """Return two or more finite numbers, in the support if there is one; raise ValueError for others."""
     array, (low, high) = numbers(name, values, 2), support or (-math.inf, math.inf)
-    if len(outside := array[~(np.isfinite(array) & (low <= array) & (array <= high))]):
-        within = f"numbers in the support, [{low:g}, {high:g}]" if support else "finite numbers"
-        raise ValueError(f"{name} must be {within}, got {outside[0]:g}")
+    outside = array[~(np.isfinite(array) & (low <= array) & (array <= high))].tolist()
+    within = f"numbers in the support, [{low:g}, {high:g}]" if support else "finite numbers"
+    require(not outside, name, f"be {within}", next(iter(outside), None))
     return array
 
 
-def _compared(brief: Brief, n_arms: int, bought: str | None) -> Sequence[str]:
-    """The races that are made and simulated in seconds."""
-    if n_arms > MOST_COMPARED:
-        return COMPARED[:1]
-    certified = brief.rewards in ("Bernoulli", "Gaussian") and brief.k == 1 and not (brief.blocks or bought)
-    if certified and brief.rewards == "Bernoulli" and brief.epsilon is not None:
-        last = bechhofer_count(n_arms, brief.epsilon / brief.scale.width, brief.delta, 0.5)
-        certified = last * brief.deadline <= MOST_DESIGNED
-    return [kind for kind in COMPARED if kind != "certified" or certified]
+def _compared(brief: Brief, n_arms: int, bought: str | None) -> dict[str, int]:
+    """The races that are made and simulated in seconds, and their rounds at most."""
+    sharp, *others, certified, _ = RACES
+    kinds = [sharp] if n_arms > MOST_COMPARED else [sharp, *others]
+    compared = dict.fromkeys(kinds, brief.deadline)
+    known = brief.rewards in ("Bernoulli", "Gaussian") and brief.k == 1 and not (brief.blocks or bought)
+    if known and brief.epsilon is not None and n_arms <= MOST_DESIGNED_ARMS:
+        last = NORMAL
+        if brief.rewards == "Bernoulli":
+            last = bechhofer_count(n_arms, brief.epsilon / brief.scale.width, brief.delta, 0.5)
+        looks = min(brief.deadline, MOST_DESIGNED // last)
+        compared |= {certified: looks} if looks >= min(brief.deadline, 3) else {}
+    return compared
 
 
 def _made(
-    brief: Brief, kind: str, names: Sequence[str], budget: int | None, bought: str | None
-) -> tuple[Terms, Maker]:
-    """The terms of a race, with what a budget buys, and its maker; ValueError if it does not permit them."""
-    n_arms, make = len(names), brief.maker(kind, len(names))
+    brief: Brief, kind: str, names: Sequence[str], budget: int | None, bought: str | None, expected: Expected
+) -> Candidate:
+    """A race, with what a budget buys; ValueError if it does not permit what is asked."""
+    n_arms, make = len(names), partial(brief.made, kind, len(names))
     if budget is not None and bought is not None:
-        if kind == "certified":
-            raise ValueError(f"{bought} must be given for algorithm {kind!r}, which takes seconds to make")
+        must = f"be given for algorithm {kind!r}, which takes seconds to make"
+        require(kind != "certified", bought, must, None)
         # Without the margin, which ε may exceed during the search.
-        bare = replace(brief, control=None, margin=None).maker(kind, n_arms)
+        bare = partial(replace(brief, control=None, margin=None).made, kind, n_arms)
         make = partial(make, **{bought: _affordable(bare, bought, n_arms, budget, brief.told)})
+    elif kind == "certified" and brief.epsilon is not None:
+        means = expected(brief.epsilon / brief.scale.width).values()
+        make = partial(make, truths=tuple(tuple(each.tolist()) for each in means))
     race = make()
     race.most_pulls(n_arms, brief.told)  # raises ValueError if there are too many to be counted
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the warning comes when the race is started
-        return brief.agreed(race, names), make
+        terms = brief.agreed(race, names)
+    # Coins for rewards in [0, 1], else normal rewards.
+    problem = Bernoulli if race.model(terms.rewards) in IN_UNIT else partial(Gaussian, sigma=race.sigma)
+    return Candidate(terms, make, {name: problem(means) for name, means in expected(race.epsilon).items()})
 
 
 def _affordable(make: Maker, bought: str, n_arms: int, budget: int, told: str) -> float:
@@ -417,31 +433,29 @@ def _affordable(make: Maker, bought: str, n_arms: int, budget: int, told: str) -
 
     values = [float(f"{digits}e-{decade}") for decade in range(11, 2, -1) for digits in range(100, 1000)]
     place = bisect_left(values, True, key=fits)
-    if place == len(values):
-        raise ValueError(f"budget must be at least {most(0.999)} for {bought} = 0.999, got {budget}")
+    require(place < len(values), "budget", f"be at least {most(0.999)} for {bought} = 0.999", budget)
     return values[place]
 
 
-def _problems(terms: Terms, truths: Any, piloted: Sequence[float]) -> dict[str, Problem]:
-    """What is simulated: coins for rewards in [0, 1], else normal rewards; gaps are cut at the scale, 2σ."""
-    race, scale, inside = terms.algorithm, terms.scale, {}
+def _expected(
+    brief: Brief, n_arms: int, truths: Any, piloted: Sequence[float], epsilon: float
+) -> dict[str, FloatArray]:
+    """The truths by name: means as the race sees them, whose ε this is; gaps are cut at the scale, 2σ."""
+    scale, inside = brief.scale, {}
     if truths is None:
-        hard, others = min(2 * race.epsilon, FAR), len(terms.arms) - race.k
+        hard, others = min(2 * epsilon, FAR), n_arms - brief.k
         gaps = {"hard": np.full(others, hard), "spread": np.linspace(hard, FAR, others)}
         gaps |= {"easy": np.full(others, FAR), "alike": np.zeros(others)}
-        inside = {name: LEVEL - np.append(np.zeros(race.k), gap) for name, gap in gaps.items()}
+        inside = {name: LEVEL - np.append(np.zeros(brief.k), gap) for name, gap in gaps.items()}
         truths = {"pilot": piloted} if piloted else {}
     for name, means in truths.items() if isinstance(truths, Mapping) else ((None, each) for each in truths):
-        values = _in_support(f"truth {shown(means)}", means, terms.support)
-        if len(values) != len(terms.arms):
-            raise ValueError(f"truth {shown(means)} must have {len(terms.arms)} means, got {len(values)}")
+        values = _in_support(f"truth {shown(means)}", means, brief.support)
+        require(len(values) == n_arms, f"truth {shown(means)}", f"have {n_arms} means", len(values))
         said = ", ".join(f"{value:.15g}" for value in values) if name is None else str(name)
         values = (values - scale.worst) / (scale.best - scale.worst)
         outside = values.min() < 0 or values.max() > 1
         inside[said] = np.maximum(values - values.max() + 1, 0) if outside else values
-    if race.model(terms.rewards) in IN_UNIT:
-        return {name: Bernoulli(means) for name, means in inside.items()}
-    return {name: Gaussian(means, race.sigma) for name, means in inside.items()}
+    return inside
 
 
 def simulated(candidate: Candidate, race: Algorithm, runs: int) -> pd.DataFrame:

@@ -6,7 +6,6 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import pairwise
@@ -18,6 +17,7 @@ from ebr.live.journal import Journal
 from ebr.live.plots import draw_race
 from ebr.live.terms import ALGORITHMS, Terms
 from ebr.theory.intervals import Simultaneous, half_width
+from ebr.validation import require
 
 if TYPE_CHECKING:  # slow to import, and a race is asked and told without tables
     import pandas as pd
@@ -89,28 +89,23 @@ def verdict(terms: Terms, recommendation: Chosen, within: float, stopped: bool =
 def guarantee(
     terms: Terms, within: float | None, losses: bool, stopped: bool = False, recommendation: Chosen = None
 ) -> str:
-    """What holds of the recommendation, if the rewards are independent and what they are taken to be.
-
-    `within` is what the race says at its end, if it has come; `losses` whether rewards were missing.
-    """
+    """What holds of the recommendation; `within` is what the race says at its end, if it has come."""
     algorithm, control, width = terms.algorithm, terms.control, terms.scale.width
     if type(algorithm).__name__ not in ALGORITHMS or algorithm.delta is None:
         return "Whatever is proved of this algorithm, which is not one of ebr's own."
     if terms.void or (within == math.inf and not algorithm.needs_gap):
         return f"None: {_doubt(terms, stopped)}."
-    values: dict[str, Any] = {"k": algorithm.k, "control": control, "epsilon": algorithm.epsilon * width}
-    values |= {"margin": (algorithm.margin or algorithm.epsilon) * width}
-    values |= {"surely": f"with probability at least {1 - algorithm.delta:g}"}
+    epsilon, margin = algorithm.epsilon * width, (algorithm.margin or algorithm.epsilon) * width
+    values: dict[str, Any] = {"k": algorithm.k, "control": control, "epsilon": epsilon, "margin": margin}
     futile = control is not None and recommendation == control
-    ending = "within" if algorithm.k == 1 else "several"
+    ending = "gap" if algorithm.needs_gap else "within" if algorithm.k == 1 else "several"
     if within is not None and (losses or stopped):
-        ending, aim = "short", values["margin" if futile else "epsilon"]
+        ending, aim = "short", margin if futile else epsilon
         missed = f" (the aim was {aim:g})" if within > aim * (1 + 1e-9) else ""
         values["within"] = f"{rounded_up(within)}{missed}"
     elif control is not None and (within is None or futile):
         ending = "control" if within is None else "futile"
-    elif algorithm.needs_gap:
-        ending = "gap"
+    values["surely"] = f"with probability at least {1 - algorithm.delta:g}"
     less = " Less is guaranteed if rewards are still missing at the end."
     return GUARANTEES[ending].format(**values) + (less if losses and within is None else "")
 
@@ -141,7 +136,7 @@ def digits(terms: Terms) -> Callable[[Any], str]:
 
 
 def intervals_of(terms: Terms, losses: bool = False) -> Simultaneous | None:
-    """Choose the intervals of single arms; None if the algorithm has no δ, and for blocks.
+    """Choose the intervals of single arms; None if the algorithm has no δ, and in blocks.
 
     In blocks σ is about differences of arms. Where rewards were missing (`losses`), counts may not be fixed.
     """
@@ -169,8 +164,7 @@ def _model(terms: Terms) -> tuple[str, float]:
 class Report:
     """What `Race.report` returns: print it, or take `markdown()` or `html()`, a page with a picture.
 
-    `facts` are in words, by name. `tables` are by title: "Arms", "Round by round" and, with a control,
-    "Differences from the control". `reading` says how intervals and means are to be read.
+    `facts` are in words, by name, `tables` by title; `reading` says how intervals and means are to be read.
     """
 
     facts: dict[str, str]
@@ -242,8 +236,8 @@ def _escaped(text: str) -> str:
 
 def report_of(race: _Reported, journal: Journal, intervals: Simultaneous | None, word: str) -> Report:
     """Report of a race as it stands, from its journal, with these intervals of single arms, if any."""
-    if not isinstance(word, str) or not word.strip() or not word.isprintable():
-        raise ValueError(f"word must be what pulls are called, for instance 'subjects', got {word!r:.40}")
+    said = isinstance(word, str) and word.strip() and word.isprintable()
+    require(said, "word", "be what pulls are called, for instance 'subjects'", word)
     terms, history, survives = race.terms, race.history, race.intervals["survives"]
     rounds = _by_round(history, journal)
     tables = {"Arms": _by_arm(race, rounds), "Round by round": rounds}
@@ -273,12 +267,12 @@ def _by_arm(race: _Reported, rounds: "pd.DataFrame") -> "pd.DataFrame":
     told = rounds.groupby("arm").agg({"missing": "sum", "late": "sum", "round": "max"})
     told = told.reindex(table["arm"], fill_value=0).reset_index()
     table.insert(2, "missing", told["missing"] - told["late"])
-    stays = "recommended" if race.finished else "in the race"
-    goes = "not recommended" if race.finished else word_for_left_out(algorithm)
+    words = {True: "in the race", False: word_for_left_out(algorithm)}
+    if race.finished:
+        words = {True: "recommended", False: "not recommended"}
     early = (told["round"] < told["round"].max()) | (not race.finished)
     dropped = ~survives & early & (algorithm.k == 1 and not algorithm.resumes)
-    standing = survives.map({True: stays, False: goes})
-    standing = standing.mask(dropped, "dropped after round " + told["round"].astype(str))
+    standing = survives.map(words).mask(dropped, "dropped after round " + told["round"].astype(str))
     return table.assign(**{"last round": told["round"], "standing": standing})
 
 
@@ -287,11 +281,10 @@ def _differences(
 ) -> tuple["pd.DataFrame", str]:
     """The rows of "Differences from the control", and what their intervals rest on.
 
-    Let N and N′ be the counts of an arm and of the control after the last round that both were in. *If counts
-    are fixed*, as in blocks, the difference of means is σ√(1/N + 1/N′)-sub-Gaussian, in blocks too, where
-    N = N′: like the mean of 1/(1/N + 1/N′) rewards. With δ/((n−1)T) for each, none of all arms and rounds
-    misses, with 1 − δ. σ is half the support's width for rewards in it, by Hoeffding's lemma.
-    *Otherwise* the ends of the single intervals are subtracted, which costs nothing more.
+    Let N and N′ be the counts of an arm and of the control after the last round that both were in. If counts
+    are fixed, as in blocks, the difference of means is σ√(1/N + 1/N′)-sub-Gaussian, like the mean of
+    1/(1/N + 1/N′) rewards; σ is half the support's width at most, by Hoeffding's lemma. Each may miss with
+    δ/((n−1)T). Otherwise the ends of the single intervals are subtracted, which costs nothing more.
     """
     delta, rivals, most = terms.algorithm.delta or 0.0, len(terms.arms) - 1, terms.algorithm.deadline or 1
     rows = history[history["total"] > 0]
@@ -321,7 +314,7 @@ def _facts(race: _Reported, journal: Journal, rounds: "pd.DataFrame", word: str)
     so_far, told = "" if race.finished else " so far", rounds["round"].nunique()
     stopped, losses = lines[-1]["event"] == "stop", bool(rounds["missing"].any())
     ended = f"; the race was stopped in round {told + 1}" if stopped else ""
-    when = f"{lines[0].get('time', '?')} to {lines[-1].get('time', '?')}"
+    when = " to ".join(line.get("time", "?") for line in (lines[0], lines[-1]))
     return {
         "Design": _design(terms, word),
         "Aim": _aim(terms),
@@ -382,9 +375,10 @@ def version() -> str:
     """The version of the package that is installed."""
     from importlib.metadata import PackageNotFoundError, version  # slow, and seldom needed
 
-    with suppress(PackageNotFoundError):
+    try:
         return version("ebr")
-    return "(version unknown)"  # run from its sources
+    except PackageNotFoundError:  # run from its sources
+        return "(version unknown)"
 
 
 def _reading(intervals: Simultaneous | None, terms: Terms) -> str:

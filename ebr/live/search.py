@@ -1,7 +1,6 @@
 """Hyper-parameters raced, in scikit-learn's terms: candidates are arms, their scores on splits rewards."""
 
 import copy
-from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -10,33 +9,21 @@ from ebr.algorithms.game import drive
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.validation import numbers, positive, shown, true_or_false
+from ebr.validation import numbers, positive, require, shown, true_or_false
 
 try:
     from sklearn import model_selection
-    from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+    from sklearn.base import clone, is_classifier
     from sklearn.metrics import check_scoring
     from sklearn.utils import Tags, check_random_state, get_tags
-    from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import type_of_target
     from sklearn.utils.parallel import Parallel, delayed
-    from sklearn.utils.validation import check_is_fitted, indexable
+    from sklearn.utils.validation import indexable
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("RacingSearchCV needs scikit-learn: pip install scikit-learn") from error
 
 
-def _delegated(name: str) -> Any:
-    """A method of the best estimator, there if the estimator has it."""
-
-    def method(self: "RacingSearchCV", X: Any) -> Any:
-        check_is_fitted(self, "best_estimator_")
-        return getattr(self.best_estimator_, name)(X)
-
-    method.__name__, method.__doc__ = name, f"Call `{name}` of the best estimator."
-    return available_if(lambda it: hasattr(getattr(it, "best_estimator_", it.estimator), name))(method)
-
-
-class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # scikit-learn has no types
     """Search a grid by a race: with probability 1 − δ the choice is within ε of the best candidate.
 
     ::
@@ -45,9 +32,9 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         search.fit(X, y).best_params_
 
     In each of at most T rounds `StakedElasticBatchRacing` says how often each candidate is to be fitted and
-    scored, each time on a random split of its own. It assumes nothing of the scores but their support. The
-    mean of a candidate is that over random splits of this data set: nothing is said of new data, nor of a
-    model trained on more of them, as the refitted one is.
+    scored, each time on a random split of its own. It assumes nothing of the scores but their support. A
+    candidate's mean is over random splits of this data set: nothing is said of new data, nor of a model that
+    is trained on more, as the refitted one is. What a fitted search can do is as in `GridSearchCV`.
 
     Parameters
     ----------
@@ -109,12 +96,12 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         if paired:
             self.race_ = SharpElasticBatchRacing(*rules, positive("spread", self.spread) / width / 2**0.5)
         candidates = list(model_selection.ParameterGrid(self.param_grid))
-        if len(candidates) < 2:
-            raise ValueError(f"param_grid must have two candidates or more, got {candidates}")
+        require(len(candidates) > 1, "param_grid", "have two candidates or more", candidates)
         if y is None and get_tags(self).target_tags.required:
             raise ValueError("the estimator requires y to be passed, but the target y is None")
         models = [clone(self.estimator).set_params(**clone(it, safe=False)) for it in candidates]
         self.scorer_, data = check_scoring(self.estimator, self.scoring), indexable(X, y, groups)
+        self.multimetric_ = False
         splitter, rounds = self._splitter(y), list[FloatArray]()
         random = splitter.random_state = check_random_state(self.random_state)
 
@@ -140,14 +127,12 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
 
     def _scale(self) -> tuple[float, float]:
         """The lower end and the width of the support, below which ε must be."""
-        low = width = np.nan
-        with suppress(ValueError):  # these are not two numbers
-            low, high = numbers("support", self.support, 2).tolist()
-            width = high - low
-        if not 0 < width < np.inf:
-            raise ValueError(f"support must be two finite numbers (low, high), got {shown(self.support)}")
-        if not positive("epsilon", self.epsilon) < width:
-            raise ValueError(f"epsilon must lie in (0, {width:g}), in the support, got {self.epsilon!r}")
+        low, *rest = numbers("support", self.support, 2).tolist()
+        width = rest[0] - low
+        right = len(rest) == 1 and 0 < width < np.inf
+        require(right, "support", "be two finite numbers (low, high)", self.support)
+        inside = positive("epsilon", self.epsilon) < width
+        require(inside, "epsilon", f"lie in (0, {width:g}), in the support", self.epsilon)
         return low, width
 
     def _splitter(self, y: Any) -> Any:
@@ -155,8 +140,8 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         stratified = is_classifier(self.estimator) and type_of_target(y) in ("binary", "multiclass")
         usual = model_selection.StratifiedShuffleSplit if stratified else model_selection.ShuffleSplit
         splitter = usual(test_size=0.2) if self.cv is None else copy.copy(self.cv)
-        if not isinstance(splitter, model_selection.BaseShuffleSplit):
-            raise ValueError(f"cv must draw independent splits, as ShuffleSplit does, got {shown(self.cv)}")
+        drawn = isinstance(splitter, model_selection.BaseShuffleSplit)
+        require(drawn, "cv", "draw independent splits, as ShuffleSplit does", self.cv)
         return splitter
 
     def _scored(
@@ -176,22 +161,9 @@ class RacingSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  
         np.put_along_axis(scores, on, found, axis=1)
         return scores
 
-    predict, predict_proba = _delegated("predict"), _delegated("predict_proba")
-    predict_log_proba, decision_function = _delegated("predict_log_proba"), _delegated("decision_function")
-    transform, inverse_transform = _delegated("transform"), _delegated("inverse_transform")
-    score_samples = _delegated("score_samples")
-    classes_ = property(lambda self: self.best_estimator_.classes_)
-    n_features_in_ = property(lambda self: self.best_estimator_.n_features_in_)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """The score of the best estimator on other data, by the search's own scoring."""
-        check_is_fitted(self, "best_estimator_")
-        return float(self.scorer_(self.best_estimator_, X, *([] if y is None else [y])))
-
     def __sklearn_tags__(self) -> Tags:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
-        for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags", "input_tags"):
-            setattr(tags, name, copy.deepcopy(getattr(inner, name)))
+        tags.target_tags, tags.input_tags = copy.deepcopy((inner.target_tags, inner.input_tags))
         return tags
 
 
@@ -205,9 +177,8 @@ def _score(model: Any, data: Any, scorer: Any, split: Any, params: Any, support:
     """The model's score on one split; ValueError outside the support, where nothing is proved."""
     of = {"scoring": scorer, "cv": [split], "params": params, "error_score": "raise"}
     (found,) = model_selection.cross_val_score(model, *data[:2], **of)
-    if not support[0] <= found <= support[1]:
-        must = f"scores must lie in [{support[0]:g}, {support[1]:g}], the support"
-        raise ValueError(f"{must}, got {found} of {shown(model)}")
+    must = f"lie in [{support[0]:g}, {support[1]:g}], the support"
+    require(support[0] <= found <= support[1], f"scores of {shown(model)}", must, float(found))
     return float(found)
 
 

@@ -5,9 +5,9 @@ import math
 import secrets
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Self, cast
 
 import numpy as np
@@ -306,13 +306,9 @@ class Brief:
         """The reward model of the race."""
         return _model(self.rewards, self.support, self.scale, self.blocks)
 
-    def maker(self, kind: str, n_arms: int) -> Callable[..., Any]:
-        """A function that makes the race, with changed rules if passed, or raises ValueError."""
-        return partial(self._made, kind, n_arms)
-
-    def _made(self, kind: str, n_arms: int, **changes: Any) -> Any:
-        if self.k > 1 and kind not in ("sharp", "ebr"):
-            raise ValueError(f"k must be 1 for algorithm {kind!r}, got {self.k}")
+    def made(self, kind: str, n_arms: int, truths: Any = None, **changes: Any) -> Any:
+        """Make a race, with changed rules if passed; a certified one for truths, tuples of means inside."""
+        require(self.k == 1 or kind in ("sharp", "ebr"), "k", f"be 1 for algorithm {kind!r}", self.k)
         width = self.scale.width
         half = width / (math.sqrt(2) if self.blocks and self.support else 2)  # blocks need more
         rules: dict[str, Any] = {"deadline": self.deadline, "epsilon": (self.epsilon or width / 2) / width}
@@ -321,19 +317,18 @@ class Brief:
         if kind == "certified":
             rewards = self.rewards or ("Bernoulli" if self.support else "Gaussian")
             margin = 0.0 if self.margin is None else positive("margin", self.margin) / width
-            race = _certified(n_arms, margin, rewards=rewards, **rules)
-        elif kind != "ebr":
-            race = getattr(ebr, f"{kind.capitalize()}ElasticBatchRacing")(**rules, rewards=self.rewards)
-        elif self.rewards is None:
+            race = _certified(n_arms, margin, rewards=rewards, truths=truths, **rules)
+        elif kind == "ebr":
+            require(self.rewards is None, "rewards", "be left out for algorithm 'ebr'", self.rewards)
             race = ebr.ElasticBatchRacing(**rules)
         else:
-            raise ValueError(f"rewards must be left out for algorithm 'ebr', got {self.rewards!r}")
+            race = getattr(ebr, f"{kind.capitalize()}ElasticBatchRacing")(**rules, rewards=self.rewards)
         race = squaring(replace(race, k=self.k) if self.k > 1 else race, self.told)
         for feature in ("missing", "blocks"):
             if getattr(self, feature) and (objection := race.objection(feature, self.rewards)):
                 raise ValueError(objection)
-        if self.missing and race.resumes:  # a final round that lacks rewards decides nothing
-            raise ValueError(f"algorithm must be 'sharp' if rewards may be missing, got {kind!r}")
+        decides = not (self.missing and race.resumes)  # a final round that lacks rewards decides nothing
+        require(decides, "algorithm", "be 'sharp' if rewards may be missing", kind)
         return with_control(race, self.control, self.margin, width)
 
     def agreed(self, race: Algorithm, arms: Sequence[str]) -> Terms:
@@ -341,9 +336,10 @@ class Brief:
         return Terms.agreed(race, arms, self.support, None, self.scale, self.blocks)
 
 
-@lru_cache(maxsize=100)  # each takes seconds
+@lru_cache(maxsize=100)
 def _certified(n_arms: int, margin: float, **rules: Any) -> Algorithm:
-    shifts = (margin,) if margin > rules["epsilon"] else ()  # which the design is to be certified for
+    """A certified race, which takes seconds to design; a margin is one of the shifts it is certified for."""
+    shifts = (margin,) if margin > rules["epsilon"] else ()
     return ebr.certified_design(n_arms, shifts=shifts, **rules).race
 
 

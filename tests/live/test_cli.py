@@ -22,7 +22,6 @@ RULES = ["--deadline", "3", "--epsilon", "0.2", "--delta", "0.1"]
 START = ["start", "trial.jsonl", "--arms", "A", "B", "the third", *RULES, "--algorithm", "ebr"]
 NEW = ["start", "b.jsonl", "--arms", "A", "B", *RULES]
 THREE = ["--arms", "A", "B", "C", "--deadline", "3"]
-TWO_OF = ["start", "b.jsonl", *THREE, "--epsilon", "0.2", "--k", "2"]
 FIRST = 264  # pulls in the first round
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -133,13 +132,9 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
         ([*START, "--rewards", "Gaussian"], "rewards must be left out for algorithm 'ebr', got 'Gaussian'"),
         (["dance"], "invalid choice: 'dance'"),
         ([], "required: command"),
-        ([*NEW, "--epsilon", "60", "--support", "0", "50"], "epsilon must lie in (0, 50), the support, got"),
-        ([*NEW, "--k", "2"], "k must lie in 1 … 1, below the number of arms, got 2"),
-        ([*TWO_OF, "--algorithm", "pausing"], "k must be 1 for algorithm 'pausing', got 2"),
-        (["certify", "trial.jsonl"], "trial.jsonl must be of a certified race, got ElasticBatchRacing\n"),
+        (["certify", "trial.jsonl"], "trial.jsonl must be the journal of a certified race, got 'Elastic"),
         ([*NEW, "--control", "A", "--truth", "0", "1"], "control must be the last arm, B, got 'A'"),
         (["plan", "--arms", "2", *RULES, "--control", "C"], "control must be the last arm, arm 2, got 'C'"),
-        ([*NEW[:5], "--deadline", "3"], "epsilon must be a number above 0, in the rewards' units, or a"),
         ([*NEW[:2], *RULES], "n_arms must be an integer of at least 2, got None"),
         (["plot", "trial.jsonl", "--to", "trial.jsonl"], "trial.jsonl is the journal of a race: name"),
         (["plot", "trial.jsonl", "--to", "a.doc"], "Format 'doc' is not supported"),
@@ -254,10 +249,8 @@ def test_a_certified_race_is_designed_once_and_checked_from_its_journal(run, fol
         loose = ebr.CertifiedElasticBatchRacing(2, (2, 4), (0.5,), 0.4, 0.1, rewards=rewards)
         support = None if rewards == "Gaussian" else (0, 1)
         Race(loose, ["A", "B"], folder / f"{rewards}.jsonl", support=support).close()
-        assert run("certify", f"{rewards}.jsonl") == (
-            2,
-            "error: delta must be one that the looks and boundaries keep, got 0.1: not certified\n",
-        )
+        status, said = run("certify", f"{rewards}.jsonl")
+        assert (status, "that the looks and boundaries keep (not certified), got 0.1" in said) == (2, True)
 
 
 @pytest.mark.parametrize(

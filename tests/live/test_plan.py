@@ -19,6 +19,7 @@ from ebr.algorithms.game import drive
 from ebr.models import IN_UNIT, REWARDS
 from ebr.simulation import simulate
 from ebr.simulation.simulate import Simulation
+from ebr.theory.selection import bechhofer_count
 
 EXAMPLE = (3, 6, 0.05)  # the README's
 CASES = [EXAMPLE, (2, 1, 0.3), (40, 3, 0.02, 0.2), (12, 5, 0.04, 0.05, 1.5)]
@@ -43,7 +44,7 @@ few_experiments = pytest.mark.usefixtures("few_experiments")
 def compared(monkeypatch, request):
     """Three races, which are made in no time; tests of the certified one, which takes seconds, say so."""
     if "certified" not in request.node.name:
-        monkeypatch.setattr("ebr.live.plan.COMPARED", tuple(KINDS))
+        monkeypatch.setattr("ebr.live.plan.MOST_DESIGNED", 0)
 
 
 def problem(name, n_arms, epsilon, sigma, model):
@@ -104,7 +105,7 @@ def test_the_deadlines_go_three_rounds_further_and_each_is_a_plan_of_its_own():
         (TWO | {"pilot": {"A": [1, 2], "B": [3, math.nan]}}, "'B' must be finite numbers, got nan"),
         (
             TWO | {"pilot": {"A": [2, 2], "B": [3, 3]}},
-            "sigma must be given, or a support: all rewards of each",
+            "sigma must be given, or a support: each arm's rewards",
         ),
     ],
 )
@@ -200,23 +201,64 @@ def test_the_race_is_recommended_that_an_independent_simulation_finds_cheapest(b
     assert best != "staked" or plan.costs["at_most"].idxmin() != best
 
 
-def test_a_certified_race_is_one_more_where_an_arm_needs_few_rewards(path):
-    asked = {"n_arms": 3, "deadline": 3, "epsilon": 0.2, "rewards": "Bernoulli"}
-    plan = ebr.plan(**asked)
+YES_OR_NO = {"n_arms": 3, "epsilon": 0.2, "rewards": "Bernoulli"}  # about 40 rewards of an arm
+
+
+def test_a_certified_race_is_one_more_designed_for_the_truths_of_the_plan(path):
+    plan = ebr.plan(**YES_OR_NO, deadline=3)
     assert set(plan.costs.index) == {*KINDS, "certified"}
-    assert plan.costs.loc["certified", "at_most"] == 3 * ebr.certified_design(3, 3, 0.2, 0.05).race.looks[-1]
-    planned = ebr.plan(**asked, algorithm="certified", control=True, margin=0.4)
+    usual = [problem(name, 3, 0.2, 0.5, "Bernoulli").means.tolist() for name in PROBLEMS]
+    for truths, given in ((usual, None), ([[0.95, 0.05, 0.05]], [[0.05, 0.95, 0.95]])):
+        asked = {"deadline": 3, "lower_is_better": given is not None, "truths": given}
+        race = ebr.plan(**YES_OR_NO, **asked, algorithm="certified").algorithm
+        assert race == ebr.certified_design(3, 3, 0.2, 0.05, truths=truths).race
+    planned = ebr.plan(**YES_OR_NO, deadline=3, algorithm="certified", control=True, margin=0.4)
     with planned.start(path, ["A", "B", "C"]) as race:
         assert (race.algorithm.shifts, race.control) == ((0.4,), "C")
         race.ask()
     with ebr.Race.open(path) as race:
         assert race.algorithm == planned.algorithm
     assert "Stopped early, certified may guarantee nothing" in str(plan)
-    assert "certified" not in ebr.plan(3, 3, 0.2).costs.index  # rewards in [0, 1] need not be 0 or 1
-    assert "certified" in ebr.plan(3, 3, 0.2, rewards="Bernoulli", missing=True).costs.index
-    assert "certified" not in ebr.plan(3, 3, 0.05, rewards="Bernoulli").costs.index
     with pytest.raises(ValueError, match="delta must be given for algorithm 'certified'"):
-        ebr.plan(3, 3, 0.2, budget=900, rewards="Bernoulli", algorithm="certified")
+        ebr.plan(**YES_OR_NO, deadline=3, budget=900, algorithm="certified")
+
+
+def test_certified_races_are_compared_where_they_are_designed_in_seconds(monkeypatch):
+    assert "certified" not in ebr.plan(3, 3, 0.2).found  # rewards in [0, 1] need not be 0 or 1
+    assert "certified" not in ebr.plan(3, 3, 0.02, rewards="Bernoulli").found
+    assert "certified" not in ebr.plan(101, 3, 0.3, rewards="Bernoulli").found
+    assert "certified" in ebr.plan(**YES_OR_NO, deadline=3, missing=True).found
+    last = bechhofer_count(3, 0.2, 0.05, 0.5)
+    for most, deadline, looks in ((4, 3, 3), (4, 9, 4), (2, 2, 2), (2, 3, None)):
+        monkeypatch.setattr("ebr.live.plan.MOST_DESIGNED", most * last)
+        found = ebr.plan(**YES_OR_NO, deadline=deadline).found
+        assert looks == (len(found["certified"].terms.algorithm.looks) if "certified" in found else None)
+    monkeypatch.setattr("ebr.live.plan.MOST_DESIGNED", 3 * last)
+    lines = str(ebr.plan(**YES_OR_NO, deadline=5, truths=[[0.5, 0.5, 0.5]])).splitlines()
+    assert lines[0].startswith("3 arms, at most 5 rounds")
+    assert lines[2] == "recommended: certified, certified elastic batch racing, in 3 rounds at most"
+
+
+def test_a_certified_race_is_recommended_for_five_arms_and_six_rounds(monkeypatch):
+    looks, boundaries = (61, 120, 229, 414, 697, 1017), (3.73, 3.44, 3.18, 2.96, 2.78)  # the design's
+    race = ebr.CertifiedElasticBatchRacing(5, looks, boundaries, 0.05, 0.05, pruning=0.93, floor=2.93)
+    with monkeypatch.context() as patch:
+        patch.setattr("ebr.live.terms._certified", lambda *_, deadline, **__: {6: race}[deadline])
+        plan = ebr.plan(5, 6, 0.05, rewards="Bernoulli")
+        assert plan.recommended == "certified"
+    assert plan.costs.loc["certified", "at_most"] == 5085
+    assert (
+        plan.races.loc[("certified", "alike"), "pulls"] < 0.8 * plan.races.loc[("pausing", "alike"), "pulls"]
+    )
+
+
+@few_experiments
+def test_certified_races_of_few_deadlines_are_designed():
+    plan = ebr.plan(2, 5, 0.3, rewards="Bernoulli", algorithm="certified")
+    assert plan.deadlines.index.tolist() == [1, 2, 5]
+    shorter = ebr.plan(2, 2, 0.3, rewards="Bernoulli", algorithm="certified")
+    assert plan.deadlines.loc[2].tolist() == [shorter.costs["at_most"].iloc[0], *shorter.races["pulls"]]
+    assert plan.deadlines.loc[5].tolist()[1:] == plan.races["pulls"].tolist()
 
 
 @few_experiments

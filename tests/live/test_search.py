@@ -233,8 +233,7 @@ def test_only_what_the_estimator_can_do_is_there():
     assert search.fit(X).transform(X).shape == (150, search.best_params_["n_components"])
     bare = ebr.RacingSearchCV(DecisionTreeClassifier(), DEPTHS, refit=False, **QUICK).fit(X, Y)
     assert not hasattr(bare, "best_estimator_")
-    with pytest.raises(ValueError, match="not fitted"):
-        bare.predict(X)
+    assert not hasattr(bare, "predict")
 
 
 @pytest.mark.parametrize(
@@ -244,8 +243,8 @@ def test_only_what_the_estimator_can_do_is_there():
         ({"cv": 5}, "cv must draw independent splits, as ShuffleSplit does, got 5"),
         ({"param_grid": {"max_depth": [1]}}, "param_grid must have two candidates or more, got"),
         ({"support": (0.99, 1)}, r"epsilon must lie in \(0, 0.01\), in the support, got 0.05"),
-        ({"support": (0.5, 0.999)}, r"scores must lie in \[0.5, 0.999\], the support, got .* of Decision"),
-        ({"support": None}, r"support must be two finite numbers \(low, high\), got None"),
+        ({"support": (0.5, 0.999)}, r"scores of Decision.* must lie in \[0.5, 0.999\], the support, got"),
+        ({"support": None}, "support must be a list of at least 2 numbers, got "),
         ({"support": (0, 1, 2)}, r"support must be two finite numbers \(low, high\), got \(0, 1, 2\)"),
         ({"support": (1, 0)}, r"support must be two finite numbers \(low, high\), got \(1, 0\)"),
         ({"epsilon": "x"}, "epsilon must be a finite number above 0, got 'x'"),
@@ -254,7 +253,7 @@ def test_only_what_the_estimator_can_do_is_there():
         ({"deadline": 0}, "deadline must be an integer of at least 1, got 0"),
         ({"refit": "accuracy"}, "refit must be True or False, got 'accuracy'"),
         ({"spread": -1}, "spread must be a finite number above 0, got -1"),
-        ({"scoring": lambda *_: np.nan}, r"scores must lie in \[0, 1\], the support, got nan"),
+        ({"scoring": lambda *_: np.nan}, r"must lie in \[0, 1\], the support, got nan"),
     ],
 )
 def test_what_cannot_be_raced_is_refused_by_name(wrong, message):
