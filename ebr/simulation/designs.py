@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from ebr.algorithms.certified import MOST_EXACT, CertifiedElasticBatchRacing
@@ -207,5 +208,6 @@ def certified_design(
             return race.looks[-1]
         return float(np.mean(costs(race)) if objective == "mean" else np.max(costs(race)))
 
-    race, found = designer.certified(_cheapest(price, rewards == "Bernoulli"))
+    with threadpool_limits(limits=1):  # as in `certificate`
+        race, found = designer.certified(_cheapest(price, rewards == "Bernoulli"))
     return Design(race, found, expected, tuple(costs(race)))

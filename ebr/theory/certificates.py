@@ -32,6 +32,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ebr.arrays import FloatArray, IntArray
 
@@ -316,7 +317,8 @@ def certificate(
     from tqdm import tqdm
 
     law, cells = Law(rule, n_arms, delta, rewards, sigma), []
-    with tqdm(total=1.0, desc="certifying", leave=False, disable=None, bar_format=BAR) as bar:
+    bars = tqdm(total=1.0, desc="certifying", leave=False, disable=None, bar_format=BAR)
+    with bars as bar, threadpool_limits(limits=1):  # for matrices this small threads take longer
         for cell in law.cells():
             cells.append(cell)
             bar.update(cell.high - cell.low)
