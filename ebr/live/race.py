@@ -70,14 +70,12 @@ class Race:
     -----
     *Counts are fixed before rewards are seen*: rewards added until an arm looks good would bias its mean. So
     no more are accepted than were asked for, and fewer only with `missing="at random"`. Which are missing or
-    late, and the decision not to wait, must have nothing to do with any reward, and so not with which arms
-    are out; no race can check that. Missing rewards are asked for again (`ebr.algorithms.lossy` has the
-    proof). A race that lacks some at its end says which ε it guarantees.
+    late, and the decision not to wait, must have nothing to do with any reward; no race can check that.
+    Missing rewards are asked for again (`ebr.algorithms.lossy` has the proof).
 
     *Blocks.* Sharp EBR compares survivors by differences of their means over the same blocks, so what is
-    common to a block cancels. It needs independent blocks and √2σ-sub-Gaussian differences. Rewards in an
-    interval of width w have σ ≤ w/√2. "Gaussian" rewards have differences that are N(·, 2σ²). Single arms
-    have no intervals.
+    common to a block cancels. It needs independent blocks and √2σ-sub-Gaussian differences, N(·, 2σ²) for
+    "Gaussian" rewards. In an interval of width w, σ ≤ w/√2 will do. Single arms have no intervals.
     """
 
     recommendation: Chosen
@@ -223,8 +221,9 @@ class Race:
         earlier rounds: all of them, or the first that came. They replace as many of this round's. In blocks,
         rewards may be a DataFrame with the arms as columns, or an array with the columns in the order asked.
 
-        `StakedElasticBatchRacing` takes in sums of squares, too, on a scale from the worst reward, 0, to the
-        best, 1: (count, sum, squares). With (count, sum) they are taken to be as large as they can be.
+        A race that estimates how much rewards vary takes in sums of squares, too, of rewards on its scale
+        (`race.terms.scale`): (count, sum, squares). With (count, sum) those of rewards in [0, 1] are taken to
+        be as large as they can be; of rewards without bounds they must be told.
         """
         with self._lock:
             self._check_going_on()

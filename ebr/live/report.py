@@ -25,15 +25,6 @@ if TYPE_CHECKING:  # slow to import, and a race is asked and told without tables
     from matplotlib.figure import Figure
 
 METHODS = {"exact": "exact (Clopper–Pearson)", "KL": "Chernoff (KL)"}
-GUARANTEES = {  # by how a race ended or, before its end, by what it is for
-    "within": "The recommended arm is within {epsilon:g} of the best {surely}.",
-    "several": "The {k} recommended arms are within {epsilon:g} of the k-th best, k = {k}, {surely}.",
-    "gap": "If all others are worse by {epsilon:g} or more, the recommended arm is the best {surely}.",
-    "control": "If {control}, the control, is recommended, no arm beats it by {margin:g} or more. If another"
-    " arm is, it is within {epsilon:g} of the best. Either holds {surely}.",
-    "futile": "No arm beats {control}, the control, by {margin:g} or more, {surely}.",
-    "short": "No arm is better than the recommended one by {within} {surely}.",
-}
 MOST_ROUNDS_SAID = 20  # of a schedule that is listed
 UNKNOWN = "normal with a common standard deviation that is not assumed to be known"
 WIDTH = 96  # of a line of text
@@ -46,19 +37,6 @@ table { border-collapse: collapse; margin: .6em 0 } td, th { padding: .2em .8em;
 th, td { border-bottom: 1px solid #ccc; vertical-align: top } td { overflow-wrap: anywhere }
 table.facts td, table.facts th, td:first-child, th:first-child { text-align: left } th { white-space: nowrap }
 img { max-width: 100%; width: 34em } @media print { body { margin: 0; font-size: 11pt } }"""
-PAGE = """\
-<!DOCTYPE html>
-<html lang="en">
-<head><meta charset="utf-8"><title>Report ({0})</title>
-<style>
-{1}
-</style></head>
-<body>
-<h1>Report ({0})</h1>
-{2}
-<img alt="Means and intervals by round" src="data:image/svg+xml;base64,{3}">
-</body>
-</html>"""
 Chosen = str | tuple[str, ...] | None  # a recommendation: an arm, k arms, or none
 
 
@@ -96,18 +74,25 @@ def guarantee(
     if doubt := _doubt(terms, within, stopped):
         return f"None: {doubt}."
     epsilon, margin = algorithm.epsilon * width, (algorithm.margin or algorithm.epsilon) * width
-    values: dict[str, Any] = {"k": algorithm.k, "control": control, "epsilon": epsilon, "margin": margin}
+    surely = f"with probability at least {1 - algorithm.delta:g}"
     futile = recommendation is not None and recommendation == control
-    ending = "gap" if algorithm.needs_gap else "within" if algorithm.k == 1 else "several"
     if within is not None and (losses or stopped):
-        ending, aim = "short", margin if futile else epsilon
+        aim = margin if futile else epsilon
         missed = f" (the aim was {aim:g})" if within > aim * (1 + 1e-9) else ""
-        values["within"] = f"{rounded_up(within)}{missed}"
-    elif control is not None and (within is None or futile):
-        ending = "control" if within is None else "futile"
-    values["surely"] = f"with probability at least {1 - algorithm.delta:g}"
+        return f"No arm is better than the recommended one by {rounded_up(within)}{missed} {surely}."
+    said = f"The recommended arm is within {epsilon:g} of the best {surely}."
+    if futile:
+        said = f"No arm beats {control}, the control, by {margin:g} or more, {surely}."
+    elif control is not None and within is None:
+        said = f"If {control}, the control, is recommended, no arm beats it by {margin:g} or more. If another"
+        said += f" arm is, it is within {epsilon:g} of the best. Either holds {surely}."
+    elif algorithm.needs_gap:
+        said = f"If all others are worse by {epsilon:g} or more, the recommended arm is the best {surely}."
+    elif algorithm.k > 1:
+        several = f"The {algorithm.k} recommended arms are within {epsilon:g} of the k-th best"
+        said = f"{several}, k = {algorithm.k}, {surely}."
     less = " Less is guaranteed if rewards are still missing at the end."
-    return GUARANTEES[ending].format(**values) + (less if losses and within is None else "")
+    return said + (less if losses and within is None else "")
 
 
 def _doubt(terms: Terms, within: float | None, stopped: bool) -> str | None:
@@ -197,8 +182,12 @@ class Report:
         drawn = io.BytesIO()
         with rc_context({"svg.hashsalt": "ebr"}):  # so that the same race is the same page
             self._draw().savefig(drawn, format="svg", metadata={"Date": None}, bbox_inches="tight")
-        picture = base64.b64encode(drawn.getvalue()).decode()
-        return PAGE.format(html.escape(self.facts["Result"]), STYLE, self._repr_html_(), picture)
+        data = base64.b64encode(drawn.getvalue()).decode()
+        title = html.escape(f"Report ({self.facts['Result']})")
+        head = f'<meta charset="utf-8"><title>{title}</title>\n<style>\n{STYLE}\n</style>'
+        picture = f'<img alt="Means and intervals by round" src="data:image/svg+xml;base64,{data}">'
+        body = f"<h1>{title}</h1>\n{self._repr_html_()}\n{picture}"
+        return f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}\n</body>\n</html>'
 
     def _repr_html_(self) -> str:
         import pandas as pd
