@@ -5,7 +5,7 @@ import html
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import pairwise
@@ -157,21 +157,20 @@ class Report:
     facts: dict[str, str]
     tables: dict[str, "pd.DataFrame"]
     reading: str
-    _word: str
-    _spelled: Callable[[Any], str]
+    _shown: dict[str, "pd.DataFrame"]  # the tables in words
     _draw: Callable[[], "Figure"]
 
     def __str__(self) -> str:
         margin = 2 + max(map(len, self.facts))
         indented = partial(fill, width=WIDTH, subsequent_indent=" " * margin)
         facts = [indented(value, initial_indent=name.ljust(margin)) for name, value in self.facts.items()]
-        tables = [f"{title}\n{table.to_string(index=False)}" for title, table in self._shown()]
+        tables = [f"{title}\n{table.to_string(index=False)}" for title, table in self._shown.items()]
         return "\n\n".join(["\n".join(facts), *tables, fill(self.reading, WIDTH)])
 
     def markdown(self) -> str:
         """The report as Markdown: tables and a paragraph."""
         parts = [_markdown_table([("", ""), *self.facts.items()])]
-        for title, table in self._shown():
+        for title, table in self._shown.items():
             parts += [f"**{title}**", _markdown_table([table.columns, *table.to_numpy()])]
         return "\n\n".join([*parts, _escaped(self.reading)])
 
@@ -195,23 +194,22 @@ class Report:
         with pd.option_context("display.max_colwidth", None):  # to_html cuts long cells, and escapes all
             facts = pd.DataFrame(self.facts.values(), index=pd.Index(self.facts))
             parts = [facts.to_html(header=False, border=0, classes="facts")]
-            for title, table in self._shown():
+            for title, table in self._shown.items():
                 parts.append(f"<h2>{title}</h2>\n{table.to_html(index=False, border=0)}")
         return "\n".join([*parts, f"<p>{html.escape(self.reading)}</p>"])
-
-    def _shown(self) -> Iterator[tuple[str, "pd.DataFrame"]]:
-        """The tables in words; intervals, late and missing rewards only where there are some."""
-        for title, table in self.tables.items():
-            none = [name for name in ("late", "missing") if name in table and not table[name].any()]
-            if len(table):
-                table = table.drop(columns=none).dropna(axis="columns", how="all")
-                yield title, table.map(self._spelled).rename(columns={"pulls": self._word})
 
 
 def _markdown_table(rows: Iterable[Iterable[str]]) -> str:
     """A table of Markdown, its head first."""
     head, *body = ([_escaped(cell) for cell in row] for row in rows)
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body))
+
+
+def _in_words(table: "pd.DataFrame", spelled: Callable[[Any], str], word: str) -> "pd.DataFrame":
+    """A table in words; intervals, late and missing rewards only where there are some."""
+    none = [name for name in ("late", "missing") if name in table and not table[name].any()]
+    table = table.drop(columns=none).dropna(axis="columns", how="all")
+    return table.map(spelled).rename(columns={"pulls": word})
 
 
 def _escaped(text: str) -> str:
@@ -237,7 +235,9 @@ def report_of(race: Any, journal: Journal, word: str) -> Report:
         tables["Differences from the control"], way = _differences(terms, history, intervals)
         reading += f" {way}"
     facts = _facts(race, journal, rounds, losses, word)
-    return Report(facts, tables, reading, word, digits(terms), drawn(race))
+    spelled = digits(terms)
+    shown = {title: _in_words(table, spelled, word) for title, table in tables.items() if len(table)}
+    return Report(facts, tables, reading, shown, drawn(race))
 
 
 def _by_round(history: "pd.DataFrame", journal: Journal) -> "pd.DataFrame":

@@ -149,7 +149,7 @@ def _summed(arm: str, rewards: Any, terms: Terms) -> list[Any]:
         # Rounded once, whatever the order: the sum stays in its range.
         told = len(values), math.fsum(values.tolist())
     fewest = 3 if unknown and not singly else 2
-    forms = " or ".join(FORMS[fewest - 2 : 1 + terms.squares])
+    forms = " or ".join(FORMS[fewest - 2 : 1 + terms.squares]) + ", or a list of rewards" * unknown
     require(fewest <= len(told) <= 2 + terms.squares, f"a tuple for {arm!r}", f"be {forms}", rewards)
     count, total = whole(f"the count of {arm!r}", told[0], 0, MOST_PULLS), real(told[1])
     if not count * low <= total <= count * high or (coins and not total.is_integer()):

@@ -3,17 +3,20 @@
 import json
 import math
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
 from live.races import ARMS, body_of, forge, lines_of, play, rewards, sealed
-from oracles import Rewards, lossy_race
+from oracles import Bare, Rewards, lossy_race
 
 import ebr
 from ebr.live.journal import JournalError
 from ebr.live.race import Race
+from ebr.live.rewards import from_file
 
 ALGORITHM = ebr.ElasticBatchRacing(deadline=3, epsilon=0.4, delta=0.4)
 FIRST = 115  # pulls in the first round
@@ -108,7 +111,7 @@ def test_a_race_that_was_begun_with_rounding_goes_on_with_zeros_and_ones(rounded
 def test_a_line_with_right_checksums_that_counts_what_cannot_be_is_refused(rounded, change):
     counted = lines_of(rounded)[2]["counted"]
     forge(rounded, 3, counted=... if change is None else counted | change)
-    says = "counted must" if change else "rewards of 'A' must be 0 or 1"
+    says = "it would be" if change and "great" in change else "rewards of 'A' must be 0 or 1"
     with pytest.raises(JournalError, match=rf"line 3 of .* was changed.* \({says}"):
         Race.open(rounded)
 
@@ -294,7 +297,8 @@ def test_wrong_late_rewards_are_refused_and_nothing_is_written(late, message, pa
         (3, {"rewards": {"A": [2.0, 1.0], "B": [2, 1.0]}}, "the count of 'A' must be an integer"),
         (5, {"late": {"A": [3, 1.0]}}, "late rewards of 'A' must be at most 2, .*, got 3"),
         (5, {"late": {"A": [2, 3.0]}}, "must lie in"),
-        (5, {"late": {"A": 2}}, "late ones must have count and sum of each arm"),
+        (5, {"late": {"A": 2}}, "'int' object is not iterable"),
+        (5, {"late": {"A": []}}, r"a tuple for 'A' must be \(count, sum\)"),
         (5, {"late": {}}, "were asked for, got"),
         (5, {"late": ...}, "were asked for, got"),
     ],
@@ -419,3 +423,94 @@ def test_a_race_that_was_begun_without_squares_goes_on_without(tmp_path):
         assert race.ask() == asked
         with pytest.raises(ValueError, match=r"must be \(count, sum\), got \(3, 2, 1\)"):
             race.tell(dict.fromkeys(asked, (3, 2, 1)))
+
+
+# Normal rewards whose spread is estimated: squares must be told, and may exceed sums.
+
+
+@dataclass(frozen=True)
+class Studentized(Bare):
+    """An algorithm of one's own that estimates σ, which is only a guess; it keeps what it is sent."""
+
+    epsilon: float = 0.5
+    delta: float = 0.1
+    sigma: float = 1.0
+    deadline: int = 2
+    control: int | None = None
+    margin: float | None = None
+    sent: ClassVar[list] = []
+
+    def wants_squares(self, rewards=None):
+        return self.model(rewards) == "Gaussian"
+
+    def objection(self, feature, rewards=None):
+        return None if feature == "control" else super().objection(feature, rewards)
+
+    def play(self, n_arms, replicates=1, **_):
+        self.sent.clear()
+        for _ in range(2):
+            self.sent.append((yield np.full((replicates, n_arms), 3)))
+        return self.sent[-1][0].argmax(axis=1)
+
+
+def normal(path, **options):
+    return Race(Studentized(), ["A", "B"], path, rewards="Gaussian", **options)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_normal_rewards_of_unknown_spread_are_told_with_their_squares(lower, path):
+    told = {"A": [-9.0, 0.5, 4.0], "B": (3, -6.0, 30.0)}
+    with normal(path, lower_is_better=lower) as race:
+        race.ask()
+        race.tell(told)
+        (sent,) = race.algorithm.sent
+        race.ask()
+    seen = [1 - reward if lower else reward for reward in told["A"]]
+    assert sent[:, 0].tolist() == [[sum(seen), 9.0 if lower else -6.0], [sum(x**2 for x in seen), 30.0]]
+    with normal(path, lower_is_better=lower) as race:  # a replay believes them
+        assert race.asked == {"A": 3, "B": 3}
+        assert race.algorithm.sent[0].tolist() == sent.tolist()
+    forge(path, 3, rewards={"A": [3, -4.5], "B": [3, -6.0, 30.0]})
+    with pytest.raises(JournalError, match=r"line 3 .*a tuple for 'A' must be \(count, sum, squares\)"):
+        normal(path, lower_is_better=lower)
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        (
+            (3, -6.0),
+            r"a tuple for 'A' must be \(count, sum, squares\), or a list of rewards, got \(3, -6.0\)",
+        ),
+        ((3, -6.0, 11.9), r"the sum of squares of 'A' must lie in \[12, "),  # (Σx)²/n at least
+        ((3, -6.0, math.inf), "the sum of squares of 'A' must lie in"),
+        ((3, -6.0, math.nan), "the sum of squares of 'A' must lie in"),
+    ],
+)
+def test_where_sums_cannot_stand_in_for_squares_they_are_refused(told, says, path):
+    with normal(path) as race:
+        race.ask()
+        before = path.read_bytes()
+        with pytest.raises(ValueError, match=says):
+            race.tell({"A": told, "B": [1.0, 2.0, 3.0]})
+        assert path.read_bytes() == before
+        race.tell({"A": (3, -6.0, 12.0), "B": [1.0, 2.0, 3.0]})
+
+
+def test_of_an_unknown_spread_nothing_is_said_of_single_arms_or_differences(path):
+    with normal(path, control="B", margin=0.8) as race:
+        race.ask()
+        race.tell({"A": [-9.0, 0.5, 4.0], "B": [1.0, 2.0, 3.0]})
+        assert race.intervals[["lower", "upper"]].isna().all(axis=None)
+        report = race.report()
+    unknown = "normal with a common standard deviation that is not assumed to be known"
+    assert report.facts["Rewards"] == f"taken to be independent; each is {unknown}"
+    assert "no intervals of single arms" in report.reading
+    assert report.tables.keys() == {"Arms", "Round by round"}
+    assert "lower" not in str(report)
+
+
+def test_a_row_with_too_many_cells_is_refused_by_name(path):
+    path.write_text("arm,reward\nA,1\nA,1,7\n")
+    with pytest.raises(ValueError, match="line 3 must have 2 columns, got"):
+        from_file(str(path))
