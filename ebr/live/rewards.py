@@ -189,16 +189,9 @@ def from_words(words: Iterable[str]) -> dict[str, Any]:
 
 
 def from_file(name: str) -> dict[str, Any]:
-    """Read a table with columns arm, reward (one row per pull) or arm, count, sum (one row per arm).
-
-    Other columns are ignored.
-    """
-    forms, told = (["arm", "reward"], ["arm", "count", "sum"]), dict[str, Any]()
-
-    def right(columns: Sequence[str]) -> bool:
-        return sorted(column for column in columns if column in forms[0] + forms[1]) in forms
-
-    for where, row in _table(name, right, "arm,reward or arm,count,sum"):
+    """Read a table with columns arm, reward (one row per pull) or arm, count, sum (one row per arm)."""
+    told, forms = dict[str, Any](), ({"arm", "reward"}, {"arm", "count", "sum"})
+    for where, row in _table(name, forms[0] | forms[1], forms.__contains__, "arm,reward or arm,count,sum"):
         if "reward" in row:
             told.setdefault(row["arm"], []).append(_number(row["reward"], where))
         else:
@@ -207,25 +200,26 @@ def from_file(name: str) -> dict[str, Any]:
 
 
 def blocks_from_file(name: str, arms: Sequence[str]) -> dict[str, list[float]]:
-    """Read a table with a column block and one for each arm, one row per block; ignore other columns."""
-
-    def right(columns: Sequence[str]) -> bool:
-        times = Counter(column for column in columns if column in ("block", *arms))
-        return "block" in times and times.total() == len(times) > 1
-
-    rows = _table(name, right, "block and one for each arm, all different")
+    """Read a table with a column block and one for each arm, one row per block."""
+    must = "block and one for each arm, all different"
+    rows = _table(name, {"block", *arms}, lambda found: "block" in found and len(found) > 1, must)
     again = [block for block, times in Counter(row["block"] for _, row in rows).items() if times > 1]
     require(not again, name, "have each block once", again)
     raced = [arm for arm in arms if rows and arm in rows[0][1]]
     return {arm: [_number(row[arm], where) for where, row in rows] for arm in raced}
 
 
-def _table(name: str, right: Callable[[Sequence[str]], bool], must: str) -> list[Row]:
-    """The rows of a CSV file whose columns are right, each with its place for error messages."""
+def _table(name: str, known: set[str], right: Callable[[set[str]], bool], must: str) -> list[Row]:
+    """The rows of a CSV file with the right ones of the known columns, each with its place for messages.
+
+    Other columns are ignored.
+    """
     with open(name, newline="", encoding="utf-8-sig") as file:  # spreadsheets may write a byte order mark
         try:
             columns = next(csv.reader([file.readline(LONGEST)], skipinitialspace=True), [])
-            require(right(columns), name, f"have the columns {must} in its first line", ",".join(columns))
+            found = [column for column in columns if column in known]
+            one_each = len(found) == len({*found}) and right({*found})
+            require(one_each, name, f"have the columns {must} in its first line", ",".join(columns))
             table = csv.DictReader(file, columns, skipinitialspace=True)
             rows = [(f"{name}, line {table.line_num + 1}", row) for row in table]
         except (csv.Error, UnicodeDecodeError) as error:
