@@ -12,7 +12,7 @@ from ebr.algorithms.game import Algorithm, Ending, Standing
 from ebr.arrays import FloatArray, IntArray
 from ebr.live.journal import Journal, JournalError, Line
 from ebr.live.report import Chosen, Report, drawn, intervals_of, named, report_of, verdict
-from ebr.live.rewards import asked_line, check_line, stop_line, told_line
+from ebr.live.rewards import check_line, plain_line, told_line
 from ebr.live.terms import FLIPPED, UNIT, USUAL, Support, Terms
 from ebr.theory.intervals import Interval
 from ebr.validation import true_or_false, whole
@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # slow to import, and a race is asked and told without them
     from matplotlib.figure import Figure
 
     Told = Mapping[str, Any] | pd.DataFrame | FloatArray
+    Late = Told | None
 
 
 class Race:
@@ -202,15 +203,11 @@ class Race:
         with self._lock:
             self._check_going_on()
             if not self._asked:
-                self._record(asked_line(self.round, self._coming))
+                self._record(plain_line(self.terms, "ask", self.round, self._coming))
             return dict(self._coming)
 
     def tell(
-        self,
-        rewards: "Told",
-        round: int | None = None,
-        missing: str | None = None,
-        late: "Told | None" = None,
+        self, rewards: "Told", round: int | None = None, missing: str | None = None, late: "Late" = None
     ) -> None:
         """Take in a round's rewards: for each arm asked for a list or array of them, or a tuple (count, sum).
 
@@ -239,7 +236,7 @@ class Race:
         """End the race with the result in `now`, if the algorithm permits it; untold rewards do not count."""
         with self._lock:
             self._check_going_on()
-            self._record(stop_line(self.terms, self.round))
+            self._record(plain_line(self.terms, "stop", self.round, self._coming))
 
     @property
     def now(self) -> tuple[str | None, float] | None:

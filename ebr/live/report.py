@@ -6,6 +6,7 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import pairwise
@@ -219,8 +220,9 @@ def _escaped(text: str) -> str:
 
 def drawn(race: Any) -> Callable[..., "Figure"]:
     """What draws a race as it stands, on an axis or on a new figure."""
-    left_out = word_for_left_out(race.algorithm)
-    return partial(draw_race, race.history, race.intervals["survives"], race.finished, left_out=left_out)
+    labels = ("in the race", word_for_left_out(race.algorithm))
+    labels = ("recommended", "others") if race.finished else labels
+    return partial(draw_race, race.history, race.intervals["survives"], labels)
 
 
 def report_of(race: Any, journal: Journal, word: str) -> Report:
@@ -253,17 +255,18 @@ def _by_round(history: "pd.DataFrame", journal: Journal) -> "pd.DataFrame":
 
 def _by_arm(race: Any, rounds: "pd.DataFrame") -> "pd.DataFrame":
     """The rows of "Arms"."""
-    table, algorithm = race.intervals.reset_index(), race.algorithm
-    survives = table.pop("survives")
+    table: pd.DataFrame = race.intervals.reset_index()
+    survives, algorithm = table.pop("survives"), race.algorithm
     told = rounds.groupby("arm").agg({"missing": "sum", "late": "sum", "round": "max"})
     told = told.reindex(table["arm"], fill_value=0).reset_index()
     table.insert(2, "missing", told["missing"] - told["late"])
-    words = {True: "in the race", False: word_for_left_out(algorithm)}
+    alive, other = "in the race", word_for_left_out(algorithm)
     if race.finished:
-        words = {True: "recommended", False: "not recommended"}
+        alive, other = "recommended", "not recommended"
     early = (told["round"] < told["round"].max()) | (not race.finished)
     dropped = ~survives & early & (algorithm.k == 1 and not algorithm.resumes)
-    standing = survives.map(words).mask(dropped, "dropped after round " + told["round"].astype(str))
+    standing = survives.map({True: alive, False: other})
+    standing = standing.mask(dropped, "dropped after round " + told["round"].astype(str))
     return table.assign(**{"last round": told["round"], "standing": standing})
 
 
@@ -364,12 +367,11 @@ def _rewards(terms: Terms, losses: bool) -> str:
 
 def version() -> str:
     """The version of the package that is installed."""
-    from importlib.metadata import PackageNotFoundError, version  # slow, and seldom needed
+    from importlib import metadata  # slow, and seldom needed
 
-    try:
-        return version("ebr")
-    except PackageNotFoundError:  # run from its sources
-        return "(version unknown)"
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version("ebr")
+    return "(version unknown)"  # run from its sources
 
 
 def _reading(intervals: Simultaneous | None, terms: Terms) -> str:

@@ -37,13 +37,10 @@ def spread_unknown(terms: Terms) -> bool:
     return terms.squares and terms.rewards not in IN_UNIT
 
 
-def asked_line(number: int, pulls: Pulls) -> Line:
-    """The line that asks for a round."""
-    return {"event": "ask", "round": number, "pulls": pulls}
-
-
-def stop_line(terms: Terms, number: int) -> Line:
-    """The line that stops a race in a round, asked for or not; ValueError if the race cannot be stopped."""
+def plain_line(terms: Terms, event: str, number: int, pulls: Pulls) -> Line:
+    """The line that asks for a round, or stops a race in it; ValueError if the race cannot be stopped."""
+    if event != "stop":
+        return {"event": "ask", "round": number, "pulls": pulls}
     if objection := terms.algorithm.objection("stopping", terms.rewards):
         raise ValueError(objection)
     return {"event": "stop", "round": number}
@@ -87,10 +84,10 @@ def told_line(
 
 def check_line(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls, asked: bool) -> None:
     """Raise ValueError unless this race could write the line now: a question, its answer, or a stop."""
-    if line["event"] == "stop":
-        right = stop_line(terms, number)
+    if asked and line["event"] != "stop":
+        right = _told_again(terms, line, number, pulls, owed)
     else:
-        right = _told_again(terms, line, number, pulls, owed) if asked else asked_line(number, pulls)
+        right = plain_line(terms, line["event"], number, pulls)
     said = {key: value for key, value in line.items() if key not in ("time", "checksum")}
     # Python takes 1, 1.0 and true for equal; JSON does not.
     if json.dumps(said, sort_keys=True) != json.dumps(right, sort_keys=True):
