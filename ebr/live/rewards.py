@@ -155,7 +155,7 @@ def _summed(arm: str, rewards: Any, terms: Terms) -> list[Any]:
         return [count, total]
     inside = terms.scale.inside(total, count)
     inside = inside if unknown else min(max(inside, 0.0), float(count))
-    least, most = inside**2 / max(count, 1), LARGEST**2 * count if unknown else inside
+    least, most = inside * inside / max(count, 1), LARGEST**2 * count if unknown else inside
     if singly:  # a sum loses digits where the support is far from 0
         square = math.fsum(terms.scale.inside(value) ** 2 for value in values.tolist())
         return [count, total, max(min(square, most), least)]
