@@ -329,58 +329,48 @@ def told_squares(path):
     return [line["rewards"] for line in lines_of(path) if line["event"] == "tell"]
 
 
-def test_a_staked_race_has_the_squares_of_its_rewards_and_a_replay_believes_them(tmp_path):
-    with Race(STAKED, ARMS, tmp_path / "race.jsonl") as race:
+def test_a_staked_race_has_the_squares_of_its_rewards_and_a_replay_believes_them(path):
+    with Race(STAKED, ARMS, path) as race:
         assert race.algorithm.squares
         told = rewards(race)
         race.tell(told)
         asked = race.ask()
-    (line,) = told_squares(tmp_path / "race.jsonl")
+    (line,) = told_squares(path)
     for arm, values in told.items():
         assert line[arm] == [len(values), math.fsum(values), math.fsum(value**2 for value in values)]
-    with Race.open(tmp_path / "race.jsonl") as again:
+    with Race.open(path) as again:
         assert again.ask() == asked
         play(again)
         assert again.recommendation == "good"
-    assert Race(STAKED, ARMS, tmp_path / "race.jsonl").finished
+    assert Race(STAKED, ARMS, path).finished
 
 
-def test_squares_are_taken_on_the_scale_where_less_is_better_and_from_sums_as_large_as_they_can_be(tmp_path):
-    race = Race(
-        ebr.StakedElasticBatchRacing(5, 0.1, 0.2, rewards="bounded"),
-        ARMS,
-        tmp_path / "race.jsonl",
-        lower_is_better=True,
-    )
-    first = race.ask()["good"]
-    race.tell(
-        {"good": [0.2] * first, "fair": (first, 0.5 * first), "poor": (first, 0.5 * first, 0.26 * first)}
-    )
-    ((_, _, good), (_, _, fair), (_, _, poor)) = told_squares(tmp_path / "race.jsonl")[0].values()
-    assert good == pytest.approx(0.64 * first)
-    assert fair == pytest.approx(0.5 * first)
-    assert poor == 0.26 * first
-    race.close()
-    with Race.open(tmp_path / "race.jsonl") as again:
-        assert again.round == 2
+def test_squares_are_taken_on_the_scale_where_less_is_better_and_from_sums_as_large_as_they_can_be(path):
+    bounded = ebr.StakedElasticBatchRacing(5, 0.1, 0.2, rewards="bounded")
+    with Race(bounded, ARMS, path, lower_is_better=True) as race:
+        n = race.ask()["good"]
+        race.tell({"good": [0.2] * n, "fair": (n, 0.5 * n), "poor": (n, 0.5 * n, 0.26 * n)})
+    squares = [told[2] / n for told in told_squares(path)[0].values()]
+    assert squares == pytest.approx([0.64, 0.5, 0.26])
+    assert Race.open(path, readonly=True).round == 2
 
 
 @pytest.mark.parametrize(("low", "width", "part"), [(1e9, 1, 0.3), (1e9, 0.7, 1), (1e10 + 0.1, 0.7, 1)])
 @pytest.mark.parametrize("singly", [True, False])
-def test_where_the_support_is_far_from_0_a_replay_believes_the_squares(tmp_path, low, width, part, singly):
+def test_where_the_support_is_far_from_0_a_replay_believes_the_squares(path, low, width, part, singly):
     """A sum of numbers of that size is rounded: the squares of single rewards may be what it forbids."""
     plan = ebr.plan(3, 4, 0.1, support=(low, low + width), algorithm="staked")
-    with plan.start(tmp_path / "race.jsonl") as race:
+    with plan.start(path) as race:
         told = {arm: [low + part * width] * n for arm, n in race.ask().items()}
         race.tell(told if singly else {arm: (len(each), math.fsum(each)) for arm, each in told.items()})
         asked = race.ask()
-    with Race.open(tmp_path / "race.jsonl") as again:
+    with Race.open(path) as again:
         assert again.ask() == asked
 
 
 @pytest.mark.parametrize("square", [0.2, 0.51, math.inf, "0.3"])
-def test_squares_that_cannot_be_are_refused_told_or_forged(tmp_path, square):
-    race = Race(STAKED, ["A", "B"], tmp_path / "race.jsonl")
+def test_squares_that_cannot_be_are_refused_told_or_forged(path, square):
+    race = Race(STAKED, ["A", "B"], path)
     first = race.ask()["A"]
     wrong = square if isinstance(square, str) else square * first
     told = {"A": (first, 0.5 * first, wrong), "B": (first, 0.5 * first)}
@@ -389,13 +379,12 @@ def test_squares_that_cannot_be_are_refused_told_or_forged(tmp_path, square):
     race.close()
     if wrong == math.inf:  # JSON has no such number
         return
-    forge(tmp_path / "race.jsonl", 3, rewards={arm: [first, 0.5 * first, wrong] for arm in "AB"})
+    forge(path, 3, rewards={arm: [first, 0.5 * first, wrong] for arm in "AB"})
     with pytest.raises(JournalError, match="sum of squares"):
-        Race.open(tmp_path / "race.jsonl")
+        Race.open(path)
 
 
-def test_a_race_that_was_begun_without_squares_goes_on_without(tmp_path):
-    path = tmp_path / "race.jsonl"
+def test_a_race_that_was_begun_without_squares_goes_on_without(path):
     without = ebr.StakedElasticBatchRacing(5, 0.1, 0.2, squares=False)
     with Race(without, ARMS, path) as race:
         race.tell(rewards(race))
