@@ -97,6 +97,8 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
             self.race_ = SharpElasticBatchRacing(*rules, positive("spread", self.spread) / width / 2**0.5)
         candidates = list(model_selection.ParameterGrid(self.param_grid))
         require(len(candidates) > 1, "param_grid", "have two candidates or more", candidates)
+        if y is None and get_tags(self).target_tags.required:
+            raise ValueError("the estimator requires y to be passed, but the target y is None")
         models = [clone(self.estimator).set_params(**clone(it, safe=False)) for it in candidates]
         self.scorer_, data = check_scoring(self.estimator, self.scoring), indexable(X, y, groups)
         self.multimetric_ = False
