@@ -114,24 +114,21 @@ class Journal:
 
     def _load(self) -> None:
         """Lock the file, verify every line, and only then repair what a crash left behind."""
-        if self._readonly:
-            torn, does = self._verify(), "is ignored"
-        else:
+        if not self._readonly:
             try:
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 why = f"{self.path} is open for writing elsewhere, in another process or in this one"
                 raise JournalError(f"{why}: close it there, or read it with readonly=True") from None
-            torn, does = self._verify(), f"was moved to {self._file}.torn"
-            if torn:
-                self._set_aside(torn)
+        if torn := self._verify():
+            does = "is ignored" if self._readonly else f"was moved to {self._set_aside(torn)}"
+            never = f"the last line of {self.path} is torn: it was never finished, does not count"
+            warnings.warn(f"{never}, and {does}", stacklevel=4)
+        if not self._readonly:
             # What is read here counts: the writer may have been killed before it came to the disk.
             os.fsync(self._descriptor)
             _flush_folder(self._file)
             self._stamp = _stamp(os.fstat(self._descriptor))
-        if torn:
-            never = f"the last line of {self.path} is torn: it was never finished, does not count"
-            warnings.warn(f"{never}, and {does}", stacklevel=4)
 
     def _verify(self) -> bytes:
         """Read the lines and check their checksums; return what follows the last newline."""
@@ -151,28 +148,27 @@ class Journal:
             raise JournalError(f"{self.path} is no journal: name another file")
         return torn
 
-    def _set_aside(self, torn: bytes) -> None:
+    def _set_aside(self, torn: bytes) -> str:
         """Move a torn last line to a file of its own: first copied and flushed, only then cut off."""
+        name = f"{self._file}.torn"
         try:
-            aside = _opened(f"{self._file}.torn", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
+            aside = _opened(name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
         except OSError as error:
-            where = f"{self._file}.torn, where the torn last line of {self.path} belongs,"
+            where = f"{name}, where the torn last line of {self.path} belongs,"
             raise JournalError(f"{where} cannot be opened ({error.strerror}): move it away") from error
-        try:
+        with open(aside, "wb", buffering=0):
             _write(aside, torn + b"\n")
-        finally:
-            os.close(aside)
         _flush_folder(self._file)
         os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size - len(torn))
+        return name
 
     def _accept(self, sealed: bytes) -> None:
         """Accept a line with the right checksum; raise ValueError if it was not written by `append`."""
         line: Line = json.loads(sealed)
         if json.dumps(line, allow_nan=False).encode() + b"\n" != sealed:  # a key may be there twice
             raise ValueError("it would be written otherwise")
-        for key in ("event", "time"):
-            if not isinstance(line.get(key), str):
-                raise ValueError(f"{key} must be a word, got {line.get(key)!r:.50}")
+        if not all(isinstance(line.get(key), str) for key in ("event", "time")):
+            raise ValueError("it has no event, or no time")
         datetime.fromisoformat(line["time"])
         self._checksum = line["checksum"].encode()
         self.lines.append(line)

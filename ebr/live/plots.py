@@ -18,13 +18,9 @@ LINE, LETTER = 0.115, 0.065  # inches from one round of an arm to the next, and 
 
 
 def draw_race(
-    history: "pd.DataFrame",
-    survives: "pd.Series[bool]",
-    finished: bool,
-    axis: "Axes | None" = None,
-    left_out: str = "out",
+    history: "pd.DataFrame", survives: "pd.Series[bool]", labels: tuple[str, str], axis: "Axes | None" = None
 ) -> "Figure":
-    """Draw each arm's means and intervals, round below round; `left_out` labels others before the end."""
+    """Draw each arm's means and intervals, round below round; the labels are of survivors and others."""
     from matplotlib import figure, style
 
     arms, rounds = list(survives.index), 1 if history.empty else int(history["round"].max())
@@ -33,7 +29,6 @@ def draw_race(
     order = {arm: place for place, arm in enumerate(arms)}
     places = history["arm"].map(order) + 0.7 * ((history["round"] - 0.5) / rounds - 0.5)
     rows = history.assign(place=places, alive=history["arm"].map(survives))
-    labels = ("recommended", "others") if finished else ("in the race", left_out)
     with style.context(STYLE):
         axis = figure.Figure((width, min(height, HIGHEST))).subplots() if axis is None else axis
         for alive, look, label in zip((True, False), (ALIVE, OUT), labels, strict=True):

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from ebr.algorithms.game import Algorithm, Ending
+from ebr.algorithms.game import Algorithm, Ending, Standing
 from ebr.arrays import FloatArray, IntArray
 from ebr.live.journal import Journal, JournalError, Line
-from ebr.live.plots import draw_race
-from ebr.live.report import Chosen, Report, intervals_of, named, report_of, verdict, word_for_left_out
-from ebr.live.rewards import asked_line, check_line, stop_line, told_line
+from ebr.live.report import Chosen, Report, drawn, intervals_of, named, report_of, verdict
+from ebr.live.rewards import check_line, plain_line, told_line
 from ebr.live.terms import FLIPPED, UNIT, USUAL, Support, Terms
-from ebr.theory.intervals import Simultaneous
+from ebr.theory.intervals import Interval
 from ebr.validation import true_or_false, whole
 
 if TYPE_CHECKING:  # slow to import, and a race is asked and told without them
@@ -24,9 +23,7 @@ if TYPE_CHECKING:  # slow to import, and a race is asked and told without them
     from matplotlib.figure import Figure
 
     Told = Mapping[str, Any] | pd.DataFrame | FloatArray
-
-
-Estimates = tuple[IntArray, FloatArray, FloatArray, FloatArray]  # pulls, mean, lower and upper bound
+    Late = Told | None
 
 
 class Race:
@@ -46,7 +43,7 @@ class Race:
         For instance `ElasticBatchRacing(deadline=6, epsilon=0.05, delta=0.05)`, with ε and σ in the units of
         the rewards. For ε of 1 or more, use `ebr.plan(…).start(…)`, which makes an algorithm and runs it.
     arms, journal
-        The names of the arms, and the file, by custom *.jsonl. It is locked until the race is closed.
+        The names of the arms, and the file, which is locked until the race is closed.
     support
         The closed interval in which every reward lies, or None for any finite number. By default [0, 1], and
         None where rewards are said to be "Gaussian" or "sub-Gaussian".
@@ -74,14 +71,12 @@ class Race:
     -----
     *Counts are fixed before rewards are seen*: rewards added until an arm looks good would bias its mean. So
     no more are accepted than were asked for, and fewer only with `missing="at random"`. Which are missing or
-    late, and the decision not to wait, must have nothing to do with any reward, and so not with which arms
-    are out; no race can check that. Missing rewards are asked for again (`ebr.algorithms.lossy` has the
-    proof). A race that lacks some at its end says which ε it guarantees.
+    late, and the decision not to wait, must have nothing to do with any reward; no race can check that.
+    Missing rewards are asked for again (`ebr.algorithms.lossy` has the proof).
 
     *Blocks.* Sharp EBR compares survivors by differences of their means over the same blocks, so what is
-    common to a block cancels. It needs independent blocks and √2σ-sub-Gaussian differences. Rewards in an
-    interval of width w have σ ≤ w/√2. "Gaussian" rewards have differences that are N(·, 2σ²). Single arms
-    have no intervals.
+    common to a block cancels. It needs independent blocks and √2σ-sub-Gaussian differences, N(·, 2σ²) for
+    "Gaussian" rewards. In an interval of width w, σ ≤ w/√2 will do. Single arms have no intervals.
     """
 
     recommendation: Chosen
@@ -115,7 +110,7 @@ class Race:
         return cls.__new__(cls)._enter(Journal(journal, create=False, readonly=readonly))
 
     def _enter(self, journal: Journal, new: Terms | None = None) -> Self:
-        """Replay the journal through the algorithm's coroutine; write its first line if there is none."""
+        """Replay the journal; write its first line if there is none."""
         self._journal, self._lock = journal, threading.Lock()
         with journal.closed_on_error():
             if journal.lines:
@@ -152,6 +147,7 @@ class Race:
         self.terms, self.algorithm, self.arms, self._game = terms, terms.algorithm, terms.arms, terms.game()
         self.round, self.finished, self.stopped = 0, False, False
         self.recommendation = self.within = None
+        self._chosen: tuple[str, ...] = ()
         self._places = {arm: place for place, arm in enumerate(self.arms)}
         self._pulls, self._totals = np.zeros(len(self.arms), dtype=np.int64), np.zeros(len(self.arms))
         self._owed = dict.fromkeys(self.arms, 0)  # rewards that were missing, and may come late
@@ -166,7 +162,7 @@ class Race:
             return
         if line["event"] == "stop":
             self.stopped = True
-            self._end(Ending(self._standing.arms, self._standing.within))
+            self._end(self._standing)
             return
         counts, sums = np.zeros((1, len(self.arms)), dtype=np.int64), np.zeros((2, 1, len(self.arms)))
         for arm, (own, reported, *squares) in line["rewards"].items():
@@ -193,10 +189,11 @@ class Race:
         pulls = zip(self.arms, self._standing.pulls[0], strict=True)
         self._coming = {arm: int(n) for arm, n in pulls if n}
 
-    def _end(self, ending: Ending) -> None:
+    def _end(self, ending: Ending | Standing) -> None:
         self.finished, self._asked, self._coming = True, False, {}
-        chosen = tuple(self.arms[arm] for arm in np.atleast_1d(ending.arms[0]) if arm >= 0)
-        self.recommendation = chosen if ending.arms.ndim > 1 else chosen[0] if chosen else None
+        self._chosen = tuple(self.arms[arm] for arm in np.atleast_1d(ending.arms[0]) if arm >= 0)
+        several = ending.arms.ndim > 1
+        self.recommendation = self._chosen if several else next(iter(self._chosen), None)
         # What is void, or for gaps alone, says nothing of how far the arm is from the best.
         nothing = self.terms.void or self.algorithm.needs_gap
         self.within = math.inf if nothing else float(ending.within[0]) * self.terms.scale.width
@@ -206,15 +203,11 @@ class Race:
         with self._lock:
             self._check_going_on()
             if not self._asked:
-                self._record(asked_line(self.round, self._coming))
+                self._record(plain_line(self.terms, "ask", self.round, self._coming))
             return dict(self._coming)
 
     def tell(
-        self,
-        rewards: "Told",
-        round: int | None = None,
-        missing: str | None = None,
-        late: "Told | None" = None,
+        self, rewards: "Told", round: int | None = None, missing: str | None = None, late: "Late" = None
     ) -> None:
         """Take in a round's rewards: for each arm asked for a list or array of them, or a tuple (count, sum).
 
@@ -225,8 +218,9 @@ class Race:
         earlier rounds: all of them, or the first that came. They replace as many of this round's. In blocks,
         rewards may be a DataFrame with the arms as columns, or an array with the columns in the order asked.
 
-        `StakedElasticBatchRacing` takes in sums of squares, too, on a scale from the worst reward, 0, to the
-        best, 1: (count, sum, squares). With (count, sum) they are taken to be as large as they can be.
+        A race that estimates how much rewards vary takes in sums of squares, too, of rewards on its scale
+        (`race.terms.scale`): (count, sum, squares). With (count, sum) those of rewards in [0, 1] are taken to
+        be as large as they can be; of rewards without bounds they must be told.
         """
         with self._lock:
             self._check_going_on()
@@ -242,7 +236,7 @@ class Race:
         """End the race with the result in `now`, if the algorithm permits it; untold rewards do not count."""
         with self._lock:
             self._check_going_on()
-            self._record(stop_line(self.terms, self.round))
+            self._record(plain_line(self.terms, "stop", self.round, self._coming))
 
     @property
     def now(self) -> tuple[str | None, float] | None:
@@ -287,18 +281,16 @@ class Race:
     @property
     def survivors(self) -> list[str]:
         """The arms of the coming round (others are out, paused or accepted); at the end, the recommended."""
-        end = self.recommendation or ()
-        chosen = {end} if isinstance(end, str) else set(end)
-        return [arm for arm in self.arms if arm in self._coming or arm in chosen]
+        alive = self._coming.keys() | self._chosen
+        return [arm for arm in self.arms if arm in alive]
 
     @property
     def history(self) -> "pd.DataFrame":
         """A row a round and arm: its pulls and their sum; pulls so far (total), mean, and bounds."""
         import pandas as pd
 
-        kinds = {"pulls": int, "sum": float, "total": int, "mean": float}
-        frame = pd.DataFrame(self._rows, columns=["round", "arm", *kinds])
-        frame = frame.astype({"round": int, **kinds})  # kinds of their own, also where there are no rows
+        kinds = {"round": int, "arm": str, "pulls": int, "sum": float, "total": int, "mean": float}
+        frame = pd.DataFrame(self._rows, columns=list(kinds)).astype(kinds)  # also where there are no rows
         frame["mean"] /= frame["total"]
         lower, upper = self._bounds(frame["mean"].to_numpy(), frame["total"].to_numpy())
         return frame.assign(lower=lower, upper=upper)
@@ -308,7 +300,8 @@ class Race:
         """What is known of each arm now: pulls, mean, lower and upper bound, and whether it survives.
 
         The bounds hold for all arms and rounds at once with probability 1 − δ, also for the selected arm
-        (`ebr.theory.intervals.Simultaneous`). NaN where the algorithm has no δ, and for blocks.
+        (`ebr.theory.intervals.Simultaneous`). NaN where there are none: without δ, in blocks, and where the
+        rewards' spread is not known.
         """
         import pandas as pd
 
@@ -317,28 +310,24 @@ class Race:
         return frame.assign(survives=frame.index.isin(self.survivors))
 
     @property
-    def known(self) -> Estimates:
+    def known(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
         """The numbers of `intervals` as arrays, in the order of the arms: a table takes long to load."""
-        mean = np.full(len(self.arms), np.nan)
-        np.divide(self._totals, self._pulls, out=mean, where=self._pulls > 0)
+        mean = np.divide(self._totals, self._pulls, out=self._totals * np.nan, where=self._pulls > 0)
         return self._pulls.copy(), mean, *self._bounds(mean, self._pulls)
 
-    def _bounds(self, mean: FloatArray, pulls: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _bounds(self, mean: FloatArray, pulls: IntArray) -> Interval:
         """The confidence bounds of means of so many pulls; NaN where there are none."""
-        intervals, nothing = self._simultaneous(), np.full(len(mean), np.nan)
+        losses = any("missing" in line for line in self._journal.lines)
+        intervals, nothing = intervals_of(self.terms, losses), np.full(len(mean), np.nan)
         return (nothing, nothing) if intervals is None else intervals.around(mean, pulls)
-
-    def _simultaneous(self) -> Simultaneous | None:
-        return intervals_of(self.terms, losses=any("missing" in line for line in self._journal.lines))
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
         """Draw each arm's mean and interval, round below round, on `axis` or on a new figure."""
-        left_out = word_for_left_out(self.algorithm)
-        return draw_race(self.history, self.intervals["survives"], self.finished, axis, left_out)
+        return drawn(self)(axis=axis)
 
     def report(self, word: str = "pulls") -> Report:
         """Sum up the race as it stands, with your word for pulls, "subjects" for instance."""
-        return report_of(self, self._journal, self._simultaneous(), word)
+        return report_of(self, self._journal, word)
 
     def close(self) -> None:
         """Let go of the journal; what was told is in it."""

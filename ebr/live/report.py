@@ -5,16 +5,18 @@ import html
 import io
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import pairwise
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ebr.algorithms.game import Algorithm
 from ebr.live.journal import Journal
 from ebr.live.plots import draw_race
+from ebr.live.rewards import spread_unknown
 from ebr.live.terms import ALGORITHMS, Terms
 from ebr.theory.intervals import Simultaneous, half_width
 from ebr.validation import require
@@ -24,16 +26,8 @@ if TYPE_CHECKING:  # slow to import, and a race is asked and told without tables
     from matplotlib.figure import Figure
 
 METHODS = {"exact": "exact (Clopper–Pearson)", "KL": "Chernoff (KL)"}
-GUARANTEES = {  # by how a race ended or, before its end, by what it is for
-    "within": "The recommended arm is within {epsilon:g} of the best {surely}.",
-    "several": "The {k} recommended arms are within {epsilon:g} of the k-th best, k = {k}, {surely}.",
-    "gap": "If all others are worse by {epsilon:g} or more, the recommended arm is the best {surely}.",
-    "control": "If {control}, the control, is recommended, no arm beats it by {margin:g} or more. If another"
-    " arm is, it is within {epsilon:g} of the best. Either holds {surely}.",
-    "futile": "No arm beats {control}, the control, by {margin:g} or more, {surely}.",
-    "short": "No arm is better than the recommended one by {within} {surely}.",
-}
 MOST_ROUNDS_SAID = 20  # of a schedule that is listed
+UNKNOWN = "normal with a common standard deviation that is not assumed to be known"
 WIDTH = 96  # of a line of text
 DIGITS = 4  # of a mean, behind the point, where rewards are about 1 wide
 # Parameters that other facts say.
@@ -45,21 +39,6 @@ th, td { border-bottom: 1px solid #ccc; vertical-align: top } td { overflow-wrap
 table.facts td, table.facts th, td:first-child, th:first-child { text-align: left } th { white-space: nowrap }
 img { max-width: 100%; width: 34em } @media print { body { margin: 0; font-size: 11pt } }"""
 Chosen = str | tuple[str, ...] | None  # a recommendation: an arm, k arms, or none
-
-
-class _Reported(Protocol):
-    """What a report needs of a race, running or ended."""
-
-    terms: Terms
-    finished: bool
-    recommendation: Chosen
-
-    @property
-    def within(self) -> float | None: ...
-    @property
-    def intervals(self) -> "pd.DataFrame": ...
-    @property
-    def history(self) -> "pd.DataFrame": ...
 
 
 def named(recommendation: Chosen) -> str:
@@ -75,14 +54,14 @@ def word_for_left_out(algorithm: Algorithm) -> str:
 
 def verdict(terms: Terms, recommendation: Chosen, within: float, stopped: bool = False) -> str:
     """The recommended arm in a sentence and, if it may not be `within` ε of the best, what is guaranteed."""
-    chosen, asked = f"It recommends {named(recommendation)}", terms.algorithm.epsilon * terms.scale.width
-    if within == math.inf and not terms.algorithm.needs_gap:
-        return f"{chosen}, and guarantees nothing: {_doubt(terms, stopped)}."
-    if terms.control is not None and recommendation == terms.control:
+    chosen, aim = f"It recommends {named(recommendation)}", terms.algorithm.epsilon * terms.scale.width
+    if doubt := _doubt(terms, within, stopped):
+        return f"{chosen}, and guarantees nothing: {doubt}."
+    if recommendation is not None and recommendation == terms.control:
         return f"{chosen}, the control: no arm beats it by {rounded_up(within)} or more."
-    if asked < within < math.inf:
+    if aim < within < math.inf:
         why = "it was stopped" if stopped else "rewards are missing"
-        return f"{chosen}: within {rounded_up(within)} of the best, not {asked:g}, as {why}."
+        return f"{chosen}: within {rounded_up(within)} of the best, not {aim:g}, as {why}."
     return f"{chosen}."
 
 
@@ -93,26 +72,35 @@ def guarantee(
     algorithm, control, width = terms.algorithm, terms.control, terms.scale.width
     if type(algorithm).__name__ not in ALGORITHMS or algorithm.delta is None:
         return "Whatever is proved of this algorithm, which is not one of ebr's own."
-    if terms.void or (within == math.inf and not algorithm.needs_gap):
-        return f"None: {_doubt(terms, stopped)}."
+    if doubt := _doubt(terms, within, stopped):
+        return f"None: {doubt}."
     epsilon, margin = algorithm.epsilon * width, (algorithm.margin or algorithm.epsilon) * width
-    values: dict[str, Any] = {"k": algorithm.k, "control": control, "epsilon": epsilon, "margin": margin}
-    futile = control is not None and recommendation == control
-    ending = "gap" if algorithm.needs_gap else "within" if algorithm.k == 1 else "several"
+    surely = f"with probability at least {1 - algorithm.delta:g}"
+    futile = recommendation is not None and recommendation == control
     if within is not None and (losses or stopped):
-        ending, aim = "short", margin if futile else epsilon
+        aim = margin if futile else epsilon
         missed = f" (the aim was {aim:g})" if within > aim * (1 + 1e-9) else ""
-        values["within"] = f"{rounded_up(within)}{missed}"
-    elif control is not None and (within is None or futile):
-        ending = "control" if within is None else "futile"
-    values["surely"] = f"with probability at least {1 - algorithm.delta:g}"
+        return f"No arm is better than the recommended one by {rounded_up(within)}{missed} {surely}."
+    said = f"The recommended arm is within {epsilon:g} of the best {surely}."
+    if futile:
+        said = f"No arm beats {control}, the control, by {margin:g} or more, {surely}."
+    elif control is not None and within is None:
+        said = f"If {control}, the control, is recommended, no arm beats it by {margin:g} or more. If another"
+        said += f" arm is, it is within {epsilon:g} of the best. Either holds {surely}."
+    elif algorithm.needs_gap:
+        said = f"If all others are worse by {epsilon:g} or more, the recommended arm is the best {surely}."
+    elif algorithm.k > 1:
+        several = f"The {algorithm.k} recommended arms are within {epsilon:g} of the k-th best"
+        said = f"{several}, k = {algorithm.k}, {surely}."
     less = " Less is guaranteed if rewards are still missing at the end."
-    return GUARANTEES[ending].format(**values) + (less if losses and within is None else "")
+    return said + (less if losses and within is None else "")
 
 
-def _doubt(terms: Terms, stopped: bool) -> str:
-    """Why nothing is guaranteed."""
-    return terms.void or ("it was stopped too early" if stopped else "too many rewards are missing")
+def _doubt(terms: Terms, within: float | None, stopped: bool) -> str | None:
+    """Why nothing is guaranteed, if so."""
+    lost = within == math.inf and not terms.algorithm.needs_gap
+    why = "it was stopped too early" if stopped else "too many rewards are missing"
+    return terms.void or (why if lost else None)
 
 
 def rounded_up(value: float) -> str:
@@ -136,12 +124,12 @@ def digits(terms: Terms) -> Callable[[Any], str]:
 
 
 def intervals_of(terms: Terms, losses: bool = False) -> Simultaneous | None:
-    """Choose the intervals of single arms; None if the algorithm has no δ, and in blocks.
+    """Choose the intervals of single arms; None without δ, in blocks, and if the spread is not known.
 
     In blocks σ is about differences of arms. Where rewards were missing (`losses`), counts may not be fixed.
     """
     algorithm = terms.algorithm
-    if algorithm.delta is None or terms.blocks:
+    if algorithm.delta is None or terms.blocks or spread_unknown(terms):
         return None
     fixed = algorithm.fixed_given_losses if losses else algorithm.fixed_counts
     looks, (method, sigma) = algorithm.deadline if fixed else None, _model(terms)
@@ -170,23 +158,20 @@ class Report:
     facts: dict[str, str]
     tables: dict[str, "pd.DataFrame"]
     reading: str
-    _word: str
-    _spelled: Callable[[Any], str]
+    _shown: dict[str, "pd.DataFrame"]  # the tables in words
     _draw: Callable[[], "Figure"]
 
     def __str__(self) -> str:
         margin = 2 + max(map(len, self.facts))
-        facts = [
-            fill(value, WIDTH, initial_indent=name.ljust(margin), subsequent_indent=" " * margin)
-            for name, value in self.facts.items()
-        ]
-        tables = [f"{title}\n{table.to_string(index=False)}" for title, table in self._shown()]
+        indented = partial(fill, width=WIDTH, subsequent_indent=" " * margin)
+        facts = [indented(value, initial_indent=name.ljust(margin)) for name, value in self.facts.items()]
+        tables = [f"{title}\n{table.to_string(index=False)}" for title, table in self._shown.items()]
         return "\n\n".join(["\n".join(facts), *tables, fill(self.reading, WIDTH)])
 
     def markdown(self) -> str:
         """The report as Markdown: tables and a paragraph."""
         parts = [_markdown_table([("", ""), *self.facts.items()])]
-        for title, table in self._shown():
+        for title, table in self._shown.items():
             parts += [f"**{title}**", _markdown_table([table.columns, *table.to_numpy()])]
         return "\n\n".join([*parts, _escaped(self.reading)])
 
@@ -198,9 +183,9 @@ class Report:
         with rc_context({"svg.hashsalt": "ebr"}):  # so that the same race is the same page
             self._draw().savefig(drawn, format="svg", metadata={"Date": None}, bbox_inches="tight")
         data = base64.b64encode(drawn.getvalue()).decode()
-        picture = f'<img alt="Means and intervals by round" src="data:image/svg+xml;base64,{data}">'
         title = html.escape(f"Report ({self.facts['Result']})")
         head = f'<meta charset="utf-8"><title>{title}</title>\n<style>\n{STYLE}\n</style>'
+        picture = f'<img alt="Means and intervals by round" src="data:image/svg+xml;base64,{data}">'
         body = f"<h1>{title}</h1>\n{self._repr_html_()}\n{picture}"
         return f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}\n</body>\n</html>'
 
@@ -210,17 +195,9 @@ class Report:
         with pd.option_context("display.max_colwidth", None):  # to_html cuts long cells, and escapes all
             facts = pd.DataFrame(self.facts.values(), index=pd.Index(self.facts))
             parts = [facts.to_html(header=False, border=0, classes="facts")]
-            for title, table in self._shown():
+            for title, table in self._shown.items():
                 parts.append(f"<h2>{title}</h2>\n{table.to_html(index=False, border=0)}")
         return "\n".join([*parts, f"<p>{html.escape(self.reading)}</p>"])
-
-    def _shown(self) -> Iterator[tuple[str, "pd.DataFrame"]]:
-        """The tables in words; intervals, late and missing rewards only where there are some."""
-        for title, table in self.tables.items():
-            none = [name for name in ("late", "missing") if name in table and not table[name].any()]
-            if len(table):
-                table = table.drop(columns=none).dropna(axis="columns", how="all")
-                yield title, table.map(self._spelled).rename(columns={"pulls": self._word})
 
 
 def _markdown_table(rows: Iterable[Iterable[str]]) -> str:
@@ -229,24 +206,40 @@ def _markdown_table(rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body))
 
 
+def _in_words(table: "pd.DataFrame", spelled: Callable[[Any], str], word: str) -> "pd.DataFrame":
+    """A table in words; intervals, late and missing rewards only where there are some."""
+    none = [name for name in ("late", "missing") if name in table and not table[name].any()]
+    table = table.drop(columns=none).dropna(axis="columns", how="all")
+    return table.map(spelled).rename(columns={"pulls": word})
+
+
 def _escaped(text: str) -> str:
     """Text in which nothing is Markdown."""
     return re.sub(r"([\\`*_\[\]<>|#~&$])", r"\\\1", text)
 
 
-def report_of(race: _Reported, journal: Journal, intervals: Simultaneous | None, word: str) -> Report:
-    """Report of a race as it stands, from its journal, with these intervals of single arms, if any."""
+def drawn(race: Any) -> Callable[..., "Figure"]:
+    """What draws a race as it stands, on an axis or on a new figure."""
+    labels = ("in the race", word_for_left_out(race.algorithm))
+    labels = ("recommended", "others") if race.finished else labels
+    return partial(draw_race, race.history, race.intervals["survives"], labels)
+
+
+def report_of(race: Any, journal: Journal, word: str) -> Report:
+    """Report of a race (an `ebr.Race`) as it stands, from its journal."""
     said = isinstance(word, str) and word.strip() and word.isprintable()
     require(said, "word", "be what pulls are called, for instance 'subjects'", word)
-    terms, history, survives = race.terms, race.history, race.intervals["survives"]
-    rounds = _by_round(history, journal)
-    tables = {"Arms": _by_arm(race, rounds), "Round by round": rounds}
-    reading = _reading(intervals, terms)
-    if terms.control is not None and terms.algorithm.delta is not None:
+    terms, history = race.terms, race.history
+    losses = any("missing" in line for line in journal.lines)
+    intervals, rounds = intervals_of(terms, losses), _by_round(history, journal)
+    tables, reading = {"Arms": _by_arm(race, rounds), "Round by round": rounds}, _reading(intervals, terms)
+    if terms.control is not None and terms.algorithm.delta is not None and not spread_unknown(terms):
         tables["Differences from the control"], way = _differences(terms, history, intervals)
         reading += f" {way}"
-    draw = partial(draw_race, history, survives, race.finished, left_out=word_for_left_out(terms.algorithm))
-    return Report(_facts(race, journal, rounds, word), tables, reading, word, digits(terms), draw)
+    facts = _facts(race, journal, rounds, losses, word)
+    spelled = digits(terms)
+    shown = {title: _in_words(table, spelled, word) for title, table in tables.items() if len(table)}
+    return Report(facts, tables, reading, shown, drawn(race))
 
 
 def _by_round(history: "pd.DataFrame", journal: Journal) -> "pd.DataFrame":
@@ -260,19 +253,20 @@ def _by_round(history: "pd.DataFrame", journal: Journal) -> "pd.DataFrame":
     return table[columns].astype({"asked": int, "late": int, "missing": int})
 
 
-def _by_arm(race: _Reported, rounds: "pd.DataFrame") -> "pd.DataFrame":
+def _by_arm(race: Any, rounds: "pd.DataFrame") -> "pd.DataFrame":
     """The rows of "Arms"."""
-    table, algorithm = race.intervals.reset_index(), race.terms.algorithm
-    survives = table.pop("survives")
+    table: pd.DataFrame = race.intervals.reset_index()
+    survives, algorithm = table.pop("survives"), race.algorithm
     told = rounds.groupby("arm").agg({"missing": "sum", "late": "sum", "round": "max"})
     told = told.reindex(table["arm"], fill_value=0).reset_index()
     table.insert(2, "missing", told["missing"] - told["late"])
-    words = {True: "in the race", False: word_for_left_out(algorithm)}
+    alive, other = "in the race", word_for_left_out(algorithm)
     if race.finished:
-        words = {True: "recommended", False: "not recommended"}
+        alive, other = "recommended", "not recommended"
     early = (told["round"] < told["round"].max()) | (not race.finished)
     dropped = ~survives & early & (algorithm.k == 1 and not algorithm.resumes)
-    standing = survives.map(words).mask(dropped, "dropped after round " + told["round"].astype(str))
+    standing = survives.map({True: alive, False: other})
+    standing = standing.mask(dropped, "dropped after round " + told["round"].astype(str))
     return table.assign(**{"last round": told["round"], "standing": standing})
 
 
@@ -308,18 +302,17 @@ def _differences(
     return both[["arm"]].assign(**columns), f"{said} Their intervals {hold}."
 
 
-def _facts(race: _Reported, journal: Journal, rounds: "pd.DataFrame", word: str) -> dict[str, str]:
+def _facts(race: Any, journal: Journal, rounds: "pd.DataFrame", losses: bool, word: str) -> dict[str, str]:
     """The report's facts in words."""
-    terms, most, lines = race.terms, race.terms.algorithm.deadline, journal.lines
+    terms, most, lines = race.terms, race.algorithm.deadline, journal.lines
     so_far, told = "" if race.finished else " so far", rounds["round"].nunique()
-    stopped, losses = lines[-1]["event"] == "stop", bool(rounds["missing"].any())
-    ended = f"; the race was stopped in round {told + 1}" if stopped else ""
+    ended = f"; the race was stopped in round {told + 1}" if race.stopped else ""
     when = " to ".join(line.get("time", "?") for line in (lines[0], lines[-1]))
     return {
         "Design": _design(terms, word),
         "Aim": _aim(terms),
         "Rewards": _rewards(terms, losses),
-        "Guarantee": guarantee(terms, race.within, losses, stopped, race.recommendation),
+        "Guarantee": guarantee(terms, race.within, losses, race.stopped, race.recommendation),
         "Rounds": f"{told}{f' of at most {most}' if most else ''}{so_far}{ended}",
         word[:1].upper() + word[1:]: f"{rounds['pulls'].sum():,}{so_far}",
         "Result": f"recommended: {named(race.recommendation) if race.finished else 'nothing yet'}",
@@ -363,6 +356,7 @@ def _rewards(terms: Terms, losses: bool) -> str:
     method, sigma = _model(terms)
     sigma *= 2**0.5 if terms.blocks else 1
     kind = f"normal with σ = {sigma:g}" if method == "normal" else f"{sigma:g}-sub-Gaussian"
+    kind = UNKNOWN if spread_unknown(terms) else kind
     limits = "between {:g} and {:g}".format(*terms.support) if terms.support else ""
     each = {"exact": "0 or 1", "KL": limits}.get(method, f"{kind} and {limits}" if limits else kind)
     lost = "; missing or late for reasons that have nothing to do with any of them" if losses else ""
@@ -373,18 +367,18 @@ def _rewards(terms: Terms, losses: bool) -> str:
 
 def version() -> str:
     """The version of the package that is installed."""
-    from importlib.metadata import PackageNotFoundError, version  # slow, and seldom needed
+    from importlib import metadata  # slow, and seldom needed
 
-    try:
-        return version("ebr")
-    except PackageNotFoundError:  # run from its sources
-        return "(version unknown)"
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version("ebr")
+    return "(version unknown)"  # run from its sources
 
 
 def _reading(intervals: Simultaneous | None, terms: Terms) -> str:
     """How the intervals are to be read."""
     if intervals is None:
-        return "There are no intervals of single arms: the algorithm has no δ for them, or compares blocks."
+        why = "the algorithm has no δ for them, compares blocks, or does not know the rewards' spread"
+        return f"There are no intervals of single arms: {why}."
     over = f"{intervals.n_arms} arms × {intervals.looks} rounds" if intervals.looks else "all counts"
     biased = "low" if terms.scale.worst > terms.scale.best else "high"
     return (

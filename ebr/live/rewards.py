@@ -15,6 +15,7 @@ import numpy as np
 
 from ebr.live.journal import Line
 from ebr.live.terms import Terms, listed
+from ebr.models import IN_UNIT
 from ebr.validation import MOST_PULLS, one_of, require, shown, whole
 from ebr.validation import number as real
 
@@ -26,17 +27,20 @@ COMPLETE = (
     " missing for reasons that have nothing to do with any reward"
 )
 EARLIEST = "pass the first {} in the order in which they were observed: more than was asked for would bias it"
+FORMS = ("(count, sum)", "(count, sum, squares)")  # the second where the race takes in squares
 Pulls = dict[str, int]
 Row = tuple[str, dict[str, str]]
 
 
-def asked_line(number: int, pulls: Pulls) -> Line:
-    """The line that asks for a round."""
-    return {"event": "ask", "round": number, "pulls": pulls}
+def spread_unknown(terms: Terms) -> bool:
+    """Whether the race estimates σ: it takes in squares of rewards that need not lie in [0, 1]."""
+    return terms.squares and terms.rewards not in IN_UNIT
 
 
-def stop_line(terms: Terms, number: int) -> Line:
-    """The line that stops a race in a round, asked for or not; ValueError if the race cannot be stopped."""
+def plain_line(terms: Terms, event: str, number: int, pulls: Pulls) -> Line:
+    """The line that asks for a round, or stops a race in it; ValueError if the race cannot be stopped."""
+    if event != "stop":
+        return {"event": "ask", "round": number, "pulls": pulls}
     if objection := terms.algorithm.objection("stopping", terms.rewards):
         raise ValueError(objection)
     return {"event": "stop", "round": number}
@@ -80,12 +84,10 @@ def told_line(
 
 def check_line(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls, asked: bool) -> None:
     """Raise ValueError unless this race could write the line now: a question, its answer, or a stop."""
-    if line["event"] == "stop":
-        right = stop_line(terms, number)
-    elif asked:
+    if asked and line["event"] != "stop":
         right = _told_again(terms, line, number, pulls, owed)
     else:
-        right = asked_line(number, pulls)
+        right = plain_line(terms, line["event"], number, pulls)
     said = {key: value for key, value in line.items() if key not in ("time", "checksum")}
     # Python takes 1, 1.0 and true for equal; JSON does not.
     if json.dumps(said, sort_keys=True) != json.dumps(right, sort_keys=True):
@@ -94,20 +96,15 @@ def check_line(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls,
 
 def _told_again(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls) -> Line:
     """The line that would be written now for the same rewards."""
-    parts = [line.get("rewards"), line.get("late", {})]
-    for part in parts:
-        right = isinstance(part, dict) and all(isinstance(sums, list) for sums in part.values())
-        require(right, "rewards and late ones", "have count and sum of each arm", part)
+    parts = (dict(line.get(part, {})) for part in ("rewards", "late"))
     rewards, late = ({arm: tuple(sums) for arm, sums in part.items()} for part in parts)
-    rounded = terms.rounding and "counted" in line
-    told = replace(terms, rewards="bounded", rounding=False) if rounded else terms
+    drawn = terms.rounding and "counted" in line  # by an old ebr: so many ones for rewards in [0, 1]
+    told = replace(terms, rewards="bounded", rounding=False) if drawn else terms
     again = told_line(told, number, pulls, owed, rewards, line.get("missing"), late)
-    if rounded:  # what an old journal drew counts: so many ones for rewards in [0, 1]
-        counted, most = line["counted"], {arm: sums[0] for arm, sums in again["rewards"].items()}
-        right = isinstance(counted, dict) and counted.keys() == most.keys()
-        right = right and all(type(ones) is int and 0 <= ones <= most[arm] for arm, ones in counted.items())
-        require(right, "counted", "have the ones among the rewards of each arm", counted)
-        again["counted"] = counted
+    if drawn:
+        ones, counts = dict(line["counted"]), again["rewards"].items()
+        sums = _sums("counted", {arm: (n, ones.get(arm)) for arm, (n, _) in counts}, terms, pulls)
+        again["counted"] = {arm: int(total) for arm, (_, total) in sums.items()}
     return again
 
 
@@ -132,12 +129,13 @@ def _sums(name: str, told: Any, terms: Terms, asked: Pulls) -> dict[str, list[An
 def _summed(arm: str, rewards: Any, terms: Terms) -> list[Any]:
     """Count, sum and, if wanted, squares of an arm's rewards, a list of them or such a tuple.
 
-    Squares are on the race's scale from 0 to 1: as large as they can be if they are not told.
+    Squares are on the race's scale. Untold ones of rewards in [0, 1] are as large as they can be: the sum.
     """
     (low, high), coins = terms.support or (-LARGEST, LARGEST), terms.rewards == "Bernoulli"
+    unknown, singly = spread_unknown(terms), not isinstance(rewards, tuple)
     must = "be 0 or 1" if coins else f"lie in [{low}, {high}]"
     told: Any = rewards
-    if not isinstance(rewards, tuple):
+    if singly:
         values = np.asarray(rewards)
         right = values.ndim == 1 and values.dtype.kind in "biuf" and not np.ma.is_masked(rewards)
         require(right, f"rewards of {arm!r}", "be a list of numbers or a tuple (count, sum)", rewards)
@@ -147,22 +145,25 @@ def _summed(arm: str, rewards: Any, terms: Terms) -> list[Any]:
             raise ValueError(f"rewards of {arm!r} must {must}, got {values[~possible][0]}")
         # Rounded once, whatever the order: the sum stays in its range.
         told = len(values), math.fsum(values.tolist())
-    forms = "(count, sum) or (count, sum, squares)" if terms.squares else "(count, sum)"
-    require(2 <= len(told) <= 2 + terms.squares, f"a tuple for {arm!r}", f"be {forms}", rewards)
+    fewest = 3 if unknown and not singly else 2
+    forms = " or ".join(FORMS[fewest - 2 : 1 + terms.squares]) + ", or a list of rewards" * unknown
+    require(fewest <= len(told) <= 2 + terms.squares, f"a tuple for {arm!r}", f"be {forms}", rewards)
     count, total = whole(f"the count of {arm!r}", told[0], 0, MOST_PULLS), real(told[1])
     if not count * low <= total <= count * high or (coins and not total.is_integer()):
         raise ValueError(f"rewards of {arm!r} must {must}, got {count} with the sum {shown(told[1])}")
     if not terms.squares:
         return [count, total]
-    most = min(max(terms.scale.inside(total, count), 0.0), float(count))
-    least, square = most**2 / max(count, 1), most
-    if not isinstance(rewards, tuple):  # a sum loses digits where the support is far from 0
+    inside = terms.scale.inside(total, count)
+    inside = inside if unknown else min(max(inside, 0.0), float(count))
+    least, most = inside * inside / max(count, 1), LARGEST**2 * count if unknown else inside
+    if singly:  # a sum loses digits where the support is far from 0
         square = math.fsum(terms.scale.inside(value) ** 2 for value in values.tolist())
-        square = max(min(square, most), least)
-    elif len(told) == 3:
-        square, slack = real(told[2]), 1e-9 * (1 + count)  # what floating point loses
-        must = f"lie in [{least:g}, {most:g}], as of rewards in [0, 1]"
-        require(least - slack <= square <= most + slack, f"the sum of squares of {arm!r}", must, told[2])
+        return [count, total, max(min(square, most), least)]
+    square = most
+    if len(told) == 3:
+        square, slack = real(told[2]), 1e-9 * (1 + count + least)  # what floating point loses
+        right, must = least - slack <= square <= most + slack, f"lie in [{least:g}, {most:g}]"
+        require(right, f"the sum of squares of {arm!r}", must, told[2])
     return [count, total, square]
 
 
@@ -185,16 +186,9 @@ def from_words(words: Iterable[str]) -> dict[str, Any]:
 
 
 def from_file(name: str) -> dict[str, Any]:
-    """Read a table with columns arm, reward (one row per pull) or arm, count, sum (one row per arm).
-
-    Other columns are ignored.
-    """
-    forms, told = (["arm", "reward"], ["arm", "count", "sum"]), dict[str, Any]()
-
-    def right(columns: Sequence[str]) -> bool:
-        return sorted(column for column in columns if column in forms[0] + forms[1]) in forms
-
-    for where, row in _table(name, right, "arm,reward or arm,count,sum")[1]:
+    """Read a table with columns arm, reward (one row per pull) or arm, count, sum (one row per arm)."""
+    told, forms = dict[str, Any](), ({"arm", "reward"}, {"arm", "count", "sum"})
+    for where, row in _table(name, forms[0] | forms[1], forms.__contains__, "arm,reward or arm,count,sum"):
         if "reward" in row:
             told.setdefault(row["arm"], []).append(_number(row["reward"], where))
         else:
@@ -203,31 +197,33 @@ def from_file(name: str) -> dict[str, Any]:
 
 
 def blocks_from_file(name: str, arms: Sequence[str]) -> dict[str, list[float]]:
-    """Read a table with a column block and one for each arm, one row per block; ignore other columns."""
-
-    def right(columns: Sequence[str]) -> bool:
-        times = Counter(column for column in columns if column in ("block", *arms))
-        return "block" in times and times.total() == len(times) > 1
-
-    columns, rows = _table(name, right, "block and one for each arm, all different")
+    """Read a table with a column block and one for each arm, one row per block."""
+    must = "block and one for each arm, all different"
+    rows = _table(name, {"block", *arms}, lambda found: "block" in found and len(found) > 1, must)
     again = [block for block, times in Counter(row["block"] for _, row in rows).items() if times > 1]
     require(not again, name, "have each block once", again)
-    return {arm: [_number(row[arm], where) for where, row in rows] for arm in arms if arm in columns}
+    raced = [arm for arm in arms if rows and arm in rows[0][1]]
+    return {arm: [_number(row[arm], where) for where, row in rows] for arm in raced}
 
 
-def _table(name: str, right: Callable[[Sequence[str]], bool], must: str) -> tuple[list[str], list[Row]]:
-    """The columns of a CSV file, if they are right, and its rows, each with its place for error messages."""
+def _table(name: str, known: set[str], right: Callable[[set[str]], bool], must: str) -> list[Row]:
+    """The rows of a CSV file with the right ones of the known columns, each with its place for messages.
+
+    Other columns are ignored.
+    """
     with open(name, newline="", encoding="utf-8-sig") as file:  # spreadsheets may write a byte order mark
         try:
             columns = next(csv.reader([file.readline(LONGEST)], skipinitialspace=True), [])
-            require(right(columns), name, f"have the columns {must} in its first line", ",".join(columns))
+            found = [column for column in columns if column in known]
+            one_each = len(found) == len({*found}) and right({*found})
+            require(one_each, name, f"have the columns {must} in its first line", ",".join(columns))
             table = csv.DictReader(file, columns, skipinitialspace=True)
             rows = [(f"{name}, line {table.line_num + 1}", row) for row in table]
         except (csv.Error, UnicodeDecodeError) as error:
             raise ValueError(f"{name} cannot be read as a table in UTF-8: {error}") from None
     for where, row in rows:
-        require(not {None} & {*row, *row.values()}, where, f"have {len(columns)} columns", row)
-    return columns, rows
+        require(None not in (*row, *row.values()), where, f"have {len(columns)} columns", row)
+    return rows
 
 
 def _add(told: dict[str, Any], arm: str, rewards: Any, where: str) -> None:

@@ -34,7 +34,7 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
     In each of at most T rounds `StakedElasticBatchRacing` says how often each candidate is to be fitted and
     scored, each time on a random split of its own. It assumes nothing of the scores but their support. A
     candidate's mean is over random splits of this data set: nothing is said of new data, nor of a model that
-    is trained on more, as the refitted one is. What a fitted search can do is as in `GridSearchCV`.
+    is trained on more, as the refitted one is.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
 
     def _scale(self) -> tuple[float, float]:
         """The lower end and the width of the support, below which ε must be."""
-        low, *rest = numbers("support", self.support, 2).tolist()
-        width = rest[0] - low
-        right = len(rest) == 1 and 0 < width < np.inf
+        low, high, *more = numbers("support", self.support, 2).tolist()
+        width = high - low
+        right = not more and 0 < width < np.inf
         require(right, "support", "be two finite numbers (low, high)", self.support)
         inside = positive("epsilon", self.epsilon) < width
         require(inside, "epsilon", f"lie in (0, {width:g}), in the support", self.epsilon)
@@ -144,20 +144,23 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
         require(drawn, "cv", "draw independent splits, as ShuffleSplit does", self.cv)
         return splitter
 
-    def _scored(
-        self, pulls: IntArray, models: list[Any], splitter: Any, data: Any, params: Any
-    ) -> FloatArray:
+    def _scored(self, pulls: IntArray, models: list[Any], splitter: Any, data: Any, params: Any) -> Any:
         """Score each model so often: splits × models, NaN where one was not scored on a split."""
         arms = np.flatnonzero(pulls)  # a split has one of them or, with a spread, all
         on = np.repeat(arms, pulls[arms])[:, None] if self.spread is None else np.tile(arms, (pulls.max(), 1))
         seeds, splitter.n_splits = splitter.random_state.randint(2**31, size=len(on)), len(on)
+        of = {"scoring": self.scorer_, "params": params, "error_score": "raise"}
         tasks = (
-            delayed(_score)(_seeded(models[arm], seed), data, self.scorer_, split, params, self.support)
+            delayed(model_selection.cross_val_score)(_seeded(models[arm], seed), *data[:2], cv=[split], **of)
             for chosen, split, seed in zip(on, splitter.split(*data), seeds, strict=True)
             for arm in chosen
         )
-        scores = np.full((len(on), len(models)), np.nan)
+        scores, (low, high) = np.full((len(on), len(models)), np.nan), self.support
         found = np.reshape(Parallel(n_jobs=self.n_jobs)(tasks), on.shape)
+        wrong = found[~((low <= found) & (found <= high))].tolist()  # there nothing is proved
+        require(
+            not wrong, f"scores of {shown(self.estimator)}", f"lie in [{low:g}, {high:g}], the support", wrong
+        )
         np.put_along_axis(scores, on, found, axis=1)
         return scores
 
@@ -171,15 +174,6 @@ def _seeded(model: Any, seed: int) -> Any:
     """A copy of the estimator, with this seed wherever a `random_state` is None."""
     states = {k: v for k, v in model.get_params().items() if k.split("__")[-1] == "random_state"}
     return clone(model).set_params(**{name: int(seed) for name, state in states.items() if state is None})
-
-
-def _score(model: Any, data: Any, scorer: Any, split: Any, params: Any, support: Any) -> float:
-    """The model's score on one split; ValueError outside the support, where nothing is proved."""
-    of = {"scoring": scorer, "cv": [split], "params": params, "error_score": "raise"}
-    (found,) = model_selection.cross_val_score(model, *data[:2], **of)
-    must = f"lie in [{support[0]:g}, {support[1]:g}], the support"
-    require(support[0] <= found <= support[1], f"scores of {shown(model)}", must, float(found))
-    return float(found)
 
 
 def _columns(candidates: list[dict[str, Any]], scores: FloatArray, best: int) -> dict[str, Any]:

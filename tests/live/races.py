@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from oracles import Bare
 
 from ebr.live.journal import Journal
@@ -46,6 +47,16 @@ def play(race, told=None):
         asked.append(race.ask())
         race.tell(told[race.round] if told else rewards(race))
     return asked
+
+
+def refuses(race, says, told, **known):
+    """A race refuses what it is told, and writes nothing."""
+    path = race._journal.path
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=says) as error:
+        race.tell(told, **known)
+    assert len(str(error.value)) < 300
+    assert path.read_bytes() == before
 
 
 def lines_of(path):

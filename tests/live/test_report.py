@@ -139,11 +139,10 @@ def test_an_ended_race_is_reported_whole(path, unflushed):
 
 
 def test_a_running_race_is_reported_so_far(path, unflushed):
-    race = raced(SHARP, ["A", "B", "C"], path, rounds=0)
-    assert "0 of at most 6 so far" in str(race.report())
-    assert race.report().tables["Arms"]["mean"].isna().all()
-    path.unlink()
-    race = raced(SHARP, ["A", "B", "C"], path, rounds=1, means=[0.5, 0.5, 0.02])
+    begun = raced(SHARP, ["A", "B", "C"], path, rounds=0).report()
+    assert "0 of at most 6 so far" in str(begun)
+    assert begun.tables["Arms"]["mean"].isna().all()
+    race = raced(SHARP, ["A", "B", "C"], path, rounds=1, means=[0.5, 0.5, 0.02])  # the same goes on
     assert not race.finished
     text = str(race.report())
     assert re.search(

@@ -253,7 +253,7 @@ def test_only_what_the_estimator_can_do_is_there():
         ({"deadline": 0}, "deadline must be an integer of at least 1, got 0"),
         ({"refit": "accuracy"}, "refit must be True or False, got 'accuracy'"),
         ({"spread": -1}, "spread must be a finite number above 0, got -1"),
-        ({"scoring": lambda *_: np.nan}, r"must lie in \[0, 1\], the support, got nan"),
+        ({"scoring": lambda *_: np.nan}, r"must lie in \[0, 1\], the support, got \[nan"),
     ],
 )
 def test_what_cannot_be_raced_is_refused_by_name(wrong, message):
