@@ -2,17 +2,14 @@
 
 *Missing rewards.* Let the losses be independent of all rewards. The race takes look t as soon as all
 survivors have b_t rewards, in whichever round, and reads b_t of each: those that were read before and, of the
-others, as many as it needs, chosen at random. What was read says nothing of the others. So the rewards, in
-the order in which they are read, have the same law as if none were lost, and the race decides what the race
-without losses would decide on them.
-A round asks for what is owed and, going by the share that came in so far, for what will be lost of it. If the
-last look is still short after round T, the race ends as it stood at the last look taken.
+others, as many as it needs, chosen at random. So the rewards, in the order in which they are read, have the
+same law as if none were lost. A round asks for what is owed and, going by the share that came in so far, for
+what will be lost of it. If the last look is short after round T, the race ends as at the last look taken.
 """
 
 import math
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,17 +48,15 @@ def _listed(rule: Rule, name: str, values: Any) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class CertifiedElasticBatchRacing(Algorithm, Boundaries):
+class CertifiedElasticBatchRacing(Boundaries, Algorithm):
     """Race with looks b_1 < … < b_T and boundaries for which a certificate was computed.
 
-    All survivors have b_t rewards at look t. An arm is dropped if the leader is ahead of it by more than
-    π c_t standard deviations of the difference of two arms. The race ends with the leader if its lead plus
-    ε b_t exceeds c_t standard deviations against every other survivor. At b_T the largest sum wins; ties are
-    broken by lot.
+    Survivors have b_t rewards each at look t. An arm is dropped if the leader is ahead of it by more than
+    π c_t standard deviations of their difference. The leader wins if its lead plus ε b_t exceeds c_t standard
+    deviations against every other survivor. At b_T the largest sum wins; ties are broken by lot.
 
-    `ebr.certified_design` makes looks and boundaries that are certified. For others the method `certificate`
-    computes whether they are. Then the recommended arm is within ε of the best with probability 1 − δ; the
-    theorem is in `ebr.theory.certificates`.
+    `ebr.certified_design` makes certified looks and boundaries; of others `certificate` computes whether they
+    are. Then the recommended arm is within ε of the best with probability 1 − δ (`ebr.theory.certificates`).
 
     Parameters
     ----------
@@ -85,16 +80,6 @@ class CertifiedElasticBatchRacing(Algorithm, Boundaries):
         exceeds c_t standard deviations. The margin must be ε or, of 0/1 rewards, one of the shifts.
     """
 
-    n_arms: int
-    looks: tuple[int, ...]
-    boundaries: tuple[float, ...]
-    epsilon: float
-    delta: float
-    sigma: float = 0.5
-    rewards: str = "Bernoulli"
-    pruning: float = 1.0
-    floor: float = 10.0
-    shifts: tuple[float, ...] = ()
     control: int | None = None
     margin: float | None = None
     fixed_counts: ClassVar[bool] = True
@@ -114,12 +99,12 @@ class CertifiedElasticBatchRacing(Algorithm, Boundaries):
         )
         self.set_control()
         self.check_control(self.n_arms)
-        rising = all(early < late for early, late in pairwise(self.looks))
-        require(self.looks and rising, "looks", "be counts, each above the one before", self.looks)
         before, known = len(self.looks) - 1, (self.epsilon, *self.shifts)
+        rising = before >= 0 and [*self.looks] == sorted(set(self.looks))
+        require(rising, "looks", "be counts, each above the one before", self.looks)
         must = f"be {before}, one for each look but the last"
         require(len(self.boundaries) == before, "boundaries", must, self.boundaries)
-        rising = all(shift < larger for shift, larger in pairwise(known))
+        rising = [*known] == sorted(set(known))
         require(rising, "shifts", f"rise, from above epsilon, {self.epsilon}", self.shifts)
         require(self.delta >= LEAST_DELTA, "delta", f"be at least {LEAST_DELTA:g}", self.delta)
         if self.rewards == "Gaussian":
@@ -162,10 +147,9 @@ class CertifiedElasticBatchRacing(Algorithm, Boundaries):
         For 0/1 rewards it lies halfway between the largest sum that is refuted and the next. −∞: none is.
         """
         if self.rewards == "Bernoulli":
-            table = self.refuted(look, shift)
             # Not np.clip, which takes longer for the few numbers of one live race.
             place = np.minimum(np.maximum(leader, 0), self.looks[look]).astype(np.int64)
-            largest = table[place]
+            largest = self.refuted(look, shift)[place]
             return np.where(largest < 0, -np.inf, largest + 0.5)
         reach = self.boundaries[look] * self.sigma * math.sqrt(2 * self.looks[look])
         dropping = leader - self.pruning * reach
@@ -191,8 +175,7 @@ class CertifiedElasticBatchRacing(Algorithm, Boundaries):
     ) -> LossyGame:
         """Race that may be stopped at every look, and with rewards that may be missing at random."""
         lots = generator or np.random.default_rng()
-        games = [self.play(n_arms, rewards=rewards, generator=lots) for _ in range(replicates)]
-        races = [_Reading(self, game, lots) for game in games]
+        races = [_Reading(self, n_arms, rewards, lots) for _ in range(replicates)]
         asked, came = np.zeros((2, replicates, n_arms), dtype=np.int64)
         for target in self.looks:
             wanted = np.stack([race.wanted for race in races])
@@ -215,16 +198,14 @@ class CertifiedElasticBatchRacing(Algorithm, Boundaries):
         check_known(self.rewards, rewards)
         require(n_arms <= self.n_arms, "n_arms", f"be at most {self.n_arms}, as certified", n_arms)
         self.check_control(n_arms)
-        survivors, pulled = Survivors(n_arms, replicates), 0
-        for look, target in enumerate(self.looks):
-            sums = yield survivors.pulls(target - pulled)
-            pulled = target
-            if look + 1 == self.deadline:
-                if self.rewards == "Bernoulli":  # sums are whole: only those that tie change places
-                    sums = sums + (generator or np.random.default_rng()).random(sums.shape) / 2
-                survivors.add(sums)
-                break
+        survivors = Survivors(n_arms, replicates)
+        for look, more in enumerate(np.diff(self.looks, prepend=0)):
+            sums, last = (yield survivors.pulls(more)), look + 1 == self.deadline
+            if last and self.rewards == "Bernoulli":  # sums are whole: only those that tie change places
+                sums = sums + (generator or np.random.default_rng()).random(sums.shape) / 2
             survivors.add(sums)
+            if last:
+                break
             if self.control is not None and self.margin is not None:
                 control, others = survivors.against(self.control)
                 futile = others < self.behind(look, control, self.margin)
@@ -239,25 +220,17 @@ class CertifiedElasticBatchRacing(Algorithm, Boundaries):
 
 
 class _Reading:
-    """One race whose rewards may be missing: the game without losses, and the rewards that it has not read.
+    """One race whose rewards may be missing: a game without losses, and the rewards that it has not read."""
 
-    Attributes
-    ----------
-    wanted
-        What the game asks of each arm for its next look; nothing once it has ended.
-    counts, sums
-        Of rewards that came in and are not read yet.
-    read, looks
-        Sums that the game has read, at so many looks.
-    arm, within
-        How the race would end now: the arm, and how far it may be from the best.
-    """
-
-    def __init__(self, race: CertifiedElasticBatchRacing, game: Game, lots: np.random.Generator) -> None:
-        self.race, self.game, self.lots = race, game, lots
-        self.wanted: IntArray = next(game)[0]
-        self.counts, self.sums, self.read = 0 * self.wanted, 0.0 * self.wanted, 0.0 * self.wanted
-        self.looks, self.arm, self.within = 0, -1, math.inf
+    def __init__(
+        self, race: CertifiedElasticBatchRacing, n_arms: int, rewards: Known, lots: np.random.Generator
+    ) -> None:
+        self.race, self.lots = race, lots
+        self.game = race.play(n_arms, rewards=rewards, generator=lots)
+        self.wanted: IntArray = next(self.game)[0]  # for the next look; nothing once the game has ended
+        self.counts, self.sums = 0 * self.wanted, 0.0 * self.wanted  # of rewards not read yet
+        self.looks, self.read = 0, 0.0 * self.wanted  # looks taken, and the sums that were read
+        self.arm, self.within = -1, math.inf  # how the race would end now
 
     def take(self, counts: IntArray, sums: FloatArray) -> None:
         """Take in a round, and all looks for which the rewards are there."""

@@ -68,54 +68,43 @@ class _Shape(NamedTuple):
                     yield self._replace(**{name: value})
 
 
-@dataclass(frozen=True)
-class _Designer:
-    """Makes races of any shape, like one with the right parameters, whose b_T is sought near a count."""
+def _raced(
+    shape: _Shape, like: CertifiedElasticBatchRacing, rounds: int, last: int
+) -> CertifiedElasticBatchRacing:
+    """The race with this shape and b_T, and else like another."""
+    left = np.arange(rounds - 1, 0, -1) / max(rounds - 1, 1)
+    early = np.ceil(last * max(min(shape.span, last / FIRST), 1.0) ** -(left**shape.bend))
+    looks = [last]
+    for each in early[::-1].astype(int).tolist():
+        if APART * each <= looks[0]:
+            looks.insert(0, each)
+    sigma = 0.5 if like.rewards == "Bernoulli" else like.sigma  # of 0/1 rewards, the largest
+    scale = shape.height * like.epsilon * math.sqrt(last / 2) / sigma
+    boundaries = tuple(scale * (each / last) ** (shape.exponent - 0.5) for each in looks[:-1])
+    made = replace(like, looks=tuple(looks), boundaries=boundaries)
+    return replace(made, pruning=shape.pruning, floor=shape.floor * scale)
 
-    like: CertifiedElasticBatchRacing
-    rounds: int
-    sigma: float
-    near: int
 
-    def race(self, shape: _Shape, last: int) -> CertifiedElasticBatchRacing:
-        """The race with this shape and b_T."""
-        left = np.arange(self.rounds - 1, 0, -1) / max(self.rounds - 1, 1)
-        early = np.ceil(last * max(min(shape.span, last / FIRST), 1.0) ** -(left**shape.bend))
-        looks = [last]
-        for each in early[::-1].astype(int).tolist():
-            if APART * each <= looks[0]:
-                looks.insert(0, each)
-        scale = shape.height * self.like.epsilon * math.sqrt(last / 2) / self.sigma
-        boundaries = tuple(scale * (each / last) ** (shape.exponent - 0.5) for each in looks[:-1])
-        made = replace(self.like, looks=tuple(looks), boundaries=boundaries)
-        return replace(made, pruning=shape.pruning, floor=shape.floor * scale)
+def _calibrated(
+    race: Callable[[int], CertifiedElasticBatchRacing], near: int, rates: Sequence[float]
+) -> CertifiedElasticBatchRacing:
+    """The race with the least b_T that is enough at some rates, the worst among them as a rule."""
 
-    def calibrated(self, shape: _Shape, rates: Sequence[float] = ()) -> CertifiedElasticBatchRacing:
-        """The race with the least b_T that is enough at some rates, the worst among them as a rule."""
-        epsilon, allowed = self.like.epsilon, (1 - SPARE) * self.like.delta
-        usual = ((1 + epsilon) / 2, (3 + epsilon) / 4, 1 - epsilon / 4, 1 - epsilon / 2)
+    def enough(last: int) -> bool:
+        made = race(last)
+        epsilon, allowed = made.epsilon, (1 - SPARE) * made.delta
+        if made.rewards == "Gaussian":
+            return (made.normal_bound() if rates else made.normal_bound(ROUGH, up=0.5)) <= allowed
+        usual = (1 + epsilon) / 2, (3 + epsilon) / 4, 1 - epsilon / 4, 1 - epsilon / 2
+        return all(made.bound(rate, rate) <= allowed for rate in (*usual, *rates))
 
-        def enough(last: int) -> bool:
-            race = self.race(shape, last)
-            if race.rewards == "Gaussian":
-                return (race.normal_bound() if rates else race.normal_bound(ROUGH, up=0.5)) <= allowed
-            return all(race.bound(rate, rate) <= allowed for rate in (*usual, *rates))
-
-        low, high = self.near // 2, self.near
-        while not enough(high):
-            low, high = high, math.ceil(1.1 * high) + 1
-        while high - low > max(1, self.near // 250):
-            middle = (low + high) // 2
-            low, high = (low, middle) if enough(middle) else (middle, high)
-        return self.race(shape, high)
-
-    def certified(self, shape: _Shape) -> tuple[CertifiedElasticBatchRacing, Certificate]:
-        """Certify at all rates; those at which it fails join the ones at which b_T is calibrated."""
-        race, rates = self.calibrated(shape), list[float]()
-        while not (found := race.certificate()).holds:
-            rates.append(found.cells[-1].low)
-            race = self.calibrated(shape, rates)
-        return race, found
+    low, high = near // 2, near
+    while not enough(high):
+        low, high = high, math.ceil(1.1 * high) + 1
+    while high - low > max(1, near // 250):
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return race(high)
 
 
 def _cheapest(price: Callable[[_Shape], float], floored: bool) -> _Shape:
@@ -180,23 +169,29 @@ def certified_design(
     """
     like = CertifiedElasticBatchRacing(n_arms, (1,), (), epsilon, delta, sigma, rewards, shifts=shifts)
     expected = expected_truths(n_arms, epsilon) if truths is None else _checked_truths(truths, n_arms)
-    spread = 0.5 if rewards == "Bernoulli" else sigma  # of 0/1 rewards, the largest
-    guess = bechhofer_count(n_arms, epsilon, delta, spread)
+    spread = 0.5 if rewards == "Bernoulli" else sigma
+    near = bechhofer_count(n_arms, epsilon, delta, spread)
     must = f"be large enough for at most {MOST_EXACT:,} 0/1 rewards of an arm (else use {OTHERS})"
-    require(guess <= MOST_EXACT or rewards != "Bernoulli", "epsilon (or delta)", must, guess)
-    designer = _Designer(like, deadline, spread, guess)
+    require(near <= MOST_EXACT or rewards != "Bernoulli", "epsilon (or delta)", must, near)
     means = map(np.array, expected)
     problems = [Gaussian(each, sigma) if rewards == "Gaussian" else Bernoulli(each) for each in means]
+
+    def raced(shape: _Shape, rates: Sequence[float] = ()) -> CertifiedElasticBatchRacing:
+        return _calibrated(partial(_raced, shape, like, deadline), near, rates)
 
     def costs(race: CertifiedElasticBatchRacing) -> list[float]:
         return [float(simulate(race, problem, runs, seed).pulls.mean()) for problem in problems]
 
     def price(shape: _Shape) -> float:
-        race = designer.calibrated(shape)
+        race = raced(shape)
         if objective == "most":
             return race.looks[-1]
         return float(np.mean(costs(race)) if objective == "mean" else np.max(costs(race)))
 
     with threadpool_limits(limits=1):  # as in `certificate`
-        race, found = designer.certified(_cheapest(price, rewards == "Bernoulli"))
+        shape = _cheapest(price, rewards == "Bernoulli")
+        race, rates = raced(shape), list[float]()
+        while not (found := race.certificate()).holds:  # then at more rates
+            rates.append(found.cells[-1].low)
+            race = raced(shape, rates)
     return Design(race, found, expected, tuple(costs(race)))

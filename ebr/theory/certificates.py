@@ -1,9 +1,8 @@
 """Certificates: an upper bound, computed for every truth, on how often a race with fixed looks fails.
 
-A race has looks b_1 < … < b_T and boundaries c_t. At look t an arm with sum y *refutes* that an arm with sum
-x is better by a shift s if y − x + s b_t exceeds c_t standard deviations of y − x. A leader drops the arms
-that it refutes with s = 0. It wins if it refutes all others with s = ε, or has the largest sum at T; ties are
-broken by lot.
+At look t an arm with sum y *refutes* that an arm with sum x is better by a shift s if y − x + s b_t exceeds
+c_t standard deviations of y − x. A leader drops the arms that it refutes with s = 0. It wins if it refutes
+all others with s = ε, or has the largest sum at T; ties are broken by lot.
 
 Let arm 1 be the best. The race fails only if some rival errs. A rival errs if it refutes arm 1 with s = 0
 before T. A rival that is worse by ε or more also errs if it refutes arm 1 with s = ε before T, or is ahead of
@@ -36,15 +35,13 @@ from threadpoolctl import threadpool_limits
 
 from ebr.arrays import FloatArray, IntArray
 
-SMOOTHING = 2.0  # successes and failures that are added to a pooled rate
-TAPER = 0.4  # boundaries are multiplied by (4p̄(1−p̄)) to this power
+SMOOTHING, TAPER = 2.0, 0.4  # added to a pair's successes and failures; the power of 4p̄(1−p̄) in boundaries
 # Relative errors: of a binomial probability 5b/2⁵³ at most, of a sum b/2⁵³, at 2T steps of b ≤ 5,000 rewards.
 ROUNDING = 1e-8
 NEGLIGIBLE = 1e-4  # share of δ that tails which are cut off may have
 TRANSFORMED = 1e-10  # more than Fourier transforms lose of a law on a grid, for each rival
 NARROWEST = 1 / 4096  # of ε: the least width of a cell; where it is not certified, nothing is
-LOWEST, HIGHEST = -6.0, 7.0  # of the grid for a Gaussian difference, in standard deviations at T
-GRID = 2**16  # its points
+LOWEST, HIGHEST, GRID = -6.0, 7.0, 2**16  # of a Gaussian difference, in standard deviations at T; points
 EDGES = np.array([-np.inf, *np.arange(-6.0, 6.01, 0.25), np.inf])  # of cells for arm 1's last sum
 
 
@@ -174,7 +171,7 @@ def _normal_errors(times: FloatArray, highest: Sequence[float], points: int, up:
     from scipy.fft import irfft, next_fast_len, rfft
     from scipy.special import ndtr
 
-    # Above the grid lie paths of less than 10⁻¹¹, which are kept at its highest point.
+    # What lies above the grid, less than 10⁻¹¹, is kept at its highest point.
     step, size = (HIGHEST - LOWEST) / points, next_fast_len(3 * points + 1, real=True)
     places = LOWEST + step * np.arange(points + 1)
     laws = np.zeros((2, points + 1))  # of paths without an error, and with one
@@ -206,19 +203,20 @@ def _together(law: FloatArray, errors: list[FloatArray], n_arms: int, delta: flo
     return float(max(mixed) * (1 + ROUNDING) + NEGLIGIBLE * delta + rivals * TRANSFORMED)
 
 
+@dataclass(frozen=True)
 class Boundaries:
-    """Looks and boundaries by which a race decides; the parameters of `ebr.CertifiedElasticBatchRacing`."""
+    """Looks and boundaries by which a race decides; parameters as in `CertifiedElasticBatchRacing`."""
 
     n_arms: int
     looks: tuple[int, ...]
     boundaries: tuple[float, ...]
     epsilon: float
     delta: float
-    sigma: float
-    rewards: str
-    pruning: float
-    floor: float
-    shifts: tuple[float, ...]
+    sigma: float = 0.5
+    rewards: str = "Bernoulli"
+    pruning: float = 1.0
+    floor: float = 10.0
+    shifts: tuple[float, ...] = ()
 
     def refuted(self, look: int, shift: float) -> IntArray:
         """For each sum, the largest sum that it refutes to be better by s, or by a smaller shift."""
@@ -245,8 +243,7 @@ class Boundaries:
 
         A rival of gap 0 errs where W exceeds π c_t √(b_t/b_T). One of gap ε errs where it exceeds
         c_t √(b_t/b_T) or, in the other test, π c_t √(b_t/b_T) + ε b_t/(σ√(2b_T)); at T where it exceeds the
-        last term alone. With `up` ½ increments are rounded to the nearest point: an estimate that needs fewer
-        points.
+        last term alone. With `up` ½ increments are rounded to the nearest point, to estimate with few points.
         """
         from scipy.special import ndtr
 
