@@ -236,25 +236,22 @@ class _Reading:
         """Take in a round, and all looks for which the rewards are there."""
         self.counts, self.sums = self.counts + counts, self.sums + sums
         while self.wanted.any() and (self.counts >= self.wanted).all():
-            self._look(np.array(list(map(self._first, self.wanted, self.counts, self.sums))))
+            read = np.array(list(map(self._first, self.wanted, self.counts, self.sums)))
+            self.counts, self.sums, self.read = self.counts - self.wanted, self.sums - read, self.read + read
+            turn = advance(self.game, read[None])
+            if turn.pulls is not None:
+                self.wanted = turn.pulls[0]
+                still = np.flatnonzero(self.wanted)
+                self.arm = int(still[self.read[still].argmax()])
+                self.within = self.race.within(self.looks, self.read[still])
+            elif turn.arms is not None:  # a control may be recommended for the margin alone
+                self.wanted, self.arm = 0 * self.wanted, int(turn.arms[0])
+                control = self.arm == self.race.control
+                self.within = (self.race.margin or 0.0) if control else self.race.epsilon
+            self.looks += 1
         if not self.looks and self.counts.any():  # no promise yet
             means = np.where(self.counts > 0, self.sums / np.maximum(self.counts, 1), -np.inf)
             self.arm = int(means.argmax())
-
-    def _look(self, sums: FloatArray) -> None:
-        """Let the game take a look at these sums."""
-        self.counts, self.sums, self.read = self.counts - self.wanted, self.sums - sums, self.read + sums
-        turn = advance(self.game, sums[None])
-        if turn.pulls is not None:
-            self.wanted = turn.pulls[0]
-            still = np.flatnonzero(self.wanted)
-            self.arm = int(still[self.read[still].argmax()])
-            self.within = self.race.within(self.looks, self.read[still])
-        elif turn.arms is not None:  # a control may be recommended for the margin alone
-            self.wanted, self.arm = 0 * self.wanted, int(turn.arms[0])
-            control = self.arm == self.race.control
-            self.within = (self.race.margin or 0.0) if control else self.race.epsilon
-        self.looks += 1
 
     def _first(self, wanted: int, count: int, total: float) -> float:
         """The sum of so many of an arm's unread rewards, chosen at random; only their total is known."""

@@ -67,44 +67,40 @@ class _Shape(NamedTuple):
                 if least <= value <= most and (floored or name != "floor"):
                     yield self._replace(**{name: value})
 
+    def race(self, like: CertifiedElasticBatchRacing, rounds: int, last: int) -> CertifiedElasticBatchRacing:
+        """The race with this shape and b_T, and else like another."""
+        left = np.arange(rounds - 1, 0, -1) / max(rounds - 1, 1)
+        early = np.ceil(last * max(min(self.span, last / FIRST), 1.0) ** -(left**self.bend))
+        looks = [last]
+        for each in early[::-1].astype(int).tolist():
+            if APART * each <= looks[0]:
+                looks.insert(0, each)
+        sigma = 0.5 if like.rewards == "Bernoulli" else like.sigma  # of 0/1 rewards, the largest
+        scale = self.height * like.epsilon * math.sqrt(last / 2) / sigma
+        boundaries = tuple(scale * (each / last) ** (self.exponent - 0.5) for each in looks[:-1])
+        made = replace(like, looks=tuple(looks), boundaries=boundaries)
+        return replace(made, pruning=self.pruning, floor=self.floor * scale)
 
-def _raced(
-    shape: _Shape, like: CertifiedElasticBatchRacing, rounds: int, last: int
-) -> CertifiedElasticBatchRacing:
-    """The race with this shape and b_T, and else like another."""
-    left = np.arange(rounds - 1, 0, -1) / max(rounds - 1, 1)
-    early = np.ceil(last * max(min(shape.span, last / FIRST), 1.0) ** -(left**shape.bend))
-    looks = [last]
-    for each in early[::-1].astype(int).tolist():
-        if APART * each <= looks[0]:
-            looks.insert(0, each)
-    sigma = 0.5 if like.rewards == "Bernoulli" else like.sigma  # of 0/1 rewards, the largest
-    scale = shape.height * like.epsilon * math.sqrt(last / 2) / sigma
-    boundaries = tuple(scale * (each / last) ** (shape.exponent - 0.5) for each in looks[:-1])
-    made = replace(like, looks=tuple(looks), boundaries=boundaries)
-    return replace(made, pruning=shape.pruning, floor=shape.floor * scale)
-
-
-def _calibrated(
-    race: Callable[[int], CertifiedElasticBatchRacing], near: int, rates: Sequence[float]
-) -> CertifiedElasticBatchRacing:
-    """The race with the least b_T that is enough at some rates, the worst among them as a rule."""
-
-    def enough(last: int) -> bool:
-        made = race(last)
-        epsilon, allowed = made.epsilon, (1 - SPARE) * made.delta
-        if made.rewards == "Gaussian":
-            return (made.normal_bound() if rates else made.normal_bound(ROUGH, up=0.5)) <= allowed
+    def calibrated(
+        self, like: CertifiedElasticBatchRacing, rounds: int, near: int, rates: Sequence[float] = ()
+    ) -> CertifiedElasticBatchRacing:
+        """The race with the least b_T that is enough at some rates, the worst among them as a rule."""
+        epsilon, allowed = like.epsilon, (1 - SPARE) * like.delta
         usual = (1 + epsilon) / 2, (3 + epsilon) / 4, 1 - epsilon / 4, 1 - epsilon / 2
-        return all(made.bound(rate, rate) <= allowed for rate in (*usual, *rates))
 
-    low, high = near // 2, near
-    while not enough(high):
-        low, high = high, math.ceil(1.1 * high) + 1
-    while high - low > max(1, near // 250):
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return race(high)
+        def enough(last: int) -> bool:
+            race = self.race(like, rounds, last)
+            if like.rewards == "Gaussian":
+                return (race.normal_bound() if rates else race.normal_bound(ROUGH, up=0.5)) <= allowed
+            return all(race.bound(rate, rate) <= allowed for rate in (*usual, *rates))
+
+        low, high = near // 2, near
+        while not enough(high):
+            low, high = high, math.ceil(1.1 * high) + 1
+        while high - low > max(1, near // 250):
+            middle = (low + high) // 2
+            low, high = (low, middle) if enough(middle) else (middle, high)
+        return self.race(like, rounds, high)
 
 
 def _cheapest(price: Callable[[_Shape], float], floored: bool) -> _Shape:
@@ -176,22 +172,19 @@ def certified_design(
     means = map(np.array, expected)
     problems = [Gaussian(each, sigma) if rewards == "Gaussian" else Bernoulli(each) for each in means]
 
-    def raced(shape: _Shape, rates: Sequence[float] = ()) -> CertifiedElasticBatchRacing:
-        return _calibrated(partial(_raced, shape, like, deadline), near, rates)
-
     def costs(race: CertifiedElasticBatchRacing) -> list[float]:
         return [float(simulate(race, problem, runs, seed).pulls.mean()) for problem in problems]
 
     def price(shape: _Shape) -> float:
-        race = raced(shape)
+        race = shape.calibrated(like, deadline, near)
         if objective == "most":
             return race.looks[-1]
         return float(np.mean(costs(race)) if objective == "mean" else np.max(costs(race)))
 
     with threadpool_limits(limits=1):  # as in `certificate`
         shape = _cheapest(price, rewards == "Bernoulli")
-        race, rates = raced(shape), list[float]()
-        while not (found := race.certificate()).holds:  # then at more rates
+        race, rates = shape.calibrated(like, deadline, near), list[float]()
+        while not (found := race.certificate()).holds:
             rates.append(found.cells[-1].low)
-            race = raced(shape, rates)
+            race = shape.calibrated(like, deadline, near, rates)
     return Design(race, found, expected, tuple(costs(race)))
