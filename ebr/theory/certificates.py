@@ -187,11 +187,11 @@ def _normal_errors(times: FloatArray, highest: Sequence[float], points: int, up:
         wrong = places > level
         laws[1] += laws[0] * wrong
         laws[0, wrong] = 0
-    early = EDGES[:-1, None] - (len(times) + 1) * (2 * up - 1) * step / math.sqrt(2)
-    some = laws[1] > 0
+    early, some = (len(times) + 1) * (2 * up - 1) * step / math.sqrt(2), laws[1] > 0
     centre, law = places[some] / math.sqrt(2), laws[1, some]
-    above, below = (ndtr(math.sqrt(2) * (edge + centre)) for edge in (EDGES[1:, None], early))
-    return np.asarray((above - below) @ law)
+    above = ndtr(math.sqrt(2) * (EDGES[:, None] + centre))
+    below = ndtr(math.sqrt(2) * (EDGES[:, None] - early + centre)) if early else above
+    return np.asarray((above[1:] - below[:-1]) @ law)
 
 
 def _together(law: FloatArray, errors: list[FloatArray], n_arms: int, delta: float) -> float:
