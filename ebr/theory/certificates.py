@@ -27,7 +27,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -68,8 +67,8 @@ class Certificate:
     @property
     def holds(self) -> bool:
         """Whether the cells follow each other from 0 to 1, each with a bound of δ at most."""
-        joined = [this.high == after.low for this, after in pairwise((*self.cells, Cell(1.0, 1.0, 0.0)))]
-        return self.cells[0].low == 0 and all(joined) and self.worst.bound <= self.delta
+        lows, highs = [cell.low for cell in self.cells], [cell.high for cell in self.cells]
+        return [*lows, 1.0] == [0.0, *highs] and self.worst.bound <= self.delta
 
     def __str__(self) -> str:
         (low, high, bound), number = self.worst, f"{len(self.cells)} cells"

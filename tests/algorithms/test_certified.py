@@ -197,7 +197,7 @@ def test_a_certified_race_that_is_stopped_is_within_what_it_says():
 
 
 def lossy(race, means, keep, runs, seed):
-    """Races of normal rewards with losses: keep(round, pulls, generator) says how many rewards come in. Arms and within."""
+    """Arms and within of races of normal rewards; keep(round, pulls, generator) says how many come in."""
     generator = np.random.default_rng(seed)
     game = race.play_lossy(len(means), runs, generator=generator)
     standing, t = next(game), 0
