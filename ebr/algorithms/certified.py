@@ -199,7 +199,7 @@ class CertifiedElasticBatchRacing(Boundaries, Algorithm):
         require(n_arms <= self.n_arms, "n_arms", f"be at most {self.n_arms}, as certified", n_arms)
         self.check_control(n_arms)
         survivors = Survivors(n_arms, replicates)
-        for look, more in enumerate(np.diff(self.looks, prepend=0)):
+        for look, more in enumerate(np.diff(self.looks, prepend=0).tolist()):
             sums, last = (yield survivors.pulls(more)), look + 1 == self.deadline
             if last and self.rewards == "Bernoulli":  # sums are whole: only those that tie change places
                 sums = sums + (generator or np.random.default_rng()).random(sums.shape) / 2

@@ -110,8 +110,8 @@ def binomial(count: int, rate: float) -> FloatArray:
 
 def _kept(law: FloatArray, cut: float) -> slice:
     """All of a law but its two tails, each with a mass of `cut` at most."""
-    first = min(int(np.searchsorted(law.cumsum(), cut, side="right")), len(law) - 1)
-    last = len(law) - int(np.searchsorted(law[::-1].cumsum(), cut, side="right"))
+    first = min(int(law.cumsum().searchsorted(cut, "right")), len(law) - 1)
+    last = len(law) - int(law[::-1].cumsum().searchsorted(cut, "right"))
     return slice(first, max(last, first + 1))
 
 
@@ -145,9 +145,9 @@ def _errors(
             break
         open_ = moves.T @ (open_ @ _shifted(their_moves, open_.shape[1]))
         x, y = (start + np.arange(size) for start, size in zip((first, other), open_.shape, strict=True))
-        refuted = x[:, None] <= tables[look][y]
-        erred[x] += (open_ * refuted).sum(axis=1)
-        open_[refuted] = 0
+        wrong = open_ * (x[:, None] <= tables[look][y])
+        erred[x] += wrong.sum(axis=1)
+        open_ -= wrong
         rows, columns = _kept(open_.sum(axis=1), cut), _kept(open_.sum(axis=0), cut)
         open_, first, other = open_[rows, columns], first + rows.start, other + columns.start
     return erred
