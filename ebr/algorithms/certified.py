@@ -2,18 +2,14 @@
 
 *Missing rewards.* Let the losses be independent of all rewards. The race takes look t as soon as all
 survivors have b_t rewards, in whichever round, and reads b_t of each: those that were read before and, of the
-others, as many as it needs, chosen at random. What was read says nothing of the others. So the rewards, in
-the order in which they are read, have the same law as if none were lost, and the race decides what the race
-without losses would decide on them.
-A round asks for what is owed and, going by the share that came in so far, for what will be lost of it. If the
-last look is still short after round T, the race ends as it stood at the last look taken.
+others, as many as it needs, chosen at random. So the rewards, in the order in which they are read, have the
+same law as if none were lost. A round asks for what is owed and, going by the share that came in so far, for
+what will be lost of it. If the last look is short after round T, the race ends as at the last look taken.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,8 +28,8 @@ from ebr.algorithms.game import (
     entered,
     spelled,
 )
-from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.certificates import Boundaries, Certificate, certificate
+from ebr.arrays import FloatArray, IntArray
+from ebr.theory.certificates import Boundaries
 from ebr.theory.confidence import fixed_count_deviation
 from ebr.validation import MOST_PULLS, Rule, check_fields, in_unit_interval, positive, require, whole
 
@@ -52,17 +48,15 @@ def _listed(rule: Rule, name: str, values: Any) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class CertifiedElasticBatchRacing(Algorithm):
+class CertifiedElasticBatchRacing(Boundaries, Algorithm):
     """Race with looks b_1 < … < b_T and boundaries for which a certificate was computed.
 
-    All survivors have b_t rewards at look t. An arm is dropped if the leader is ahead of it by more than
-    π c_t standard deviations of the difference of two arms. The race ends with the leader if its lead plus
-    ε b_t exceeds c_t standard deviations against every other survivor. At b_T the largest sum wins; ties are
-    broken by lot.
+    Survivors have b_t rewards each at look t. An arm is dropped if the leader is ahead of it by more than
+    π c_t standard deviations of their difference. The leader wins if its lead plus ε b_t exceeds c_t standard
+    deviations against every other survivor. At b_T the largest sum wins; ties are broken by lot.
 
-    `ebr.certified_design` makes looks and boundaries that are certified. For others the method `certificate`
-    computes whether they are. Then the recommended arm is within ε of the best with probability 1 − δ; the
-    theorem is in `ebr.theory.certificates`.
+    `ebr.certified_design` makes certified looks and boundaries; of others `certificate` computes whether they
+    are. Then the recommended arm is within ε of the best with probability 1 − δ (`ebr.theory.certificates`).
 
     Parameters
     ----------
@@ -86,16 +80,6 @@ class CertifiedElasticBatchRacing(Algorithm):
         exceeds c_t standard deviations. The margin must be ε or, of 0/1 rewards, one of the shifts.
     """
 
-    n_arms: int
-    looks: tuple[int, ...]
-    boundaries: tuple[float, ...]
-    epsilon: float
-    delta: float
-    sigma: float = 0.5
-    rewards: str = "Bernoulli"
-    pruning: float = 1.0
-    floor: float = 10.0
-    shifts: tuple[float, ...] = ()
     control: int | None = None
     margin: float | None = None
     fixed_counts: ClassVar[bool] = True
@@ -103,24 +87,24 @@ class CertifiedElasticBatchRacing(Algorithm):
 
     def __post_init__(self) -> None:
         pulls = partial(whole, at_least=1, at_most=MOST_PULLS)
-        rules: dict[str, Rule] = {"looks": pulls, "boundaries": positive, "shifts": in_unit_interval}
-        tuples = {name: partial(_listed, rule) for name, rule in rules.items()}
         check_fields(
             self,
             rewards=("Bernoulli", "Gaussian"),
             n_arms=partial(whole, at_least=2, at_most=MOST_TOGETHER),
+            looks=partial(_listed, pulls),
+            boundaries=partial(_listed, positive),
+            shifts=partial(_listed, in_unit_interval),
             pruning=positive,
             floor=positive,
-            **tuples,
         )
         self.set_control()
         self.check_control(self.n_arms)
-        rising = all(early < late for early, late in pairwise(self.looks))
-        require(self.looks and rising, "looks", "be counts, each above the one before", self.looks)
         before, known = len(self.looks) - 1, (self.epsilon, *self.shifts)
+        rising = before >= 0 and [*self.looks] == sorted(set(self.looks))
+        require(rising, "looks", "be counts, each above the one before", self.looks)
         must = f"be {before}, one for each look but the last"
         require(len(self.boundaries) == before, "boundaries", must, self.boundaries)
-        rising = all(shift < larger for shift, larger in pairwise(known))
+        rising = [*known] == sorted(set(known))
         require(rising, "shifts", f"rise, from above epsilon, {self.epsilon}", self.shifts)
         require(self.delta >= LEAST_DELTA, "delta", f"be at least {LEAST_DELTA:g}", self.delta)
         if self.rewards == "Gaussian":
@@ -135,15 +119,6 @@ class CertifiedElasticBatchRacing(Algorithm):
     def deadline(self) -> int:  # type: ignore[override]  # it is not a parameter
         """T, the number of looks."""
         return len(self.looks)
-
-    @property
-    def rule(self) -> Boundaries:
-        """The numbers by which the race decides."""
-        return Boundaries(self.looks, self.boundaries, self.epsilon, self.pruning, self.floor, self.shifts)
-
-    def certificate(self) -> Certificate:
-        """Compute how often the race fails at most, whatever the truth; seconds for 0/1 rewards."""
-        return certificate(self.rule, self.n_arms, self.delta, self.rewards, self.sigma)
 
     def model(self, told: Known) -> str:
         """The reward model of the design."""
@@ -172,10 +147,9 @@ class CertifiedElasticBatchRacing(Algorithm):
         For 0/1 rewards it lies halfway between the largest sum that is refuted and the next. −∞: none is.
         """
         if self.rewards == "Bernoulli":
-            table = self.rule.refuted(look, shift) if shift else self.rule.dropped(look)
             # Not np.clip, which takes longer for the few numbers of one live race.
             place = np.minimum(np.maximum(leader, 0), self.looks[look]).astype(np.int64)
-            largest = table[place]
+            largest = self.refuted(look, shift)[place]
             return np.where(largest < 0, -np.inf, largest + 0.5)
         reach = self.boundaries[look] * self.sigma * math.sqrt(2 * self.looks[look])
         dropping = leader - self.pruning * reach
@@ -201,15 +175,19 @@ class CertifiedElasticBatchRacing(Algorithm):
     ) -> LossyGame:
         """Race that may be stopped at every look, and with rewards that may be missing at random."""
         lots = generator or np.random.default_rng()
-        games = [self.play(n_arms, rewards=rewards, generator=lots) for _ in range(replicates)]
-        races = [_Reading(self, game, n_arms, lots) for game in games]
+        races = [_Reading(self, n_arms, rewards, lots) for _ in range(replicates)]
+        asked, came = np.zeros((2, replicates, n_arms), dtype=np.int64)
         for target in self.looks:
-            pulls = np.stack([race.owed(target) for race in races])
+            wanted = np.stack([race.wanted for race in races])
+            owed = np.maximum(target - came, 0) * (wanted > 0)
+            again = np.minimum((asked + 1) / (came + 1), MOST_AGAIN)
+            pulls = np.ceil(owed * again + CUSHION * np.sqrt(owed * again * (again - 1))).astype(np.int64)
             if not pulls.any():  # all have ended, or have these rewards already
                 continue
             counts, sums = yield Standing(pulls, *_ends(races))
-            for race, *came in zip(races, pulls, counts, sums, strict=True):
-                race.take(*came)
+            asked, came = asked + pulls, came + counts
+            for race, *new in zip(races, counts, sums, strict=True):
+                race.take(*new)
         return Ending(*_ends(races))
 
     def play(
@@ -220,18 +198,18 @@ class CertifiedElasticBatchRacing(Algorithm):
         check_known(self.rewards, rewards)
         require(n_arms <= self.n_arms, "n_arms", f"be at most {self.n_arms}, as certified", n_arms)
         self.check_control(n_arms)
-        survivors, pulled = Survivors(n_arms, replicates), 0
-        for look, target in enumerate(self.looks):
-            sums = yield survivors.pulls(target - pulled)
-            pulled = target
-            if look + 1 == self.deadline:
-                if self.rewards == "Bernoulli":  # sums are whole: only those that tie change places
-                    sums = sums + (generator or np.random.default_rng()).random(sums.shape) / 2
-                survivors.add(sums)
-                break
+        survivors = Survivors(n_arms, replicates)
+        for look, more in enumerate(np.diff(self.looks, prepend=0).tolist()):
+            sums, last = (yield survivors.pulls(more)), look + 1 == self.deadline
+            if last and self.rewards == "Bernoulli":  # sums are whole: only those that tie change places
+                sums = sums + (generator or np.random.default_rng()).random(sums.shape) / 2
             survivors.add(sums)
+            if last:
+                break
             if self.control is not None and self.margin is not None:
-                survivors.settle(self.control, self._futile(survivors, look))
+                control, others = survivors.against(self.control)
+                futile = others < self.behind(look, control, self.margin)
+                survivors.settle(self.control, np.isfinite(control) & futile)
             ended = survivors.second() < self.behind(look, survivors.first, self.epsilon)
             survivors.drop(survivors.first - self.behind(look, survivors.first, 0.0))
             survivors.end(ended | (survivors.size() == 1))
@@ -240,82 +218,50 @@ class CertifiedElasticBatchRacing(Algorithm):
         survivors.end(survivors.running)
         return survivors.leader
 
-    def _futile(self, survivors: Survivors, look: int) -> BoolArray:
-        """Whether no survivor can be better than the control, if it is one, by the margin."""
-        assert self.control is not None
-        assert self.margin is not None
-        control, others = survivors.against(self.control)
-        return np.isfinite(control) & (others < self.behind(look, control, self.margin))
-
 
 class _Reading:
-    """One race whose rewards may be missing: the game without losses, and the rewards that it has not read.
+    """One race whose rewards may be missing: a game without losses, and the rewards that it has not read."""
 
-    Attributes
-    ----------
-    game, wanted
-        The game, and what it asks of each arm for its next look.
-    counts, sums
-        Of rewards that came in and are not read yet.
-    asked, came
-        Rewards of each arm, all told.
-    read
-        Sums that the game has read.
-    arm, within
-        How the race would end now: the arm, and how far it may be from the best.
-    """
+    def __init__(
+        self, race: CertifiedElasticBatchRacing, n_arms: int, rewards: Known, lots: np.random.Generator
+    ) -> None:
+        self.race, self.lots = race, lots
+        self.game = race.play(n_arms, rewards=rewards, generator=lots)
+        self.wanted: IntArray = next(self.game)[0]  # for the next look; nothing once the game has ended
+        self.counts, self.sums = 0 * self.wanted, 0.0 * self.wanted  # of rewards not read yet
+        self.looks, self.read = 0, 0.0 * self.wanted  # looks taken, and the sums that were read
+        self.arm, self.within = -1, math.inf  # how the race would end now
 
-    def __init__(self, race: CertifiedElasticBatchRacing, game: Game, n_arms: int, lots: Any) -> None:
-        self.race, self.game, self.lots, self.look = race, game, lots, 0
-        self.wanted: IntArray | None = next(game)[0]
-        self.counts, self.asked, self.came = np.zeros((3, n_arms), dtype=np.int64)
-        self.sums, self.read = np.zeros((2, n_arms))
-        self.arm, self.within = -1, math.inf
-
-    def owed(self, target: int) -> IntArray:
-        """What each survivor lacks of so many rewards, and what will be lost of it, going by the past."""
-        if self.wanted is None:
-            return np.zeros_like(self.counts)
-        lacking = np.maximum(target - self.came, 0) * (self.wanted > 0)
-        again = np.minimum((self.asked + 1) / (self.came + 1), MOST_AGAIN)
-        more = CUSHION * np.sqrt(lacking * again * (again - 1))
-        return np.asarray(np.ceil(lacking * again + more), dtype=np.int64)
-
-    def take(self, asked: IntArray, counts: IntArray, sums: FloatArray) -> None:
+    def take(self, counts: IntArray, sums: FloatArray) -> None:
         """Take in a round, and all looks for which the rewards are there."""
-        self.asked, self.came = self.asked + asked, self.came + counts
         self.counts, self.sums = self.counts + counts, self.sums + sums
-        while self.wanted is not None and (self.counts >= self.wanted).all():
-            first = np.array(list(self._first(self.wanted)))
-            self.counts, self.sums, self.read = (
-                self.counts - self.wanted,
-                self.sums - first,
-                self.read + first,
-            )
-            turn = advance(self.game, first[None])
-            self.wanted = None if turn.pulls is None else turn.pulls[0]
-            if turn.arms is not None:  # a control may be recommended for the margin alone
-                self.arm, control = int(turn.arms[0]), turn.arms[0] == self.race.control
-                self.within = (self.race.margin or 0.0) if control else self.race.epsilon
-            elif self.wanted is not None:
+        while self.wanted.any() and (self.counts >= self.wanted).all():
+            read = np.array(list(map(self._first, self.wanted, self.counts, self.sums)))
+            self.counts, self.sums, self.read = self.counts - self.wanted, self.sums - read, self.read + read
+            turn = advance(self.game, read[None])
+            if turn.pulls is not None:
+                self.wanted = turn.pulls[0]
                 still = np.flatnonzero(self.wanted)
                 self.arm = int(still[self.read[still].argmax()])
-                self.within = self.race.within(self.look, self.read[still])
-            self.look += 1
-        if not self.look and self.came.any():  # no look yet, and no promise
+                self.within = self.race.within(self.looks, self.read[still])
+            elif turn.arms is not None:  # a control may be recommended for the margin alone
+                self.wanted, self.arm = 0 * self.wanted, int(turn.arms[0])
+                control = self.arm == self.race.control
+                self.within = (self.race.margin or 0.0) if control else self.race.epsilon
+            self.looks += 1
+        if not self.looks and self.counts.any():  # no promise yet
             means = np.where(self.counts > 0, self.sums / np.maximum(self.counts, 1), -np.inf)
             self.arm = int(means.argmax())
 
-    def _first(self, wanted: IntArray) -> Iterator[float]:
-        """The sum of so many of each arm's unread rewards, chosen at random; only totals are known."""
-        for number, count, total in zip(wanted.tolist(), self.counts.tolist(), self.sums, strict=True):
-            if number in (0, count):
-                yield total if number else 0.0
-            elif self.race.rewards == "Bernoulli":
-                yield float(self.lots.hypergeometric(round(total), count - round(total), number))
-            else:  # of normal rewards: a Brownian bridge
-                spread = self.race.sigma * math.sqrt(number * (count - number) / count)
-                yield self.lots.normal(total * number / count, spread)
+    def _first(self, wanted: int, count: int, total: float) -> float:
+        """The sum of so many of an arm's unread rewards, chosen at random; only their total is known."""
+        if wanted in (0, count):
+            return total if wanted else 0.0
+        if self.race.rewards == "Bernoulli":
+            return float(self.lots.hypergeometric(round(total), count - round(total), wanted))
+        # of normal rewards: a Brownian bridge
+        spread = self.race.sigma * math.sqrt(wanted * (count - wanted) / count)
+        return float(self.lots.normal(total * wanted / count, spread))
 
 
 def _ends(races: list[_Reading]) -> tuple[IntArray, FloatArray]:

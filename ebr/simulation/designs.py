@@ -3,19 +3,19 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from ebr.algorithms.certified import MOST_EXACT, CertifiedElasticBatchRacing
+from ebr.algorithms.certified import MOST_EXACT, OTHERS, CertifiedElasticBatchRacing
 from ebr.simulation.simulate import simulate
-from ebr.theory.certificates import Certificate, Law
+from ebr.theory.certificates import Certificate
 from ebr.theory.problems import Bernoulli, Gaussian
 from ebr.theory.selection import bechhofer_count
-from ebr.validation import checked, numbers, one_of, shown, whole
+from ebr.validation import checked, numbers, one_of, require, whole
 
 MOST_RUNS = 10**6  # simulated races of each truth
 FIRST = 8  # rewards of an arm at the first look, at least
@@ -67,72 +67,51 @@ class _Shape(NamedTuple):
                 if least <= value <= most and (floored or name != "floor"):
                     yield self._replace(**{name: value})
 
-
-@dataclass(frozen=True)
-class _Designer:
-    """Makes races of any shape, like one with the right parameters, whose b_T is sought near a count."""
-
-    like: CertifiedElasticBatchRacing
-    rounds: int
-    sigma: float
-    near: int
-
-    def race(self, shape: _Shape, last: int) -> CertifiedElasticBatchRacing:
-        """The race with this shape and b_T."""
-        left = np.arange(self.rounds - 1, 0, -1) / max(self.rounds - 1, 1)
-        early = np.ceil(last * max(min(shape.span, last / FIRST), 1.0) ** -(left**shape.bend))
+    def race(self, like: CertifiedElasticBatchRacing, rounds: int, last: int) -> CertifiedElasticBatchRacing:
+        """The race with this shape and b_T, and else like another."""
+        left = np.arange(rounds - 1, 0, -1) / max(rounds - 1, 1)
+        early = np.ceil(last * max(min(self.span, last / FIRST), 1.0) ** -(left**self.bend))
         looks = [last]
         for each in early[::-1].astype(int).tolist():
             if APART * each <= looks[0]:
                 looks.insert(0, each)
-        scale = shape.height * self.like.epsilon * math.sqrt(last / 2) / self.sigma
-        boundaries = [scale * (each / last) ** (shape.exponent - 0.5) for each in looks[:-1]]
-        made = replace(self.like, looks=tuple(looks), boundaries=tuple(boundaries))
-        return replace(made, pruning=shape.pruning, floor=shape.floor * scale)
+        sigma = 0.5 if like.rewards == "Bernoulli" else like.sigma  # of 0/1 rewards, the largest
+        scale = self.height * like.epsilon * math.sqrt(last / 2) / sigma
+        boundaries = tuple(scale * (each / last) ** (self.exponent - 0.5) for each in looks[:-1])
+        made = replace(like, looks=tuple(looks), boundaries=boundaries)
+        return replace(made, pruning=self.pruning, floor=self.floor * scale)
 
-    def calibrated(self, shape: _Shape, rates: Sequence[float] = ()) -> CertifiedElasticBatchRacing:
+    def calibrated(
+        self, like: CertifiedElasticBatchRacing, rounds: int, near: int, rates: Sequence[float] = ()
+    ) -> CertifiedElasticBatchRacing:
         """The race with the least b_T that is enough at some rates, the worst among them as a rule."""
-        like, epsilon, allowed = self.like, self.like.epsilon, (1 - SPARE) * self.like.delta
-        usual = ((1 + epsilon) / 2, (3 + epsilon) / 4, 1 - epsilon / 4, 1 - epsilon / 2)
+        epsilon, allowed = like.epsilon, (1 - SPARE) * like.delta
+        usual = (1 + epsilon) / 2, (3 + epsilon) / 4, 1 - epsilon / 4, 1 - epsilon / 2
 
         def enough(last: int) -> bool:
-            law = Law(self.race(shape, last).rule, like.n_arms, like.delta, like.rewards, like.sigma)
+            race = self.race(like, rounds, last)
             if like.rewards == "Gaussian":
-                return (law.normal_bound() if rates else law.normal_bound(ROUGH, exact=False)) <= allowed
-            return all(law.bound(rate, rate) <= allowed for rate in (*usual, *rates))
+                return (race.normal_bound() if rates else race.normal_bound(ROUGH, up=0.5)) <= allowed
+            return all(race.bound(rate, rate) <= allowed for rate in (*usual, *rates))
 
-        low, high = self.near // 2, self.near
+        low, high = near // 2, near
         while not enough(high):
             low, high = high, math.ceil(1.1 * high) + 1
-        while high - low > max(1, self.near // 250):
+        while high - low > max(1, near // 250):
             middle = (low + high) // 2
             low, high = (low, middle) if enough(middle) else (middle, high)
-        return self.race(shape, high)
-
-    def certified(self, shape: _Shape) -> tuple[CertifiedElasticBatchRacing, Certificate]:
-        """Certify at all rates; those at which it fails join the ones at which b_T is calibrated."""
-        rates: list[float] = []
-        while True:
-            race = self.calibrated(shape, rates)
-            found = race.certificate()
-            if found.holds:
-                return race, found
-            rates.append(found.cells[-1].low)
+        return self.race(like, rounds, high)
 
 
 def _cheapest(price: Callable[[_Shape], float], floored: bool) -> _Shape:
     """Go from shape to shape as long as the price falls."""
-    shape, known = _Shape(), dict[_Shape, float]()
-    with tqdm(desc="designing", unit=" designs", leave=False, disable=None) as bar:
-        while True:
-            for other in (shape, *shape.neighbours(floored)):
-                if other not in known:
-                    known[other] = price(other)
-                    bar.update()
-            best = min(known, key=lambda each: known[each])
-            if known[best] >= BETTER * known[shape]:
-                return shape
-            shape = best
+    shape, known = _Shape(), cache(price)
+    while True:
+        near = [shape, *shape.neighbours(floored)]
+        best = min(tqdm(near, "designing", unit=" designs", leave=False, disable=None), key=known)
+        if known(best) >= BETTER * known(shape):
+            return shape
+        shape = best
 
 
 def expected_truths(n_arms: int, epsilon: float) -> tuple[tuple[float, ...], ...]:
@@ -145,11 +124,10 @@ def expected_truths(n_arms: int, epsilon: float) -> tuple[tuple[float, ...], ...
 
 def _checked_truths(truths: Any, n_arms: int) -> tuple[tuple[float, ...], ...]:
     """Return the truths; raise ValueError unless each is a list of n means."""
-    if not isinstance(truths, list | tuple) or not truths:
-        raise ValueError(f"truths must be a list of lists of means, got {shown(truths)}")
+    require(isinstance(truths, list | tuple) and truths, "truths", "be a list of lists of means", truths)
     made = tuple(tuple(numbers("truths", truth, 2).tolist()) for truth in truths)
-    if wrong := [truth for truth in made if len(truth) != n_arms]:
-        raise ValueError(f"truths must have n_arms = {n_arms} means each, got {shown(wrong[0])}")
+    for truth in made:
+        require(len(truth) == n_arms, "truths", f"have n_arms = {n_arms} means each", truth)
     return made
 
 
@@ -187,15 +165,10 @@ def certified_design(
     """
     like = CertifiedElasticBatchRacing(n_arms, (1,), (), epsilon, delta, sigma, rewards, shifts=shifts)
     expected = expected_truths(n_arms, epsilon) if truths is None else _checked_truths(truths, n_arms)
-    spread = 0.5 if rewards == "Bernoulli" else sigma  # of 0/1 rewards, the largest
-    guess = bechhofer_count(n_arms, epsilon, delta, spread)
-    if rewards == "Bernoulli" and guess > MOST_EXACT:
-        raise ValueError(
-            f"epsilon (or delta) must be large enough for {MOST_EXACT:,} rewards of an arm, whose law is"
-            f" computed, got {epsilon} and {delta}, about {guess:,}: use PausingElasticBatchRacing or"
-            " StakedElasticBatchRacing instead"
-        )
-    designer = _Designer(like, deadline, spread, guess)
+    spread = 0.5 if rewards == "Bernoulli" else sigma
+    near = bechhofer_count(n_arms, epsilon, delta, spread)
+    must = f"be large enough for at most {MOST_EXACT:,} 0/1 rewards of an arm (else use {OTHERS})"
+    require(near <= MOST_EXACT or rewards != "Bernoulli", "epsilon (or delta)", must, near)
     means = map(np.array, expected)
     problems = [Gaussian(each, sigma) if rewards == "Gaussian" else Bernoulli(each) for each in means]
 
@@ -203,11 +176,15 @@ def certified_design(
         return [float(simulate(race, problem, runs, seed).pulls.mean()) for problem in problems]
 
     def price(shape: _Shape) -> float:
-        race = designer.calibrated(shape)
+        race = shape.calibrated(like, deadline, near)
         if objective == "most":
             return race.looks[-1]
         return float(np.mean(costs(race)) if objective == "mean" else np.max(costs(race)))
 
     with threadpool_limits(limits=1):  # as in `certificate`
-        race, found = designer.certified(_cheapest(price, rewards == "Bernoulli"))
+        shape = _cheapest(price, rewards == "Bernoulli")
+        race, rates = shape.calibrated(like, deadline, near), list[float]()
+        while not (found := race.certificate()).holds:
+            rates.append(found.cells[-1].low)
+            race = shape.calibrated(like, deadline, near, rates)
     return Design(race, found, expected, tuple(costs(race)))

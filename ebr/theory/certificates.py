@@ -1,9 +1,8 @@
 """Certificates: an upper bound, computed for every truth, on how often a race with fixed looks fails.
 
-A race has looks b_1 < … < b_T and boundaries c_t. At look t an arm with sum y *refutes* that an arm with sum
-x is better by a shift s if y − x + s b_t exceeds c_t standard deviations of y − x. A leader drops the arms
-that it refutes with s = 0. It wins if it refutes all others with s = ε, or has the largest sum at T; ties are
-broken by lot.
+At look t an arm with sum y *refutes* that an arm with sum x is better by a shift s if y − x + s b_t exceeds
+c_t standard deviations of y − x. A leader drops the arms that it refutes with s = 0. It wins if it refutes
+all others with s = ε, or has the largest sum at T; ties are broken by lot.
 
 Let arm 1 be the best. The race fails only if some rival errs. A rival errs if it refutes arm 1 with s = 0
 before T. A rival that is worse by ε or more also errs if it refutes arm 1 with s = ε before T, or is ahead of
@@ -27,8 +26,7 @@ Bounds are sums of positive terms. What rounding and the tails that are cut off 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import pairwise
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -36,56 +34,14 @@ from threadpoolctl import threadpool_limits
 
 from ebr.arrays import FloatArray, IntArray
 
-SMOOTHING = 2.0  # successes and failures that are added to a pooled rate
-TAPER = 0.4  # boundaries are multiplied by (4p̄(1−p̄)) to this power
+SMOOTHING, TAPER = 2.0, 0.4  # added to a pair's successes and failures; the power of 4p̄(1−p̄) in boundaries
 # Relative errors: of a binomial probability 5b/2⁵³ at most, of a sum b/2⁵³, at 2T steps of b ≤ 5,000 rewards.
 ROUNDING = 1e-8
 NEGLIGIBLE = 1e-4  # share of δ that tails which are cut off may have
 TRANSFORMED = 1e-10  # more than Fourier transforms lose of a law on a grid, for each rival
-BAR = "{desc}: {percentage:3.0f}% |{bar}| {elapsed}"
 NARROWEST = 1 / 4096  # of ε: the least width of a cell; where it is not certified, nothing is
-LOWEST, HIGHEST = -6.0, 7.0  # of the grid for a Gaussian difference, in standard deviations at T
-GRID = 2**16  # its points
+LOWEST, HIGHEST, GRID = -6.0, 7.0, 2**16  # of a Gaussian difference, in standard deviations at T; points
 EDGES = np.array([-np.inf, *np.arange(-6.0, 6.01, 0.25), np.inf])  # of cells for arm 1's last sum
-
-
-class Boundaries(NamedTuple):
-    """The numbers by which a certified race decides.
-
-    Attributes
-    ----------
-    looks, boundaries
-        b_1 … b_T and c_1 … c_{T−1}.
-    epsilon
-        ε, the shift that ends a race.
-    pruning
-        Factor of the boundaries where an arm is dropped, s = 0.
-    floor
-        Least boundary of 0/1 rewards where the pooled rate is near 0 or 1.
-    shifts
-        Larger shifts for which the certificate holds, too: a control's margin, or where a race is stopped.
-    """
-
-    looks: tuple[int, ...]
-    boundaries: tuple[float, ...]
-    epsilon: float
-    pruning: float = 1.0
-    floor: float = 10.0
-    shifts: tuple[float, ...] = ()
-
-    def dropped(self, look: int) -> IntArray:
-        """For each sum of a leader, the largest sum of an arm that it drops."""
-        factor = self.pruning
-        return limits(self.looks[look], factor * self.boundaries[look], factor * self.floor, 0.0)
-
-    def refuted(self, look: int, shift: float) -> IntArray:
-        """For each sum, the largest sum that it refutes to be better by s, or by a smaller shift."""
-        table = self.dropped(look)
-        for known in (self.epsilon, *self.shifts):
-            if known <= shift:
-                own = limits(self.looks[look], self.boundaries[look], self.floor, known)
-                table = np.maximum(table, own)
-        return table
 
 
 class Cell(NamedTuple):
@@ -111,8 +67,8 @@ class Certificate:
     @property
     def holds(self) -> bool:
         """Whether the cells follow each other from 0 to 1, each with a bound of δ at most."""
-        joined = [this.high == after.low for this, after in pairwise((*self.cells, Cell(1.0, 1.0, 0.0)))]
-        return self.cells[0].low == 0 and all(joined) and self.worst.bound <= self.delta
+        lows, highs = [cell.low for cell in self.cells], [cell.high for cell in self.cells]
+        return [*lows, 1.0] == [0.0, *highs] and self.worst.bound <= self.delta
 
     def __str__(self) -> str:
         (low, high, bound), number = self.worst, f"{len(self.cells)} cells"
@@ -154,8 +110,8 @@ def binomial(count: int, rate: float) -> FloatArray:
 
 def _kept(law: FloatArray, cut: float) -> slice:
     """All of a law but its two tails, each with a mass of `cut` at most."""
-    first = min(int(np.searchsorted(law.cumsum(), cut, side="right")), len(law) - 1)
-    last = len(law) - int(np.searchsorted(law[::-1].cumsum(), cut, side="right"))
+    first = min(int(law.cumsum().searchsorted(cut, "right")), len(law) - 1)
+    last = len(law) - int(law[::-1].cumsum().searchsorted(cut, "right"))
     return slice(first, max(last, first + 1))
 
 
@@ -189,9 +145,9 @@ def _errors(
             break
         open_ = moves.T @ (open_ @ _shifted(their_moves, open_.shape[1]))
         x, y = (start + np.arange(size) for start, size in zip((first, other), open_.shape, strict=True))
-        refuted = x[:, None] <= tables[look][y]
-        erred[x] += (open_ * refuted).sum(axis=1)
-        open_[refuted] = 0
+        wrong = open_ * (x[:, None] <= tables[look][y])
+        erred[x] += wrong.sum(axis=1)
+        open_ -= wrong
         rows, columns = _kept(open_.sum(axis=1), cut), _kept(open_.sum(axis=0), cut)
         open_, first, other = open_[rows, columns], first + rows.start, other + columns.start
     return erred
@@ -214,7 +170,7 @@ def _normal_errors(times: FloatArray, highest: Sequence[float], points: int, up:
     from scipy.fft import irfft, next_fast_len, rfft
     from scipy.special import ndtr
 
-    # Above the grid lie paths of less than 10⁻¹¹, which are kept at its highest point.
+    # What lies above the grid, less than 10⁻¹¹, is kept at its highest point.
     step, size = (HIGHEST - LOWEST) / points, next_fast_len(3 * points + 1, real=True)
     places = LOWEST + step * np.arange(points + 1)
     laws = np.zeros((2, points + 1))  # of paths without an error, and with one
@@ -230,77 +186,86 @@ def _normal_errors(times: FloatArray, highest: Sequence[float], points: int, up:
         wrong = places > level
         laws[1] += laws[0] * wrong
         laws[0, wrong] = 0
-    early = EDGES[:-1, None] - (len(times) + 1) * (2 * up - 1) * step / math.sqrt(2)
-    some = laws[1] > 0
+    early, some = (len(times) + 1) * (2 * up - 1) * step / math.sqrt(2), laws[1] > 0
     centre, law = places[some] / math.sqrt(2), laws[1, some]
-    above, below = (ndtr(math.sqrt(2) * (edge + centre)) for edge in (EDGES[1:, None], early))
-    return np.asarray((above - below) @ law)
+    above = ndtr(math.sqrt(2) * (EDGES[:, None] + centre))
+    below = ndtr(math.sqrt(2) * (EDGES[:, None] - early + centre)) if early else above
+    return np.asarray((above[1:] - below[:-1]) @ law)
 
 
-class Law:
-    """The law of a rule's race of n arms, Bernoulli or Gaussian: bounds on its failures."""
+def _together(law: FloatArray, errors: list[FloatArray], n_arms: int, delta: float) -> float:
+    """All rivals' bound: the largest, however many of them are near (the first errors) and not far."""
+    ones = [np.divide(erred, law, out=np.zeros(len(law)), where=law > 0) for erred in errors]
+    unerring = [np.log1p(-np.minimum(one, 1 - 2**-53)) for one in ones]
+    rivals, near, far = n_arms - 1, unerring[0], np.min(unerring[1:] or unerring, axis=0)
+    mixed = (law @ -np.expm1(many * near + (rivals - many) * far) for many in range(n_arms))
+    return float(max(mixed) * (1 + ROUNDING) + NEGLIGIBLE * delta + rivals * TRANSFORMED)
 
-    def __init__(
-        self, rule: Boundaries, n_arms: int, delta: float, rewards: str = "Bernoulli", sigma: float = 0.5
-    ) -> None:
-        self.rule, self.n_arms, self.delta, self.rewards, self.sigma = rule, n_arms, delta, rewards, sigma
-        # Eight tails for each look and rival: those of both steps and both sums.
-        self.cut = NEGLIGIBLE * delta / (8 * n_arms * len(rule.looks))
 
-    @cached_property
-    def families(self) -> list[tuple[float, list[IntArray], bool]]:
-        """The worst gaps of rivals, what they refute at each look before T, and whether the sign is wrong."""
-        shifts, looks = (0.0, self.rule.epsilon, *self.rule.shifts), range(len(self.rule.boundaries))
-        return [(shift, [self.rule.refuted(look, shift) for look in looks], shift > 0) for shift in shifts]
+@dataclass(frozen=True)
+class Boundaries:
+    """Looks and boundaries by which a race decides; parameters as in `CertifiedElasticBatchRacing`."""
+
+    n_arms: int
+    looks: tuple[int, ...]
+    boundaries: tuple[float, ...]
+    epsilon: float
+    delta: float
+    sigma: float = 0.5
+    rewards: str = "Bernoulli"
+    pruning: float = 1.0
+    floor: float = 10.0
+    shifts: tuple[float, ...] = ()
+
+    def refuted(self, look: int, shift: float) -> IntArray:
+        """For each sum, the largest sum that it refutes to be better by s, or by a smaller shift."""
+        count, critical = self.looks[look], self.boundaries[look]
+        table = limits(count, self.pruning * critical, self.pruning * self.floor, 0.0)
+        for known in (self.epsilon, *self.shifts):
+            if known <= shift:
+                table = np.maximum(table, limits(count, critical, self.floor, known))
+        return table
 
     def bound(self, low: float, high: float) -> float:
         """P(the race fails) at most, for every rate of the best arm from low to high."""
-        law, errors = binomial(self.rule.looks[-1], low), []
-        for gap, tables, sign in self.families:
+        # Eight tails for each look and rival: those of both steps and both sums.
+        errors, cut = [], NEGLIGIBLE * self.delta / (8 * self.n_arms * len(self.looks))
+        for gap in (0.0, self.epsilon, *self.shifts):
             if high >= gap:
                 rate = min(math.nextafter(high - gap, 1.0), 1.0) if gap else high
-                errors.append(_errors(self.rule.looks, tables, sign, low, rate, self.cut))
-        return self._together(law, errors)
+                tables = [self.refuted(look, gap) for look in range(len(self.boundaries))]
+                errors.append(_errors(self.looks, tables, gap > 0, low, rate, cut))
+        return _together(binomial(self.looks[-1], low), errors, self.n_arms, self.delta)
 
-    def normal_bound(self, points: int = GRID, exact: bool = True) -> float:
+    def normal_bound(self, points: int = GRID, up: float = 1.0) -> float:
         """The same for Gaussian rewards, whatever the means are.
 
         A rival of gap 0 errs where W exceeds π c_t √(b_t/b_T). One of gap ε errs where it exceeds
         c_t √(b_t/b_T) or, in the other test, π c_t √(b_t/b_T) + ε b_t/(σ√(2b_T)); at T where it exceeds the
-        last term alone. If not exact, increments are rounded to the nearest point: an estimate that needs
-        fewer points.
+        last term alone. With `up` ½ increments are rounded to the nearest point, to estimate with few points.
         """
         from scipy.special import ndtr
 
-        rule, counts = self.rule, np.array(self.rule.looks)
+        counts = np.array(self.looks)
         times = counts / counts[-1]
-        heights = np.array(rule.boundaries) * np.sqrt(times[:-1])
-        shifted = rule.epsilon * counts / (self.sigma * math.sqrt(2 * counts[-1]))
-        far = [*np.minimum(heights, rule.pruning * heights + shifted[:-1]), shifted[-1]]
-        kinds, up = ([*(rule.pruning * heights), math.inf], far), 1.0 if exact else 0.5
-        errors = [_normal_errors(times, kind, points, up) for kind in kinds]
-        return self._together(np.diff(ndtr(EDGES)), errors)
-
-    def _together(self, law: FloatArray, errors: list[FloatArray]) -> float:
-        """All rivals' bound: the largest, however many of them are near (the first errors) and not far."""
-        ones = [np.divide(erred, law, out=np.zeros(len(law)), where=law > 0) for erred in errors]
-        unerring = [np.log1p(-np.minimum(one, 1 - 2**-53)) for one in ones]
-        rivals, near, far = self.n_arms - 1, unerring[0], np.min(unerring[1:] or unerring, axis=0)
-        mixed = (law @ -np.expm1(many * near + (rivals - many) * far) for many in range(self.n_arms))
-        return float(max(mixed) * (1 + ROUNDING) + NEGLIGIBLE * self.delta + rivals * TRANSFORMED)
+        heights = np.array(self.boundaries) * np.sqrt(times[:-1])
+        shifted = self.epsilon * counts / (self.sigma * math.sqrt(2 * counts[-1]))
+        near = [*(self.pruning * heights), math.inf]
+        far = [*np.minimum(heights, self.pruning * heights + shifted[:-1]), shifted[-1]]
+        errors = [_normal_errors(times, highest, points, up) for highest in (near, far)]
+        return _together(np.diff(ndtr(EDGES)), errors, self.n_arms, self.delta)
 
     def cells(self) -> Iterator[Cell]:
         """Cells from 0 on, as wide as their bounds allow, up to 1 or to where nothing is certified."""
         if self.rewards == "Gaussian":
             yield Cell(0.0, 1.0, self.normal_bound())
             return
-        epsilon = self.rule.epsilon
-        low, width, slope = 0.0, epsilon / 8, 6 / epsilon
+        low, width, slope = 0.0, self.epsilon / 8, 6 / self.epsilon
         while low < 1:
             high = min(low + width, 1.0)
             bound = self.bound(low, high)
             failed = bound > self.delta
-            if not failed or high - low < NARROWEST * epsilon:
+            if not failed or high - low < NARROWEST * self.epsilon:
                 yield Cell(low, high, bound)
                 if failed:
                     return
@@ -309,17 +274,10 @@ class Law:
             width = min(max(width, (high - low) / 3), (0.8 if failed else 4) * (high - low))
             low = low if failed else high
 
+    def certificate(self) -> Certificate:
+        """Compute how often the race fails at most, whatever the truth; seconds for 0/1 rewards."""
+        from tqdm import tqdm
 
-def certificate(
-    rule: Boundaries, n_arms: int, delta: float, rewards: str = "Bernoulli", sigma: float = 0.5
-) -> Certificate:
-    """Bound how often a race of n arms fails, for every truth."""
-    from tqdm import tqdm
-
-    law, cells = Law(rule, n_arms, delta, rewards, sigma), []
-    bars = tqdm(total=1.0, desc="certifying", leave=False, disable=None, bar_format=BAR)
-    with bars as bar, threadpool_limits(limits=1):  # for matrices this small threads take longer
-        for cell in law.cells():
-            cells.append(cell)
-            bar.update(cell.high - cell.low)
-    return Certificate(delta, tuple(cells))
+        with threadpool_limits(limits=1):  # for matrices this small threads take longer
+            cells = tqdm(self.cells(), "certifying", unit=" cells", leave=False, disable=None)
+            return Certificate(self.delta, tuple(cells))

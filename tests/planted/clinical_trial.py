@@ -96,26 +96,24 @@ def ties_are_won(law, behind, right=certificates._ahead):
     return right(law, behind + 1)
 
 
-def no_drops(self, right=certificates.Law.families.func):
+def no_drops(looks, tables, sign, *rates, right=certificates._errors):
     """A good rival that drops the best arm does not err."""
-    near, *far = right(self)
-    return [(near[0], [np.full_like(table, -1) for table in near[1]], near[2]), *far]
+    return right(looks, tables if sign else [np.full_like(each, -1) for each in tables], sign, *rates)
 
 
-def one_rival_less(self, rule, n_arms, *rest, right=certificates.Law.__init__):
+def one_rival_less(law, errors, n_arms, delta, right=certificates._together):
     """n − 2 rivals in place of n − 1."""
-    right(self, rule, n_arms - 1, *rest)
+    return right(law, errors, n_arms - 1, delta)
 
 
-def near_corner(self, low, high, right=certificates.Law.bound):
+def near_corner(self, low, high, right=certificates.Boundaries.bound):
     """A cell's bound with all rates at its lower end."""
     return right(self, low, low)
 
 
-def twice_delta(self, right=certificates.Law.cells):
+def twice_delta(self, right=certificates.Boundaries.cells):
     """Cells are as wide as 2δ allows."""
-    self.delta *= 2
-    return right(self)
+    return right(replace(self, delta=2 * self.delta))
 
 
 def early_end(self, look, leader, shift, right=CertifiedElasticBatchRacing.behind):
@@ -166,13 +164,13 @@ PLANTED = {
         partial(with_error, bounds, certificates, "limits", half_a_shift),
         partial(with_error, bounds, certificates, "limits", no_floor),
         partial(with_error, eight_arms, certificates, "_normal_errors", rounded_down),
-        partial(with_error, eight_arms, certificates.Law, "__init__", one_rival_less),
+        partial(with_error, eight_arms, certificates, "_together", one_rival_less),
         partial(with_error, bounds, certificates, "_errors", no_sign),
         partial(with_error, bounds, certificates, "_ahead", ties_are_won),
-        partial(with_error, bounds, certificates.Law, "families", property(no_drops)),
-        partial(with_error, bounds, certificates.Law, "__init__", one_rival_less),
-        partial(with_error, bounds, certificates.Law, "bound", near_corner),
-        partial(with_error, certified, certificates.Law, "cells", twice_delta),
+        partial(with_error, bounds, certificates, "_errors", no_drops),
+        partial(with_error, bounds, certificates, "_together", one_rival_less),
+        partial(with_error, bounds, certificates.Boundaries, "bound", near_corner),
+        partial(with_error, certified, certificates.Boundaries, "cells", twice_delta),
         partial(with_error, played, CertifiedElasticBatchRacing, "behind", early_end),
         partial(with_error, played, CertifiedElasticBatchRacing, "behind", eager),
     ),

@@ -1,6 +1,6 @@
 """Certificates: against every path of small races, and with an error planted in each step."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -8,15 +8,15 @@ from oracles import CertifiedPairs
 
 from ebr.live import checker
 from ebr.theory import certificates
-from ebr.theory.certificates import Boundaries, Cell, Certificate, Law, certificate
+from ebr.theory.certificates import Boundaries, Cell, Certificate
 
 RULES = [
-    Boundaries((3, 5, 8), (1.0, 0.8), 0.3, 0.9),
-    Boundaries((2, 4, 7), (0.9, 0.7), 0.2, 0.5, 0.6),
-    Boundaries((4, 6), (1.1,), 0.25, 1.0, 0.9, (0.5,)),
-    Boundaries((7,), (), 0.4),
+    Boundaries(3, (3, 5, 8), (1.0, 0.8), 0.3, 0.2, pruning=0.9),
+    Boundaries(3, (2, 4, 7), (0.9, 0.7), 0.2, 0.2, pruning=0.5, floor=0.6),
+    Boundaries(3, (4, 6), (1.1,), 0.25, 0.2, floor=0.9, shifts=(0.5,)),
+    Boundaries(3, (7,), (), 0.4, 0.2),
 ]
-ORACLES = [CertifiedPairs(*rule) for rule in RULES]
+ORACLES = [CertifiedPairs(r.looks, r.boundaries, r.epsilon, r.pruning, r.floor, r.shifts) for r in RULES]
 CELLS = [(0.0, 0.1), (0.2, 0.25), (0.45, 0.6), (0.5, 0.5), (0.7, 0.95), (0.97, 1.0)]
 
 
@@ -31,9 +31,8 @@ def faults():
     """Where a bound is below what every path says, or above the sum over the rivals; nothing, if right."""
     for rule, oracle in zip(RULES, ORACLES, strict=True):
         for n_arms in (2, 3):
-            law = Law(rule, n_arms, 0.2)
             for low, high in CELLS:
-                bound = law.bound(low, high)
+                bound = replace(rule, n_arms=n_arms).bound(low, high)
                 inside = np.linspace(low, high, 3)
                 exact = max(oracle.some(p, each) for p in inside for each in truths(rule, p, p, n_arms))
                 corner = truths(rule, low, high, n_arms)
@@ -81,6 +80,9 @@ PLANTED = {
     "the best arm's rate for the rival's": patched("_errors", lambda f, *a: f(*a[:4], a[3], a[5])),
     "tails cut and not counted": patched("_kept", lambda f, law, cut: f(law, 0.02)),
     "paths that erred go on": patched("_errors", lambda f, *a: f(*a) * 1.05),
+    "one rival fewer": patched("_together", lambda f, law, errors, n, delta: f(law, errors, n - 1, delta)),
+    "near left out": patched("_errors", lambda f, *a: f(*a) * a[2]),
+    "far left out": patched("_together", lambda f, law, errors, *rest: f(law, errors[:1], *rest)),
 }
 
 
@@ -91,53 +93,24 @@ def test_a_planted_error_is_found(name, monkeypatch):
     assert any(faults())
 
 
-class Wrong(Law):
-    """A law with an error in how rivals or rates are taken together."""
-
-    error = ""
-
-    def bound(self, low, high):
-        if self.error == "a cell is not bounded":
-            return max(super().bound(low, low), super().bound(high, high))
-        if self.error == "one rival fewer":
-            return certificates.Law(self.rule, self.n_arms - 1, self.delta).bound(low, high)
-        return super().bound(low, high)
-
-    @property
-    def families(self):
-        made = super().families
-        never = (0.0, [np.full_like(table, -1) for table in made[0][1]], False)
-        return {"near left out": [never, *made[1:]], "far left out": made[:1]}.get(self.error, made)
-
-
-@pytest.mark.parametrize(
-    "error", ["a cell is not bounded", "one rival fewer", "near left out", "far left out"]
-)
-def test_an_error_planted_in_the_law_is_found(error, monkeypatch):
-    monkeypatch.setattr(f"{__name__}.Law", Wrong)
-    monkeypatch.setattr(Wrong, "error", error)
-    assert any(faults())
-
-
 def test_rivals_together_are_averaged_the_right_way():
     # Given arm 1's whole path rivals are independent; to average first is to bound from above.
     oracle, rule = ORACLES[0], RULES[0]
-    law = Law(rule, 4, 0.2)
     kinds = [(0.3, 0.3)] * 3
     sure, tied = oracle.given(*kinds[0])
     alone = oracle.masses(0.6) @ (sure + tied / 2)
-    exact, bound = oracle.some(0.6, kinds), law.bound(0.6, 0.6)
+    exact, bound = oracle.some(0.6, kinds), replace(rule, n_arms=4).bound(0.6, 0.6)
     assert alone < exact < bound < 3 * alone + 1e-4
     assert bound < 1.1 * exact  # and hardly above
 
 
 def test_cells_follow_each_other_and_a_certificate_says_whether_they_do():
-    rule = Boundaries((10, 20, 40), (2.4, 2.2), 0.4, 0.95)
-    found = certificate(rule, 3, 0.1)
+    rule = Boundaries(3, (10, 20, 40), (2.4, 2.2), 0.4, 0.1, pruning=0.95)
+    found = rule.certificate()
     assert found.holds
     assert found.worst.bound <= 0.1
     assert str(found).startswith("certified: failures have probability 0.")
-    assert not certificate(rule, 3, 0.02).holds
+    assert not replace(rule, delta=0.02).certificate().holds
     first, second, *rest = found.cells
     for broken in (
         [second, *rest],
@@ -161,29 +134,28 @@ def test_limits_rise_and_are_those_of_the_checker(count, critical, floor, shift)
 
 
 def test_the_checker_finds_the_same_bound_and_the_same_failures():
-    rule = Boundaries((10, 20, 40), (2.4, 2.2), 0.4, 0.95, 2.3, (0.6,))
-    said = {**rule._asdict(), "delta": 0.1, "rewards": "Bernoulli"}
-    assert checker.largest_failure(said, 3) <= 0.1
-    assert checker.largest_failure({**said, "delta": 0.02}, 3) == np.inf
-    tables = {shift: [table.tolist() for table in each] for shift, each, _ in Law(rule, 3, 0.1).families}
+    rule = Boundaries(3, (10, 20, 40), (2.4, 2.2), 0.4, 0.1, pruning=0.95, floor=2.3, shifts=(0.6,))
+    assert checker.largest_failure(asdict(rule), 3) <= 0.1
+    assert checker.largest_failure(asdict(replace(rule, delta=0.02)), 3) == np.inf
+    tables = {shift: [rule.refuted(look, shift).tolist() for look in (0, 1)] for shift in (0.0, 0.4, 0.6)}
     for low, high in CELLS:
-        ours = Law(rule, 3, 0.1).bound(low, high)
+        ours = rule.bound(low, high)
         assert checker.failure(rule.looks, 3, tables, low, high) == pytest.approx(ours, abs=2e-5)
 
 
-GAUSSIAN = [  # looks, boundaries, ε, π; n; σ
-    (Boundaries((40, 80, 160), (2.5, 2.4), 0.3), 4, 1.0),
-    (Boundaries((40, 80, 160), (2.5, 2.4), 0.3, 0.9), 4, 1.0),
-    (Boundaries((40, 42, 160), (2.5, 2.4), 0.3, 0.8), 2, 1.0),
-    (Boundaries((30, 50, 90, 110), (2.9, 2.6, 2.2), 0.15, 1.1), 8, 0.5),
-    (Boundaries((160,), (), 0.3), 4, 1.0),
+GAUSSIAN = [
+    Boundaries(4, (40, 80, 160), (2.5, 2.4), 0.3, 0.05, 1.0, "Gaussian"),
+    Boundaries(4, (40, 80, 160), (2.5, 2.4), 0.3, 0.05, 1.0, "Gaussian", 0.9),
+    Boundaries(2, (40, 42, 160), (2.5, 2.4), 0.3, 0.05, 1.0, "Gaussian", 0.8),
+    Boundaries(8, (30, 50, 90, 110), (2.9, 2.6, 2.2), 0.15, 0.05, 0.5, "Gaussian", 1.1),
+    Boundaries(4, (160,), (), 0.3, 0.05, 1.0, "Gaussian"),
 ]
 
 
-def simulated(rule, n_arms, sigma, kinds, runs=200_000):
+def simulated(rule, kinds, runs=200_000):
     """How often some rival errs, of Gaussian rewards: rivals with a gap of 0 or ε."""
-    looks, generator = np.array(rule.looks), np.random.default_rng(1)
-    steps = generator.standard_normal((runs, n_arms, len(looks))) * sigma * np.sqrt(np.diff([0, *looks]))
+    looks, generator, sigma = np.array(rule.looks), np.random.default_rng(1), rule.sigma
+    steps = generator.standard_normal((runs, rule.n_arms, len(looks))) * sigma * np.sqrt(np.diff([0, *looks]))
     walks = steps.cumsum(axis=2)
     ahead = walks[:, 1:] - walks[:, :1] - np.array(kinds)[:, None] * looks
     reach = np.append(rule.boundaries, np.inf) * sigma * np.sqrt(2 * looks)
@@ -194,15 +166,14 @@ def simulated(rule, n_arms, sigma, kinds, runs=200_000):
     return wrong.any(axis=(1, 2)).mean()
 
 
-@pytest.mark.parametrize(("rule", "n_arms", "sigma"), GAUSSIAN)
-def test_a_gaussian_bound_lies_above_the_truth_and_the_checkers_own_hardly_below_it(rule, n_arms, sigma):
-    (cell,) = certificate(rule, n_arms, 0.05, "Gaussian", sigma).cells
+@pytest.mark.parametrize("rule", GAUSSIAN)
+def test_a_gaussian_bound_lies_above_the_truth_and_the_checkers_own_hardly_below_it(rule):
+    (cell,) = rule.certificate().cells
     assert cell[:2] == (0.0, 1.0)
-    said = {**rule._asdict(), "rewards": "Gaussian", "sigma": sigma, "delta": 0.05}
-    checked = checker.largest_failure(said, n_arms)
+    checked = checker.largest_failure(asdict(rule), rule.n_arms)
     assert 0.99 * cell.bound < checked < cell.bound  # increments rounded up cost less than a hundredth
-    mixed = [[0.0] * m + [rule.epsilon] * (n_arms - 1 - m) for m in range(n_arms)]
-    worst = max(simulated(rule, n_arms, sigma, kinds) for kinds in mixed)
+    mixed = [[0.0] * m + [rule.epsilon] * (rule.n_arms - 1 - m) for m in range(rule.n_arms)]
+    worst = max(simulated(rule, kinds) for kinds in mixed)
     assert worst - 0.003 < checked < 1.15 * worst + 0.003  # six standard errors are 0.003 and less
 
 
@@ -223,7 +194,5 @@ def planted_normal(change):
 )
 def test_an_error_planted_in_the_gaussian_law_is_found_by_the_checker(change, monkeypatch):
     monkeypatch.setattr(certificates, "_normal_errors", planted_normal(change))
-    rule, n_arms, sigma = GAUSSIAN[0]
-    bound = Law(rule, n_arms, 0.05, "Gaussian", sigma).normal_bound()
-    checked = checker.largest_failure({**rule._asdict(), "rewards": "Gaussian", "sigma": sigma}, n_arms)
+    bound, checked = GAUSSIAN[0].normal_bound(), checker.largest_failure(asdict(GAUSSIAN[0]), 4)
     assert not 0.99 * bound < checked < bound
