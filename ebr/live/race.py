@@ -15,7 +15,7 @@ from ebr.live.plots import draw_race
 from ebr.live.report import Chosen, Report, intervals_of, named, report_of, verdict, word_for_left_out
 from ebr.live.rewards import asked_line, check_line, stop_line, told_line
 from ebr.live.terms import FLIPPED, UNIT, USUAL, Support, Terms
-from ebr.theory.intervals import Simultaneous
+from ebr.theory.confidence import Simultaneous
 from ebr.validation import true_or_false, whole
 
 if TYPE_CHECKING:  # slow to import, and a race is asked and told without them
@@ -308,7 +308,7 @@ class Race:
         """What is known of each arm now: pulls, mean, lower and upper bound, and whether it survives.
 
         The bounds hold for all arms and rounds at once with probability 1 − δ, also for the selected arm
-        (`ebr.theory.intervals.Simultaneous`). NaN where the algorithm has no δ, and for blocks.
+        (`ebr.theory.confidence.Simultaneous`). NaN where the algorithm has no δ, and for blocks.
         """
         import pandas as pd
 
