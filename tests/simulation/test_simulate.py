@@ -158,8 +158,11 @@ def test_a_sigma_below_the_problems_is_warned_of():
         ({"runs": 1.5}, r"runs .* got 1\.5"),
         ({"seed": -1}, r"seed .* at least 0, got -1"),
         ({"problem": "setup_1"}, r"problem must be Bernoulli or Gaussian, got 'setup_1'"),
-        ({"algorithm": "EBR"}, r"algorithm must have all of ebr\.algorithms\.game\.Algorithm, got 'EBR'"),
-        ({"algorithm": ebr.Passive}, r"^algorithm must be made .* class Passive$"),
+        ({"algorithm": "EBR"}, r"^algorithm must be an ebr\.algorithms\.game\.Algorithm, .* got 'EBR'$"),
+        (
+            {"algorithm": ebr.Passive},
+            r"^algorithm must be an .*, made with its parameters, got <class '.*Passive'>$",
+        ),
         # More than can be kept.
         ({"runs": 10**8 + 1}, r"^runs must be an integer of at most 100,000,000, got 100000001$"),
         (
