@@ -10,13 +10,11 @@ from functools import partial
 import numpy as np
 
 from ebr.arrays import FloatArray
-from ebr.theory.confidence import SELF_NORMALISED
 from ebr.theory.divergence import relative_entropy
 from ebr.theory.problems import Problem, hardest_complexity
 from ebr.validation import checked, positive, several, whole
 
 SCHEDULE_CONSTANT = 80  # Algorithm 1 and Theorem 1
-RUNTIME_CONSTANT = 16 * SELF_NORMALISED  # 86.2, what Lemma "runtime" needs on the event E in place of 80 (E1)
 
 
 def _log_term(problem: Problem, deadline: int, delta: float) -> float:
@@ -30,17 +28,6 @@ def schedule(problem: Problem, epsilon: float, deadline: int, delta: float) -> F
     number = np.arange(1, deadline + 1)
     first = SCHEDULE_CONSTANT * problem.sigma**2 * _log_term(problem, deadline, delta)
     return np.asarray(first * epsilon ** (-2 * number / deadline))
-
-
-@checked()
-def runtime(
-    gap: FloatArray, problem: Problem, deadline: int, delta: float, constant: float = RUNTIME_CONSTANT
-) -> FloatArray:
-    """Lemma "runtime": on E an arm with this gap to a survivor is gone after c σ² log(nT/δ) / Δ² pulls.
-
-    The paper prints c = 80; four deviations must fit into the gap, which takes c = 16 (4 + 2 log 2) (E1).
-    """
-    return np.asarray(constant * problem.sigma**2 * _log_term(problem, deadline, delta) / np.square(gap))
 
 
 @checked()
