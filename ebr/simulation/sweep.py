@@ -169,13 +169,11 @@ def _cluster(address: str) -> Iterator[None]:
     try:
         with client, joblib.parallel_config(backend="dask", client=client, n_jobs=-1) as settings:
             ours = store.sources()
-            for worker, sources in client.run(store.sources, on_error="return").items():
-                gone = isinstance(sources, Exception)  # a worker, just now
-                if not gone and (ours is None or sources != ours):
+            for worker, sources in client.run(store.sources, on_error="ignore").items():
+                if ours is None or sources != ours:
                     raise RuntimeError(f"worker {worker} {SAME_SOURCES}")
-            joblib_counts = settings["backend"].effective_n_jobs
-            # What is for one worker joblib does itself, in this process.
-            settings["backend"].effective_n_jobs = lambda jobs: max(2, joblib_counts(jobs))
+            # With one thread in the cluster, joblib would do the work in this process.
+            settings["backend"].effective_n_jobs = lambda jobs: max(2, sum(client.ncores().values()))
             yield
     except CancelledError as error:
         raise ConnectionError(f"DASK's scheduler at {address} has gone") from error

@@ -1,7 +1,4 @@
-"""Every bound of the paper as a function that names its theorem, as printed and as corrected.
-
-All are for the problem's own σ, T rounds, ε and δ; some also for races for the k > 1 best arms.
-"""
+"""Every bound of the paper as a function that names its theorem, as printed and as corrected."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +9,7 @@ import numpy as np
 from ebr.arrays import FloatArray
 from ebr.theory.divergence import relative_entropy
 from ebr.theory.problems import Problem, hardest_complexity
-from ebr.validation import checked, positive, several, whole
+from ebr.validation import checked, positive, require, several, whole
 
 SCHEDULE_CONSTANT = 80  # Algorithm 1 and Theorem 1
 
@@ -54,9 +51,8 @@ def problem_upper_bound(
     problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False, k: int = 1
 ) -> float:
     """Theorem 2: Ñ_T ≤ 320σ² ε^{−2/T} log(nT/δ) H_k(ν) + n; printed with 640 and without n (E2)."""
-    constant = 640 if printed else 320
     overpull = float(epsilon ** (-2 / deadline))
-    main = constant * problem.sigma**2 * overpull * _log_term(problem, deadline, delta)
+    main = (640 if printed else 320) * problem.sigma**2 * overpull * _log_term(problem, deadline, delta)
     return main * problem.complexity(epsilon, k) + (0 if printed else problem.n_arms)
 
 
@@ -73,8 +69,8 @@ def partition_lower_bound(
 
     Printed as 2σ² L sup_{P_γ} H with L = log(1/2.4δ): false (E17, E18). True is the sum of two terms. The
     m arms of γ_i = T cost 2σ² m ε^{−2} K, K of `told_apart`; or, if m = 0, the two closest arms cost
-    8σ² L (ε^{γ/T} + ε)^{−2}. Every other arm costs 2σ² L (ε^{γ_i/T} + ε)^{−2} if there is *room* for it to
-    rise ε above the best: if ε^{γ_i/T} + ε ≤ 1 for all γ_i < T. Without room this second term is not there.
+    8σ² L (ε^{γ/T} + ε)^{−2}. Every other arm costs 2σ² L (ε^{γ_i/T} + ε)^{−2}, but nothing unless there is
+    *room* for all of them to rise ε above the best: ε^{γ_i/T} + ε ≤ 1 for all γ_i < T.
     """
     index = np.asarray(gamma)
     supremum = hardest_complexity(gamma, epsilon, deadline)  # checks γ, ε and T
@@ -123,10 +119,9 @@ def hpcm(delta: float) -> float:
 @checked(times=partial(whole, at_least=0), value=positive, base=positive)
 def iterated_log(times: int, value: float, base: float = math.e) -> float:
     """ilog^{(r)}(a): ilog^{(0)}(a) = a and ilog^{(r)}(a) = max(log ilog^{(r−1)}(a), 1)."""
-    if not base > 1:
-        raise ValueError(f"base must be above 1, got {base}")
+    require(base > 1, "base", "be above 1", base)
     for _ in range(times):
         before, value = value, max(math.log(value) / math.log(base), 1.0)
-        if value == before:  # and so for ever
+        if value == before:
             break
     return value

@@ -100,15 +100,13 @@ class Simultaneous:
     Notes
     -----
     *Why they hold after selection.* Think of each arm's rewards as a list written in advance, of which a race
-    reads the first b, and let b after any round be one of T numbers that are fixed before the race. At each
-    of them the interval misses μ_i with probability δ/(nT) at most, whether a race looks there or not. So
-    with 1 − δ none of the nT intervals misses, whichever arms a race drops, pauses or recommends, whenever it
-    ends.
+    reads the first b. If b after any round is one of T numbers that are fixed before the race, the interval
+    at each of them misses μ_i with δ/(nT) at most. So with 1 − δ none of the nT intervals misses, whichever
+    arms a race drops, pauses or recommends, and whenever it ends.
 
-    Counts are fixed in Algorithm 1, in sharp and pausing EBR and in eliminations. If rewards are missing for
-    reasons that have nothing to do with them, sharp EBR's counts are still fixed given which ones are;
-    pausing EBR's are not. With `looks=None` the union is over all counts b = 1, 2, … at δ/(n b(b + 1)) each,
-    which add up to δ/n an arm, whatever the counts depend on.
+    Counts are fixed in Algorithm 1, in sharp and pausing EBR and in eliminations; in sharp EBR also given
+    which rewards are missing, for reasons that have nothing to do with them. With `looks=None` the union is
+    over all counts b = 1, 2, … at δ/(n b(b + 1)) each, δ/n an arm together, whatever the counts depend on.
     """
 
     method: str
