@@ -139,7 +139,7 @@ def another(checkout):
 
 
 def outside(*strange):
-    """The variables of a user's shell: without those of a make that runs these tests."""
+    """The variables of a user's shell, without those of a make that runs these tests."""
     return {key: value for key, value in os.environ.items() if not key.startswith(("PYTHONPATH", *strange))}
 
 
@@ -149,7 +149,7 @@ def make(folder, *words, **more):
 
 
 def sources(folder):
-    """Where the `ebr` lies that an environment's own script runs, seen from elsewhere."""
+    """The checkout whose `ebr` an environment's script runs, started from another folder."""
     script, environment = [folder / ".venv" / "bin" / "where"], outside() | {"LC_ALL": "C"}
     found = subprocess.check_output(script, cwd="/", env=environment, encoding="utf-8")
     return Path(found.strip()).parents[1]
@@ -218,7 +218,7 @@ def killed(step, folder, action, installs="new"):
 
 
 def whole(folder):
-    """Of which install the environment is, every file of it; None if there is none."""
+    """The install that every file of the environment is from; None if there is no environment."""
     files = sorted(path for path in (folder / ".venv").rglob("*") if path.is_file())
     if not files:
         return None
@@ -231,7 +231,7 @@ def whole(folder):
 
 
 def kill_at_every_step(folder, action):
-    """Kill before each step by turns; then make, fail to make or remove an environment, and look at it."""
+    """Kill before each step in turn; then make, fail to make or remove an environment, and look at it."""
     step, status = 0, 9
     while status == 9:
         step += 1

@@ -33,7 +33,7 @@ ROUND_BASED_RUNS, LARGE_RUNS = 1000, 3
 BARE = "time / bare draws"
 OVERHEAD = {"the paper's": 1.5, "ours": 3.0}  # of a race in rounds, × its bare draws, at most
 LARGEST_EXPONENTS = {"n": 1.1, "T": 1.0}  # of a race's time
-ARMS = (10_000, 100_000, 1_000_000)  # with fewer, the calls cost more than the numbers
+ARMS = (10_000, 100_000, 1_000_000)  # with fewer, calling numpy costs more than computing
 DEADLINES = (2, 5, 15, 50, 150)
 MEMORY_LIMIT = 1024  # MiB
 # Raced on a million arms: the algorithm, its k, and the most time that it may take, × the bare draws.
@@ -46,7 +46,7 @@ LARGE: dict[str, tuple[Any, dict[str, int], float]] = {
 }
 ROUND = {"A": (78, 51), "B": (78, 70), "C": (78, 66)}  # the first round of a journal: count and sum
 TELL = ("tell", "trial.jsonl", *(f"{arm}={ones}/{count}" for arm, (count, ones) in ROUND.items()))
-# What is typed, how many events are in the journal before, and the most time that it may take.
+# A command, the number of events in its journal, and the most time that it may take.
 COMMANDS: list[tuple[tuple[str, ...], int, float]] = [
     (("-c", "import ebr"), 0, 1.2),
     (("-m", "ebr", "--help"), 0, 0.5),
@@ -171,7 +171,7 @@ def alternate(
 def peak_memory(arguments: str) -> float:
     """The peak memory of a process that simulates this case, in MiB."""
     case = f"import ebr; ebr.simulate({arguments})"
-    # A child starts with its parent's peak on its account, so a bare interpreter stands in between.
+    # A child's peak starts from its parent's memory, so a bare interpreter starts it.
     report = (
         "import resource, subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True); "
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"

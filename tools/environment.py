@@ -40,8 +40,8 @@ def main() -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
     elif not folder.parent.exists():
         return
-    # Wait for any other process that is at an environment there. The lock ends with this process and with
-    # those that it runs: to kill this one does not end an install.
+    # Wait until no other process makes or removes an environment there. Child processes hold the lock too:
+    # if this process is killed, its install may still run.
     held = os.open(folder.parent, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
     os.set_inheritable(held, True)

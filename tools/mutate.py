@@ -36,7 +36,7 @@ PATIENCE = 5.0  # a mutant may take this many times as long as the check, and th
 OPERATORS: dict[type, type] = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 OPERATORS |= {ast.Pow: ast.Mult, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 NAMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "ceil": "floor"}
-FORK = multiprocessing.get_context("fork")  # so that nothing is imported, or remembered, twice
+FORK = multiprocessing.get_context("fork")  # so that nothing is imported or computed twice
 Check = Callable[[], Any]
 Place = tuple[str, int, str]  # the file and line of a function, and the file that called it
 
@@ -99,7 +99,7 @@ def _place(frame: Any) -> Place:
 
 
 def plant(mutant: Mutant) -> None:
-    """Give a function its mutant's code and defaults: whoever has imported it has the same."""
+    """Give a function its mutant's code and defaults, also where it has been imported."""
     function, node = find(mutant.function), copy.deepcopy(mutant.node)
     *outer, _ = mutant.function.split(".")[3:]
     node.decorator_list, node.returns = [], None
@@ -165,7 +165,7 @@ def mutants(name: str, function: ast.FunctionDef) -> Iterator[Mutant]:
 
 
 def _no_formula(node: ast.AST) -> bool:
-    """Words, messages, types, tolerances, and numbers that count axes or places."""
+    """Whether a node is no formula: words, messages, types, tolerances, numbers of axes or places."""
     if isinstance(node, ast.Call):
         return getattr(node.func, "id", "") in WORDS
     if isinstance(node, ast.keyword):
@@ -174,7 +174,7 @@ def _no_formula(node: ast.AST) -> bool:
 
 
 def _changes(node: ast.AST) -> Iterator[Callable[[Any], None]]:
-    """The errors that may be planted at a node, as functions that plant them."""
+    """Functions that plant an error at a node, one for each possible error."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         others = (2 * node.value, node.value + 1, *([node.value / 2] if type(node.value) is float else []))
         for value in {other for other in others if other != node.value}:

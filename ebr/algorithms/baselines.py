@@ -15,8 +15,8 @@ from ebr.theory.confidence import sequential_deviation
 from ebr.validation import MOST_PULLS, MOST_TOTAL, check_fields, count, require
 
 DELTA_ELIMINATION_CONSTANT = 57  # the paper's appendix: Q = 57/ε² makes kδER (ε, δ)-PAC
-MOST_TURNS = 10**6  # times that a race may ask for pulls: a minute of simulation
-ROUNDING = 1e-6  # sweeps: far above the rounding error of the look-ahead, which asks for one fewer near it
+MOST_TURNS = 10**6  # how often a race may ask for pulls: a minute of simulation
+ROUNDING = 1e-6  # of a sweep: far above the rounding error of the number of sweeps to ask for
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class AggressiveElimination(Algorithm):
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
-        """Eliminate; how many arms are kept does not depend on the rewards, only which ones."""
+        """Play the rounds; how many arms are kept does not depend on the rewards."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         survivors = np.tile(np.arange(n_arms), (replicates, 1))
         rounds_left, log_term = self.deadline, math.log(8 / self.delta)
@@ -98,7 +98,7 @@ class DeltaElimination(Algorithm):
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
-        """Eliminate; the lots are drawn from the generator. |S_r| does not depend on the rewards."""
+        """Play the rounds; random draws are the generator's. |S_r| does not depend on the rewards."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         check_places(self.k, n_arms)
         generator = generator or np.random.default_rng()
@@ -158,7 +158,7 @@ def _recommended(arms: IntArray) -> IntArray:
 
 
 def _lots(generator: np.random.Generator, replicates: int, pool: int, drawn: int) -> IntArray:
-    """Draw so many different places of the first `pool`, each subset as likely as every other."""
+    """Draw different places among the first `pool`, all sets of them equally likely."""
     if drawn == 1:
         return np.asarray(generator.integers(pool, size=(replicates, 1)))
     return np.asarray(generator.random((replicates, pool)).argsort(axis=1)[:, :drawn])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # slow to import, and many simulations need no table
 # Replicates come in blocks, each with a generator of its own. A block's size depends on the number of arms
 # alone, so memory is bounded, and neither the number of blocks nor who plays them can change a result.
 CELLS_PER_BLOCK = 2**17  # replicates × arms: about 15 MB of arrays
-MOST_RUNS = 10**8  # most runs: their results take gigabytes
+MOST_RUNS = 10**8  # the results of so many runs take gigabytes
 Watch = Callable[[IntArray, FloatArray], None]
 
 
@@ -175,7 +175,7 @@ def draw(problem: Problem, means: FloatArray, pulls: IntArray, generator: np.ran
 def blocks(
     algorithm: Algorithm, problem: Problem, runs: int, seed: int, beside: int = 1
 ) -> Iterator[tuple[int, np.random.Generator]]:
-    """Blocks of runs: the replicates of each, and the generator of its draws. A run has `beside` races."""
+    """Blocks of runs: the size of each, and the generator of its draws. A run consists of `beside` races."""
     check(algorithm, problem, seed)
     size = max(1, CELLS_PER_BLOCK // (problem.n_arms * beside))
     for block, start in enumerate(range(0, whole("runs", runs, 1, MOST_RUNS), size)):

@@ -25,7 +25,7 @@ import joblib
 
 Result = dict[str, Any]  # of plain numbers and texts: what JSON has
 OURS = __name__.partition(".")[0]
-INSTALLED = {"site-packages", "dist-packages"}  # folders of what has a version, which counts by that
+INSTALLED = {"site-packages", "dist-packages"}  # folders of packages whose versions count, not their sources
 STARTED = time.time()  # a source that changes later may not be the one that runs
 
 
@@ -63,7 +63,7 @@ def _path(name: str | None) -> Path | None:
 
 
 def _check(name: str, body: bytes) -> bytes:
-    """What an entry begins with: it holds for this body under this name alone."""
+    """The first line of an entry: a digest of its name and body."""
     return _sha(name.encode() + b"\n" + body).encode()
 
 
@@ -79,8 +79,8 @@ def key(behind: str | None, *values: Any) -> str | None:
 def sources(*values: Any) -> str | None:
     """A digest of all that is behind some values: `ebr`, and the packages of their classes and functions.
 
-    None where that cannot be told: for what is defined in a cell, a script or a function, and if a source has
-    changed since this process began.
+    None if there is no such digest: for a class or function that is defined in a cell, a script or another
+    function, and if a source has changed since this process began.
     """
     with suppress(Exception):  # whatever cannot be pickled, found or read
         steps = pickletools.genops(pickle.dumps(values, protocol=3))
@@ -93,7 +93,7 @@ def sources(*values: Any) -> str | None:
 
 @cache
 def _digest(packages: frozenset[str]) -> tuple[str, list[Path]]:
-    """The digest of `ebr`, of these packages and of those that they import; and all their files."""
+    """The digest of `ebr`, these packages and all that they import; and the files of all these."""
     files, seen, waiting = _files(OURS), {OURS}, set(packages)
     while waiting := waiting - seen:
         name = waiting.pop()
@@ -105,7 +105,7 @@ def _digest(packages: frozenset[str]) -> tuple[str, list[Path]]:
 
 
 def _files(package: str) -> list[Path]:
-    """All files of a package, data included, or the one of a module; none of what is installed."""
+    """The files of a package, data included, or of a module; none if it is installed."""
     if package in sys.stdlib_module_names:
         return []
     spec = None if package == "__main__" else importlib.util.find_spec(package)
@@ -129,6 +129,6 @@ def _imports(file: Path) -> Iterator[str]:
 
 @cache
 def _environment() -> str:
-    """The Python, the kind of processor and the versions of all that is installed."""
+    """The version of Python, the kind of processor, and the installed packages with their versions."""
     installed = {path.name for place in sys.path for path in Path(place).glob("*.dist-info")}
     return " ".join([platform.python_version(), platform.machine(), *sorted(installed)])

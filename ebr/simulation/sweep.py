@@ -88,9 +88,9 @@ def _summary(algorithm: Algorithm, problem: Problem, runs: int, seed: int) -> st
 def computed(
     function: Callable[..., store.Result], calls: Sequence[tuple[Any, ...]], names: Sequence[str]
 ) -> list[store.Result]:
-    """Call a function with each tuple of arguments: look up what is kept, share out the rest and keep it.
+    """Call a function with each tuple of arguments: look up kept results, compute the others and keep them.
 
-    An error says the call's name.
+    An error names its call.
     """
     behind = [store.sources(function, *call) for call in calls]
     keys = [store.key(known, function, *call) for known, call in zip(behind, calls, strict=True)]
@@ -99,7 +99,8 @@ def computed(
     task = joblib.delayed(_task)
     tasks = [task(function, calls[place], names[place], behind[place]) for place in missing]
     if tasks:
-        hidden = False if type(sys.stderr).__module__.startswith("ipykernel") else None  # if no terminal
+        jupyter = type(sys.stderr).__module__.startswith("ipykernel")
+        hidden = False if jupyter else None  # None: unless standard error is a terminal
         with workers():
             done = joblib.Parallel(return_as="generator", batch_size=1, pre_dispatch="all")(tasks)
             bar = tqdm(done, total=len(tasks), unit="point", disable=hidden)
@@ -156,7 +157,7 @@ def workers() -> Iterator[None]:
 
 @contextmanager
 def _cluster(address: str) -> Iterator[None]:
-    """Send joblib's work to a Dask scheduler; raise ConnectionError where it is gone."""
+    """Send joblib's work to a Dask scheduler; raise ConnectionError if it does not answer or goes away."""
     from distributed import Client
 
     try:

@@ -94,9 +94,9 @@ def partition_lower_bound(
 def told_apart(arms: int, delta: float, raised: float | None = None) -> float:
     """K of Theorem 3, corrected: m equally good arms cost 2σ² m ε^{−2} K together.
 
-    On average they are recommended with 1/m each, yet each must be with 1 − δ once it is raised by aε and
-    the others are lowered by (1−a)ε: K = d(1/m, 1−δ) / (a² + (m−1)(1−a)²). The best a is (m−1)/m, which
-    makes it d(1/m, 1−δ) m/(m−1); `raised` is a where there is less room.
+    On average each is recommended with probability 1/m. But if one is raised by aε and the others are lowered
+    by (1−a)ε, it must be recommended with 1 − δ. So K = d(1/m, 1−δ) / (a² + (m−1)(1−a)²). The best a is
+    (m−1)/m, where K = d(1/m, 1−δ) m/(m−1); `raised` is a smaller a, for less room.
     """
     if not 1 / arms < 1 - delta:
         return 0.0

@@ -46,7 +46,7 @@ def sequential_deviation(
 
 @checked(miss=_miss)
 def fixed_count_deviation(pulls: IntArray | int, miss: float, sigma: float = 0.5) -> FloatArray:
-    """Hoeffding's σ √(2 log(2/p) / τ): the mean of a *fixed* number τ of rewards is off by more with p."""
+    """Hoeffding's σ √(2 log(2/p) / τ): with p at most the mean of a *fixed* number τ is off by more."""
     return np.sqrt(2 * sigma**2 * math.log(2 / miss) / np.asarray(pulls, dtype=np.float64))
 
 

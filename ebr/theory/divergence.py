@@ -41,7 +41,7 @@ def pair_divergence(
         return divergence(pooled, pooled)
 
     def slope(p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The derivative in p, times what makes a polynomial of it, and the slope of that."""
+        """The derivative in p, multiplied by its denominators, and the slope of that."""
         q = p + shift
         above, below = first * (p - leader), second * (q - other)
         spread, other_spread = p * (1 - p), q * (1 - q)
@@ -81,7 +81,7 @@ def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
         return np.asarray(np.add(*relative_entropy(np.stack([means, other]), (means + other) / 2)))
 
     low = np.zeros_like(means)
-    high = np.where(divergence(low) <= level, low, means)  # even 0 is not told from it
+    high = np.where(divergence(low) <= level, low, means)  # even 0 cannot be told from it
 
     def near(other: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The root of the divergence is nearly linear."""
@@ -89,7 +89,7 @@ def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
         slope = np.log(middle / other * ((1 - other) / (1 - middle))) / (2 * root)
         return math.sqrt(level) - root, slope
 
-    # Where the difference squared over 4 m (1 − m), m the midpoint, is the level.
+    # The start: where the squared difference over 4 p (1 − p), p the midpoint, is the level.
     lean = level * (2 * means - 1)
     behind = (lean + np.sqrt(lean**2 + 4 * level * (1 + level) * means * (1 - means))) / (1 + level)
     return solved(low, high, near, np.maximum(means - behind, LOWEST * means))[which]

@@ -13,7 +13,7 @@ import numpy as np
 from ebr.validation import checked, count, in_unit_interval
 
 STEP = 1 / 16  # of the trapezoidal rule for the normal density, whose error is far below rounding
-PLACES = np.arange(-10, 10 + STEP, STEP)  # around where the best arm is when it errs
+PLACES = np.arange(-10, 10 + STEP, STEP)  # around the best arm's place when another wins
 
 
 def normal_slippage_error(distance: float, n_arms: int) -> float:

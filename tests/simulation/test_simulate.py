@@ -1,7 +1,7 @@
 """The simulator against oracles that are not itself: exact convolution, and a loop over single pulls.
 
-A Monte Carlo mean passes within 5 standard errors of the truth; a sound one is further off with probability
-5.7e-7, and each such test also shows an error of plausible size that it catches.
+A Monte Carlo mean passes within 5 standard errors of the truth. A correct one fails with probability 5.7e-7.
+Each such test also shows an error of plausible size that it catches.
 """
 
 import math
@@ -163,7 +163,7 @@ def test_a_sigma_below_the_problems_is_warned_of():
             {"algorithm": ebr.Passive},
             r"^algorithm must be an .*, made with its parameters, got <class '.*Passive'>$",
         ),
-        # More than can be kept.
+        # More results than memory holds.
         ({"runs": 10**8 + 1}, r"^runs must be an integer of at most 100,000,000, got 100000001$"),
         (
             {"problem": ebr.setup_1(100), "runs": 10**6 + 1, "per_arm": True},

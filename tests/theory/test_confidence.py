@@ -69,7 +69,7 @@ def test_coins_are_missed_no_more_often_than_allowed(interval, count, miss):
 
 @pytest.mark.parametrize("count", [20, 60])
 def test_the_exact_interval_pays_most_of_what_it_is_allowed(count):
-    """Each side may miss with half of it, and somewhere nearly does: nothing narrower would hold."""
+    """Each side may miss with half of δ, and somewhere nearly does: no narrower interval would hold."""
     lower, _ = exact_interval(np.arange(count + 1) / count, np.full(count + 1, count), 0.1)
     just_below = lower[lower > 0] - 1e-12
     assert missed(exact_interval, count, 0.1, just_below).max() > 0.049
@@ -171,8 +171,8 @@ def test_the_levels_of_all_counts_add_up_to_delta():
 def test_a_count_chosen_by_the_rewards_breaks_fixed_looks_and_not_those_of_all_counts():
     """An adversary stops one arm, of a fair coin, where its interval misses, if it ever does in 400 pulls.
 
-    Each arm's may miss with 0.15. At single counts it is caught in about 0.72 of the walks, so chance fails
-    this with far less than 1e-6.
+    An arm's interval may miss with 0.15. With fixed looks it misses in about 0.72 of the walks, so chance
+    fails this test with far less than 1e-6.
     """
     generator, runs, most = np.random.default_rng(5), 500, 400
     pulls = np.arange(1, most + 1)
