@@ -4,13 +4,15 @@ A result depends on what is simulated and on the seed, never on where. With EBR_
 before is looked up (`store`).
 
 The environment variable DASK names a scheduler, for instance tcp://127.0.0.1:8786. Its workers must have the
-sources of `ebr` that this process has; a cluster without workers is waited for. Without DASK, EBR_WORKERS is
-the number of local processes, by default all cores; with 1 this very process does the work.
+sources of `ebr` that this process has. Without DASK, EBR_WORKERS is the number of local processes, by default
+all cores; with 1 this very process does the work.
 """
 
 import asyncio
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -32,6 +34,7 @@ if TYPE_CHECKING:  # slow to import, and a worker makes no table
 
 COLUMNS = ("pulls", "error", "rounds", "failures", "runs")
 SECONDS_TO_ANSWER = 3
+SECONDS_WITHOUT_WORKERS = 5  # a worker that died may be started again
 SAME_SOURCES = "must run the sources that this process has, unchanged since both began: start both anew"
 
 
@@ -157,7 +160,7 @@ def workers() -> Iterator[None]:
 
 @contextmanager
 def _cluster(address: str) -> Iterator[None]:
-    """Send joblib's work to a Dask scheduler; raise ConnectionError if it does not answer or goes away."""
+    """Send joblib's work to a Dask scheduler; raise ConnectionError where it, or every worker, is gone."""
     from distributed import Client
 
     try:
@@ -167,6 +170,7 @@ def _cluster(address: str) -> Iterator[None]:
     except Exception as error:  # whatever an address leads to
         why = str(error) or type(error).__name__
         raise ConnectionError(f"DASK must name a scheduler that answers, got {address!r}: {why}") from error
+    threading.Thread(target=_watch, args=(client,), daemon=True).start()
     try:
         with client, joblib.parallel_config(backend="dask", client=client, n_jobs=-1) as settings:
             ours = store.sources()
@@ -177,7 +181,7 @@ def _cluster(address: str) -> Iterator[None]:
             settings["backend"].effective_n_jobs = lambda jobs: max(2, sum(client.ncores().values()))
             yield
     except CancelledError as error:
-        raise ConnectionError(f"DASK's scheduler at {address} has gone") from error
+        raise ConnectionError(f"DASK's scheduler at {address} has gone, or has no workers left") from error
 
 
 async def _reach(address: str) -> None:
@@ -186,3 +190,14 @@ async def _reach(address: str) -> None:
 
     comm = await asyncio.wait_for(connect(address, timeout=SECONDS_TO_ANSWER), SECONDS_TO_ANSWER)
     comm.abort()
+
+
+def _watch(client: Any) -> None:
+    """Close the client, which cancels its tasks, once there has been no worker for some seconds."""
+    with suppress(Exception):  # the scheduler has gone, or the client is closed: the tasks have ended already
+        while client.status == "running":
+            try:
+                client.wait_for_workers(1, timeout=SECONDS_WITHOUT_WORKERS)
+            except TimeoutError:
+                client.close()
+            time.sleep(0.5)
