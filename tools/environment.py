@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 
 HERE = Path.cwd()
-LOCK, PROJECT = Path("requirements.txt"), Path("pyproject.toml")
+LOCK = Path("requirements.txt")
 # A file of three lines. When the environment is complete: the checkout's path, which the Makefile reads, the
 # environment's own, and a digest of what is installed. Before: an empty line, its own path, the checkout's.
 MARK = "ready"
@@ -51,27 +51,27 @@ def main() -> None:
         discard(folder)
         discard(old)
         return
-    if marks(folder) == complete(folder) and (folder / "bin" / "python").exists():
-        discard(old)  # after a run that was killed
-        (folder / MARK).touch()
-        return
-    started = time.monotonic()
-    print(f"Installing {LOCK} into {name} …", flush=True)
-    if marks(folder)[0]:
-        discard(old)
-        folder.rename(old)
-    discard(folder)
-    try:
-        install(folder)
-    except (subprocess.CalledProcessError, KeyboardInterrupt) as error:
+    ready = marks(folder) == complete(folder) and (folder / "bin" / "python").exists()
+    if not ready:
+        print(f"Installing {LOCK} into {name} …", flush=True)
+        if marks(folder)[0]:
+            discard(old)
+            folder.rename(old)
         discard(folder)
-        rest = ""
-        if marks(old)[0]:
-            old.rename(folder)
-            rest = f" What was in {name} before is still there."
+    started = time.monotonic()
+    try:
+        if not ready:
+            install(folder)
+            print(f"Installed in {time.monotonic() - started:.0f} s.")
+        link(folder)
+    except (subprocess.CalledProcessError, KeyboardInterrupt) as error:
+        if not ready:
+            discard(folder)
+            if marks(old)[0]:
+                old.rename(folder)
+        rest = f" What was in {name} before is still there." if folder.exists() else ""
         sys.exit(f"The environment could not be made: {error or 'interrupted'}{rest}")
     discard(old)
-    print(f"Installed in {time.monotonic() - started:.0f} s.")
 
 
 def check(folder: Path, place: Path) -> None:
@@ -100,8 +100,7 @@ def marks(folder: Path) -> list[str]:
 
 def complete(folder: Path) -> list[str]:
     """The mark that the environment there is to have."""
-    digest = hashlib.sha256(LOCK.read_bytes() + PROJECT.read_bytes()).hexdigest()
-    return [str(HERE), str(folder), digest]
+    return [str(HERE), str(folder), hashlib.sha256(LOCK.read_bytes()).hexdigest()]
 
 
 def write(folder: Path, lines: list[str]) -> None:
@@ -137,6 +136,11 @@ def install(folder: Path) -> None:
         run(python, "-m", "uv", "pip", *locked, "--quiet", "--python", python)
     except subprocess.CalledProcessError:
         run(python, "-m", "pip", *locked)
+
+
+def link(folder: Path) -> None:
+    """Install this checkout itself, which needs no network, and write the mark."""
+    python = folder / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", ".")
     # Name the checkout by a relative path: Python reads these files in ASCII where the locale is C.
     for paths in folder.glob("lib/python*/site-packages/*.pth"):

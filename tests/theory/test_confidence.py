@@ -231,13 +231,6 @@ def test_bad_arguments_are_named(changed, says):
         Simultaneous(**good | changed)
 
 
-def test_hoeffdings_interval_narrows_with_the_root_of_the_count():
-    hoeffding = Simultaneous("Hoeffding", 4 * math.exp(-4), 2, 1, None, 3.0)
-    low, high = hoeffding.around(np.array([1.0, 1.0]), np.array([8, 200]))
-    assert high - 1 == pytest.approx([3.0, 0.6])  # 3 √(8/b)
-    assert 1 - low == pytest.approx([3.0, 0.6])
-
-
 def test_intervals_are_those_of_their_method_from_the_first_reward_on():
     means, pulls = np.array([0.4, 0.4]), np.array([1, 30])
     low, high = Simultaneous("KL", 0.3, 2, 3).around(means, pulls)
