@@ -73,9 +73,9 @@ class Project:
         nbformat.write(notebook, path)
 
     def options(self, *words, **more):
-        """Of a process that runs make: as a user does, in a fresh shell.
+        """The options of a process that runs make as a user does, in a fresh shell.
 
-        A make that runs these tests would hand its own flags down.
+        Without the flags of a make that runs these tests.
         """
         strange = ("MAKE", "MFLAGS", "EBR_", "PYTHONPATH", "OMP_")
         environment = {key: value for key, value in os.environ.items() if not key.startswith(strange)} | more
@@ -86,7 +86,7 @@ class Project:
         return subprocess.run(**self.options(*words, **more), capture_output=True, text=True, timeout=300)
 
     def executed(self, *words, **more):
-        """What a stand-in was asked for, in order: the notebooks, each with its environment."""
+        """The notebooks that the stand-in was to execute, in order, each with its environment variables."""
         log = self.folder / "build" / "log"
         log.unlink(missing_ok=True)
         result = self.make(*words, **more)
@@ -163,7 +163,7 @@ def test_cores_are_shared_by_notebooks_side_by_side_and_all_are_for_one_alone(dr
         assert environment["EBR_CACHE"] == str(dry.folder / "build" / "cache")
         # Without being told, make runs as many as there are cores.
         assert words != ("figures",) or f"-j{alone}" in environment["MAKEFLAGS"]
-    # What removes does not run beside what builds.
+    # `clean` does not run beside `figures`.
     assert dry.make("clean", "figures").returncode == 0
     assert dry.built() == ["01-first.ipynb"]
 

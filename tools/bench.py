@@ -1,40 +1,39 @@
 """Measure the package's speed against yardsticks that are timed beside it, for the Makefile.
 
-    bench.py [PART …]    of start, sequential, rounds, scale
+    bench.py [PART …]    of start, rounds, scale
 
-The yardsticks: sequential racing as a compiled loop, one pull at a time; the bare draws that `simulate` asks
-numpy for, without anything around them; and, for commands, a process that imports numpy. A machine's clock
-wanders, so absolute times say little: yardstick and subject take turns, and what counts is the ratio of
-neighbours. All is done by one thread and timed in CPU seconds. A missed target is reported, it is no error.
+The yardsticks are the bare draws that `simulate` asks numpy for and, for commands, a process that imports
+numpy. A machine's clock wanders, so yardstick and subject take turns, in CPU seconds of one thread, and what
+counts is the ratio of neighbours. A missed target is reported; it is no error.
 """
 
-import ast
 import functools
 import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
-import bench_yardsticks as yardsticks
 import numpy as np
-import papermill
 
 import ebr
 from ebr.algorithms.game import Algorithm
+from ebr.arrays import FloatArray, IntArray
 from ebr.models import REWARDS
+from ebr.simulation import simulate
 from ebr.theory.problems import Problem
 
 POINT = {"deadline": 15, "epsilon": 0.01, "delta": 0.01}
 SETUPS: dict[str, Problem] = {"Setup 1": ebr.setup_1(), "Setup 2": ebr.setup_2()}
-SEQUENTIAL_RUNS, ROUND_BASED_RUNS, LARGE_RUNS = 100, 1000, 3
+ROUND_BASED_RUNS, LARGE_RUNS = 1000, 3
 BARE = "time / bare draws"
 OVERHEAD = {"the paper's": 1.5, "ours": 3.0}  # of a race in rounds, × its bare draws, at most
-# The largest power of a race's time: of a sequential one in its pulls, of others in n and in T.
-LARGEST_EXPONENTS = {"pulls": 0.6, "n": 1.1, "T": 1.0}
-ARMS = (10_000, 100_000, 1_000_000)  # with fewer, the calls cost more than the numbers
+LARGEST_EXPONENTS = {"n": 1.1, "T": 1.0}  # of a race's time
+ARMS = (10_000, 100_000, 1_000_000)  # with fewer, calling numpy costs more than computing
 DEADLINES = (2, 5, 15, 50, 150)
 MEMORY_LIMIT = 1024  # MiB
 # Raced on a million arms: the algorithm, its k, and the most time that it may take, × the bare draws.
@@ -47,7 +46,7 @@ LARGE: dict[str, tuple[Any, dict[str, int], float]] = {
 }
 ROUND = {"A": (78, 51), "B": (78, 70), "C": (78, 66)}  # the first round of a journal: count and sum
 TELL = ("tell", "trial.jsonl", *(f"{arm}={ones}/{count}" for arm, (count, ones) in ROUND.items()))
-# What is typed, how many events are in the journal before, and the most time that it may take.
+# A command, the number of events in its journal, and the most time that it may take.
 COMMANDS: list[tuple[tuple[str, ...], int, float]] = [
     (("-c", "import ebr"), 0, 1.2),
     (("-m", "ebr", "--help"), 0, 0.5),
@@ -86,7 +85,7 @@ def start() -> Iterator[Row]:
 
         commands = [(("-c", "import numpy"), 0), *((words, events) for words, events, _ in COMMANDS)]
         actions = [functools.partial(run, *command) for command in commands]
-        (numpy, *times), _ = yardsticks.alternate(actions, 9, of_children)
+        numpy, *times = alternate(actions, 9, of_children)
     for (words, _, limit), seconds in zip(COMMANDS, times, strict=True):
         yield Row(
             f"python {' '.join(words[:3])}: time / import numpy", "≤", limit, np.median(seconds / numpy)
@@ -97,41 +96,6 @@ def of_children() -> float:
     """The CPU seconds of all processes that this one has waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def sequential() -> Iterator[Row]:
-    """Time the sequential oracle, which asks ahead, at every ε of Figure 2, beside the compiled loop."""
-    notebook = papermill.inspect_notebook("notebooks/07-simulations.ipynb")
-    grid = sorted(ast.literal_eval(notebook["epsilons"]["default"]), reverse=True)
-    yardsticks.compiled_loop(SETUPS["Setup 1"], grid[0], 0.01, 1)  # compiles
-    spent, compiled = 0.0, 0.0
-    for name, problem in SETUPS.items():
-        small: dict[int, float] = {}  # seconds by pulls, for ε ≤ 0.1
-        for epsilon in grid:
-            pulls, seconds, ratio = point(problem, epsilon)
-            spent, compiled = spent + seconds, compiled + ratio * seconds
-            if epsilon <= 0.1:
-                small[pulls] = seconds
-            if (name, epsilon) == ("Setup 2", 0.001):
-                yield Row(f"Sequential, {name}, ε = {epsilon}: compiled loop / time", "≥", 10, ratio)
-        yield Row(
-            f"Sequential, {name}, ε ≤ 0.1: exponent",
-            "≤",
-            LARGEST_EXPONENTS["pulls"],
-            exponent(small, small.values()),
-        )
-    yield Row("Sequential, all points together: compiled loop / time", "≥", 5, compiled / spent)
-
-
-def point(problem: Problem, epsilon: float) -> tuple[int, float, float]:
-    """The oracle's pulls and seconds at one ε, and how many times longer the loop takes for these pulls."""
-    algorithm = ebr.SequentialRacing(epsilon, POINT["delta"])
-    pulls, simulate, _ = yardsticks.beside_draws(algorithm, problem, SEQUENTIAL_RUNS)
-    loops = min(max(1, round(2e7 * SEQUENTIAL_RUNS / pulls)), SEQUENTIAL_RUNS)  # a third of a second
-    loop = functools.partial(yardsticks.compiled_loop, problem, epsilon, POINT["delta"], loops)
-    (before, seconds, after), (looped, *_) = yardsticks.alternate([loop, simulate, loop], 2)
-    ratio = np.median((before + after) / seconds) * pulls / (2 * looped)
-    return pulls, float(np.median(seconds)), float(ratio)
 
 
 def rounds() -> Iterator[Row]:
@@ -149,7 +113,7 @@ def rounds() -> Iterator[Row]:
         limit = OVERHEAD["ours" if label.startswith(("sharp", "pausing", "staked")) else "the paper's"]
         for name, setup in SETUPS.items():
             problem = ebr.Gaussian(setup.means, 0.5) if "Gaussian" in label else setup
-            _, ratio = yardsticks.measured(algorithm, problem, ROUND_BASED_RUNS, 5)
+            _, ratio = measured(algorithm, problem, ROUND_BASED_RUNS, 5)
             yield Row(f"{label}, {name}: {BARE}", "≤", limit, ratio)
 
 
@@ -159,13 +123,61 @@ def scale() -> Iterator[Row]:
         large = {n: (kind(**POINT, **options), n) for n in ARMS}
         long = {t: (kind(t, 0.01, 0.01, **options), ARMS[1]) for t in DEADLINES}
         for over, cases in (("n", large), ("T", long)):
-            found = [yardsticks.measured(race, ebr.setup_1(n), LARGE_RUNS, 3) for race, n in cases.values()]
+            found = [measured(race, ebr.setup_1(n), LARGE_RUNS, 3) for race, n in cases.values()]
             grown = exponent(cases, (seconds for seconds, _ in found))
             yield Row(f"{label}: exponent in {over}", "≤", LARGEST_EXPONENTS[over], grown)
             if over == "n":
                 yield Row(f"{label}, n = {ARMS[-1]:,}: {BARE}", "≤", limit, found[-1][1])
         case = f"ebr.{large[ARMS[-1]][0]!r}, ebr.setup_1({ARMS[-1]}), {LARGE_RUNS}"
-        yield Row(f"{label}, n = {ARMS[-1]:,}: peak MiB", "≤", MEMORY_LIMIT, yardsticks.peak_memory(case))
+        yield Row(f"{label}, n = {ARMS[-1]:,}: peak MiB", "≤", MEMORY_LIMIT, peak_memory(case))
+
+
+def measured(algorithm: Algorithm, problem: Problem, runs: int, least: int) -> tuple[float, float]:
+    """The seconds of a simulation, and their ratio to its bare draws'."""
+    draws: list[tuple[FloatArray, IntArray]] = []  # the arms' means, and how many pulls of them
+    original, generator = simulate.draw_sums, np.random.default_rng(0)
+
+    @functools.wraps(original)  # its attributes as well: simulate asks for the dispatch
+    def spy(problem: Problem, means: FloatArray, pulls: IntArray, generator: np.random.Generator) -> Any:
+        draws.append((means, pulls.copy(order="K")))  # in the memory order that it makes them
+        return original(problem, means, pulls, generator)
+
+    def bare_draws() -> None:
+        for means, pulls in draws:
+            original(problem, means, pulls, generator)
+
+    race = functools.partial(ebr.simulate, algorithm, problem, runs)
+    with mock.patch.object(simulate, "draw_sums", spy):
+        race()
+    seconds, bare = alternate([race, bare_draws], least)
+    return float(np.median(seconds)), float(np.median(seconds / bare))
+
+
+def alternate(
+    actions: list[Callable[[], Any]], least: int, clock: Callable[[], float] = time.process_time
+) -> FloatArray:
+    """Call functions in turn, `least` times or for 1.5 s: the seconds of each call (functions × turns)."""
+    turns: list[list[float]] = []
+    started = clock()
+    while len(turns) < least or (len(turns) < 100 and clock() - started < 1.5):
+        turns.append([])
+        for action in actions:
+            before = clock()
+            action()
+            turns[-1].append(clock() - before)
+    return np.transpose(turns)
+
+
+def peak_memory(arguments: str) -> float:
+    """The peak memory of a process that simulates this case, in MiB."""
+    case = f"import ebr; ebr.simulate({arguments})"
+    # A child's peak starts from its parent's memory, so a bare interpreter starts it.
+    report = (
+        "import resource, subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]], check=True); "
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    peak = int(subprocess.check_output([sys.executable, "-c", report, case]))
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)  # bytes there, kilobytes elsewhere
 
 
 def exponent(sizes: Iterable[float], seconds: Iterable[float]) -> float:
@@ -173,9 +185,7 @@ def exponent(sizes: Iterable[float], seconds: Iterable[float]) -> float:
     return float(np.polyfit(np.log(list(sizes)), np.log(list(seconds)), 1)[0])
 
 
-PARTS: dict[str, Callable[[], Iterator[Row]]] = {
-    part.__name__: part for part in (start, sequential, rounds, scale)
-}
+PARTS: dict[str, Callable[[], Iterator[Row]]] = {part.__name__: part for part in (start, rounds, scale)}
 
 
 def main(names: Sequence[str]) -> None:

@@ -3,11 +3,9 @@
     environment.py make FOLDER      install requirements.txt, and this checkout itself, into FOLDER
     environment.py remove FOLDER
 
-A folder that this program has not made is never touched. An environment is made beside the one that is there,
-in FOLDER.new, and takes its place when it is complete; the old one is FOLDER.old for that moment. So a failed
-install leaves the old one working, and whoever is killed can go on: FOLDER and FOLDER.old are always whole,
-FOLDER.new never counts, and what is removed is renamed to that first. One that was copied or moved with its
-checkout is turned to where it lies now, without the network. One process at a time does any of this.
+A folder that this program has not made, or that another checkout uses, is never touched. While an environment
+is made, the old one is FOLDER.old; it comes back if the install fails, or was killed and fails the next time.
+One that was copied or moved with its checkout is made anew. One process at a time does any of this.
 
 Only the standard library is used: it runs before anything is installed.
 """
@@ -25,13 +23,10 @@ import time
 from pathlib import Path
 
 HERE = Path.cwd()
-LOCK, PROJECT = Path("requirements.txt"), Path("pyproject.toml")
-MARK = "ready"  # a file with the checkout's path (which the Makefile reads), its own, the lock's digest
-
-# How a script says which Python runs it: by a path, which may have no spaces, or through a shell. Ours is
-# found beside the script, wherever both lie.
-SHEBANG = re.compile(rb"\A#!(?:.*/python[0-9.]*|/bin/sh\n'''exec' .*\n' ''')\n")
-BESIDE = b"""#!/bin/sh\n'''exec' "$(dirname -- "$(realpath -- "$0")")/python" "$0" "$@"\n' '''\n"""
+LOCK = Path("requirements.txt")
+# A file of three lines. When the environment is complete: the checkout's path, which the Makefile reads, the
+# environment's own, and a digest of what is installed. Before: an empty line, its own path, the checkout's.
+MARK = "ready"
 
 
 def main() -> None:
@@ -40,125 +35,97 @@ def main() -> None:
         sys.exit("Python 3.11 or newer is needed, this is " + sys.version)
     action, name = sys.argv[1:]
     folder = Path(name).resolve()
+    old = folder.with_name(f"{folder.name}.old")
     if action == "make":
         folder.parent.mkdir(parents=True, exist_ok=True)
     elif not folder.parent.exists():
         return
-    # Wait for any other process that is at an environment there. The lock ends with this process and with
-    # those that it runs: to kill this one does not end an install.
+    # Wait until no other process makes or removes an environment there. Child processes hold the lock too:
+    # if this process is killed, its install may still run.
     held = os.open(folder.parent, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
     os.set_inheritable(held, True)
-    check(folder, folder)
+    for one in (folder, old):
+        check(one, folder)
+    if action == "remove":
+        discard(folder)
+        discard(old)
+        return
+    ready = marks(folder) == complete(folder) and (folder / "bin" / "python").exists()
+    if not ready:
+        print(f"Installing {LOCK} into {name} …", flush=True)
+        if marks(folder)[0]:
+            discard(old)
+            folder.rename(old)
+        discard(folder)
+    started = time.monotonic()
     try:
-        if action == "make":
-            make(folder, name)
-        else:
-            tidy(folder)
-            if folder.exists():
-                discard(folder, beside(folder, "new"))
+        if not ready:
+            install(folder)
+            print(f"Installed in {time.monotonic() - started:.0f} s.")
+        link(folder)
     except (subprocess.CalledProcessError, KeyboardInterrupt) as error:
+        if not ready:
+            discard(folder)
+            if marks(old)[0]:
+                old.rename(folder)
         rest = f" What was in {name} before is still there." if folder.exists() else ""
         sys.exit(f"The environment could not be made: {error or 'interrupted'}{rest}")
+    discard(old)
 
 
 def check(folder: Path, place: Path) -> None:
-    """Refuse a folder that is neither new nor an environment of this checkout, whose place is `place`."""
-    mark = folder / MARK
-    if not folder.exists() or (folder.is_dir() and not any(map(holds, folder.iterdir()))):
+    """Refuse a folder that is neither new nor an environment of this checkout, made for this place."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
-    checkout, lay, _ = marks(folder)
-    # An environment that is being made or removed has a mark alone, which says whose it is.
-    if not mark.is_file() or not ((folder / "pyvenv.cfg").is_file() or checkout == str(HERE)):
+    first, made_for, last = marks(folder)
+    checkout = first or last
+    if checkout != str(HERE) and not (checkout and (folder / "pyvenv.cfg").is_file()):
         sys.exit(
             f"{folder} is not an environment that `make env` made, so it stays as it is.\n"
             "Remove it yourself if you can do without it, or name another folder: make VENV=…"
         )
-    if checkout != str(HERE) and lay == str(place) and Path(checkout).is_dir():
+    if checkout != str(HERE) and made_for == str(place) and Path(checkout).is_dir():
         sys.exit(
             f"{folder} is the environment of {checkout}, so it stays as it is; make VENV=… names another."
         )
 
 
-def holds(path: Path) -> bool:
-    """Whether a file in a folder is anything but an empty mark."""
-    return path.name != MARK or not path.is_file() or path.stat().st_size > 0
-
-
 def marks(folder: Path) -> list[str]:
     """The three lines of an environment's mark; empty texts if there is none."""
     mark = folder / MARK
-    lines = os.fsdecode(mark.read_bytes()).splitlines() if mark.exists() else []
+    lines = os.fsdecode(mark.read_bytes()).splitlines() if mark.is_file() else []
     return lines if len(lines) == 3 else ["", "", ""]
 
 
-def make(folder: Path, name: str) -> None:
-    """Make the environment; one that is there and has the lock's packages is turned to this checkout."""
-    _, lay, digest = marks(folder)
-    if digest != lock_digest() or not (folder / "bin" / "python").exists():  # a link to a Python that is gone
-        started = time.monotonic()
-        print(f"Installing {LOCK} into {name} …", flush=True)
-        renew(folder)
-        print(f"Installed in {time.monotonic() - started:.0f} s.")
-        return
-    # What was built with it need not be built again.
-    newest = max(path.stat().st_mtime_ns for path in (folder / MARK, LOCK, PROJECT))
-    turn(folder, Path(lay), folder)
-    os.utime(folder / MARK, ns=(newest, newest))
+def complete(folder: Path) -> list[str]:
+    """The mark that the environment there is to have."""
+    return [str(HERE), str(folder), hashlib.sha256(LOCK.read_bytes()).hexdigest()]
 
 
-def lock_digest() -> str:
-    """What is to be installed."""
-    return hashlib.sha256(LOCK.read_bytes()).hexdigest()
+def write(folder: Path, lines: list[str]) -> None:
+    """Write an environment's mark beside the environment and move it in, so that nobody sees half of one."""
+    beside = folder.with_name(f"{folder.name}.mark")
+    beside.write_bytes(os.fsencode("".join(f"{line}\n" for line in lines)))
+    beside.replace(folder / MARK)
 
 
-def renew(folder: Path) -> None:
-    """Make an environment beside the folder, then let it take the folder's place."""
-    tidy(folder)  # after a run that was killed
-    new = beside(folder, "new")
-    try:
-        new.mkdir()
-        (new / MARK).write_bytes(words(folder, ""))
-        install(new)
-        turn(new, new, folder)
-        if folder.exists():
-            folder.rename(beside(folder, "old"))
-        new.rename(folder)
-    finally:
-        tidy(folder)
-
-
-def beside(folder: Path, what: str) -> Path:
-    """Where the "new" environment is made and taken apart, or the "old" one is until it is replaced."""
-    return folder.with_name(f"{folder.name}.{what}")
-
-
-def tidy(folder: Path) -> None:
-    """Put the old environment back if nothing has taken its place, and remove what is left over."""
-    new, old = beside(folder, "new"), beside(folder, "old")
-    for leftover in (new, old):
-        check(leftover, folder)
-    if new.exists():
-        discard(new, new)
-    if old.exists() and folder.exists():
-        discard(old, new)
-    elif old.exists():
-        old.rename(folder)
-
-
-def discard(folder: Path, new: Path) -> None:
-    """Remove an environment: first its name, last its mark."""
-    folder.rename(new)
-    for path in new.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        elif path.name != MARK:
-            path.unlink()
-    shutil.rmtree(new)
+def discard(folder: Path) -> None:
+    """Remove an environment, its mark last: whoever is killed here can go on."""
+    if folder.exists():
+        write(folder, ["", str(folder), str(HERE)])
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path.name != MARK:
+                path.unlink()
+        shutil.rmtree(folder)
 
 
 def install(folder: Path) -> None:
     """Install the lock: its uv does so in seconds; where uv cannot reach an index that pip can, pip does."""
+    folder.mkdir()
+    write(folder, ["", str(folder), str(HERE)])
     run(sys.executable, "-m", "venv", "--prompt", "ebr", folder)
     python = folder / "bin" / "python"
     locked = ["install", "--require-hashes", "-r", LOCK]
@@ -171,37 +138,17 @@ def install(folder: Path) -> None:
         run(python, "-m", "pip", *locked)
 
 
-def turn(folder: Path, lay: Path, will_lie: Path) -> None:
-    """Turn an environment to this checkout, and to the path where it will lie: its scripts name both."""
+def link(folder: Path) -> None:
+    """Install this checkout itself, which needs no network, and write the mark."""
     python = folder / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", ".")
-    path = re.compile(rb"(?<![\w./-])" + re.escape(os.fsencode(lay)) + rb"(?![\w.-])")
-    for script in [folder / "pyvenv.cfg", *(folder / "bin").iterdir()]:
-        if not script.is_symlink():
-            moved = path.sub(lambda _: os.fsencode(will_lie), script.read_bytes())
-            replace(script, SHEBANG.sub(lambda _: BESIDE, moved))
-    # Its checkout is named by the way from there: Python reads such a file in ASCII where the locale is C.
+    # Name the checkout by a relative path: Python reads these files in ASCII where the locale is C.
     for paths in folder.glob("lib/python*/site-packages/*.pth"):
-        lines = os.fsdecode(paths.read_bytes()).splitlines()
-        named = [
-            os.path.relpath(line, paths.parent) if line.startswith(str(HERE)) else line for line in lines
-        ]
-        replace(paths, os.fsencode("\n".join(named)))
-    replace(folder / MARK, words(will_lie, lock_digest()))
-
-
-def words(will_lie: Path, digest: str) -> bytes:
-    """The text of a mark: the checkout, the environment's place, and the lock's digest."""
-    return os.fsencode(f"{HERE}\n{will_lie}\n{digest}\n")
-
-
-def replace(file: Path, content: bytes) -> None:
-    """Put another file in a file's place: a copy made of links would share the old one with the original."""
-    if file.read_bytes() != content:
-        other = file.with_name(f"{file.name}.new")
-        other.write_bytes(content)
-        other.chmod(file.stat().st_mode)
-        other.replace(file)
+        lines = paths.read_bytes().replace(
+            os.fsencode(HERE), os.fsencode(os.path.relpath(HERE, paths.parent))
+        )
+        paths.write_bytes(lines)
+    write(folder, complete(folder))
 
 
 def run(*command: str | Path) -> None:

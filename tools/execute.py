@@ -4,8 +4,8 @@
     execute.py --in-place NOTEBOOK    re-execute a committed notebook; write it only if it changed
 
 The target appears under its name only when every cell has run, and a line says how long that took and how
-many files were written. A failure names notebook, cell and error. On a terminal a line at its foot says how
-far the notebook is that had news last.
+many files were written. A failure names notebook, cell and error. On a terminal the bottom line shows how
+many cells of a notebook have run.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from traitlets.config import Config
 NOTEBOOKS = Path("notebooks")
 # Kernels listen on the loopback; without keys each of them warns that other users could read along.
 CONFIG = Config({"KernelManager": {"transport_encryption": "auto"}})
-ERASE = "\r\033[K"  # of a terminal's line
+ERASE = "\r\033[K"  # clears a line of the terminal
 
 
 def main() -> None:
@@ -55,12 +55,12 @@ def build(source: Path, target: Path) -> None:
     files = sorted({os.path.relpath(file) for file in files})  # so that they move with the checkout
     written.write_text("".join(f"{file}\n" for file in files), encoding="utf-8")
     unfinished.replace(target)
-    tried = any(file.startswith("build/figures/") for file in files)  # with other parameters than committed
+    tried = any(file.startswith("build/figures/") for file in files)  # parameters are not the committed ones
     report(source, seconds, f"{len(files)} files" + (" in build/figures" if tried else ""))
 
 
 def refresh(path: Path) -> None:
-    """Re-execute in place, without what differs from run to run: timings, progress bars, tool metadata."""
+    """Re-execute in place; leave out what differs from run to run: timings, progress bars, tool metadata."""
     from nbconvert.preprocessors import CoalesceStreamsPreprocessor  # slow, and needed here alone
 
     os.environ.setdefault("EBR_FIGURES", str(Path("figures").resolve()))  # whatever the parameters are now
@@ -136,7 +136,7 @@ def progress(source: Path) -> Callable[..., None]:
 
 
 def say(text: str, file: TextIO = sys.stdout) -> None:
-    """Write a text in one piece, over the line at the foot of the terminal."""
+    """Write a text in one piece, over the bottom line of the terminal."""
     if sys.stderr.isatty():
         print(end=ERASE, file=sys.stderr, flush=True)
     print(end=text, file=file, flush=True)

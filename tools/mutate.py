@@ -1,13 +1,12 @@
-"""Mutate the formulas that a claim's check uses, a constant or an operator at a time; list the unseen.
+"""Mutate the formulas that a claim's check uses, one constant or operator at a time; list the unseen mutants.
 
-    mutate.py [CLAIM …] [--most MUTANTS] [--seconds SECONDS] [--tests]
+    mutate.py [CLAIM …] [--most MUTANTS] [--seconds SECONDS]
 
 The checks are those of tests/planted, with their small tables. A check's formulas are the functions of its
-own room that it calls, and those of ebr/theory that they call. Each mutant has a process of its own.
-It is seen if the verdict is another, if anything raises, or if it takes far too long. The rest is written as
-a table: claim, function, the change, and whether any number of the evidence changed with it; with --tests,
-whether the quick tests of its module or room see it. tests/survivors.csv says why such mutants are right, or
-who else sees them.
+own room that it calls, and those of ebr/theory that they call. Each mutant has a process of its own. It is
+seen if the verdict changes, if anything raises, or if it takes far too long. The others are written as a
+table: claim, function, the expression before and after, and whether any number of the evidence changed.
+tests/survivors.csv says why such mutants are right, or which tests see them.
 """
 
 import argparse
@@ -27,7 +26,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from types import FunctionType, SimpleNamespace
+from types import FunctionType
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,7 +36,7 @@ PATIENCE = 5.0  # a mutant may take this many times as long as the check, and th
 OPERATORS: dict[type, type] = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 OPERATORS |= {ast.Pow: ast.Mult, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 NAMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "ceil": "floor"}
-FORK = multiprocessing.get_context("fork")  # so that nothing is imported, or remembered, twice
+FORK = multiprocessing.get_context("fork")  # so that nothing is imported or computed twice
 Check = Callable[[], Any]
 Place = tuple[str, int, str]  # the file and line of a function, and the file that called it
 
@@ -100,7 +99,7 @@ def _place(frame: Any) -> Place:
 
 
 def plant(mutant: Mutant) -> None:
-    """Give a function its mutant's code and defaults: whoever has imported it has the same."""
+    """Give a function its mutant's code and defaults, also where it has been imported."""
     function, node = find(mutant.function), copy.deepcopy(mutant.node)
     *outer, _ = mutant.function.split(".")[3:]
     node.decorator_list, node.returns = [], None
@@ -122,22 +121,6 @@ def find(name: str) -> FunctionType:
     for wrapper, inside in ((property, "fget"), (cached_property, "func"), (classmethod, "__func__")):
         found = getattr(found, inside) if isinstance(found, wrapper) else found
     return inspect.unwrap(found)
-
-
-def unit_tests(function: str) -> Check:
-    """The quick tests of a function's module or room, as a check that ends with pytest's status."""
-    _, room, module, *_ = function.split(".")
-    folder = ROOT / "tests" / ("" if room == "theory" else "compendium") / room
-    files = [str(path) for path in sorted(folder.glob(f"test_{module if room == 'theory' else '*'}.py"))]
-
-    def check() -> Any:
-        os.chdir(ROOT)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        pytest = import_module("pytest")
-        quiet = ["-x", "-p", "no:nbval", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow"]
-        return SimpleNamespace(verdict=int(pytest.main([*quiet, *files])), evidence=())
-
-    return check
 
 
 def formulas(called: set[Place], room: str) -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -182,7 +165,7 @@ def mutants(name: str, function: ast.FunctionDef) -> Iterator[Mutant]:
 
 
 def _no_formula(node: ast.AST) -> bool:
-    """Words, messages, types, tolerances, and numbers that count axes or places."""
+    """Whether a node is no formula: words, messages, types, tolerances, numbers of axes or places."""
     if isinstance(node, ast.Call):
         return getattr(node.func, "id", "") in WORDS
     if isinstance(node, ast.keyword):
@@ -191,7 +174,7 @@ def _no_formula(node: ast.AST) -> bool:
 
 
 def _changes(node: ast.AST) -> Iterator[Callable[[Any], None]]:
-    """The errors that may be planted at a node, as functions that plant them."""
+    """Functions that plant an error at a node, one for each possible error."""
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         others = (2 * node.value, node.value + 1, *([node.value / 2] if type(node.value) is float else []))
         for value in {other for other in others if other != node.value}:
@@ -208,9 +191,7 @@ def _changes(node: ast.AST) -> Iterator[Callable[[Any], None]]:
         yield lambda inner: setattr(inner, "attr", NAMES[inner.attr])
 
 
-def survivors(
-    claim: str, check: Check, room: str, most: int, seconds: float, tests: bool = False
-) -> Iterator[tuple[str, ...]]:
+def survivors(claim: str, check: Check, room: str, most: int, seconds: float) -> Iterator[tuple[str, ...]]:
     """The mutants that a claim's check does not see, of at most `most` per formula, within the time."""
     called = outcome(check, 600, trace=True)[2]
     start = time.monotonic()
@@ -227,9 +208,7 @@ def survivors(
         tried += 1
         found = outcome(check, PATIENCE * took + PATIENCE, mutant)
         if found is not None and found[0] == right[0]:
-            row = claim, *mutant[:3], "same" if found[1] == right[1] else "changed"
-            passed = outcome(unit_tests(mutant.function), 300, mutant) if tests else None
-            yield (*row, "unseen" if passed and passed[0] == 0 else "seen") if tests else row
+            yield claim, *mutant[:3], "same" if found[1] == right[1] else "changed"
     print(f"{claim}: {tried} of {len(chosen)} mutants, {took:.1f} s each", file=sys.stderr, flush=True)
 
 
@@ -239,11 +218,10 @@ def main() -> None:
     parser.add_argument("claims", nargs="*")
     parser.add_argument("--most", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--tests", action="store_true")
     asked = parser.parse_args()
     checks, table = planted(), csv.writer(sys.stdout)
     for claim in asked.claims or sorted(checks):
-        for row in survivors(claim, checks[claim], rooms()[claim], asked.most, asked.seconds, asked.tests):
+        for row in survivors(claim, checks[claim], rooms()[claim], asked.most, asked.seconds):
             table.writerow(row)
             sys.stdout.flush()
 

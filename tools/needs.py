@@ -1,6 +1,6 @@
 """Print which compendium modules each notebook uses, directly or through others, for the Makefile.
 
-A word a pair, NOTEBOOK:ROOM/MODULE. Only the standard library is used: it runs before anything is installed.
+One word per pair, NOTEBOOK:ROOM/MODULE. Only the standard library is used: this runs before any install.
 """
 
 import ast

@@ -3,7 +3,7 @@
     parameters.py FILE    check that some notebook has each, and list them in FILE if it lists others
 
 The Makefile hands them on as environment variables, EBR_PARAMETER_RUNS for RUNS, and in no other way: neither
-make nor a shell reads a value. Only the standard library is used, for a start in no time.
+make nor a shell reads a value. Only the standard library is used, to start fast.
 """
 
 import ast

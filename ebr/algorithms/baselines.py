@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,22 +12,21 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.bounds import iterated_log, passive_pulls
 from ebr.theory.confidence import sequential_deviation
-from ebr.validation import MOST_PULLS, MOST_TOTAL, check_fields, count
+from ebr.validation import MOST_PULLS, MOST_TOTAL, check_fields, count, require
 
-MOST_TURNS = 10**6  # times that a race may ask for pulls: a minute of simulation
-ROUNDING = 1e-6  # sweeps: far above the rounding error of the look-ahead, which asks for one fewer near it
+DELTA_ELIMINATION_CONSTANT = 57  # the paper's appendix: Q = 57/ε² makes kδER (ε, δ)-PAC
+MOST_TURNS = 10**6  # how often a race may ask for pulls: a minute of simulation
+ROUNDING = 1e-6  # of a sweep: far above the rounding error of the number of sweeps to ask for
 
 
 @dataclass(frozen=True)
 class AggressiveElimination(Algorithm):
     """AE, Algorithm 1 of Agarwal, Agarwal, Assadi and Khanna (COLT 2017), for the best arm (k = 1).
 
-    With r rounds and m arms left, every arm is pulled (2/Δ²)(ilog^{(r)}(m) + log(8/δ)) times, afresh, and
-    the best 1 + m/ilog^{(r−1)}(m) are kept for r − 1 rounds and δ/2; once two or fewer are left, one more
-    round decides. The algorithm needs the gap Δ between the two best arms; as in the paper it is given ε.
-
-    The source states neither how m/ilog is rounded nor that no more than m arms can be kept; `rounding`
-    is "up" or "down".
+    With r rounds and m arms left, every arm is pulled (2/Δ²)(ilog^{(r)}(m) + log(8/δ)) times, afresh. The
+    best 1 + m/ilog^{(r−1)}(m) arms, at most m, go on with r − 1 rounds and δ/2. Once two or fewer are left,
+    one more round decides. Δ is the gap between the two best arms; ε stands for it, as in the paper. The
+    source leaves open how m/ilog is rounded: `rounding` is "up" or "down".
     """
 
     deadline: int
@@ -44,7 +43,7 @@ class AggressiveElimination(Algorithm):
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
-        """Eliminate; how many arms are kept does not depend on the rewards, only which ones."""
+        """Play the rounds; how many arms are kept does not depend on the rewards."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         survivors = np.tile(np.arange(n_arms), (replicates, 1))
         rounds_left, log_term = self.deadline, math.log(8 / self.delta)
@@ -62,36 +61,20 @@ class AggressiveElimination(Algorithm):
             log_term += math.log(2)  # δ/2
 
 
-class Constants(NamedTuple):
-    """The constants in which the pseudo-code and the released code of kδER differ, β₁ aside.
-
-    δ_{r+1} = δ/(later · 2^r), log(later · k 2^T/δ) in round T, log(again · |S′|/δ) for S′; and whether the
-    race ends at once when nobody is left but k arms, set aside.
-    """
-
-    later: float
-    again: float
-    ends_at_once: bool
-
-
-CONSTANTS = {"published": Constants(2, 4, False), "released": Constants(8, 2, True)}
-DELTA_ELIMINATION_CONSTANT = 57  # the paper's appendix: Q = 57/ε² makes kδER (ε, δ)-PAC
-
-
 @dataclass(frozen=True)
 class DeltaElimination(Algorithm):
     """kδER, top-k δ-elimination with limited rounds (Jin, Shi, Xiao and Chen, NeurIPS 2019).
 
     Q = 57/ε², δ₁ = δ/4, β₁ = 1 + ilog^{(T)}_{k/δ}(n). In round r < T every arm of S_r is pulled
-    β_r Q log(k/δ_r) times, afresh; with k′ = k ∧ |S_r| and x = (δ_r/k)^{β_r} |S_r|, k′ arms are drawn by lot
-    from the best ⌈x/2⌉ + k′ − 1 and set aside in S′; the best ⌈2x⌉ + k′ − 1 without them are S_{r+1};
-    β_{r+1} = β_r |S_r|/(2|S_{r+1}|), δ_{r+1} = δ/(2·2^r). In round T the arms of S_T are pulled
-    β_T Q log(2k 2^T/δ) times, those of S′ Q log(4|S′|/δ) times, and the k best empirical means among them are
-    returned. When S_{r+1} is empty the last round follows at once.
+    β_r Q log(k/δ_r) times, afresh. Let k′ = min(k, |S_r|) and x = (δ_r/k)^{β_r} |S_r|. Of the best
+    ⌈x/2⌉ + k′ − 1 arms, k′ are drawn at random and set aside in S′. The best ⌈2x⌉ + k′ − 1 without them are
+    S_{r+1}; β_{r+1} = β_r |S_r|/(2|S_{r+1}|), δ_{r+1} = δ/(2·2^r). In round T, or at once when S_{r+1} is
+    empty, the arms of S_T are pulled β_T Q log(2k 2^T/δ) times, those of S′ Q log(4|S′|/δ) times; the k best
+    empirical means among them are returned.
 
-    `constants` is "published" (the above) or "released", the authors' code:
-    β₁ = 1 + ilog^{(T)}(n)/log(k/δ) if that fraction is at least 1 and else 1, δ_{r+1} = δ/(8·2^r),
-    log(8k 2^T/δ), log(2|S′|/δ), and the end at once when S_{r+1} is empty and k arms are set aside.
+    `constants` is "published" (the above) or "released", the authors' code: δ_{r+1} = δ/(8·2^r),
+    log(8k 2^T/δ), log(2|S′|/δ); β₁ = 1 + ilog^{(T)}(n)/log(k/δ), or 1 where that fraction is below 1; and the
+    race ends without round T when S_{r+1} is empty and k arms are set aside.
 
     ilog to the base b is read as ilog^{(0)}(a) = a, ilog^{(r)}(a) = max(log_b ilog^{(r−1)}(a), 1).
     """
@@ -106,7 +89,7 @@ class DeltaElimination(Algorithm):
     __repr__ = spelled
 
     def __post_init__(self) -> None:
-        check_fields(self, constants=tuple(CONSTANTS))
+        check_fields(self, constants=("published", "released"))
 
     def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
         """The proof is of the published constants."""
@@ -115,11 +98,13 @@ class DeltaElimination(Algorithm):
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
-        """Eliminate; the lots are drawn from the generator. |S_r| does not depend on the rewards."""
+        """Play the rounds; random draws are the generator's. |S_r| does not depend on the rewards."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         check_places(self.k, n_arms)
         generator = generator or np.random.default_rng()
-        constants = CONSTANTS[self.constants]
+        published = self.constants == "published"
+        later, again = (2, 4) if published else (8, 2)  # in δ_{r+1} and round T; in what S′ is pulled
+        log_later = math.log(later * self.k / self.delta)
         per_arm = DELTA_ELIMINATION_CONSTANT / self.epsilon**2  # Q
         survivors = np.tile(np.arange(n_arms), (replicates, 1))  # S_r
         aside = np.empty((replicates, 0), dtype=np.int64)  # S′
@@ -135,27 +120,22 @@ class DeltaElimination(Algorithm):
             left = (np.arange(kept) != lots[:, :, None]).all(axis=1)
             survivors = best[left].reshape(replicates, -1)
             if survivors.shape[1] == 0:
+                if not published and aside.shape[1] == self.k:
+                    return _recommended(aside)
                 break
             beta *= size / (2 * survivors.shape[1])
-            delta = math.ldexp(self.delta / constants.later, -r)
-            log_term = self._log_term(constants.later, r)
-        if constants.ends_at_once and survivors.shape[1] == 0 and aside.shape[1] == self.k:
-            return aside[:, 0] if self.k == 1 else np.sort(aside, axis=1)
-        last = self._log_term(constants.later, self.deadline)
+            delta = math.ldexp(self.delta / later, -r)
+            log_term = log_later + r * math.log(2)  # also where 2^r is too large for a number
+        last = log_later + self.deadline * math.log(2)
         pulls = _pulls_of(survivors, count(beta * per_arm * last, n_arms), n_arms)
         if aside.shape[1]:
-            again = math.log(constants.again * aside.shape[1] / self.delta)
-            np.put_along_axis(pulls, aside, count(per_arm * again, n_arms), axis=1)
+            log_again = math.log(again * aside.shape[1] / self.delta)
+            np.put_along_axis(pulls, aside, count(per_arm * log_again, n_arms), axis=1)
         sums = yield pulls
         finalists = np.sort(np.hstack([survivors, aside]), axis=1)
         totals, counts = (np.take_along_axis(table, finalists, axis=1) for table in (sums, pulls))
         chosen = np.argsort(-totals / counts, axis=1, kind="stable")[:, : self.k]  # of equals, the first
-        arms = np.take_along_axis(finalists, np.sort(chosen, axis=1), axis=1)
-        return arms[:, 0] if self.k == 1 else arms
-
-    def _log_term(self, factor: float, halvings: int) -> float:
-        """log(c k 2^r/δ), also where 2^r itself is too large for a number."""
-        return math.log(factor * self.k / self.delta) + halvings * math.log(2)
+        return _recommended(np.take_along_axis(finalists, chosen, axis=1))
 
     def _first_factor(self, n_arms: int) -> float:
         """β₁."""
@@ -168,15 +148,17 @@ class DeltaElimination(Algorithm):
 def _pulls_of(arms: IntArray, pulls: int, n_arms: int) -> IntArray:
     """The same number of pulls for each listed arm (replicates × some), none for the others."""
     table = np.zeros((len(arms), n_arms), dtype=np.int64)
-    if arms.shape[1] == n_arms:
-        table[:] = pulls
-    else:
-        np.put_along_axis(table, arms, pulls, axis=1)
+    np.put_along_axis(table, arms, pulls, axis=1)
     return table
 
 
+def _recommended(arms: IntArray) -> IntArray:
+    """What a game returns: one arm for each replicate, or k > 1 in the order of their numbers."""
+    return arms[:, 0] if arms.shape[1] == 1 else np.sort(arms, axis=1)
+
+
 def _lots(generator: np.random.Generator, replicates: int, pool: int, drawn: int) -> IntArray:
-    """Draw so many different places of the first `pool`, each subset as likely as every other."""
+    """Draw different places among the first `pool`, all sets of them equally likely."""
     if drawn == 1:
         return np.asarray(generator.integers(pool, size=(replicates, 1)))
     return np.asarray(generator.random((replicates, pool)).argsort(axis=1)[:, :drawn])
@@ -184,7 +166,7 @@ def _lots(generator: np.random.Generator, replicates: int, pool: int, drawn: int
 
 def _best(arms: IntArray, sums: FloatArray, kept: int) -> IntArray:
     """The `kept` best of the listed arms (replicates × some), all equally often pulled; the best first."""
-    values = sums if arms.shape[1] == sums.shape[1] else np.take_along_axis(sums, arms, axis=1)
+    values = np.take_along_axis(sums, arms, axis=1)
     if kept == 1:
         order = values.argmax(axis=1)[:, None]
     else:
@@ -214,40 +196,36 @@ class Passive(Algorithm):
         n_arms, replicates = entered(n_arms, replicates, rewards)
         pulls = count(passive_pulls(n_arms, self.epsilon, self.delta, self.sigma), n_arms)
         sums = yield np.full((replicates, n_arms), pulls)
-        arm: IntArray = sums.argmax(axis=1)
-        return arm
+        return np.asarray(sums.argmax(axis=1))
 
 
 @dataclass(frozen=True)
 class SequentialRacing(Algorithm):
     """T = ∞: survivors are pulled in turn, one at a time, until one is known to be within ε of the best.
 
-    EBR's elimination rule with η = ε/n (n∧∞) and the deviation of Jun et al. (AISTATS 2016), which holds
-    for all counts at once; the rule is applied at the end of every sweep over the survivors. The race ends
-    when one arm is left or, by default, when the leader's lower bound is at least every other survivor's
-    upper bound less ε. Waiting for one arm alone (`end="lone survivor"`) ignores ε, and never ends if
-    arms tie for ever.
+    EBR's elimination rule with η = ε/n (n∧∞) and the deviation of Jun et al. (AISTATS 2016), which holds for
+    all counts at once, is applied after every sweep over the survivors. By default the race ends when the
+    leader's lower bound is at least every other survivor's upper bound less ε. With `end="lone survivor"` it
+    ends when one arm is left; that ignores ε, and never happens if arms tie for ever.
 
     Notes
     -----
     *Asking ahead.* With rewards in [0, 1], the sweeps that are certain to decide nothing are asked for at
-    once; the race is the one-pull-at-a-time race all the same. Let every survivor have s pulls and sum X_i,
-    let X_(1) ≥ X_(2) be the two largest sums and X_min the smallest, and W(τ) = 2τD(τ), so that at sweep
-    τ an arm is dropped if it is more than W(τ) − ητ behind, and the race ends if the second is at
-    least W(τ) − ετ behind. After h more sweeps every sum has grown by between 0 and h. So, whatever the
-    outcomes:
+    once, which changes no race. Let every survivor have s pulls, X_(1) ≥ X_(2) be the two largest sums, X_min
+    the smallest, and W(τ) = 2τD(τ). At sweep τ an arm is dropped if it is more than W(τ) − ητ behind, and the
+    race ends if the second is at least W(τ) − ετ behind. In h more sweeps every sum grows by 0 to h. So
 
-    - no arm is further behind than X_(1) − X_min + h, since nobody has more than X_(1) + h and nobody
-      less than X_min; hence none is dropped while X_(1) − X_min + h ≤ W(s+h) − η(s+h);
+    - no arm is further behind than X_(1) − X_min + h, and none is dropped while that is at most
+      W(s+h) − η(s+h);
     - the two largest sums are at most X_(1) − X_(2) + h apart: the leader then, j, has at most X_j + h, and
-      somebody else at least the largest of the other X_i, which is X_(1) if j is not the leader now and
-      X_(2) if it is; hence the race does not end while X_(1) − X_(2) + h < W(s+h) − ε(s+h).
+      the best other arm at least X_(1) if j is not the leader now and X_(2) if it is. The race goes on while
+      that is below W(s+h) − ε(s+h).
 
     Now W(τ)² = 64σ² τ log(log₂(2τ)/ω), whose last factor increases: W(s+h) ≥ W(s) √(1 + h/s). With
-    u² = 1 + h/s and G the gap, either condition follows from s(1+η)u² − W(s)u − (s − G) ≤ 0, that is from
-    u ≤ (W + √(W² + 4s(1+η)(s − G))) / (2s(1+η)), and likewise for ε. As the quadratic is convex and not
-    positive at u = 0, what holds for h holds for every smaller h ≥ 0: the sweeps s+1 … s+h decide
-    nothing, and ⌊h⌋ + 1 sweeps may be asked for.
+    u² = 1 + h/s and G the gap, the first condition follows from s(1+η)u² − W(s)u − (s − G) ≤ 0, that is from
+    u ≤ (W + √(W² + 4s(1+η)(s − G))) / (2s(1+η)); the second likewise with ε. The quadratic is convex and not
+    positive at u = 0, so what holds for h holds for every smaller h ≥ 0: the sweeps s+1 … s+h decide nothing,
+    and ⌊h⌋ + 1 sweeps may be asked for.
     """
 
     epsilon: float
@@ -272,8 +250,7 @@ class SequentialRacing(Algorithm):
         self._check_end(n_arms)
         slack = self.epsilon / n_arms
         survivors = Survivors(n_arms, replicates)
-        sweeps = np.zeros(replicates)
-        ahead = np.ones(replicates, dtype=np.int64)
+        sweeps, ahead = np.zeros(replicates), np.ones(replicates, dtype=np.int64)
         for _ in range(MOST_TURNS):
             survivors.add((yield survivors.pulls(ahead)))
             sweeps += ahead * survivors.running
@@ -292,25 +269,20 @@ class SequentialRacing(Algorithm):
                     until_end = _certain_sweeps(sweeps, width, np.minimum(lead, sweeps), self.epsilon)
                     undecided = np.minimum(undecided, until_end)
                 ahead = 1 + np.maximum(undecided - ROUNDING, 0).astype(np.int64)
-        raise ValueError(
-            f"epsilon must be large enough for a race to end after {MOST_TURNS:,} turns, got {self.epsilon}:"
-            f" {survivors.size().max()} arms are left with {sweeps.max():.1e} pulls each"
-        )
+        raise ValueError(f"epsilon must be large enough to end in {MOST_TURNS:,} turns, got {self.epsilon}")
 
     def _check_end(self, n_arms: int) -> None:
         """Raise ValueError if tied arms would need more pulls than can be counted."""
         most = min(MOST_PULLS, MOST_TOTAL // n_arms)
         width = 2 * float(self.deviation(most, n_arms))
-        if self.end == "certified" and width > self.epsilon:
-            raise ValueError(
-                f"epsilon must be at least {width:.1e}, what {most:.1e} pulls of each arm resolve"
-                f" at sigma = {self.sigma:g} and delta = {self.delta:g}, got {self.epsilon:g}"
-            )
+        may_end = self.end != "certified" or width <= self.epsilon
+        spread = f"at sigma = {self.sigma:g} and delta = {self.delta:g}"
+        must = f"be at least {width:.1e}, what {most:.1e} pulls of each arm resolve {spread}"
+        require(may_end, "epsilon", must, self.epsilon)
 
 
 def _certain_sweeps(sweeps: FloatArray, width: FloatArray, gap: FloatArray, slack: float) -> FloatArray:
     """How many more sweeps are certain to leave the gap below W(τ) − slack·τ (SequentialRacing's Notes)."""
     square = sweeps * (1 + slack)
     growth = (width + np.sqrt(width**2 + 4 * square * (sweeps - gap))) / (2 * square)
-    certain: FloatArray = sweeps * (growth**2 - 1)
-    return certain
+    return np.asarray(sweeps * (growth**2 - 1))

@@ -24,7 +24,7 @@ from ebr.live.report import rounded_up
 from ebr.live.terms import ALGORITHMS, USUAL, Brief, Support, Terms, checked_support
 from ebr.models import IN_UNIT, RACES
 from ebr.simulation.simulate import simulate
-from ebr.theory.intervals import exact_interval
+from ebr.theory.confidence import exact_interval
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.theory.selection import bechhofer_count
 from ebr.validation import MOST_TOTAL, numbers, one_of, require, rounds, several, shown, true_or_false, whole

@@ -14,7 +14,7 @@ from ebr.live.journal import Journal, JournalError, Line
 from ebr.live.report import Chosen, Report, drawn, intervals_of, named, report_of, verdict
 from ebr.live.rewards import check_line, plain_line, told_line
 from ebr.live.terms import FLIPPED, UNIT, USUAL, Support, Terms
-from ebr.theory.intervals import Interval
+from ebr.theory.confidence import Interval
 from ebr.validation import true_or_false, whole
 
 if TYPE_CHECKING:  # slow to import, and a race is asked and told without them
@@ -300,7 +300,7 @@ class Race:
         """What is known of each arm now: pulls, mean, lower and upper bound, and whether it survives.
 
         The bounds hold for all arms and rounds at once with probability 1 − δ, also for the selected arm
-        (`ebr.theory.intervals.Simultaneous`). NaN where there are none: without δ, in blocks, and where the
+        (`ebr.theory.confidence.Simultaneous`). NaN where there are none: without δ, in blocks, and where the
         rewards' spread is not known.
         """
         import pandas as pd

@@ -18,7 +18,7 @@ from ebr.live.journal import Journal
 from ebr.live.plots import draw_race
 from ebr.live.rewards import spread_unknown
 from ebr.live.terms import ALGORITHMS, Terms
-from ebr.theory.intervals import Simultaneous, half_width
+from ebr.theory.confidence import Simultaneous, half_width
 from ebr.validation import require
 
 if TYPE_CHECKING:  # slow to import, and a race is asked and told without tables

@@ -13,7 +13,7 @@ import numpy as np
 from ebr.algorithms.game import Algorithm, drive
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
-from ebr.validation import MOST_TOTAL, shown, true_or_false, whole
+from ebr.validation import MOST_TOTAL, require, shown, true_or_false, whole
 
 if TYPE_CHECKING:  # slow to import, and many simulations need no table
     import pandas as pd
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # slow to import, and many simulations need no table
 # Replicates come in blocks, each with a generator of its own. A block's size depends on the number of arms
 # alone, so memory is bounded, and neither the number of blocks nor who plays them can change a result.
 CELLS_PER_BLOCK = 2**17  # replicates × arms: about 15 MB of arrays
-MOST_RUNS = 10**8  # most runs: their results take gigabytes
+MOST_RUNS = 10**8  # the results of so many runs take gigabytes
 Watch = Callable[[IntArray, FloatArray], None]
 
 
@@ -32,8 +32,7 @@ class Simulation:
     Attributes
     ----------
     pulls, rounds, arm
-        The total number of pulls, the rounds used, the recommended arm; of an algorithm that looks for the
-        k > 1 best, the k arms (runs × k).
+        The pulls of all arms, the rounds used, the recommended arm; if k > 1 are sought, k arms (runs × k).
     arm_pulls, arm_sums
         The pulls of each arm and the sum of its rewards (runs × arms), if they were asked for.
     """
@@ -47,11 +46,11 @@ class Simulation:
 
     def __repr__(self) -> str:
         """A summary in three lines, the mean with its normal interval."""
-        pulls, rounds, arms = self.pulls, self.rounds, f"{type(self.problem).__name__} arms"
+        pulls, rounds, kind = self.pulls, self.rounds, type(self.problem).__name__
         reach = 1.96 * pulls.std(ddof=1) / math.sqrt(len(pulls)) if len(pulls) > 1 else math.inf
         interval = f"95 % interval {pulls.mean() - reach:,.0f} to {pulls.mean() + reach:,.0f}"
         return (
-            f"Simulation of {len(pulls):,} runs on {self.problem.n_arms} {arms}\n"
+            f"Simulation of {len(pulls):,} runs on {self.problem.n_arms} {kind} arms\n"
             f"pulls: {pulls.mean():,.0f} on average ({interval}), {pulls.min():,} to {pulls.max():,}\n"
             f"rounds: {rounds.mean():.1f} on average, {rounds.min():,} to {rounds.max():,}"
         )
@@ -80,10 +79,9 @@ def simulate(
         Anything with `play`, for instance `ElasticBatchRacing(deadline=15, epsilon=0.01, delta=0.01)`.
     problem
         `Bernoulli(means)`, `Gaussian(means, sigma)` or one of the setups.
-    runs
-        How many independent runs.
-    seed
-        The result depends on seed, algorithm, problem and runs alone: it is the same on every machine.
+    runs, seed
+        How many independent runs. The result depends on these two, algorithm and problem alone: it is the
+        same on every machine.
     per_arm
         Keep every arm's number of pulls and sum of rewards as well (runs × arms).
     """
@@ -177,10 +175,7 @@ def draw(problem: Problem, means: FloatArray, pulls: IntArray, generator: np.ran
 def blocks(
     algorithm: Algorithm, problem: Problem, runs: int, seed: int, beside: int = 1
 ) -> Iterator[tuple[int, np.random.Generator]]:
-    """The runs in blocks: the number of replicates of each, and the generator of its draws.
-
-    `beside` is the number of races that make up one run; with more of them a block has fewer runs.
-    """
+    """Blocks of runs: the size of each, and the generator of its draws. A run consists of `beside` races."""
     check(algorithm, problem, seed)
     size = max(1, CELLS_PER_BLOCK // (problem.n_arms * beside))
     for block, start in enumerate(range(0, whole("runs", runs, 1, MOST_RUNS), size)):
@@ -221,16 +216,11 @@ def _generator(algorithm: Algorithm, problem: Problem, seed: int, block: int) ->
 
 def check(algorithm: Algorithm, problem: Problem, seed: int) -> None:
     """Raise ValueError for what cannot be simulated; warn where the algorithm's guarantee is void."""
-    if isinstance(algorithm, type):
-        raise ValueError(f"algorithm must be made with its parameters, got the class {algorithm.__name__}")
-    if not isinstance(algorithm, Algorithm):
-        raise ValueError(f"algorithm must have all of ebr.algorithms.game.Algorithm, got {shown(algorithm)}")
-    if draw_sums.dispatch(type(problem)) is draw_sums.dispatch(object):
-        raise ValueError(f"problem must be Bernoulli or Gaussian, got {shown(problem)}")
+    made = isinstance(algorithm, Algorithm)
+    require(made, "algorithm", "be an ebr.algorithms.game.Algorithm, made with its parameters", algorithm)
+    drawn = draw_sums.dispatch(type(problem)) is not draw_sums.dispatch(object)
+    require(drawn, "problem", "be Bernoulli or Gaussian", problem)
     whole("seed", seed, 0)
     if algorithm.sigma < problem.sigma:
-        warnings.warn(
-            f"the algorithm's sigma, {algorithm.sigma}, is below the problem's, {problem.sigma}:"
-            " its guarantee is void",
-            stacklevel=3,
-        )
+        below = f"the algorithm's sigma, {algorithm.sigma}, is below the problem's, {problem.sigma}"
+        warnings.warn(f"{below}: its guarantee is void", stacklevel=3)

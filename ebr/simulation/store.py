@@ -1,8 +1,7 @@
-"""Results that are kept: what was computed before, by the same sources from the same values, is looked up.
+"""A cache of results on the disk, in the folder that the environment variable EBR_CACHE names, if it does.
 
-The environment variable EBR_CACHE names the folder; where it is not set, nothing is kept. An entry is found
-by what it is the result of: the values, the sources of `ebr` and of every package that the values come from,
-the Python and the installed packages. So a changed source or parameter misses; entries are never out of date.
+The name of an entry is a digest of what the result depends on: the values, the sources of `ebr` and of every
+package that the values come from, the Python and the installed packages. So no entry is ever out of date.
 """
 
 import ast
@@ -16,25 +15,18 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import joblib
 
 Result = dict[str, Any]  # of plain numbers and texts: what JSON has
 OURS = __name__.partition(".")[0]
-INSTALLED = {"site-packages", "dist-packages"}  # folders of what has a version: it counts by that
+INSTALLED = {"site-packages", "dist-packages"}  # folders of packages whose versions count, not their sources
 STARTED = time.time()  # a source that changes later may not be the one that runs
-
-
-def _path(name: str | None) -> Path | None:
-    """Where an entry is; None if it is not kept."""
-    folder = os.environ.get("EBR_CACHE")
-    return Path(folder, name) if folder and name else None
 
 
 def get(name: str | None) -> Result | None:
@@ -51,24 +43,27 @@ def get(name: str | None) -> Result | None:
 
 
 def put(name: str | None, result: Result) -> None:
-    """Write an entry beside its place and move it there, so that nobody reads half of one."""
+    """Write an entry; where that fails half-way, `get` finds none."""
     path = _path(name)
     if path is None:
         return
-    body, beside = json.dumps(result).encode(), path.with_name(f".{uuid4().hex}")
+    body = json.dumps(result).encode()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(_check(path.name, body) + b"\n" + body)
-        beside.replace(path)
+        path.unlink(missing_ok=True)  # a pipe, for instance
+        path.write_bytes(_check(path.name, body) + b"\n" + body)
     except OSError as error:  # the result itself is fine
         warnings.warn(f"EBR_CACHE must name a folder to write in, nothing is kept: {error}", stacklevel=2)
-    finally:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
+
+
+def _path(name: str | None) -> Path | None:
+    """Where an entry is; None if it is not kept."""
+    folder = os.environ.get("EBR_CACHE")
+    return Path(folder, name) if folder and name else None
 
 
 def _check(name: str, body: bytes) -> bytes:
-    """What an entry begins with: it holds for this body under this name alone."""
+    """The first line of an entry: a digest of its name and body."""
     return _sha(name.encode() + b"\n" + body).encode()
 
 
@@ -82,10 +77,10 @@ def key(behind: str | None, *values: Any) -> str | None:
 
 
 def sources(*values: Any) -> str | None:
-    """A digest of all that is behind some values: the packages of their classes and functions, and `ebr`.
+    """A digest of all that is behind some values: `ebr`, and the packages of their classes and functions.
 
-    None where that cannot be told: for what is defined in a cell, in a script or in a function, and if a
-    source has changed since this process began.
+    None if there is no such digest: for a class or function that is defined in a cell, a script or another
+    function, and if a source has changed since this process began.
     """
     with suppress(Exception):  # whatever cannot be pickled, found or read
         steps = pickletools.genops(pickle.dumps(values, protocol=3))
@@ -98,19 +93,19 @@ def sources(*values: Any) -> str | None:
 
 @cache
 def _digest(packages: frozenset[str]) -> tuple[str, list[Path]]:
-    """The digest of `ebr`, of these packages and of those that they import; and all their files."""
+    """The digest of `ebr`, these packages and all that they import; and the files of all these."""
     files, seen, waiting = _files(OURS), {OURS}, set(packages)
     while waiting := waiting - seen:
         name = waiting.pop()
         seen.add(name)
         files += (found := _files(name))
-        waiting.update(_imports(found))
+        waiting.update(*map(_imports, found))
     contents = [f"{file.parent.name}/{file.name} {_sha(file.read_bytes())}" for file in files]
     return _sha("\n".join(sorted(contents)).encode()), files
 
 
 def _files(package: str) -> list[Path]:
-    """All files of a package, data included, or the one of a module; none of what is installed."""
+    """The files of a package, data included, or of a module; none if it is installed."""
     if package in sys.stdlib_module_names:
         return []
     spec = None if package == "__main__" else importlib.util.find_spec(package)
@@ -123,18 +118,17 @@ def _files(package: str) -> list[Path]:
     return [file for file in every if file.is_file() and file.parent.name != "__pycache__"]
 
 
-def _imports(files: Iterable[Path]) -> Iterator[str]:
-    """The packages that files import, wherever in the file they do."""
-    for file in files:
-        for node in ast.walk(ast.parse(file.read_bytes())) if file.suffix == ".py" else ():
-            if isinstance(node, ast.Import):
-                yield from (alias.name.partition(".")[0] for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                yield node.module.partition(".")[0]
+def _imports(file: Path) -> Iterator[str]:
+    """The packages that a file imports, wherever in the file it does."""
+    for node in ast.walk(ast.parse(file.read_bytes())) if file.suffix == ".py" else ():
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
 
 
 @cache
 def _environment() -> str:
-    """The Python, the kind of processor and the versions of all that is installed."""
+    """The version of Python, the kind of processor, and the installed packages with their versions."""
     installed = {path.name for place in sys.path for path in Path(place).glob("*.dist-info")}
     return " ".join([platform.python_version(), platform.machine(), *sorted(installed)])

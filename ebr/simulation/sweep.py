@@ -3,15 +3,16 @@
 A result depends on what is simulated and on the seed, never on where. With EBR_CACHE set, what was simulated
 before is looked up (`store`).
 
-The environment variable DASK names a scheduler, for instance tcp://127.0.0.1:8786; its workers must have the
-sources of `ebr` that this process has. Without it EBR_WORKERS is the number of local processes, all cores if
-it is not set; with 1 the work is done in this very process.
+The environment variable DASK names a scheduler, for instance tcp://127.0.0.1:8786. Its workers must have the
+sources of `ebr` that this process has. Without DASK, EBR_WORKERS is the number of local processes, by default
+all cores; with 1 this very process does the work.
 """
 
 import asyncio
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -26,7 +27,7 @@ from ebr.algorithms.game import Algorithm
 from ebr.simulation import store
 from ebr.simulation.simulate import check, identity, simulate
 from ebr.theory.problems import Problem
-from ebr.validation import shown, whole
+from ebr.validation import require, whole
 
 if TYPE_CHECKING:  # slow to import, and a worker makes no table
     import pandas as pd
@@ -34,7 +35,7 @@ if TYPE_CHECKING:  # slow to import, and a worker makes no table
 COLUMNS = ("pulls", "error", "rounds", "failures", "runs")
 SECONDS_TO_ANSWER = 3
 SECONDS_WITHOUT_WORKERS = 5  # a worker that died may be started again
-SECONDS_BETWEEN_LOOKS = 0.5
+SAME_SOURCES = "must run the sources that this process has, unchanged since both began: start both anew"
 
 
 class Point(NamedTuple):
@@ -50,9 +51,9 @@ def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> "pd.DataFr
 
     Returns
     -------
-    A row a point: its labels, then pulls (the mean), error (one standard error of it), rounds (the most
-    used), failures (runs whose arm was not ε-optimal) and runs. Everything is checked before anything runs;
-    points that are the same experiment under other labels are simulated once.
+    A row for each point: its labels, then pulls (the mean), error (one standard error of it), rounds (the
+    most used), failures (runs whose arm was not ε-optimal) and runs. Everything is checked before anything
+    runs. Points that are the same experiment under other labels are simulated once.
     """
     import pandas as pd
 
@@ -69,15 +70,12 @@ def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> "pd.DataFr
 def _checked(points: Iterable[Point], seed: int) -> list[Point]:
     """The points; ValueError if one cannot be simulated, or a result would overwrite its labels."""
     made = list(points) if isinstance(points, Iterable) else []
-    if not made:
-        raise ValueError(f"points must be a list of at least one Point, got {shown(points)}")
+    require(made, "points", "be a list of at least one Point", points)
     for point in made:
-        if not isinstance(point, Point):
-            raise ValueError(f"points must be of class Point, got {point!r}")
-        if not isinstance(point.labels, dict):
-            raise ValueError(f"labels must be a dict, got {shown(point.labels)}")
-        if taken := set(COLUMNS) & set(point.labels):
-            raise ValueError(f"labels must not be named {', '.join(COLUMNS)}, got {', '.join(sorted(taken))}")
+        require(isinstance(point, Point), "points", "be of class Point", point)
+        require(isinstance(point.labels, dict), "labels", "be a dict", point.labels)
+        free = set(COLUMNS).isdisjoint(point.labels)
+        require(free, "labels", f"not be named {', '.join(COLUMNS)}", point.labels)
         check(point.algorithm, point.problem, seed)
     return made
 
@@ -86,16 +84,16 @@ def _summary(algorithm: Algorithm, problem: Problem, runs: int, seed: int) -> st
     result = simulate(algorithm, problem, runs, seed)
     error = float(result.pulls.std(ddof=1) / np.sqrt(runs)) if runs > 1 else np.nan
     failures = int(np.count_nonzero(~result.correct(algorithm.epsilon)))
-    summary = (float(result.pulls.mean()), error, int(result.rounds.max()), failures, runs)
+    summary = float(result.pulls.mean()), error, int(result.rounds.max()), failures, runs
     return dict(zip(COLUMNS, summary, strict=True))
 
 
 def computed(
     function: Callable[..., store.Result], calls: Sequence[tuple[Any, ...]], names: Sequence[str]
 ) -> list[store.Result]:
-    """Call a function with each tuple of arguments; what is kept is looked up, the others are shared out.
+    """Call a function with each tuple of arguments: look up kept results, compute the others and keep them.
 
-    Results are kept as they come in, by this process. An error says the call's name.
+    An error names its call.
     """
     behind = [store.sources(function, *call) for call in calls]
     keys = [store.key(known, function, *call) for known, call in zip(behind, calls, strict=True)]
@@ -105,10 +103,10 @@ def computed(
     tasks = [task(function, calls[place], names[place], behind[place]) for place in missing]
     if tasks:
         jupyter = type(sys.stderr).__module__.startswith("ipykernel")
+        hidden = False if jupyter else None  # None: unless standard error is a terminal
         with workers():
             done = joblib.Parallel(return_as="generator", batch_size=1, pre_dispatch="all")(tasks)
-            # None: a bar if standard error is a terminal.
-            bar = tqdm(done, total=len(tasks), unit="point", disable=False if jupyter else None)
+            bar = tqdm(done, total=len(tasks), unit="point", disable=hidden)
             for place, (result, key) in zip(missing, bar, strict=True):
                 found[place] = result
                 if key == keys[place]:  # else the worker has other packages
@@ -119,14 +117,13 @@ def computed(
 def _task(
     function: Callable[..., store.Result], call: tuple[Any, ...], name: str, behind: str | None
 ) -> tuple[store.Result, str | None]:
-    """The result of a call, and its key here.
+    """The result of a call, and its key here; an error if other sources are `behind` it than in the caller.
 
-    Raises RuntimeError in a worker whose sources are not those `behind` the call where it was made.
+    A process whose sources changed since it began has no digest, which is an error only on a cluster.
     """
     here, worker = store.sources(function, *call), _worker()
-    # A process whose sources changed since it began has no digest; in this process that is no error.
     if here != behind and (worker or (here and behind)):
-        raise _other_sources(worker or f"process {os.getpid()}")
+        raise RuntimeError(f"worker {worker or f'process {os.getpid()}'} {SAME_SOURCES}")
     key = store.key(here, function, *call)
     if (kept := store.get(key)) is not None:  # another process was faster
         return kept, key
@@ -144,11 +141,6 @@ def _worker() -> str | None:
     return None
 
 
-def _other_sources(worker: str) -> RuntimeError:
-    same = "must run the sources that this process has, unchanged since both began: start both anew"
-    return RuntimeError(f"worker {worker} {same}")
-
-
 @contextmanager
 def workers() -> Iterator[None]:
     """Send joblib's work to the cluster that DASK names, else to EBR_WORKERS local processes."""
@@ -157,8 +149,7 @@ def workers() -> Iterator[None]:
             yield
         return
     told = os.environ.get("EBR_WORKERS") or str(joblib.cpu_count())
-    if not told.isdecimal() or int(told) < 1:
-        raise ValueError(f"EBR_WORKERS must be an integer of at least 1, got {told!r}")
+    require(told.isdecimal() and int(told), "EBR_WORKERS", "be an integer of at least 1", told)
     try:
         with joblib.parallel_config(backend="loky", n_jobs=int(told)):
             yield
@@ -179,25 +170,18 @@ def _cluster(address: str) -> Iterator[None]:
     except Exception as error:  # whatever an address leads to
         why = str(error) or type(error).__name__
         raise ConnectionError(f"DASK must name a scheduler that answers, got {address!r}: {why}") from error
-    done = threading.Event()
-    watch = threading.Thread(target=_watch, args=(client, done), daemon=True)
-    watch.start()
+    threading.Thread(target=_watch, args=(client,), daemon=True).start()
     try:
         with client, joblib.parallel_config(backend="dask", client=client, n_jobs=-1) as settings:
             ours = store.sources()
-            for worker, sources in client.run(store.sources, on_error="return").items():
-                gone = isinstance(sources, Exception)  # a worker, just now
-                if not gone and (ours is None or sources != ours):
-                    raise _other_sources(worker)
-            joblib_counts = settings["backend"].effective_n_jobs
-            # What is for one worker joblib does itself, in this process.
-            settings["backend"].effective_n_jobs = lambda jobs: max(2, joblib_counts(jobs))
+            for worker, sources in client.run(store.sources, on_error="ignore").items():
+                if ours is None or sources != ours:
+                    raise RuntimeError(f"worker {worker} {SAME_SOURCES}")
+            # With one thread in the cluster, joblib would do the work in this process.
+            settings["backend"].effective_n_jobs = lambda jobs: max(2, sum(client.ncores().values()))
             yield
     except CancelledError as error:
         raise ConnectionError(f"DASK's scheduler at {address} has gone, or has no workers left") from error
-    finally:
-        done.set()
-        watch.join()
 
 
 async def _reach(address: str) -> None:
@@ -208,12 +192,12 @@ async def _reach(address: str) -> None:
     comm.abort()
 
 
-def _watch(client: Any, done: threading.Event) -> None:
+def _watch(client: Any) -> None:
     """Close the client, which cancels its tasks, once there has been no worker for some seconds."""
-    while not done.wait(SECONDS_BETWEEN_LOOKS):
-        try:
-            client.wait_for_workers(1, timeout=SECONDS_WITHOUT_WORKERS)
-        except TimeoutError:
-            client.close()
-        except Exception:  # the scheduler itself has gone: then the tasks are cancelled already
-            return
+    with suppress(Exception):  # the scheduler has gone, or the client is closed: the tasks have ended already
+        while client.status == "running":
+            try:
+                client.wait_for_workers(1, timeout=SECONDS_WITHOUT_WORKERS)
+            except TimeoutError:
+                client.close()
+            time.sleep(0.5)

@@ -1,7 +1,4 @@
-"""Every bound of the paper as a function that names its theorem, as printed and as corrected.
-
-All are for the problem's own σ, T rounds, ε and δ; some also for races for the k > 1 best arms.
-"""
+"""Every bound of the paper as a function that names its theorem, as printed and as corrected."""
 
 import math
 from collections.abc import Sequence
@@ -10,13 +7,11 @@ from functools import partial
 import numpy as np
 
 from ebr.arrays import FloatArray
-from ebr.theory.confidence import SELF_NORMALISED
 from ebr.theory.divergence import relative_entropy
 from ebr.theory.problems import Problem, hardest_complexity
-from ebr.validation import checked, positive, several, whole
+from ebr.validation import checked, positive, require, several, whole
 
 SCHEDULE_CONSTANT = 80  # Algorithm 1 and Theorem 1
-RUNTIME_CONSTANT = 16 * SELF_NORMALISED  # 86.2, what Lemma "runtime" needs on the event E in place of 80 (E1)
 
 
 def _log_term(problem: Problem, deadline: int, delta: float) -> float:
@@ -30,17 +25,6 @@ def schedule(problem: Problem, epsilon: float, deadline: int, delta: float) -> F
     number = np.arange(1, deadline + 1)
     first = SCHEDULE_CONSTANT * problem.sigma**2 * _log_term(problem, deadline, delta)
     return np.asarray(first * epsilon ** (-2 * number / deadline))
-
-
-@checked()
-def runtime(
-    gap: FloatArray, problem: Problem, deadline: int, delta: float, constant: float = RUNTIME_CONSTANT
-) -> FloatArray:
-    """Lemma "runtime": on E an arm with this gap to a survivor is gone after c σ² log(nT/δ) / Δ² pulls.
-
-    The paper prints c = 80; four deviations must fit into the gap, which takes c = 16 (4 + 2 log 2) (E1).
-    """
-    return np.asarray(constant * problem.sigma**2 * _log_term(problem, deadline, delta) / np.square(gap))
 
 
 @checked()
@@ -67,9 +51,8 @@ def problem_upper_bound(
     problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False, k: int = 1
 ) -> float:
     """Theorem 2: Ñ_T ≤ 320σ² ε^{−2/T} log(nT/δ) H_k(ν) + n; printed with 640 and without n (E2)."""
-    constant = 640 if printed else 320
     overpull = float(epsilon ** (-2 / deadline))
-    main = constant * problem.sigma**2 * overpull * _log_term(problem, deadline, delta)
+    main = (640 if printed else 320) * problem.sigma**2 * overpull * _log_term(problem, deadline, delta)
     return main * problem.complexity(epsilon, k) + (0 if printed else problem.n_arms)
 
 
@@ -86,8 +69,8 @@ def partition_lower_bound(
 
     Printed as 2σ² L sup_{P_γ} H with L = log(1/2.4δ): false (E17, E18). True is the sum of two terms. The
     m arms of γ_i = T cost 2σ² m ε^{−2} K, K of `told_apart`; or, if m = 0, the two closest arms cost
-    8σ² L (ε^{γ/T} + ε)^{−2}. Every other arm costs 2σ² L (ε^{γ_i/T} + ε)^{−2} if there is *room* for it to
-    rise ε above the best: if ε^{γ_i/T} + ε ≤ 1 for all γ_i < T. Without room this second term is not there.
+    8σ² L (ε^{γ/T} + ε)^{−2}. Every other arm costs 2σ² L (ε^{γ_i/T} + ε)^{−2}, but nothing unless there is
+    *room* for all of them to rise ε above the best: ε^{γ_i/T} + ε ≤ 1 for all γ_i < T.
     """
     index = np.asarray(gamma)
     supremum = hardest_complexity(gamma, epsilon, deadline)  # checks γ, ε and T
@@ -111,9 +94,9 @@ def partition_lower_bound(
 def told_apart(arms: int, delta: float, raised: float | None = None) -> float:
     """K of Theorem 3, corrected: m equally good arms cost 2σ² m ε^{−2} K together.
 
-    On average they are recommended with 1/m each, yet each must be with 1 − δ once it is raised by aε and
-    the others are lowered by (1−a)ε: K = d(1/m, 1−δ) / (a² + (m−1)(1−a)²). The best a is (m−1)/m, which
-    makes it d(1/m, 1−δ) m/(m−1); `raised` is a where there is less room.
+    On average each is recommended with probability 1/m. But if one is raised by aε and the others are lowered
+    by (1−a)ε, it must be recommended with 1 − δ. So K = d(1/m, 1−δ) / (a² + (m−1)(1−a)²). The best a is
+    (m−1)/m, where K = d(1/m, 1−δ) m/(m−1); `raised` is a smaller a, for less room.
     """
     if not 1 / arms < 1 - delta:
         return 0.0
@@ -136,10 +119,9 @@ def hpcm(delta: float) -> float:
 @checked(times=partial(whole, at_least=0), value=positive, base=positive)
 def iterated_log(times: int, value: float, base: float = math.e) -> float:
     """ilog^{(r)}(a): ilog^{(0)}(a) = a and ilog^{(r)}(a) = max(log ilog^{(r−1)}(a), 1)."""
-    if not base > 1:
-        raise ValueError(f"base must be above 1, got {base}")
+    require(base > 1, "base", "be above 1", base)
     for _ in range(times):
         before, value = value, max(math.log(value) / math.log(base), 1.0)
-        if value == before:  # and so for ever
+        if value == before:
             break
     return value

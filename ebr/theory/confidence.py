@@ -1,13 +1,17 @@
-"""Deviation functions: how far an empirical mean of τ rewards may lie from its expectation."""
+"""How far empirical means may lie from their expectations, singly and all at once through a whole race."""
 
 import math
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ebr.arrays import FloatArray, IntArray
-from ebr.validation import MOST_ARMS, checked, in_unit_interval, whole
+from ebr.theory.divergence import bisected, relative_entropy
+from ebr.validation import MOST_ARMS, check_fields, checked, in_unit_interval, require, whole
 
+Interval = tuple[FloatArray, FloatArray]  # the lower ends, and the upper ones
 # Lemma "confidence": the self-normalised bound of de la Peña, Klass and Lai (2004), Corollary 2.2.
 SELF_NORMALISED = 4 + 2 * math.log(2)
 
@@ -42,5 +46,114 @@ def sequential_deviation(
 
 @checked(miss=_miss)
 def fixed_count_deviation(pulls: IntArray | int, miss: float, sigma: float = 0.5) -> FloatArray:
-    """Hoeffding's σ √(2 log(2/p) / τ): the mean of a *fixed* number τ of rewards is off by more with p."""
+    """Hoeffding's σ √(2 log(2/p) / τ): with p at most the mean of a *fixed* number τ is off by more."""
     return np.sqrt(2 * sigma**2 * math.log(2 / miss) / np.asarray(pulls, dtype=np.float64))
+
+
+def exact_interval(means: FloatArray, pulls: IntArray, miss: FloatArray | float) -> Interval:
+    """Clopper and Pearson's interval for a probability: every p whose two tails are above p_miss/2 each.
+
+    With S = b μ̂ ones among b rewards, the quantiles of Beta(S, b − S + 1) and of Beta(S + 1, b − S).
+    """
+    from scipy.special import betainccinv, betaincinv
+
+    ones = np.rint(np.asarray(means) * pulls)
+    zeros, half = pulls - ones, np.asarray(miss) / 2
+    # Beta laws need both parameters above 0; where one is not, the interval reaches to the end.
+    lower = np.where(ones > 0, betaincinv(np.maximum(ones, 1), zeros + 1, half), 0.0)
+    upper = np.where(zeros > 0, betainccinv(ones + 1, np.maximum(zeros, 1), half), 1.0)
+    return lower, upper
+
+
+def kl_interval(means: FloatArray, pulls: IntArray, miss: FloatArray | float) -> Interval:
+    """Chernoff's interval for rewards in [0, 1]: {q : b kl(μ̂, q) ≤ log(2/p)}.
+
+    As exp(λx) is convex in x, no reward in [0, 1] has larger exponential moments than a coin of its mean, and
+    P(μ̂ ≥ x) ≤ exp(−b kl(x, μ)) for x ≥ μ, likewise below. By Pinsker's inequality, kl(x, q) ≥ 2(x − q)²,
+    it is never wider than Hoeffding's.
+    """
+    means = np.clip(np.asarray(means, dtype=np.float64), 0, 1)
+    budget = np.broadcast_to(np.log(2 / np.asarray(miss)) / pulls, means.shape)
+    # The outer one of the two numbers between which the divergence comes to its budget.
+    lower = bisected(means, np.zeros_like(means), lambda q: relative_entropy(means, q) > budget)[1]
+    upper = bisected(means, np.ones_like(means), lambda q: relative_entropy(means, q) > budget)[1]
+    return lower, upper
+
+
+@dataclass(frozen=True)
+class Simultaneous:
+    """Intervals for every arm after every round, which all hold together with probability 1 − δ.
+
+    Parameters
+    ----------
+    method
+        "exact" for rewards 0 and 1; "KL" for rewards in a known interval, the support; "normal"; "Hoeffding"
+        for σ-sub-Gaussian rewards.
+    delta, n_arms
+        The probability, at most, that any interval of n arms misses its mean.
+    looks
+        T, the number of pull counts that an arm may have after a round, if these are fixed before the first
+        reward; None if counts may depend on the rewards.
+    support, sigma
+        The closed interval in which every reward lies, or None; σ of normal and sub-Gaussian ones.
+
+    Notes
+    -----
+    *Why they hold after selection.* Think of each arm's rewards as a list written in advance, of which a race
+    reads the first b. If b after any round is one of T numbers that are fixed before the race, the interval
+    at each of them misses μ_i with δ/(nT) at most. So with 1 − δ none of the nT intervals misses, whichever
+    arms a race drops, pauses or recommends, and whenever it ends.
+
+    Counts are fixed in Algorithm 1, in sharp and pausing EBR and in eliminations; in sharp EBR also given
+    which rewards are missing, for reasons that have nothing to do with them. With `looks=None` the union is
+    over all counts b = 1, 2, … at δ/(n b(b + 1)) each, δ/n an arm together, whatever the counts depend on.
+    """
+
+    method: str
+    delta: float
+    n_arms: int
+    looks: int | None
+    support: tuple[float, float] | None = (0.0, 1.0)
+    sigma: float = 0.5
+
+    def __post_init__(self) -> None:
+        check_fields(self, method=("exact", "KL", "normal", "Hoeffding"))
+        known = self.method != "KL" or self.support is not None
+        require(known, "support", "be an interval for method 'KL'", self.support)
+
+    def miss(self, pulls: IntArray | int) -> FloatArray:
+        """The largest probability with which a single interval may miss."""
+        counts = np.asarray(pulls, dtype=np.float64)
+        if self.looks is None:
+            return np.asarray(self.delta / (self.n_arms * counts * (counts + 1)))
+        return np.full(counts.shape, self.delta / (self.n_arms * self.looks))
+
+    def around(self, means: FloatArray, pulls: IntArray) -> Interval:
+        """The lower and upper ends for means of `pulls` rewards, within the support; NaN without rewards."""
+        none = np.asarray(pulls) < 1
+        counts, middle = np.maximum(pulls, 1), np.where(none, 0.5, means)
+        lower, upper = self._ends(middle, counts, self.miss(counts))
+        low, high = self.support or (-math.inf, math.inf)
+        # The interval holds its mean, however a sum was rounded.
+        lower = np.maximum(np.minimum(lower, middle), low)
+        upper = np.minimum(np.maximum(upper, middle), high)
+        return np.where(none, np.nan, lower), np.where(none, np.nan, upper)
+
+    def _ends(self, means: FloatArray, counts: IntArray, miss: FloatArray) -> Interval:
+        if self.method == "exact":
+            return exact_interval(means, counts, miss)
+        if self.method == "KL" and self.support is not None:
+            low, high = self.support
+            lower, upper = kl_interval((means - low) / (high - low), counts, miss)
+            return low + (high - low) * lower, low + (high - low) * upper
+        width = half_width(self.method, counts, miss, self.sigma)
+        return means - width, means + width
+
+
+def half_width(method: str, counts: ArrayLike, miss: FloatArray | float, sigma: float) -> FloatArray:
+    """Around a mean of b rewards: z σ/√b, the normal quantile z at p/2; or Hoeffding's σ √(2 log(2/p)/b)."""
+    if method == "normal":
+        from scipy.special import ndtri
+
+        return np.asarray(-ndtri(miss / 2) * sigma / np.sqrt(counts))
+    return np.asarray(sigma * np.sqrt(2 * np.log(2 / miss) / counts))

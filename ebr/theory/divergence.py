@@ -10,8 +10,8 @@ from ebr.arrays import BoolArray, FloatArray
 
 HALVINGS = 60  # of an interval in [0, 1]: to the last digit
 STEPS = 6  # of Newton's method, from a bound that is not far: to the last digit
-LOWEST = 1e-4  # the least start of Newton's method, as a part of the mean, for thresholds near 0
 NEAR = 1e-10  # Newton's method stops after a step this short: the next would be below rounding
+LOWEST = 1e-4  # its least start for a threshold, as a part of the mean
 Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # values and slopes
 
 
@@ -28,21 +28,20 @@ def pair_divergence(
 ) -> FloatArray:
     """The likelihood ratio of a pair: min_p N kl(μ̂_1̂, p) + M kl(μ̂_i, p + s), for μ̂_i − s ≤ μ̂_1̂ and s ≥ 0.
 
-    How much two means of N and M rewards in [0, 1] speak against "i is better than the leader by s or more";
-    for N = M = 1, in nats for a pair of pulls. With s = 0 the minimum is at the mean of all rewards.
+    How much two means of N and M rewards in [0, 1] speak against "i is better than the leader by s or more".
     """
     leader, other = np.broadcast_arrays(np.clip(leader, 0.0, 1.0), np.clip(other, 0.0, 1.0))
-    first, second = np.asarray(pulls[0]), np.asarray(pulls[1])
+    first, second = map(np.asarray, pulls)
 
     def divergence(p: FloatArray, q: FloatArray) -> FloatArray:
         return np.asarray(first * relative_entropy(leader, p) + second * relative_entropy(other, q))
 
     if shift == 0:
-        pooled = (first * leader + second * other) / (first + second)
+        pooled = (first * leader + second * other) / (first + second)  # the mean of all rewards
         return divergence(pooled, pooled)
 
     def slope(p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The derivative in p, times what makes a polynomial of it, and its own."""
+        """The derivative in p, multiplied by its denominators, and the slope of that."""
         q = p + shift
         above, below = first * (p - leader), second * (q - other)
         spread, other_spread = p * (1 - p), q * (1 - q)
@@ -82,7 +81,7 @@ def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
         return np.asarray(np.add(*relative_entropy(np.stack([means, other]), (means + other) / 2)))
 
     low = np.zeros_like(means)
-    high = np.where(divergence(low) <= level, low, means)  # even 0 is not told from it
+    high = np.where(divergence(low) <= level, low, means)  # even 0 cannot be told from it
 
     def near(other: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The root of the divergence is nearly linear."""
@@ -90,7 +89,7 @@ def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
         slope = np.log(middle / other * ((1 - other) / (1 - middle))) / (2 * root)
         return math.sqrt(level) - root, slope
 
-    # Where the difference squared over 4 m (1 − m), m the midpoint, is the level.
+    # The start: where the squared difference over 4 p (1 − p), p the midpoint, is the level.
     lean = level * (2 * means - 1)
     behind = (lean + np.sqrt(lean**2 + 4 * level * (1 + level) * means * (1 - means))) / (1 + level)
     return solved(low, high, near, np.maximum(means - behind, LOWEST * means))[which]
@@ -99,10 +98,9 @@ def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
 def solved(
     low: FloatArray, high: FloatArray, curve: Curve, start: FloatArray | float = -math.inf
 ) -> FloatArray:
-    """Where a curve, given by values and slopes, rises through 0 between low and high.
+    """Where a curve rises through 0 between low and high.
 
-    By Newton's method, from `start` if that is inside, within what is left of the range, which is halved
-    where a step would leave it.
+    By Newton's method, from `start` if that is inside; the range is halved where a step would leave it.
     """
     place = np.where((start > low) & (start < high), start, (low + high) / 2)
     with np.errstate(all="ignore"):  # a slope may be 0 or infinite
@@ -110,9 +108,8 @@ def solved(
             value, slope = curve(place)
             low, high = np.where(value > 0, low, place), np.where(value > 0, place, high)
             nearer = place - value / slope
-            nearer = np.where((nearer >= low) & (nearer <= high), nearer, (low + high) / 2)
-            moved, place = np.abs(nearer - place), nearer
-            if not (moved > NEAR).any():
+            before, place = place, np.where((nearer >= low) & (nearer <= high), nearer, (low + high) / 2)
+            if not (np.abs(place - before) > NEAR).any():
                 break
     return place
 

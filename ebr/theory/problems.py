@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.validation import check_fields, checked, in_unit_interval, numbers, shown, whole
+from ebr.validation import check_fields, checked, in_unit_interval, numbers, require, whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +35,8 @@ class Problem:
 
     def top(self, k: int) -> IntArray:
         """The k best arms, in the order of their numbers; of those that tie for a place the first."""
-        if not whole("k", k, 1) < self.n_arms:
-            raise ValueError(f"k must lie in 1 … {self.n_arms - 1}, below the number of arms, got {k}")
+        below = whole("k", k, 1) < self.n_arms
+        require(below, "k", f"lie in 1 … {self.n_arms - 1}, below the number of arms", k)
         return np.sort(np.argsort(-self.means, kind="stable")[:k])
 
     @property
@@ -60,18 +60,14 @@ class Problem:
     def partition(self, epsilon: float, deadline: int, k: int = 1) -> IntArray:
         """γ(ν) of Definition 1: γ_i = j where Δ_i ∈ [ε^{j/T}, ε^{(j−1)/T}), from 1 (easy) to T (hard).
 
-        The ends are open: Δ ≥ ε^{1/T} is 1 and Δ < ε^{(T−1)/T} is T. At T = 1 the printed bins overlap;
-        every gap is then in the only one, 1. For k > 1, Δ_i is that of `top_gaps`.
+        Bin 1 has all Δ ≥ ε^{1/T}, bin T all Δ < ε^{(T−1)/T}; at T = 1, where the printed bins overlap, bin 1
+        has every gap. For k > 1, Δ_i is that of `top_gaps`.
         """
         return 1 + falls(self.top_gaps(k), epsilon ** (np.arange(1, deadline) / deadline))
 
     def is_good(self, arm: ArrayLike, epsilon: float, k: int = 1) -> BoolArray:
-        """Whether an arm is ε-optimal, μ_i > μ_[1] − ε; for one arm or an array of them.
-
-        For k > 1, μ_i > μ_[k] − ε. Arm −1 stands for "none" and is never good.
-        """
-        if not whole("k", k, 1) <= self.n_arms:
-            raise ValueError(f"k must lie in 1 … {self.n_arms}, the number of arms, got {k}")
+        """Whether each arm is ε-optimal, μ_i > μ_[k] − ε. Arm −1 stands for "none" and is never good."""
+        require(whole("k", k, 1) <= self.n_arms, "k", f"lie in 1 … {self.n_arms}, the number of arms", k)
         threshold = np.sort(self.means)[-k] - in_unit_interval("epsilon", epsilon)
         arm = np.asarray(arm)
         return np.asarray((arm >= 0) & (self.means[arm] > threshold))
@@ -112,22 +108,21 @@ def setup_2(n_arms: int = 100) -> Bernoulli:
 @checked(deadline=partial(whole, at_least=1, at_most=10**9))  # a formula makes no schedule
 def hardest_complexity(gamma: Sequence[int], epsilon: float, deadline: int) -> float:
     """The supremum of H over P_γ: Σ_i (ε^{γ_i/T} + ε)^{−2}, ε^{−2} for γ_i = T, where gaps go below ε."""
-    if not (isinstance(gamma, Sequence) or np.ndim(gamma) == 1) or len(gamma) < 2:
-        raise ValueError(f"gamma must have an index for each of at least 2 arms, got {shown(gamma)}")
+    listed = isinstance(gamma, Sequence) or np.ndim(gamma) == 1
+    require(listed and len(gamma) > 1, "gamma", "have an index for each of at least 2 arms", gamma)
     index = np.asarray([whole("gamma", k, 1) for k in gamma])
-    if index.max() > deadline:
-        raise ValueError(f"gamma must lie in 1 … {deadline}, the deadline, got {tuple(gamma)}")
-    if np.count_nonzero(index == index.max()) < 2:
-        raise ValueError(f"gamma must have its largest index twice or P_γ is empty, got {tuple(gamma)}")
+    hardest = index.max()
+    require(hardest <= deadline, "gamma", f"lie in 1 … {deadline}, the deadline", tuple(gamma))
+    twice = np.count_nonzero(index == hardest) > 1
+    require(twice, "gamma", "have its largest index twice or P_γ is empty", tuple(gamma))
     smallest = epsilon ** (index / deadline)
     return float((np.where(index == deadline, epsilon, smallest + epsilon) ** -2.0).sum())
 
 
 def _checked_means(name: str, means: Any) -> FloatArray:
     array = numbers(name, means, at_least=2)
-    outside = ~((array >= 0) & (array <= 1))
-    if outside.any():
-        arm = int(outside.argmax())
-        raise ValueError(f"{name} must lie in [0, 1], got {array[arm]} for arm {arm}")
+    outside = np.flatnonzero(~((array >= 0) & (array <= 1)))
+    if len(outside):
+        raise ValueError(f"{name} must lie in [0, 1], got {array[outside[0]]} for arm {outside[0]}")
     array.flags.writeable = False
     return array

@@ -1,9 +1,8 @@
 """Selection at once: every arm is pulled equally often, and the one with the largest sum is recommended.
 
-An error is a choice that is worse than the best by ε or more. Its probability is largest where all others
-are worse by just ε (the slippage configuration): an arm that is worse still wins less often, and one that is
-nearer to the best is no error and can only take wins from those that are. (Bechhofer, Ann. Math. Stat. 25,
-1954.)
+An error, a choice that is worse than the best by ε or more, is likeliest where all others are worse by just ε
+(the slippage configuration): an arm that is worse still wins less often, and one that is nearer to the best
+is no error and only takes wins from those that are. (Bechhofer, Ann. Math. Stat. 25, 1954.)
 """
 
 import math
@@ -14,14 +13,14 @@ import numpy as np
 from ebr.validation import checked, count, in_unit_interval
 
 STEP = 1 / 16  # of the trapezoidal rule for the normal density, whose error is far below rounding
-PLACES = np.arange(-10, 10 + STEP, STEP)  # around where the best arm is when it errs
+PLACES = np.arange(-10, 10 + STEP, STEP)  # around the best arm's place when another wins
 
 
 def normal_slippage_error(distance: float, n_arms: int) -> float:
     """1 − ∫ Φ(y + h)^{n−1} φ(y) dy: how often one of n − 1 N(0, 1) variables exceeds one of N(h, 1).
 
-    Of b rewards each, N(μ, σ²) with all others ε worse, the sums are so with h = ε √b / σ. The error itself
-    is summed, so that small ones are as accurate as large.
+    Sums of b rewards N(μ, σ²) each, with all others ε worse, are so with h = ε √b / σ. The error itself is
+    computed, not 1 less it, so that small ones are as accurate as large.
     """
     from scipy.special import log_ndtr
 

@@ -1,4 +1,4 @@
-"""AE and kδER: the same as their sources' pseudo-code, as plain recursion and loop."""
+"""AE and kδER agree with their sources' pseudo-code, written as a plain recursion and a plain loop."""
 
 import math
 from itertools import product

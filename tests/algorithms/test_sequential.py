@@ -18,7 +18,7 @@ TABLES = 2 * KINDS  # for each choice of n, ε, δ, σ: played side by side
 
 
 def hostile_tables(generator, n_arms, tie):
-    """0/1 rewards: by chance, and such that the gaps change as fast as they can."""
+    """0/1 rewards: random ones, and some whose gaps change as fast as possible."""
     time = np.arange(PERIOD)
     arms = np.arange(n_arms)[:, None]
     tables = np.empty((TABLES, n_arms, PERIOD), dtype=int)
@@ -68,7 +68,7 @@ def races(end):
 
 
 def disagreements(races, known):
-    """On how many problems the coroutine pulls some arm more or less often, or recommends another."""
+    """The number of problems on which coroutine and plain loop differ in pulls or recommendation."""
     wrong = 0
     for algorithm, tables, pulls, arms in races:
         asked, arm = play(algorithm, Rewards(tables), rewards=known)
@@ -82,7 +82,7 @@ both_ends = pytest.mark.parametrize("end", ["certified", "lone survivor"])
 @pytest.mark.slow
 @both_ends
 def test_looking_ahead_changes_no_sequential_race(end):
-    # An arm's pulls are the sweep at which it fell: equal pulls are equal eliminations, at equal times.
+    # An arm's pulls are the sweep at which it was dropped: equal pulls mean equal eliminations.
     assert sum(len(tables) for _, tables, _, _ in races(end)) == 1008
     assert disagreements(races(end), known="bounded") == 0
 
@@ -160,6 +160,6 @@ def test_a_race_of_too_many_turns_ends_with_their_number(end, monkeypatch):
         turns += 1
         return pulls / 2
 
-    with pytest.raises(ValueError, match=r"^epsilon must be large .* 50 turns, got 0\.001: 2 arms are left"):
+    with pytest.raises(ValueError, match=r"^epsilon must be large .* 50 turns, got 0\.001$"):
         drive(ebr.SequentialRacing(0.001, 0.05, end=end).play(2, rewards="bounded"), tie)
     assert turns == 50

@@ -1,4 +1,4 @@
-"""What is kept: a hit is a fresh run's result to the last bit, and whatever changes a result misses."""
+"""The cache: a hit is a fresh run's result to the last bit; what changes a result changes its entry."""
 
 import importlib.util
 import os
@@ -25,7 +25,7 @@ RESULT = {"pulls": 0.1 + 0.2, "rounds": 3}
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder for the entries; all work is done in this process, where it can be counted."""
+    """A folder for the entries. All work is done in this process, where it can be counted."""
     monkeypatch.setenv("EBR_CACHE", str(tmp_path / "a" / "cache"))
     monkeypatch.setenv("EBR_WORKERS", "1")
     monkeypatch.delenv("DASK", raising=False)
@@ -34,7 +34,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def simulated(monkeypatch):
-    """What is really simulated."""
+    """The calls of `simulate`."""
     calls, simulate = [], sweeping.simulate
     monkeypatch.setattr(sweeping, "simulate", lambda *given: calls.append(given) or simulate(*given))
     return calls
@@ -67,7 +67,7 @@ def test_a_hit_is_a_fresh_run_to_the_last_bit(folder, simulated, monkeypatch, ru
 
 
 def wrong_hits(monkeypatch):
-    """Which changes of a sweep are answered with another sweep's numbers."""
+    """The changes of a sweep for which the cache returns another sweep's numbers."""
     (labels, algorithm, problem) = POINTS[0]
     changed = {
         "seed": (POINTS[0], 50, 8),
@@ -127,7 +127,7 @@ def test_an_entry_that_is_torn_or_altered_anywhere_is_none(folder):
 
 
 def digest(monkeypatch, *values):
-    """The sources' digest as another process would see it, begun after all changes."""
+    """The sources' digest in a process that begins after all changes."""
     store._digest.cache_clear()
     monkeypatch.setattr(store, "STARTED", float("inf"))
     return store.sources(*values)
@@ -257,7 +257,7 @@ def test_nothing_is_kept_once_a_source_has_changed_under_the_process(folder, sim
 
 def test_a_worker_that_runs_other_sources_is_an_error_and_other_packages_keep_nothing(folder, monkeypatch):
     named = pytest.raises(RuntimeError, match=f"worker process {os.getpid()} must run the sources")
-    # None: changed while the worker ran, which has read them before.
+    # None: the sources changed after the worker had read them.
     for worker, outcome in (("the worker's", named), (None, nullcontext())):
         said = iter(["the caller's", worker])
         monkeypatch.setattr(store, "sources", lambda *_, said=said: next(said))
@@ -296,9 +296,9 @@ def test_a_folder_that_cannot_be_written_or_is_full_costs_a_warning_and_no_resul
         assert bits(ebr.sweep(POINTS[:1], 5, 1)) == expected
     folder.parent.unlink()
     store.put("name", RESULT)
+    assert store.get("name") == RESULT
     monkeypatch.setattr(Path, "write_bytes", full)
     for name in ("name", "another"):
         with pytest.warns(UserWarning, match="no space left"):
-            store.put(name, {"rounds": 4})
-    assert store.get("name") == RESULT
-    assert [path.name for path in folder.iterdir()] == ["name"]
+            store.put(name, RESULT)
+        assert store.get(name) is None

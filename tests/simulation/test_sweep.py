@@ -225,7 +225,10 @@ def test_an_error_in_a_worker_names_its_point(monkeypatch, told, broken, kind):
         ({"points": [POINTS[0]._replace(labels=None)]}, "labels must be a dict, got None"),
         ({"points": [POINTS[0], tuple(POINTS[1])]}, r"points must be of class Point, got \({'problem'"),
         *(
-            ({"points": [POINTS[0]._replace(labels={"T": 1, name: 2})]}, f"labels must not be .* got {name}$")
+            (
+                {"points": [POINTS[0]._replace(labels={"T": 1, name: 2})]},
+                f"labels must not be .* got .*'{name}': 2}}$",
+            )
             for name in ("pulls", "error", "rounds", "failures", "runs")
         ),
     ],

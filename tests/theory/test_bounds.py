@@ -15,7 +15,6 @@ from ebr.theory import bounds
 MEANS, EPSILON, DEADLINE, DELTA = [0.75, 0.25, 0.5], 0.25, 2, 6 * math.exp(-2)
 PLACE = (ebr.Bernoulli(MEANS), EPSILON, DEADLINE, DELTA)
 TINY = (ebr.Gaussian(MEANS, 0.03), EPSILON, DEADLINE, DELTA)  # σ² log(nT/δ) = 0.0018: the ceilings count
-C = 4 + 2 * math.log(2)  # of the paper's deviation
 
 
 @st.composite
@@ -35,13 +34,6 @@ def test_the_schedule_and_the_passive_pulls_by_hand():
     assert bounds.schedule(*PLACE) == pytest.approx([40 * 4, 40 * 16])
     assert bounds.schedule(*TINY) == pytest.approx([0.576, 2.304])
     assert bounds.passive_pulls(2, EPSILON, 2 * math.exp(-2), sigma=1) == pytest.approx(80 * 2 * 16)
-
-
-def test_an_arm_is_gone_when_four_deviations_fit_into_its_gap():
-    gap = np.array([0.25, 0.5])
-    assert bounds.runtime(gap, PLACE[0], DEADLINE, DELTA, constant=80) == pytest.approx([640, 160])
-    needed = bounds.runtime(gap, PLACE[0], DEADLINE, DELTA)
-    assert 4 * 0.5 * np.sqrt(C * 2 / needed) == pytest.approx(gap)
 
 
 def test_theorem_1_by_hand():

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 from scipy.special import bdtrc, log_ndtr, ndtr, ndtri
 
 from ebr.arrays import FloatArray
+from ebr.theory.confidence import exact_interval
 from ebr.theory.divergence import relative_entropy
-from ebr.theory.intervals import exact_interval
 
 
 class norm:  # noqa: N801, named as in scipy.stats

@@ -113,3 +113,11 @@ def test_the_share_saved_is_that_of_the_mean_pulls():
     # The delta method: Var(X̄/Ȳ) ≈ (X̄/Ȳ)² (Var X/X̄² + Var Y/Ȳ²)/50.
     spread = np.var(with_it, ddof=1) / np.mean(with_it) ** 2 + np.var(without, ddof=1) / np.mean(without) ** 2
     assert row["error"] == pytest.approx(ratio * math.sqrt(spread / 50))
+
+
+def test_an_arm_is_gone_when_four_deviations_fit_into_its_gap():
+    # log(nT/δ) = 2 and σ = ½; C is of the paper's deviation.
+    problem, delta, gap = ebr.Bernoulli([0.75, 0.25, 0.5]), 6 * math.exp(-2), np.array([0.25, 0.5])
+    assert lemmas.runtime(gap, problem, 2, delta, constant=80) == pytest.approx([640, 160])
+    needed = lemmas.runtime(gap, problem, 2, delta)
+    assert 4 * 0.5 * np.sqrt((4 + 2 * math.log(2)) * 2 / needed) == pytest.approx(gap)
