@@ -4,9 +4,9 @@ What a command needs is loaded by the command: help and refusals come at once.
 """
 
 import argparse
+import io
 import math
 import os
-import re
 import shlex
 import sys
 import warnings
@@ -20,7 +20,6 @@ from ebr.models import RACES, REWARDS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ebr.live.plan import Plan
     from ebr.live.race import Race
 
 EXAMPLE = """\
@@ -41,11 +40,14 @@ Options = argparse.Namespace
 
 
 class Parser(argparse.ArgumentParser):
-    """Errors in one line; -1e3 is a number, also where argparse does not know it."""
+    """Errors in one line, and a version that is looked up only if it is asked for."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self._negative_number_matcher = re.compile(r"-[.\d]+(e[+-]?\d+)?$", re.IGNORECASE)
+    @property
+    def version(self) -> str:
+        """What `--version` prints."""
+        from ebr.live.report import version
+
+        return f"ebr {version()}"
 
     def error(self, message: str) -> NoReturn:
         """Print the error and leave with status 2."""
@@ -53,22 +55,8 @@ class Parser(argparse.ArgumentParser):
         self.exit(REFUSED)
 
 
-class Version(argparse.Action):
-    """Print the version and leave."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        """Look it up only now: no other command needs it."""
-        from ebr.live.report import version
-
-        parser.exit(_say(f"ebr {version()}\n"))
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0, or 2 if it was refused, or 3 if what it says could not be written."""
-    streams: Any = (sys.stdout, sys.stderr)
-    for stream in streams:
-        with suppress(AttributeError, OSError, ValueError):  # of another kind, or closed
-            stream.reconfigure(errors="backslashreplace")  # so that no arm's name stops a command
     try:
         options = _parsed(arguments)
     except SystemExit as end:  # argparse's own way out
@@ -83,20 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _complain(f"error: {file}: {why}" if file and why else f"error: {error}")
             return REFUSED
         # The command is done, even if its output cannot be written.
-        return _say(f"{said}\n", _recorded_in(options))
-
-
-def _recorded_in(options: Options) -> str | None:
-    """The journal in which a command has recorded something, if it has."""
-    looks = options.run in (status, plot, report, certify)
-    return None if looks else options.start if options.run is plan else options.journal
-
-
-def start(options: Options) -> str:
-    """Begin the race that plan recommends, or that of --algorithm; or go on with the same race."""
-    made = _planned(options)
-    with made.start(options.journal, options.arms) as race:
-        return f"{made.why}\n{standing(race, options.journal)}"
+        return _say(f"{said}\n", options.journal if options.run in (start, ask, tell, stop, plan) else None)
 
 
 def ask(options: Options) -> str:
@@ -137,15 +112,28 @@ def status(options: Options) -> str:
         return standing(race, options.journal)
 
 
+def start(options: Options) -> str:
+    """Begin the race that plan recommends, or that of --algorithm; or go on with the same race."""
+    return plan(options)
+
+
 def plan(options: Options) -> str:
     """Recommend a race and say what it costs, or what a budget buys; with --start, start it."""
-    made = _planned(options)
+    from ebr.live.rewards import from_file
+
+    arms, given = options.arms or [], {"run", "journal", "picture", "arms", "pilot"}
+    made = ebr.plan(
+        int(arms[0]) if len(arms) == 1 and arms[0].isdecimal() else len(arms) or None,
+        pilot=from_file(options.pilot) if options.pilot else None,
+        **{name: value for name, value in vars(options).items() if name not in given},
+    )
     if options.picture:
         _save(made.plot(), options.picture)
-    if not options.start:
-        return str(made)
-    with made.start(options.start, options.arms) as race:
-        return f"{made}\n\n{standing(race, options.start)}"
+    said = str(made)
+    if not options.journal:
+        return said
+    with made.start(options.journal, options.arms) as race:
+        return f"{said}\n\n{standing(race, options.journal)}"
 
 
 def plot(options: Options) -> str:
@@ -174,28 +162,6 @@ def certify(options: Options) -> str:
     return f"Certified: whatever the arms' means are, a failure has probability {bound:.5f} at most."
 
 
-def _planned(options: Options) -> "Plan":
-    """The plan of these options; arms are names, or one number."""
-    from ebr.live.rewards import from_file
-
-    ours = {"run", "journal", "start", "picture", "arms", "control", "support", "unbounded", "pilot"}
-    arms: list[str] = options.arms or []
-    if options.control and not (options.truths or options.pilot):
-        arms.sort(key=lambda arm: arm == options.control)  # a plan's control is the last arm
-    usual: Any = None if options.unbounded else "usual"
-    made = ebr.plan(
-        int(arms[0]) if len(arms) == 1 and arms[0].isdecimal() else len(arms) or None,
-        support=tuple(options.support) if options.support else usual,
-        control=options.control is not None,
-        pilot=from_file(options.pilot) if options.pilot else None,
-        **{name: value for name, value in vars(options).items() if name not in ours},
-    )
-    last = arms[-1] if len(arms) > 1 else next(iter(made.found.values())).terms.arms[-1]
-    if options.control not in (None, "", last):
-        raise ValueError(f"control must be the last arm, {last}, got {options.control!r}")
-    return made
-
-
 def _save(figure: "Figure", to: str) -> str:
     """Save a picture, as png if its name does not say; return its name. A journal is never overwritten."""
     from ebr.live.journal import is_journal
@@ -209,14 +175,17 @@ def _save(figure: "Figure", to: str) -> str:
 
 def _parsed(arguments: Sequence[str] | None) -> Options:
     """The options of a command line."""
-    of = {"description": "Best arm identification under a deadline.", "epilog": EXAMPLE}
-    parser = Parser(prog="python -m ebr", formatter_class=argparse.RawDescriptionHelpFormatter, **of)
-    parser.add_argument("--version", action=Version, nargs=0, default=argparse.SUPPRESS, help="print it")
+    raw = argparse.RawDescriptionHelpFormatter
+    what = "Best arm identification under a deadline."
+    parser = Parser(prog="python -m ebr", description=what, epilog=EXAMPLE, formatter_class=raw)
+    parser.add_argument("--version", action="version", help="print it")
     commands = parser.add_subparsers(required=True, metavar="command")
     for run in (start, ask, tell, stop, status, plan, plot, report, certify):
         command = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)
         command.set_defaults(run=run)
-        if run is not plan:
+        if run is plan:
+            command.add_argument("--start", dest="journal", help="begin the recommended race there")
+        else:
             command.add_argument("journal", help="the race's file, for instance trial.jsonl")
         if run is start:  # the journal comes first: after the arms it would be taken for one of them
             command.usage = "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON [option ...]"
@@ -241,13 +210,12 @@ def _add_options(name: str, command: argparse.ArgumentParser) -> None:
         add("--delta", type=float, help="how likely a failure may be (0.05)")
         add("--budget", type=int, metavar="B", help="pulls at most; finds the epsilon or delta left out")
         add("--rewards", choices=REWARDS, help="each is 0 or 1, or in the support, or normal, or no wider")
-        limits = command.add_mutually_exclusive_group().add_argument
-        limits("--support", nargs=2, type=float, metavar=("LOW", "HIGH"), help="limits of the rewards (0 1)")
-        limits("--unbounded", action="store_true", help="no limits (usual for Gaussian and sub-Gaussian)")
+        limits, pair = "limits of the rewards (0 1, or none if Gaussian or sub-Gaussian)", ("LOW", "HIGH")
+        add("--support", nargs=2, type=float, metavar=pair, default=argparse.SUPPRESS, help=limits)
         add("--sigma", type=float, help="their standard deviation (half the support's width, or 0.5)")
         add("--lower-is-better", action="store_true", help="the smallest mean is the best, as of a latency")
         add("--k", type=int, default=1, help="how many arms to find, the k best (1)")
-        add("--control", nargs="?", const="", metavar="ARM", help="the last arm, or this one, is a control")
+        add("--control", action="store_true", help="the last arm is a control")
         add("--margin", type=float, help="by how much; the race ends early if no arm can (epsilon)")
         add("--blocks", action="store_true", help="all arms of a round share the same blocks")
         add("--missing", action="store_true", help="rewards may be missing, at random")
@@ -256,8 +224,6 @@ def _add_options(name: str, command: argparse.ArgumentParser) -> None:
         add("--truth", dest="truths", nargs="+", type=float, action="append", metavar="MEAN", help=means)
         add("--pilot", metavar="CSV", help="rewards of an earlier trial to plan from (columns arm, reward)")
         add("--runs", type=int, metavar="N", help="experiments simulated on each truth (200 or fewer)")
-    if name == "plan":
-        add("--start", metavar="JOURNAL", help="begin the recommended race there")
         add("--picture", metavar="FILE", help="draw there what one more round buys (png, svg, pdf)")
     if name == "tell":
         add("rewards", nargs="*", metavar="ARM=COUNT:SUM", help="as A=120:67, or all of them, 'A=[1, 0, 1]'")
@@ -278,6 +244,8 @@ def _add_options(name: str, command: argparse.ArgumentParser) -> None:
 def _say(text: str, journal: str | None = None) -> int:
     """Write to standard output at once; return 0, or 3 if that fails, and say what was recorded."""
     try:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # so that no arm's name stops a command
         sys.stdout.write(text)
         sys.stdout.flush()
     except (AttributeError, OSError, ValueError) as error:

@@ -7,7 +7,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from typing import Any, Self, cast
 
 import numpy as np
@@ -116,9 +115,12 @@ class Terms:
             squarable("sigma, in the rewards' units,", algorithm.sigma * units.width)
         if rewards is None:
             rewards = _model(algorithm.rewards, limits, units, blocks is True)
-        names, seed = _checked_arms(arms), secrets.randbits(64)
-        place, algorithm = place_of(control, names), squaring(algorithm, rewards)
-        algorithm = with_control(algorithm, place, margin, units.width)
+        names = _checked_arms(arms)
+        squared = algorithm.squared()  # so that small spreads do not pay for the support
+        algorithm = squared if squared.wants_squares(rewards) else algorithm
+        if control is not None or margin is not None:
+            algorithm = _with_control(algorithm, control, names, margin, units.width)
+        seed = secrets.randbits(64)
         made = cls(algorithm, names, limits, units, rewards, blocks=blocks, seed=seed)
         require(not blocks or not made.void, "blocks", f"be False, or nothing is proved: {made.void}", blocks)
         made.warn()
@@ -163,16 +165,11 @@ class Terms:
             raise ValueError(f"what is never written: {listed(wrong or unsaid)}")
         return made
 
-    def renamed(self, arms: Sequence[str], control: str | None) -> Self:
-        """The same terms for as many other arms; a planned control is the last arm, or the one named."""
-        algorithm: Any = self.algorithm
+    def renamed(self, arms: Sequence[str]) -> Self:
+        """The same terms for as many other arms."""
         made = replace(self, arms=cast(Any, arms), seed=secrets.randbits(64))
         n_arms = len(self.arms)
         require(len(made.arms) == n_arms, "arms", f"be the {n_arms} that were planned for", len(made.arms))
-        if control is not None:
-            planned = algorithm.control is not None
-            require(planned, "control", "have been planned for, with control=True", control)
-            made = replace(made, algorithm=replace(algorithm, control=place_of(control, made.arms)))
         made.warn()
         return made
 
@@ -191,6 +188,12 @@ class Terms:
     def squares(self) -> bool:
         """Whether sums of squares are taken in."""
         return self.algorithm.wants_squares(self.rewards)
+
+    @property
+    def most_pulls(self) -> float:
+        """The most pulls of all arms if no reward is missing; ∞ if unknown."""
+        most = self.algorithm.most_pulls(len(self.arms), self.rewards)
+        return math.inf if most is None else most
 
     def line(self) -> Line:
         """A journal's first line."""
@@ -257,92 +260,6 @@ def _whole(game: Game, epsilon: float) -> LossyGame:
     return Ending(turn.arms, np.array([epsilon]))
 
 
-@dataclass(frozen=True)
-class Brief:
-    """What is asked of a race, in the rewards' units: `ebr.plan` explains it; `plan` and `start` take it.
-
-    Without a support the scale is 2σ wide, so that a plan does not depend on the units.
-    """
-
-    deadline: int
-    epsilon: float | None  # None if it is to be found
-    delta: float
-    sigma: float | None = None
-    rewards: Known = None
-    support: Support = USUAL
-    lower_is_better: bool = False
-    k: int = 1
-    blocks: bool = False
-    missing: bool = False
-    control: int | None = None
-    margin: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.rewards is not None:
-            one_of("rewards", self.rewards, REWARDS)
-        for name in ("lower_is_better", "blocks", "missing"):
-            true_or_false(name, vars(self)[name])
-        vars(self).update(support=checked_support(self.support, self.rewards))
-        if self.sigma is not None:
-            positive("sigma", self.sigma)
-        width, of, give = self.scale.width, "twice sigma", "sigma"
-        if self.support:
-            of, give = "the support", "the support, or rewards='Gaussian' and their sigma"
-        if self.epsilon is not None and not positive("epsilon", self.epsilon) < width:
-            within = f"(0, {width:g}), {of}, got {shown(self.epsilon)}"
-            raise ValueError(f"epsilon must lie in {within}: give {give}")
-        if self.rewards in IN_UNIT and self.sigma is not None:
-            least = f"be at least {width / 2:g} for {self.rewards} rewards"
-            require(self.sigma >= width / 2, "sigma", least, self.sigma)
-
-    @property
-    def scale(self) -> Scale:
-        """The rewards that the algorithm sees as 0 and 1."""
-        low, high = self.support or (0.0, 1.0 if self.sigma is None else 2 * self.sigma)
-        return Scale(high, low) if self.lower_is_better else Scale(low, high)
-
-    @property
-    def told(self) -> str:
-        """The reward model of the race."""
-        return _model(self.rewards, self.support, self.scale, self.blocks)
-
-    def made(self, kind: str, n_arms: int, truths: Any = None, **changes: Any) -> Any:
-        """Make a race, with changed rules if passed; a certified one for truths, tuples of means inside."""
-        require(self.k == 1 or kind in ("sharp", "ebr"), "k", f"be 1 for algorithm {kind!r}", self.k)
-        width = self.scale.width
-        half = width / (math.sqrt(2) if self.blocks and self.support else 2)  # blocks need more
-        rules: dict[str, Any] = {"deadline": self.deadline, "epsilon": (self.epsilon or width / 2) / width}
-        rules |= {"delta": self.delta, "sigma": (self.sigma or half) / width, **changes}
-        race: Any
-        if kind == "certified":
-            rewards = self.rewards or ("Bernoulli" if self.support else "Gaussian")
-            margin = 0.0 if self.margin is None else positive("margin", self.margin) / width
-            race = _certified(n_arms, margin, rewards=rewards, truths=truths, **rules)
-        elif kind == "ebr":
-            require(self.rewards is None, "rewards", "be left out for algorithm 'ebr'", self.rewards)
-            race = ebr.ElasticBatchRacing(**rules)
-        else:
-            race = getattr(ebr, f"{kind.capitalize()}ElasticBatchRacing")(**rules, rewards=self.rewards)
-        race = squaring(replace(race, k=self.k) if self.k > 1 else race, self.told)
-        for feature in ("missing", "blocks"):
-            if getattr(self, feature) and (objection := race.objection(feature, self.rewards)):
-                raise ValueError(objection)
-        decides = not (self.missing and race.resumes)  # a final round that lacks rewards decides nothing
-        require(decides, "algorithm", "be 'sharp' if rewards may be missing", kind)
-        return with_control(race, self.control, self.margin, width)
-
-    def agreed(self, race: Algorithm, arms: Sequence[str]) -> Terms:
-        """The terms of such a race."""
-        return Terms.agreed(race, arms, self.support, None, self.scale, self.blocks)
-
-
-@lru_cache(maxsize=100)
-def _certified(n_arms: int, margin: float, **rules: Any) -> Algorithm:
-    """A certified race, which takes seconds to design; a margin is one of the shifts it is certified for."""
-    shifts = (margin,) if margin > rules["epsilon"] else ()
-    return ebr.certified_design(n_arms, shifts=shifts, **rules).race
-
-
 def _check_left(first: Line, algorithm: Algorithm) -> None:
     """Raise ValueError if the race of an old first line has left ebr, so that it cannot be replayed."""
     told = first["algorithm"], algorithm.model(first.get("rewards"))
@@ -356,24 +273,21 @@ def _check_left(first: Line, algorithm: Algorithm) -> None:
             raise ValueError(f"{words} has left ebr: {shows}; an ebr which writes format 4 goes on with it")
 
 
-def squaring(algorithm: Algorithm, rewards: Known) -> Algorithm:
-    """The algorithm with squares if it leaves that open, so that small spreads do not pay for the support."""
-    squared = algorithm.squared()
-    return squared if squared.wants_squares(rewards) else algorithm
-
-
-def with_control(algorithm: Any, control: int | None, margin: float | None, width: float) -> Any:
-    """The algorithm with a control (its number) and a margin in the rewards' units, `width` to a scale."""
-    if control is None and margin is None:
-        return algorithm
+def _with_control(
+    algorithm: Any, control: str | None, names: Sequence[str], margin: float | None, width: float
+) -> Any:
+    """The algorithm with a control and a margin in the rewards' units, `width` to a scale."""
+    known = control is None or control in names
+    require(known, "control", f"be one of the arms, {listed(names)}", control)
     if objection := algorithm.objection("control"):
         raise ValueError(objection)
+    place = None if control is None else names.index(control)
     if control is not None and margin is not None:
         inside, least = positive("margin", margin) / width, algorithm.epsilon * width
         must = f"lie in [{least:g}, {width:g}), from epsilon to all of the support"
         require(algorithm.epsilon <= inside < 1, "margin", must, margin)
         margin = inside
-    return replace(algorithm, control=control, margin=margin)
+    return replace(algorithm, control=place, margin=margin)
 
 
 def listed(names: Iterable[str]) -> str:
@@ -381,12 +295,6 @@ def listed(names: Iterable[str]) -> str:
     known = list(names)
     more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
     return ", ".join(known[:MOST_LISTED]) + more
-
-
-def place_of(control: str | None, names: Sequence[str]) -> int | None:
-    """The number of the control among the arms, if there is one."""
-    require(control is None or control in names, "control", f"be one of the arms, {listed(names)}", control)
-    return None if control is None else names.index(control)
 
 
 def checked_support(support: Any, rewards: Known = None) -> Support:
