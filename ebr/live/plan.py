@@ -8,10 +8,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from textwrap import wrap
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -19,9 +19,10 @@ from numpy.typing import ArrayLike
 from scipy.special import chdtri
 
 import ebr
-from ebr.algorithms.game import Algorithm, check_places
+from ebr.algorithms.game import check_places
 from ebr.arrays import FloatArray
 from ebr.live.plots import draw_plan
+from ebr.live.race import Race
 from ebr.live.report import rounded_up
 from ebr.live.terms import ALGORITHMS, USUAL, Scale, Support, Terms, checked_support
 from ebr.models import IN_UNIT, RACES
@@ -30,12 +31,6 @@ from ebr.theory.intervals import exact_interval
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.theory.selection import bechhofer_count
 from ebr.validation import check_fields, numbers, optional, positive, require, shown, true_or_false, whole
-
-if TYPE_CHECKING:  # slow to import, and a plan in a terminal needs neither
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from ebr.live.race import Race
 
 MOST_COMPARED = 20_000  # arms; with more of them only sharp EBR is simulated in seconds
 MOST_DESIGNED = 6_000  # rewards of an arm × looks: a certified race is designed in about ten seconds
@@ -134,8 +129,8 @@ class Plan:
         return self.terms.algorithm
 
     @cached_property
-    def _by_deadline(self) -> dict[int, pd.DataFrame]:
-        """By deadline a row for each truth: mean pulls and their errors; first the most, if it is known."""
+    def _by_deadline(self) -> list[pd.DataFrame]:
+        """The tables of `deadlines` and of `errors`."""
         planned, chosen, tables = self.algorithm.deadline, self.found[self.recommended], {}
         fewer = {*range(1, 21), *np.geomspace(20, planned, 15).astype(int).tolist()}
         last = min(planned + 3, self.algorithm.most_rounds)
@@ -146,7 +141,8 @@ class Plan:
             worst = pd.DataFrame({"pulls": terms.most_pulls, "error": 0.0}, ["worst case"])
             table = pd.concat([worst, chosen.simulated(terms, self.runs)])
             tables[deadline] = table[table["pulls"] < math.inf]
-        return tables
+        columns = ({deadline: table[name] for deadline, table in tables.items()} for name in worst)
+        return [pd.DataFrame(each).T.rename_axis("rounds") for each in columns]
 
     @property
     def deadlines(self) -> pd.DataFrame:
@@ -154,36 +150,40 @@ class Plan:
 
         Designs of certified races take seconds: of these, in T, T/2, T/4, … rounds alone.
         """
-        tables = self._by_deadline.items()
-        return pd.DataFrame({deadline: table["pulls"] for deadline, table in tables}).T.rename_axis("rounds")
+        return self._by_deadline[0]
 
     @property
     def errors(self) -> pd.DataFrame:
         """The standard errors of `deadlines`."""
-        tables = self._by_deadline.items()
-        return pd.DataFrame({deadline: table["error"] for deadline, table in tables}).T.rename_axis("rounds")
+        return self._by_deadline[1]
 
-    def plot(self, axis: "Axes | None" = None) -> "Figure":
-        """What does one more round buy? Mean pulls ± one standard error along the number of rounds."""
+    def plot(self, axis: Any = None) -> Any:
+        """Draw what one more round buys, on an axis or a new figure: pulls ± one standard error by rounds."""
         return draw_plan(self.deadlines, self.algorithm.deadline, axis, self.errors)
 
-    def start(self, journal: str | os.PathLike[str], arms: Sequence[str] | None = None) -> "Race":
+    def start(self, journal: str | os.PathLike[str], arms: Sequence[str] | None = None) -> Race:
         """Begin the race that was planned, or go on with it.
 
         The arms are those of the pilot, or "arm 1", …, if left out. A control is the last of them.
         """
-        from ebr.live.race import Race
-
         return Race.begin(self.terms.renamed(self.terms.arms if arms is None else arms), journal)
 
     def __str__(self) -> str:
-        tables = [f"{title}\n{table.to_string(index=False)}" for title, table in self._tables().items()]
-        return "\n\n".join(["\n".join(self._notes()), *tables, "\n".join(self._explained())])
+        means = self.races["pulls"].map("{:,.0f}".format) + " ± " + self.races["error"].map("{:,.0f}".format)
+        words = self.costs.map(_number).assign(cost=self.costs["cost"].map("{:.2f}".format))
+        words = words.rename(columns={"cost": "relative cost", "at_most": "at most"})
+        compared = pd.DataFrame({race: pd.concat([means[race], words.loc[race]]) for race in words.index})
+        tables = {"Pulls of all arms on average, by race and truth": compared.rename_axis("truth")}
+        if len(self.found) == 1:
+            title = "Truth by truth: 90% of experiments within pulls_90; failing: 99% interval for P(failure)"
+            tables[title] = self.races.droplevel("race").drop(columns=["pulls", "error"]).map(_number)
+        parts = [f"{title}\n{table.reset_index().to_string(index=False)}" for title, table in tables.items()]
+        return "\n\n".join([self._notes(), *parts, self._explained()])
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
 
-    def _notes(self) -> list[str]:
+    def _notes(self) -> str:
         """What is planned and recommended."""
         a, scale = self.algorithm, self.terms.scale
         found, best = ("an arm", "the best") if a.k == 1 else (f"{a.k} arms", "the k-th best")
@@ -203,23 +203,10 @@ class Plan:
         if a.margin is not None:
             notes.append(f"ends early if no arm can be better than the control by {scale.width * a.margin:g}")
         fewer = f", in {a.deadline} rounds at most" if a.deadline < allowed else ""
-        return [*notes, f"recommended: {self.recommended}, {ALGORITHMS[type(a).__name__]}{fewer}"]
+        notes.append(f"recommended: {self.recommended}, {ALGORITHMS[type(a).__name__]}{fewer}")
+        return "\n".join(notes)
 
-    def _tables(self) -> dict[str, pd.DataFrame]:
-        """The tables in words, by their titles."""
-        means = self.races["pulls"].map("{:,.0f}".format) + " ± " + self.races["error"].map("{:,.0f}".format)
-        words = self.costs.map(_number).assign(cost=self.costs["cost"].map("{:.2f}".format))
-        words = words.rename(columns={"cost": "relative cost", "at_most": "at most"})
-        columns = {race: pd.concat([means[race], words.loc[race]]) for race in words.index}
-        compared = pd.DataFrame(columns).rename_axis("truth").reset_index()
-        tables = {"Pulls of all arms on average, by race and truth": compared}
-        if len(self.found) == 1:
-            title = "Truth by truth: 90% of experiments within pulls_90; failing: 99% interval for P(failure)"
-            alone = self.races.droplevel("race").drop(columns=["pulls", "error"])
-            tables[title] = alone.map(_number).reset_index()
-        return tables
-
-    def _explained(self) -> list[str]:
+    def _explained(self) -> str:
         """What the numbers are."""
         means = [
             f"Means ± standard errors of {self.runs:,} simulated experiments on each truth; their failures.",
@@ -234,7 +221,7 @@ class Plan:
         if "spread" in self.races.index.unique("truth"):
             hard, far = (gap * self.terms.scale.width for gap in (min(2 * self.algorithm.epsilon, FAR), FAR))
             means.append(f"hard: the others are {hard:.3g} worse; easy: {far:.3g}; spread: in between.")
-        return means
+        return "\n".join(means)
 
 
 def plan(
@@ -311,19 +298,10 @@ def plan(
 
 
 class _Brief(SimpleNamespace):
-    """What is asked: the parameters of `plan`, checked, and what follows from them.
+    """What is asked: the parameters of `plan` by name, checked, and what follows from them.
 
-    Attributes
-    ----------
-    arms, tried
-        The arms' names, and the means of a pilot by arm.
-    assumed
-        What is taken from the pilot, in a sentence.
-    bought
-        What is sought for the budget: "epsilon", "delta" or None.
-    scale
-        The rewards that the algorithm sees as 0 and 1. Without a support it is 2σ wide, so that a plan does
-        not depend on the units.
+    `tried` are a pilot's means by arm; `bought` is what is sought for the budget. Without a support the scale
+    is 2σ wide, so that a plan does not depend on the units.
     """
 
     def __init__(self, **asked: Any) -> None:
@@ -353,12 +331,9 @@ class _Brief(SimpleNamespace):
         arms = list(self.tried) or [f"arm {number + 1}" for number in range(self.n_arms)]
         scale = Scale(high, low) if self.lower_is_better else Scale(low, high)
         vars(self).update(arms=arms, truths=truths, support=support, scale=scale)
-        width, of, give = high - low, "twice sigma", "sigma"
-        if support:
-            of, give = "the support", "the support, or rewards='Gaussian' and their sigma"
-        if self.epsilon is not None and self.epsilon >= width:
-            within = f"(0, {width:g}), {of}, got {self.epsilon}"
-            raise ValueError(f"epsilon must lie in {within}: give {give}")
+        width = high - low
+        must = f"lie in (0, {width:g}), the width of the rewards' support, or twice their sigma (give one)"
+        require((self.epsilon or 0) < width, "epsilon", must, self.epsilon)
         if self.rewards in IN_UNIT and self.sigma is not None:
             least = f"be at least {width / 2:g} for {self.rewards} rewards"
             require(self.sigma >= width / 2, "sigma", least, self.sigma)
@@ -444,7 +419,9 @@ class _Brief(SimpleNamespace):
         race: Any
         if kind == "certified":
             rewards = self.rewards or ("Bernoulli" if self.support else "Gaussian")
-            race = _certified(len(self.arms), (margin or 0) / width, rewards=rewards, truths=truths, **rules)
+            shifts = (margin / width,) if margin and margin / width > rules["epsilon"] else ()
+            given = {"rewards": rewards, "truths": truths, "shifts": shifts}
+            race = ebr.certified_design(self.n_arms, **rules, **given).race
         elif kind == "ebr":
             require(self.rewards is None, "rewards", "be left out for algorithm 'ebr'", self.rewards)
             race = ebr.ElasticBatchRacing(**rules)
@@ -480,13 +457,6 @@ class _Brief(SimpleNamespace):
             outside = values.min() < 0 or values.max() > 1
             inside[said] = np.maximum(values - values.max() + 1, 0) if outside else values
         return inside
-
-
-@lru_cache(maxsize=100)
-def _certified(n_arms: int, margin: float, **rules: Any) -> Algorithm:
-    """A certified race, which takes seconds to design; a margin is one of the shifts it is certified for."""
-    shifts = (margin,) if margin > rules["epsilon"] else ()
-    return ebr.certified_design(n_arms, shifts=shifts, **rules).race
 
 
 def _affordable(terms: Terms, bought: str, budget: int) -> float:

@@ -6,6 +6,7 @@ import secrets
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self, cast
 
@@ -22,10 +23,11 @@ FORMAT = 5
 # What first lines up to a format leave unsaid, and what is meant by that. Some of format 1 have a seed.
 UNSAID: Any = {1: {"rewards": None, "seed": 0}, 2: {"rounding": False}, 3: {"scale": None, "blocks": False}}
 # Races of journals up to format 4 that have left ebr: algorithm, rewards, a parameter with its value, name.
-LEFT = [
-    ("SharpElasticBatchRacing", "Gaussian", ("looks", "joint"), "sharp EBR with the joint law of its looks"),
-    ("PausingElasticBatchRacing", "Bernoulli", ("deadline", 1), "pausing EBR in one exact round"),
-]
+LEFT = {
+    ("SharpElasticBatchRacing", "Gaussian", "looks", "joint"): "sharp EBR with the joint law of its looks",
+    ("PausingElasticBatchRacing", "Bernoulli", "deadline", 1): "pausing EBR in one exact round",
+}
+HEAD = ("event", "format", "algorithm", "parameters", "time", "checksum")  # of a first line, not terms
 # The algorithms that a journal may name (nothing else is ever built from a file), and their names in text.
 ALGORITHMS = {
     "AggressiveElimination": "aggressive elimination",
@@ -119,7 +121,17 @@ class Terms:
         squared = algorithm.squared()  # so that small spreads do not pay for the support
         algorithm = squared if squared.wants_squares(rewards) else algorithm
         if control is not None or margin is not None:
-            algorithm = _with_control(algorithm, control, names, margin, units.width)
+            known = control is None or control in names
+            require(known, "control", f"be one of the arms, {listed(names)}", control)
+            if objection := algorithm.objection("control"):
+                raise ValueError(objection)
+            if margin is not None and control is not None:
+                least = algorithm.epsilon * units.width
+                must = f"lie in [{least:g}, {units.width:g}), from epsilon to all of the support"
+                require(least <= positive("margin", margin) < units.width, "margin", must, margin)
+                margin /= units.width
+            place = None if control is None else names.index(control)
+            algorithm = replace(cast(Any, algorithm), control=place, margin=margin)
         seed = secrets.randbits(64)
         made = cls(algorithm, names, limits, units, rewards, blocks=blocks, seed=seed)
         require(not blocks or not made.void, "blocks", f"be False, or nothing is proved: {made.void}", blocks)
@@ -136,7 +148,7 @@ class Terms:
         `own` is the algorithm if it is not one of ebr's.
         """
         name, version = first.get("algorithm"), cast(Any, first.get("format"))
-        known = first["event"] == "start" and type(version) is int and 1 <= version <= FORMAT
+        known = first["event"] == "start" and type(version) is int and version in range(1, FORMAT + 1)
         require(known, "format", f"lie in 1 … {FORMAT}", version)
         kind: Any = getattr(ebr, name) if isinstance(name, str) and name in ALGORITHMS else None
         is_own = own is not None and type(own) is not kind and type(own).__name__ == name
@@ -146,19 +158,23 @@ class Terms:
         if name == "SharpElasticBatchRacing" and isinstance(parameters, dict):  # it had looks once
             parameters = {key: value for key, value in parameters.items() if key != "looks"}
         algorithm: Any = own if is_own else kind(**parameters)
-        _check_left(first, algorithm)
-        unsaid: dict[str, Any] = {}
-        for last in range(version, 4):
-            unsaid |= UNSAID[last]
+        for (left, rewards, parameter, value), words in LEFT.items():
+            told = name, algorithm.model(first.get("rewards")), first["parameters"].get(parameter)
+            if version < FORMAT and told == (left, rewards, value):
+                shows = "ebr.live.journal.Journal(path, readonly=True).lines shows what was told"
+                raise ValueError(
+                    f"{words} has left ebr: {shows}; an ebr which writes format 4 goes on with it"
+                )
+        unsaid = {key: value for last in range(version, 4) for key, value in UNSAID[last].items()}
         said = unsaid | {key: value for key, value in first.items() if key not in ("time", "checksum")}
-        support, units = checked_support(said.get("support")), said.get("scale")
-        scale = UNIT if units is None else Scale(*_pair("scale", units))
+        terms: dict[str, Any] = {key: value for key, value in said.items() if key not in HEAD}
+        terms["support"] = checked_support(said.get("support"))
+        terms["scale"] = UNIT if said.get("scale") is None else Scale(*_pair("scale", said["scale"]))
         if version > 1:
             one_of("rewards", said.get("rewards"), REWARDS)
         elif name == "SequentialRacing":  # which alone used what the support implies
-            said["rewards"] = _model(None, support, scale, blocks=False)
-        marks: Any = (said.get(key) for key in ("rewards", "rounding", "blocks", "seed"))
-        made = cls(algorithm, cast(Any, said.get("arms")), support, scale, *marks)
+            terms["rewards"] = said["rewards"] = _model(None, terms["support"], UNIT, blocks=False)
+        made = cls(algorithm, **terms)
         again = made.line() | {key: said.get(key) for key in ("format", "parameters")}
         wrong = [key for key in again | said if again.get(key, ...) != said.get(key, ...)]
         if wrong or (unsaid.keys() & first.keys()) - {"seed"}:
@@ -240,14 +256,16 @@ class Terms:
         if self.support is None:
             return
         low, high = self.support
-        sigma, between = self.algorithm.sigma * self.scale.width, f"rewards between {low:g} and {high:g}"
-        need = (high - low) / (math.sqrt(2) if self.blocks else 2)
+        void = f"the guarantee is void for rewards between {low:g} and {high:g}"
+        sigma, need = (
+            self.algorithm.sigma * self.scale.width,
+            (high - low) / (math.sqrt(2) if self.blocks else 2),
+        )
         if sigma < need:
-            noise = f"differences of {between}" if self.blocks else between
-            known = f"the algorithm's sigma, {sigma:g}, is below {need:.4g}, which {noise} may need"
-            warnings.warn(f"{known}: its guarantee is void unless it is known to be enough", stacklevel=4)
+            known = f"unless sigma, {sigma:g}, is known to be enough: they may need {need:.4g}"
+            warnings.warn(f"{void} {known}", stacklevel=4)
         if self.rewards not in IN_UNIT and (why := self.void):  # for rewards in [0, 1] the algorithm warns
-            warnings.warn(f"the guarantee is void for {between}: {why}", stacklevel=4)
+            warnings.warn(f"{void}: {why}", stacklevel=4)
 
 
 def _whole(game: Game, epsilon: float) -> LossyGame:
@@ -258,36 +276,6 @@ def _whole(game: Game, epsilon: float) -> LossyGame:
         turn = advance(game, sums)
     assert turn.arms is not None
     return Ending(turn.arms, np.array([epsilon]))
-
-
-def _check_left(first: Line, algorithm: Algorithm) -> None:
-    """Raise ValueError if the race of an old first line has left ebr, so that it cannot be replayed."""
-    told = first["algorithm"], algorithm.model(first.get("rewards"))
-    for name, rewards, (parameter, value), words in LEFT:
-        if (
-            told == (name, rewards)
-            and first["format"] < FORMAT
-            and first["parameters"].get(parameter) == value
-        ):
-            shows = "ebr.live.journal.Journal(path, readonly=True).lines shows what was told"
-            raise ValueError(f"{words} has left ebr: {shows}; an ebr which writes format 4 goes on with it")
-
-
-def _with_control(
-    algorithm: Any, control: str | None, names: Sequence[str], margin: float | None, width: float
-) -> Any:
-    """The algorithm with a control and a margin in the rewards' units, `width` to a scale."""
-    known = control is None or control in names
-    require(known, "control", f"be one of the arms, {listed(names)}", control)
-    if objection := algorithm.objection("control"):
-        raise ValueError(objection)
-    place = None if control is None else names.index(control)
-    if control is not None and margin is not None:
-        inside, least = positive("margin", margin) / width, algorithm.epsilon * width
-        must = f"lie in [{least:g}, {width:g}), from epsilon to all of the support"
-        require(algorithm.epsilon <= inside < 1, "margin", must, margin)
-        margin = inside
-    return replace(algorithm, control=place, margin=margin)
 
 
 def listed(names: Iterable[str]) -> str:
@@ -319,14 +307,11 @@ def _pair(name: str, ends: Any) -> tuple[float, float]:
 
 def _parameters(algorithm: Any) -> dict[str, Any]:
     """The parameters of an algorithm as JSON; ValueError if it is no algorithm, or they are no JSON."""
-    try:
-        if not isinstance(algorithm, Algorithm):
-            raise TypeError("it lacks some")
-        made: dict[str, Any] = json.loads(json.dumps(asdict(cast(Any, algorithm)), allow_nan=False))
-    except (TypeError, ValueError) as error:
-        must = "algorithm must be a dataclass of numbers and words, with all of ebr.algorithms.game.Algorithm"
-        raise ValueError(f"{must}, got {shown(algorithm)} ({error})") from None
-    return made
+    if isinstance(algorithm, Algorithm):
+        with suppress(TypeError, ValueError):
+            return dict(json.loads(json.dumps(asdict(cast(Any, algorithm)), allow_nan=False)))
+    must = "be a dataclass of numbers and words, with all of ebr.algorithms.game.Algorithm"
+    raise ValueError(f"algorithm must {must}, got {shown(algorithm)}")
 
 
 def _checked_arms(arms: Any) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import statistics
 import warnings
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -122,8 +123,8 @@ def test_bad_arguments_are_named_with_value_and_range_before_anything_runs(chang
             "--epsilon 40 --sigma 15 --rewards sub-Gaussian",
             "epsilon must lie in (0, 30), twice sigma, got 40",
         ),
-        ("--epsilon 5 --sigma 15", "the support, got 5.0: give the support, or rewards='Gaussian' and"),
-        ("--epsilon 5 --rewards Gaussian", "(0, 1), twice sigma, got 5.0: give sigma"),
+        ("--epsilon 5 --sigma 15", "support, or twice their sigma (give one), got 5.0"),
+        ("--epsilon 5 --rewards Gaussian", "epsilon must lie in (0, 1), the width of the"),
         ("--sigma 9 --rewards bounded --support 0 50", "sigma must be at least 25 for bounded rewards"),
         ("--deadline 0", "deadline must be an integer of at least 1, got 0"),
         ("--k 3", "k must lie in 1 … 2, below the number of arms, got 3"),
@@ -242,7 +243,8 @@ def test_a_certified_race_is_recommended_for_five_arms_and_six_rounds(monkeypatc
     looks, boundaries = (61, 120, 229, 414, 697, 1017), (3.73, 3.44, 3.18, 2.96, 2.78)  # the design's
     race = ebr.CertifiedElasticBatchRacing(5, looks, boundaries, 0.05, 0.05, pruning=0.93, floor=2.93)
     with monkeypatch.context() as patch:
-        patch.setattr("ebr.live.plan._certified", lambda *_, deadline, **__: {6: race}[deadline])
+        made = {6: SimpleNamespace(race=race)}
+        patch.setattr(ebr, "certified_design", lambda *_, deadline, **__: made[deadline])
         plan = ebr.plan(5, 6, 0.05, rewards="Bernoulli")
         assert plan.recommended == "certified"
     assert plan.costs.loc["certified", "at_most"] == 5085
