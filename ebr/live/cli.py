@@ -10,24 +10,18 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import ebr
 from ebr.models import RACES, REWARDS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from ebr.live.race import Race
 
 EXAMPLE = """\
 an experiment, from its start to its end:
   python -m ebr plan --arms A B C --deadline 6 --epsilon 0.05 --start trial.jsonl
   python -m ebr ask trial.jsonl                            how often to try each arm in this round
-  python -m ebr tell --round=1 trial.jsonl A=120:67 B=...  number : successes (or the sum of rewards)
-  python -m ebr tell --round=1 --file=rewards.csv trial.jsonl  or a row for each reward
+  python -m ebr tell --round=1 trial.jsonl A=120:67 B=...  number : successes; or --file=rewards.csv
   python -m ebr status trial.jsonl                         where it stands; then ask again
   python -m ebr report trial.jsonl --format markdown       for a protocol or a paper
 
@@ -61,55 +55,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = _parsed(arguments)
     except SystemExit as end:  # argparse's own way out
         return int(end.code or 0) or _say("")
+    looks = options.run in (status, plot, report, certify)
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: _complain(f"warning: {message}")
         try:
-            said = options.run(options)
+            if options.run in (start, plan):
+                said = options.run(options)
+            else:
+                with ebr.Race.open(options.journal, readonly=looks) as race:
+                    said = options.run(race, options) or standing(race, options.journal)
         except (ValueError, OSError) as error:
             file, why = getattr(error, "filename", None), getattr(error, "strerror", None)
             _complain(f"error: {file}: {why}" if file and why else f"error: {error}")
             return REFUSED
         # The command is done, even if its output cannot be written.
-        return _say(f"{said}\n", options.journal if options.run in (start, ask, tell, stop, plan) else None)
-
-
-def ask(options: Options) -> str:
-    """Say how often to pull each arm in this round."""
-    with ebr.Race.open(options.journal) as race:
-        race.ask()
-        return standing(race, options.journal)
-
-
-def tell(options: Options) -> str:
-    """Take in a round's rewards."""
-    from ebr.live.rewards import blocks_from_file, from_file, from_words
-
-    def from_blocks(name: str) -> Any:
-        return blocks_from_file(name, ebr.Race.open(options.journal, readonly=True).arms)
-
-    readers: dict[str, Any] = {"rewards": from_words, "file": from_file, "blocks": from_blocks}
-    given = [name for name in readers if vars(options)[name]]
-    if len(given) != 1:
-        raise ValueError("give either ARM=COUNT:SUM for each arm or --file or --blocks")
-    rewards = readers[given[0]](vars(options)[given[0]])
-    late = from_words(options.late) if options.late else None
-    with ebr.Race.open(options.journal) as race:
-        race.tell(rewards, options.round, options.missing, late)
-        return standing(race, options.journal)
-
-
-def stop(options: Options) -> str:
-    """End the race now, with what can be said now; rewards asked for and not told do not count."""
-    with ebr.Race.open(options.journal) as race:
-        race.stop()
-        return standing(race, options.journal)
-
-
-def status(options: Options) -> str:
-    """Say where the race stands; this changes nothing, and works while another process writes."""
-    with ebr.Race.open(options.journal, readonly=True) as race:
-        return standing(race, options.journal)
+        return _say(f"{said}\n", None if looks else options.journal)
 
 
 def start(options: Options) -> str:
@@ -136,33 +97,58 @@ def plan(options: Options) -> str:
         return f"{said}\n\n{standing(race, options.journal)}"
 
 
-def plot(options: Options) -> str:
+def ask(race: "ebr.Race", options: Options) -> None:
+    """Say how often to pull each arm in this round."""
+    race.ask()
+
+
+def tell(race: "ebr.Race", options: Options) -> None:
+    """Take in a round's rewards."""
+    from ebr.live.rewards import blocks_from_file, from_file, from_words
+
+    given = [part for part in (options.rewards, options.file, options.blocks) if part]
+    if len(given) != 1:
+        raise ValueError("give either ARM=COUNT:SUM for each arm or --file or --blocks")
+    if options.rewards:
+        rewards: Any = from_words(options.rewards)
+    else:
+        rewards = from_file(options.file) if options.file else blocks_from_file(options.blocks, race.arms)
+    race.tell(rewards, options.round, options.missing, from_words(options.late) if options.late else None)
+
+
+def stop(race: "ebr.Race", options: Options) -> None:
+    """End the race now, with what can be said now; rewards asked for and not told do not count."""
+    race.stop()
+
+
+def status(race: "ebr.Race", options: Options) -> None:
+    """Say where the race stands; this changes nothing, and works while another process writes."""
+
+
+def plot(race: "ebr.Race", options: Options) -> str:
     """Draw the race as it stands: means and intervals, round by round; this changes nothing."""
-    with ebr.Race.open(options.journal, readonly=True) as race:
-        return f"drawn in {_save(race.plot(), options.to or os.path.splitext(options.journal)[0])}"
+    return f"drawn in {_save(race.plot(), options.to or os.path.splitext(options.journal)[0])}"
 
 
-def report(options: Options) -> str:
+def report(race: "ebr.Race", options: Options) -> str:
     """Sum up a race for a protocol or a paper; this changes nothing."""
-    with ebr.Race.open(options.journal, readonly=True) as race:
-        made = race.report(options.word)
+    made = race.report(options.word)
     return {"text": made.__str__, "markdown": made.markdown, "html": made.html}[options.format]()
 
 
-def certify(options: Options) -> str:
+def certify(race: "ebr.Race", options: Options) -> str:
     """Check a certified race again, by a computation of its own (seconds); this changes nothing."""
     from ebr.live.checker import largest_failure
     from ebr.validation import require
 
-    with ebr.Race.open(options.journal, readonly=True) as race:
-        design, kind = race.terms.line()["parameters"], type(race.algorithm).__name__
+    design, kind = race.terms.line()["parameters"], type(race.algorithm).__name__
     require("boundaries" in design, options.journal, "be the journal of a certified race", kind)
     bound, delta = largest_failure(design, len(race.arms)), design["delta"]
     require(bound <= delta, "delta", "be one that the looks and boundaries keep (not certified)", delta)
     return f"Certified: whatever the arms' means are, a failure has probability {bound:.5f} at most."
 
 
-def _save(figure: "Figure", to: str) -> str:
+def _save(figure: Any, to: str) -> str:
     """Save a picture, as png if its name does not say; return its name. A journal is never overwritten."""
     from ebr.live.journal import is_journal
 
@@ -267,24 +253,20 @@ def _complain(text: str) -> None:
         sys.stderr.flush()
 
 
-def standing(race: "Race", journal: str) -> str:
+def standing(race: "ebr.Race", journal: str) -> str:
     """Where the race stands, in a table as of pandas, which takes long to load, and what to do now."""
     from ebr.live.report import digits, word_for_left_out
 
     pulls, *numbers = race.known
-    asked, survivors = race.asked, set(race.survivors)
+    asked, spelled, survivors = race.asked, digits(race.terms), set(race.survivors)
     left_out = "out" if race.finished else word_for_left_out(race.algorithm)
-    table: dict[str, Iterable[Any]] = {"arm": race.arms}
+    names = (" mean", " lower", " upper")
+    columns = [["arm", *race.arms], [" pulls", *map(str, pulls)]]
     if asked is not None:
-        table[" pulls now"] = [asked.get(arm, 0) for arm in race.arms]
-    table[" pulls"] = pulls
-    for name, column in zip((" mean", " lower", " upper"), numbers, strict=True):
-        table[name] = map(digits(race.terms), column)
-    table[""] = ["in" if arm in survivors else left_out for arm in race.arms]
-    columns = []
-    for heading, cells in table.items():
-        texts = [heading, *map(str, cells)]
-        columns.append([text.rjust(max(map(len, texts))) for text in texts])
+        columns.insert(1, [" pulls now", *(str(asked.get(arm, 0)) for arm in race.arms)])
+    columns += [[name, *map(spelled, column)] for name, column in zip(names, numbers, strict=True)]
+    columns.append(["", *("in" if arm in survivors else left_out for arm in race.arms)])
+    columns = [[text.rjust(max(map(len, column))) for text in column] for column in columns]
     rows = "\n".join(" ".join(row) for row in zip(*columns, strict=True))
     if race.finished:
         how = f"was stopped in round {race.round}" if race.stopped else f"has ended after round {race.round}"
@@ -294,7 +276,7 @@ def standing(race: "Race", journal: str) -> str:
     return f"Round {race.round}{most}\n\n{rows}\n\n{_said_now(race)}Next: {_next(race, journal)}"
 
 
-def _next(race: "Race", journal: str) -> str:
+def _next(race: "ebr.Race", journal: str) -> str:
     """The next command, to be pasted into a shell."""
     if race.asked is None:
         return _shell_line("ask", journal)
@@ -307,16 +289,15 @@ def _next(race: "Race", journal: str) -> str:
     return f"{line}\n(SUM: the arm's successes in this round, or the sum of its rewards)"
 
 
-def _said_now(race: "Race") -> str:
+def _said_now(race: "ebr.Race") -> str:
     """What could be said if the race were stopped now, as a line; empty before the first reward."""
     from ebr.live.report import rounded_up
 
     arm, within = race.now or (None, math.inf)
     if arm is None or race.algorithm.delta is None:
         return ""
-    if math.isinf(within):
-        return "If the race were stopped now, nothing would be guaranteed.\n"
-    said = f"{arm} is within {rounded_up(within)} of the best with probability {1 - race.algorithm.delta:.4g}"
+    sure = f"{arm} is within {{}} of the best with probability {1 - race.algorithm.delta:.4g}"
+    said = "nothing is guaranteed" if math.isinf(within) else sure.format(rounded_up(within))
     return f"If the race were stopped now: {said}.\n"
 
 

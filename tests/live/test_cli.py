@@ -380,7 +380,7 @@ def test_a_stopped_race_says_so_and_what_a_stop_would_guarantee(run):
     assert "If the race were stopped now" not in run("ask", "trial.jsonl")[1]
     pulls = asked()["A"]
     _, said = run("tell", "trial.jsonl", *(f"{arm}={pulls // 2}/{pulls}" for arm in "AB"))
-    assert "\nIf the race were stopped now, nothing would be guaranteed.\n" in said
+    assert "\nIf the race were stopped now: nothing is guaranteed.\n" in said
     assert run("stop", "trial.jsonl")[1].startswith("The race was stopped in round 2.\n")
 
 
