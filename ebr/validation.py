@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial, wraps
 from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeVar
@@ -129,20 +129,16 @@ COMMON: dict[str, Rule] = {
 }
 
 
-def _check(values: dict[str, Any], checks: Mapping[str, Rule | tuple[str, ...]]) -> None:
-    """Check values by the common rules and those given, or by possible choices.
+def check_fields(parameters: object, **checks: Rule | tuple[str, ...]) -> None:
+    """Check a dict or an object's fields by the common rules and those given, or by possible choices.
 
     Numbers become plain Python numbers, so that equal parameters print alike and are seeded alike.
     """
+    fields = parameters if isinstance(parameters, dict) else vars(parameters)
     for name, check in {**COMMON, **checks}.items():
-        if name in values:
+        if name in fields:
             rule = partial(one_of, choices=check) if isinstance(check, tuple) else check
-            values[name] = rule(name, values[name])
-
-
-def check_fields(parameters: object, **checks: Rule | tuple[str, ...]) -> None:
-    """Check the fields of a frozen dataclass, in place."""
-    _check(vars(parameters), checks)
+            fields[name] = rule(name, fields[name])
 
 
 def checked(**checks: Rule) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
@@ -154,7 +150,7 @@ def checked(**checks: Rule) -> Callable[[Callable[Parameters, Result]], Callable
         @wraps(function)
         def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
             given = signature.bind(*args, **kwargs)
-            _check(given.arguments, checks)
+            check_fields(given.arguments, **checks)
             return function(*given.args, **given.kwargs)
 
         return call

@@ -106,11 +106,10 @@ class Plan:
         costs["failures"] = self.races["failures"].groupby("race").sum()
         costs["over"], by = costs["at_most"] > (self.budget or math.inf), ["over", "cost"]
         if self.bought is not None:
-            unit, by[1:] = (
-                next(iter(terms.values())).scale.width if self.bought == "epsilon" else 1.0,
-                [self.bought, "cost"],
-            )
-            costs[self.bought] = [unit * getattr(each.algorithm, self.bought) for each in terms.values()]
+            by = [self.bought, "cost"]
+            for kind, each in terms.items():
+                unit = each.scale.width if self.bought == "epsilon" else 1.0
+                costs.loc[kind, self.bought] = unit * getattr(each.algorithm, self.bought)
         return costs.sort_values(by).drop(columns="over").rename_axis("race")
 
     @property
@@ -241,7 +240,7 @@ def plan(
     blocks: bool = False,
     missing: bool = False,
     truths: Mapping[str, ArrayLike] | Sequence[ArrayLike] | None = None,
-    pilot: "Mapping[str, ArrayLike] | pd.DataFrame | None" = None,
+    pilot: Mapping[str, ArrayLike] | None = None,
     runs: int | None = None,
 ) -> Plan:
     """Plan an experiment: compare the proved races that permit what is asked, and recommend one.
@@ -276,9 +275,8 @@ def plan(
         the one to the other, or not at all ("alike"). The scale is the support, or 2σ. Rewards in a support
         are simulated by coins, the noisiest.
     pilot
-        Rewards of earlier trials by arm, in a dict or the columns of a table. Their means are one more truth.
-        If nothing else is said of the rewards, and all are 0 or 1, they are "Bernoulli"; otherwise σ is
-        *estimated*: it is an assumption.
+        Rewards of earlier trials by arm, whose means are one more truth. If nothing else is said of the
+        rewards, and all are 0 or 1, they are "Bernoulli"; otherwise σ is *estimated*: it is an assumption.
     runs
         How many experiments are simulated on each truth: 200, or fewer if there are many arms and rounds.
     """
@@ -323,14 +321,13 @@ class _Brief(SimpleNamespace):
         check_places(self.k, self.n_arms)
         alone = self.margin is not None and not self.control
         require(not alone, "margin", "be left out where there is no control", self.margin)
-        truths = self.truths.tolist() if isinstance(self.truths, np.ndarray) else self.truths
-        listed = truths is None or (isinstance(truths, Mapping | Sequence) and len(truths) > 0)
-        require(listed, "truths", "be one or more lists of means", truths)
+        several = isinstance(self.truths, Mapping | Sequence | np.ndarray) and len(self.truths)
+        require(self.truths is None or several, "truths", "be one or more lists of means", self.truths)
         support = checked_support(self.support, self.rewards)
         low, high = support or (0.0, 1.0 if self.sigma is None else 2 * self.sigma)
         arms = list(self.tried) or [f"arm {number + 1}" for number in range(self.n_arms)]
         scale = Scale(high, low) if self.lower_is_better else Scale(low, high)
-        vars(self).update(arms=arms, truths=truths, support=support, scale=scale)
+        vars(self).update(arms=arms, support=support, scale=scale)
         width = high - low
         must = f"lie in (0, {width:g}), the width of the rewards' support, or twice their sigma (give one)"
         require((self.epsilon or 0) < width, "epsilon", must, self.epsilon)
@@ -340,18 +337,15 @@ class _Brief(SimpleNamespace):
 
     def _learn(self) -> None:
         """Take the arms' means from the pilot and, unless it is said, the rewards' kind or σ."""
-        pilot, limits = self.pilot, None
-        if isinstance(pilot, pd.DataFrame):
-            pilot = {arm: column.dropna() for arm, column in pilot.items()}
+        pilot = self.pilot
         several_arms = isinstance(pilot, Mapping) and len(pilot) > 1
-        require(several_arms, "pilot", "be a table or dict of the rewards of 2 arms or more", pilot)
+        require(several_arms, "pilot", "be a dict of the rewards of 2 arms or more", pilot)
         must = f"be left out, or {len(pilot)} as in the pilot"
         require(self.n_arms in (None, len(pilot)), "n_arms", must, self.n_arms)
         unsaid = self.rewards is None and isinstance(self.support, str)
         limits = None if unsaid else checked_support(self.support, self.rewards)
-        for arm, values in pilot.items():
-            single = not isinstance(values, tuple)  # a count and a sum
-            require(single, f"pilot of {arm!r}", "be a list of single rewards", values)
+        for arm, values in pilot.items():  # no counts and sums
+            require(not isinstance(values, tuple), f"pilot of {arm!r}", "be a list of single rewards", values)
         pilot = {str(arm): _in_support(f"pilot of {arm!r}", each, limits) for arm, each in pilot.items()}
         vars(self).update(n_arms=len(pilot), tried={arm: float(each.mean()) for arm, each in pilot.items()})
         if unsaid and all(np.isin(values, (0, 1)).all() for values in pilot.values()):
@@ -363,27 +357,27 @@ class _Brief(SimpleNamespace):
 
     def _estimate(self, pilot: Mapping[str, FloatArray]) -> None:
         """Take the largest upper limit for σ of an arm."""
-        most, arm = max(
-            (values.std(ddof=1) * math.sqrt((len(values) - 1) / chdtri(len(values) - 1, PILOT)), arm)
-            for arm, values in pilot.items()
+        ends = {arm: (len(each) - 1) / chdtri(len(each) - 1, PILOT) for arm, each in pilot.items()}
+        limits = {arm: each.std(ddof=1) * math.sqrt(ends[arm]) for arm, each in pilot.items()}
+        arm = max(limits, key=lambda each: limits[each])
+        require(
+            limits[arm], "sigma", "be given, or a support: each arm's rewards in the pilot are equal", None
         )
-        require(most, "sigma", "be given, or a support: each arm's rewards in the pilot are equal", None)
-        sigma = float(rounded_up(most))
+        sigma = float(rounded_up(limits[arm]))
         said = f"sigma = {sigma:g} is estimated from the pilot: {PILOT:.0%} upper limit for {arm}, if normal."
         said += " It is an assumption: if sigma is larger, nothing is guaranteed."
         vars(self).update(sigma=sigma, assumed=said)
 
     def compared(self) -> dict[str, int]:
         """The races that are made and simulated in seconds, and their rounds at most."""
-        sharp, *others, certified, _ = RACES
-        n_arms, coins = len(self.arms), self.rewards == "Bernoulli"
         if self.algorithm is not None:
             return {self.algorithm: self.deadline}
-        compared = dict.fromkeys([sharp] if n_arms > MOST_COMPARED else [sharp, *others], self.deadline)
-        known = (coins or self.rewards == "Gaussian") and self.k == 1 and not (self.blocks or self.bought)
-        if known and n_arms <= MOST_DESIGNED_ARMS:
-            epsilon = self.epsilon / self.scale.width
-            last = bechhofer_count(n_arms, epsilon, self.delta, 0.5) if coins else NORMAL
+        sharp, *others, certified, _ = RACES
+        compared = dict.fromkeys([sharp] if self.n_arms > MOST_COMPARED else [sharp, *others], self.deadline)
+        coins, plain = self.rewards == "Bernoulli", self.k == 1 and not (self.blocks or self.bought)
+        if plain and (coins or self.rewards == "Gaussian") and self.n_arms <= MOST_DESIGNED_ARMS:
+            risk = self.epsilon / self.scale.width, self.delta, 0.5
+            last = bechhofer_count(self.n_arms, *risk) if coins else NORMAL
             looks = min(self.deadline, MOST_DESIGNED // last)
             compared |= {certified: looks} if looks >= min(self.deadline, 3) else {}
         return compared
@@ -428,10 +422,9 @@ class _Brief(SimpleNamespace):
         else:
             race = getattr(ebr, f"{kind.capitalize()}ElasticBatchRacing")(**rules, rewards=self.rewards)
         race = replace(race, k=self.k) if self.k > 1 else race
-        if self.missing and (objection := race.objection("missing", self.rewards)):
-            raise ValueError(objection)
-        decides = not (self.missing and race.resumes)  # a final round that lacks rewards decides nothing
-        require(decides, "algorithm", "be 'sharp' if rewards may be missing", kind)
+        # A last round that lacks rewards decides nothing, and of a race that resumes it must.
+        lossy = race.objection("missing", self.rewards) is None and not race.resumes
+        require(lossy or not self.missing, "algorithm", "be 'sharp' if rewards may be missing", kind)
         units = self.support, None, self.scale, self.blocks
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the warning comes when the race is started
@@ -446,9 +439,8 @@ class _Brief(SimpleNamespace):
             gaps |= {"easy": np.full(others, FAR), "alike": np.zeros(others)}
             inside = {name: LEVEL - np.append(np.zeros(self.k), gap) for name, gap in gaps.items()}
             truths = {"pilot": list(self.tried.values())} if self.tried else {}
-        for name, means in (
-            truths.items() if isinstance(truths, Mapping) else ((None, each) for each in truths)
-        ):
+        given = truths.items() if isinstance(truths, Mapping) else ((None, means) for means in truths)
+        for name, means in given:
             values = _in_support(f"truth {shown(means)}", means, self.support)
             must = f"have {len(self.arms)} means"
             require(len(values) == len(self.arms), f"truth {shown(means)}", must, len(values))

@@ -119,7 +119,8 @@ class Terms:
             rewards = _model(algorithm.rewards, limits, units, blocks is True)
         names = _checked_arms(arms)
         squared = algorithm.squared()  # so that small spreads do not pay for the support
-        algorithm = squared if squared.wants_squares(rewards) else algorithm
+        if squared.wants_squares(rewards) and squared.model(rewards) in IN_UNIT:
+            algorithm = squared
         if control is not None or margin is not None:
             known = control is None or control in names
             require(known, "control", f"be one of the arms, {listed(names)}", control)

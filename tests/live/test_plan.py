@@ -93,7 +93,7 @@ def test_the_deadlines_go_three_rounds_further_and_each_is_a_plan_of_its_own():
         ({"epsilon": None, "budget": 20, "delta": 0.001}, "at least 30 for epsilon = 0.999, got 20"),
         ({"epsilon": None, "budget": 90, "k": 2, "algorithm": "staked"}, "k must be 1 for algorithm"),
         ({"epsilon": 0.01, "budget": 3000}, "budget must be at least 42303 for delta = 0.999, got 3000"),
-        ({"pilot": {"A": [1, 2]}}, "must be a table or dict of the rewards of 2 arms or more, got {'A'"),
+        ({"pilot": {"A": [1, 2]}}, "must be a dict of the rewards of 2 arms or more, got {'A'"),
         (TWO | {"pilot": {"A": (52, 33), "B": (52, 46)}}, "'A' must be a list of single rewards, got (52,"),
         (TWO | {"pilot": {"A": [1, 2], "B": [3]}}, "pilot of 'B' must be a list of at least 2 numbers"),
         ({"pilot": SPREAD}, "n_arms must be left out, or 2 as in the pilot, got 3"),
@@ -613,14 +613,12 @@ def test_one_race_is_shown_truth_by_truth_and_simulated_only_when_it_is_looked_a
 
 @few_experiments
 def test_a_pilot_of_zeros_and_ones_says_so_and_its_means_are_a_truth():
-    wide = pd.DataFrame({arm: pd.Series(values) for arm, values in YES_NO.items()})
-    for pilot in (YES_NO, wide):
-        plan = ebr.plan(deadline=3, epsilon=0.2, pilot=pilot)
-        assert plan.terms.rewards == "Bernoulli"
-        assert plan.terms.arms == ("A", "B", "C")
-        assert plan.races.index.unique("truth").tolist() == [*PROBLEMS, "pilot"]
-        assert plan.found["sharp"].truths["pilot"].means.tolist() == [0.6, 0.25, 1.0]
-        assert "that they are 0 or 1 is taken from the pilot" in str(plan)
+    plan = ebr.plan(deadline=3, epsilon=0.2, pilot=YES_NO)
+    assert plan.terms.rewards == "Bernoulli"
+    assert plan.terms.arms == ("A", "B", "C")
+    assert plan.races.index.unique("truth").tolist() == [*PROBLEMS, "pilot"]
+    assert plan.found["sharp"].truths["pilot"].means.tolist() == [0.6, 0.25, 1.0]
+    assert "that they are 0 or 1 is taken from the pilot" in str(plan)
     # Where a support says otherwise, they are not all there is.
     plan = ebr.plan(deadline=3, epsilon=5, pilot=YES_NO, support=(0, 50))
     assert (plan.terms.rewards, plan.terms.support) == ("bounded", (0, 50))
