@@ -162,10 +162,8 @@ class Terms:
         for (left, rewards, parameter, value), words in LEFT.items():
             told = name, algorithm.model(first.get("rewards")), first["parameters"].get(parameter)
             if version < FORMAT and told == (left, rewards, value):
-                shows = "ebr.live.journal.Journal(path, readonly=True).lines shows what was told"
-                raise ValueError(
-                    f"{words} has left ebr: {shows}; an ebr which writes format 4 goes on with it"
-                )
+                shows = f"{words} has left ebr: ebr.live.journal.Journal(path, readonly=True).lines shows"
+                raise ValueError(f"{shows} what was told; an ebr which writes format 4 goes on with it")
         unsaid = {key: value for last in range(version, 4) for key, value in UNSAID[last].items()}
         said = unsaid | {key: value for key, value in first.items() if key not in ("time", "checksum")}
         terms: dict[str, Any] = {key: value for key, value in said.items() if key not in HEAD}
