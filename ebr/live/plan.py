@@ -5,13 +5,13 @@ import math
 import os
 import warnings
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from textwrap import wrap
 from types import SimpleNamespace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ from ebr.live.terms import ALGORITHMS, USUAL, Scale, Support, Terms, checked_sup
 from ebr.models import IN_UNIT, RACES
 from ebr.simulation.simulate import simulate
 from ebr.theory.intervals import exact_interval
-from ebr.theory.problems import Bernoulli, Gaussian, Problem
+from ebr.theory.problems import Bernoulli, Gaussian
 from ebr.theory.selection import bechhofer_count
 from ebr.validation import check_fields, numbers, optional, positive, require, shown, true_or_false, whole
 
@@ -43,43 +43,15 @@ FAR = 0.5  # the largest gap, as a fraction of the scale
 PILOT = 0.95  # how surely a σ estimated from a pilot is large enough, if rewards are normal
 
 
-class Candidate(NamedTuple):
-    """A race that permits what is asked: its terms, its truths, and what makes it with other rules."""
-
-    terms: Terms
-    truths: Mapping[str, Problem]
-    make: Callable[..., Terms]
-
-    def simulated(self, terms: Terms, runs: int) -> pd.DataFrame:
-        """Simulate such a race on the truths: a row a truth, with the columns of `Plan.races`."""
-        race, rows = terms.algorithm, {}
-        for name, problem in self.truths.items():
-            result = simulate(race.assuming(race.model(terms.rewards)), problem, runs, seed=0)
-            # An arm that is worse by exactly ε is wrong, however a difference such as 0.6 − 0.4 is rounded.
-            right = result.correct(race.epsilon * (1 - 1e-9))
-            if race.control is not None and race.margin is not None:  # no arm beats the control by the margin
-                right |= (result.arm == race.control) & problem.is_good(result.arm, race.margin * (1 - 1e-9))
-            rows[name] = {
-                "pulls": float(result.pulls.mean()),
-                "error": float(result.pulls.std(ddof=1) / np.sqrt(runs)),
-                "pulls_90": int(np.quantile(result.pulls, 0.9, method="inverted_cdf")),
-                "rounds": float(result.rounds.mean()),
-                "failures": int((~right).sum()),
-            }
-        table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("truth")
-        lower, upper = exact_interval(table["failures"].to_numpy() / runs, np.full(len(table), runs), 0.01)
-        return table.assign(failing_lower=lower, failing_upper=upper)
-
-
 @dataclass(frozen=True)
 class Plan:
     """What `plan` returns: print it; `start` runs it. Its tables are simulated when they are asked for."""
 
-    found: dict[str, Candidate] = field(repr=False)  # the races that permit what is asked, by name
-    runs: int = RUNS  # simulated experiments behind each mean
-    budget: int | None = None
-    bought: str | None = None  # "epsilon" or "delta", if it was sought for the budget
-    assumed: str = ""  # what is taken from a pilot, in a sentence
+    found: dict[str, Terms] = field(repr=False)  # of the races that permit what is asked, by name
+    asked: "_Brief" = field(repr=False)
+    runs: int  # simulated experiments behind each mean
+    budget: int | None
+    bought: str | None  # "epsilon" or "delta", if it was sought for the budget
 
     @cached_property
     def races(self) -> pd.DataFrame:
@@ -89,27 +61,25 @@ class Plan:
         exceed; the mean `rounds`; how many were `failures`, and an exact 99 % interval for the probability of
         one (`failing_lower`, `failing_upper`).
         """
-        tables = {kind: each.simulated(each.terms, self.runs) for kind, each in self.found.items()}
+        tables = {kind: self.asked.simulated(terms, self.runs) for kind, terms in self.found.items()}
         return pd.concat(tables, names=["race"])
 
     @cached_property
     def costs(self) -> pd.DataFrame:
         """A row a race, the recommended one first.
 
-        `at_most`, the most pulls that there can be if no reward is missing, proved, and ∞ if unknown; `cost`,
-        its pulls relative to those of the cheapest race, the mean over the truths; `failures`; and what is
-        bought.
+        `at_most`, the most pulls if no reward is missing, proved, ∞ if unknown; `cost`, its pulls relative to
+        those of the cheapest race, the mean over the truths; `failures`; and what is bought.
         """
-        pulls, terms = self.races["pulls"], {kind: each.terms for kind, each in self.found.items()}
-        costs = pd.DataFrame({"at_most": {kind: each.most_pulls for kind, each in terms.items()}})
+        pulls = self.races["pulls"]
+        costs = pd.DataFrame({"at_most": {kind: terms.most_pulls for kind, terms in self.found.items()}})
         costs["cost"] = (pulls / pulls.groupby("truth").transform("min")).groupby("race").mean()
         costs["failures"] = self.races["failures"].groupby("race").sum()
         costs["over"], by = costs["at_most"] > (self.budget or math.inf), ["over", "cost"]
         if self.bought is not None:
             by = [self.bought, "cost"]
-            for kind, each in terms.items():
-                unit = each.scale.width if self.bought == "epsilon" else 1.0
-                costs.loc[kind, self.bought] = unit * getattr(each.algorithm, self.bought)
+            unit = self.asked.scale.width if self.bought == "epsilon" else 1.0
+            costs[self.bought] = [unit * getattr(each.algorithm, self.bought) for each in self.found.values()]
         return costs.sort_values(by).drop(columns="over").rename_axis("race")
 
     @property
@@ -120,7 +90,7 @@ class Plan:
     @property
     def terms(self) -> Terms:
         """What the recommended race would be begun with; a control is the last arm."""
-        return self.found[self.recommended].terms
+        return self.found[self.recommended]
 
     @property
     def algorithm(self) -> Any:
@@ -130,15 +100,19 @@ class Plan:
     @cached_property
     def _by_deadline(self) -> list[pd.DataFrame]:
         """The tables of `deadlines` and of `errors`."""
-        planned, chosen, tables = self.algorithm.deadline, self.found[self.recommended], {}
+        planned, designed, tables = self.algorithm.deadline, self.recommended == "certified", {}
         fewer = {*range(1, 21), *np.geomspace(20, planned, 15).astype(int).tolist()}
         last = min(planned + 3, self.algorithm.most_rounds)
-        if self.recommended == "certified":  # each design takes seconds
+        if designed:  # each takes seconds
             fewer, last = {planned >> halved for halved in range(planned.bit_length())}, planned
         for deadline in sorted({each for each in fewer if each < planned} | {*range(planned, last + 1)}):
-            terms = self.terms if deadline == planned else chosen.make(deadline=deadline)
+            terms = self.terms
+            if designed and deadline < planned:
+                terms = self.asked.made("certified", deadline)
+            elif not designed:
+                terms = replace(terms, algorithm=replace(self.algorithm, deadline=deadline))
             worst = pd.DataFrame({"pulls": terms.most_pulls, "error": 0.0}, ["worst case"])
-            table = pd.concat([worst, chosen.simulated(terms, self.runs)])
+            table = pd.concat([worst, self.asked.simulated(terms, self.runs)])
             tables[deadline] = table[table["pulls"] < math.inf]
         columns = ({deadline: table[name] for deadline, table in tables.items()} for name in worst)
         return [pd.DataFrame(each).T.rename_axis("rounds") for each in columns]
@@ -187,7 +161,7 @@ class Plan:
         a, scale = self.algorithm, self.terms.scale
         found, best = ("an arm", "the best") if a.k == 1 else (f"{a.k} arms", "the k-th best")
         within = f"{scale.width * a.epsilon:g} of {best} with probability {1 - a.delta:.12g}"
-        allowed = max(each.terms.algorithm.deadline or 0 for each in self.found.values())
+        allowed = max(each.algorithm.deadline or 0 for each in self.found.values())
         notes = [f"{len(self.terms.arms)} arms, at most {allowed} rounds, {found} within {within}"]
         if self.budget is not None:
             first = self.costs.iloc[0]
@@ -198,7 +172,7 @@ class Plan:
         known = {"Bernoulli": "0 or 1", "bounded": f"between {low:g} and {high:g}"}
         rewards = known.get(model, f"{model} with sigma = {scale.width * a.sigma:g}")
         less = ", the smaller the better" if scale.worst > scale.best else ""
-        notes += [f"rewards are {rewards}{less}", *wrap(self.assumed, 96)]
+        notes += [f"rewards are {rewards}{less}", *wrap(self.asked.assumed, 96)]
         if a.margin is not None:
             notes.append(f"ends early if no arm can be better than the control by {scale.width * a.margin:g}")
         fewer = f", in {a.deadline} rounds at most" if a.deadline < allowed else ""
@@ -212,7 +186,7 @@ class Plan:
             "At most: on any truth, if no reward is missing; proved, not simulated.",
             "Relative cost: pulls over those of the cheapest race, the mean over the truths.",
         ]
-        if self.terms.support and any(each.terms.squares for each in self.found.values()):
+        if self.terms.support and any(each.squares for each in self.found.values()):
             ends = "{:g} or {:g}".format(*self.terms.support)
             means.append(f"Simulated rewards are {ends}. In between fewer pulls may do: tell single rewards.")
         if "certified" in self.found and self.terms.rewards == "Bernoulli":  # which refutes but a few shifts
@@ -281,18 +255,18 @@ def plan(
         How many experiments are simulated on each truth: 200, or fewer if there are many arms and rounds.
     """
     brief = _Brief(**locals())
-    kinds, found, refused = brief.compared(), dict[str, Candidate](), list[ValueError]()
+    kinds, found, refused = brief.compared(), dict[str, Terms](), list[ValueError]()
     for kind, most in kinds.items():
         if kind == "certified" and refused and not found:  # nothing is designed in vain
             break
         try:
-            found[kind] = brief.candidate(kind, most)
+            found[kind] = brief.made(kind, most)
         except ValueError as error:
             refused.append(error)
     if not found:
         raise refused[0]
     few = max(2, min(RUNS, WORK // (len(brief.arms) * brief.deadline)))
-    return Plan(found, few if runs is None else runs, budget, brief.bought, brief.assumed)
+    return Plan(found, brief, few if runs is None else runs, budget, brief.bought)
 
 
 class _Brief(SimpleNamespace):
@@ -382,8 +356,8 @@ class _Brief(SimpleNamespace):
             compared |= {certified: looks} if looks >= min(self.deadline, 3) else {}
         return compared
 
-    def candidate(self, kind: str, deadline: int) -> Candidate:
-        """A race, with what a budget buys; ValueError if it does not permit what is asked."""
+    def made(self, kind: str, deadline: int) -> Terms:
+        """Make a race, with what a budget buys; ValueError if it does not permit what is asked."""
         rules: dict[str, Any] = {"deadline": deadline}
         if self.bought is not None:
             must = f"be given for algorithm {kind!r}, which takes seconds to make"
@@ -395,13 +369,9 @@ class _Brief(SimpleNamespace):
         elif kind == "certified":
             means = self.expected(self.epsilon / self.scale.width).values()
             rules["truths"] = tuple(tuple(each.tolist()) for each in means)
-        make = partial(self.terms, kind, self.control)
-        terms = make(**rules)
-        race = terms.algorithm
-        # Coins for rewards in [0, 1], else normal rewards.
-        problem = Bernoulli if race.model(terms.rewards) in IN_UNIT else partial(Gaussian, sigma=race.sigma)
-        truths = {name: problem(means) for name, means in self.expected(race.epsilon).items()}
-        return Candidate(terms, truths, partial(make, **rules))
+        terms = self.terms(kind, self.control, **rules)
+        self.expected(terms.algorithm.epsilon)  # raises ValueError if truths are wrong
+        return terms
 
     def terms(self, kind: str, control: bool, truths: Any = None, **changes: Any) -> Terms:
         """Make a race, with changed rules; a certified one for truths, tuples of means inside."""
@@ -449,6 +419,28 @@ class _Brief(SimpleNamespace):
             outside = values.min() < 0 or values.max() > 1
             inside[said] = np.maximum(values - values.max() + 1, 0) if outside else values
         return inside
+
+    def simulated(self, terms: Terms, runs: int) -> pd.DataFrame:
+        """Simulate a race on the truths: a row a truth, with the columns of `Plan.races`."""
+        race, rows = terms.algorithm, {}
+        model = race.model(terms.rewards)
+        for name, means in self.expected(race.epsilon).items():  # coins in [0, 1], else normal rewards
+            problem = Bernoulli(means) if model in IN_UNIT else Gaussian(means, race.sigma)
+            result = simulate(race.assuming(model), problem, runs, seed=0)
+            # An arm that is worse by exactly ε is wrong, however a difference such as 0.6 − 0.4 is rounded.
+            right = result.correct(race.epsilon * (1 - 1e-9))
+            if race.control is not None and race.margin is not None:  # no arm beats the control by the margin
+                right |= (result.arm == race.control) & problem.is_good(result.arm, race.margin * (1 - 1e-9))
+            rows[name] = {
+                "pulls": float(result.pulls.mean()),
+                "error": float(result.pulls.std(ddof=1) / np.sqrt(runs)),
+                "pulls_90": int(np.quantile(result.pulls, 0.9, method="inverted_cdf")),
+                "rounds": float(result.rounds.mean()),
+                "failures": int((~right).sum()),
+            }
+        table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("truth")
+        lower, upper = exact_interval(table["failures"].to_numpy() / runs, np.full(len(table), runs), 0.01)
+        return table.assign(failing_lower=lower, failing_upper=upper)
 
 
 def _affordable(terms: Terms, bought: str, budget: int) -> float:

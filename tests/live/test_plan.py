@@ -229,7 +229,7 @@ def test_certified_races_are_compared_where_they_are_designed_in_seconds(monkeyp
     for most, deadline, looks in ((4, 3, 3), (4, 9, 4), (2, 2, 2), (2, 3, None)):
         monkeypatch.setattr("ebr.live.plan.MOST_DESIGNED", most * last)
         found = ebr.plan(**YES_OR_NO, deadline=deadline).found
-        assert looks == (len(found["certified"].terms.algorithm.looks) if "certified" in found else None)
+        assert looks == (len(found["certified"].algorithm.looks) if "certified" in found else None)
     monkeypatch.setattr("ebr.live.plan.MOST_DESIGNED", 3 * last)
     lines = str(ebr.plan(**YES_OR_NO, deadline=5, truths=[[0.5, 0.5, 0.5]])).splitlines()
     assert lines[0].startswith("3 arms, at most 5 rounds")
@@ -614,7 +614,7 @@ def test_a_pilot_of_zeros_and_ones_says_so_and_its_means_are_a_truth():
     assert plan.terms.rewards == "Bernoulli"
     assert plan.terms.arms == ("A", "B", "C")
     assert plan.races.index.unique("truth").tolist() == [*PROBLEMS, "pilot"]
-    assert plan.found["sharp"].truths["pilot"].means.tolist() == [0.6, 0.25, 1.0]
+    assert plan.asked.expected(0.2)["pilot"].tolist() == [0.6, 0.25, 1.0]
     assert "that they are 0 or 1 is taken from the pilot" in str(plan)
     # Where a support says otherwise, they are not all there is.
     plan = ebr.plan(deadline=3, epsilon=5, pilot=YES_NO, support=(0, 50))
