@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -27,7 +27,6 @@ LEFT = {
     ("SharpElasticBatchRacing", "Gaussian", "looks", "joint"): "sharp EBR with the joint law of its looks",
     ("PausingElasticBatchRacing", "Bernoulli", "deadline", 1): "pausing EBR in one exact round",
 }
-HEAD = ("event", "format", "algorithm", "parameters", "time", "checksum")  # of a first line, not terms
 # The algorithms that a journal may name (nothing else is ever built from a file), and their names in text.
 ALGORITHMS = {
     "AggressiveElimination": "aggressive elimination",
@@ -155,9 +154,9 @@ class Terms:
         is_own = own is not None and type(own) is not kind and type(own).__name__ == name
         if kind is None and not is_own:
             raise ValueError(f"algorithm {name!s:.50} is unknown: pass an algorithm of your own to Race")
-        parameters: Any = first.get("parameters", {})
-        if name == "SharpElasticBatchRacing" and isinstance(parameters, dict):  # it had looks once
-            parameters = {key: value for key, value in parameters.items() if key != "looks"}
+        parameters: Any = dict(first.get("parameters", {}))
+        if name == "SharpElasticBatchRacing":
+            parameters.pop("looks", None)  # it had looks once
         algorithm: Any = own if is_own else kind(**parameters)
         for (left, rewards, parameter, value), words in LEFT.items():
             told = name, algorithm.model(first.get("rewards")), first["parameters"].get(parameter)
@@ -166,7 +165,7 @@ class Terms:
                 raise ValueError(f"{shows} what was told; an ebr which writes format 4 goes on with it")
         unsaid = {key: value for last in range(version, 4) for key, value in UNSAID[last].items()}
         said = unsaid | {key: value for key, value in first.items() if key not in ("time", "checksum")}
-        terms: dict[str, Any] = {key: value for key, value in said.items() if key not in HEAD}
+        terms: dict[str, Any] = {each.name: said.get(each.name) for each in fields(cls)[1:]}
         terms["support"] = checked_support(said.get("support"))
         terms["scale"] = UNIT if said.get("scale") is None else Scale(*_pair("scale", said["scale"]))
         if version > 1:
