@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ebr.arrays import FloatArray
+from ebr.models import REWARDS
 
 MOST_PULLS = 2**53  # pulls of an arm in a round: beyond it a sum of rewards is not exact
 MOST_TOTAL = 2**63 - 1  # pulls of all arms in a race: the largest count that an array holds
@@ -106,6 +107,12 @@ def numbers(name: str, values: ArrayLike, at_least: int = 1) -> FloatArray:
     return array
 
 
+def optional(rule: Rule | tuple[str, ...]) -> Rule:
+    """The same rule, or one of these choices, for what may also be None."""
+    checked = partial(one_of, choices=rule) if isinstance(rule, tuple) else rule
+    return lambda name, value: None if value is None else checked(name, value)
+
+
 rounds: Rule = partial(whole, at_least=1, at_most=MOST_ROUNDS)
 several: Rule = partial(whole, at_least=2, at_most=MOST_ARMS)
 # Rules for parameter names shared across the package.
@@ -116,15 +123,18 @@ COMMON: dict[str, Rule] = {
     "epsilon": in_unit_interval,
     "delta": in_unit_interval,
     "sigma": scale,
+    "rewards": optional(REWARDS),
+    "budget": optional(partial(whole, at_least=1, at_most=MOST_TOTAL)),
+    **dict.fromkeys(("lower_is_better", "blocks", "missing"), true_or_false),
 }
 
 
 def check_fields(parameters: object, **checks: Rule | tuple[str, ...]) -> None:
-    """Check the fields of a frozen dataclass by the common rules and those given, or by possible choices.
+    """Check a dict or an object's fields by the common rules and those given, or by possible choices.
 
     Numbers become plain Python numbers, so that equal parameters print alike and are seeded alike.
     """
-    fields = vars(parameters)
+    fields = parameters if isinstance(parameters, dict) else vars(parameters)
     for name, check in {**COMMON, **checks}.items():
         if name in fields:
             rule = partial(one_of, choices=check) if isinstance(check, tuple) else check
@@ -132,8 +142,7 @@ def check_fields(parameters: object, **checks: Rule | tuple[str, ...]) -> None:
 
 
 def checked(**checks: Rule) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """Check a function's arguments as `check_fields` does a dataclass's fields."""
-    rules = COMMON | checks
+    """Check a function's arguments."""
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         signature = inspect.signature(function)
@@ -141,9 +150,7 @@ def checked(**checks: Rule) -> Callable[[Callable[Parameters, Result]], Callable
         @wraps(function)
         def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
             given = signature.bind(*args, **kwargs)
-            for name, value in given.arguments.items():
-                if name in rules:
-                    given.arguments[name] = rules[name](name, value)
+            check_fields(given.arguments, **checks)
             return function(*given.args, **given.kwargs)
 
         return call

@@ -200,7 +200,7 @@ def test_good_arguments_are_answered_with_numbers(name):
     assert np.isfinite(found).all()
 
 
-void = pytest.mark.filterwarnings("ignore:the rewards are not Gaussian", "ignore:the algorithm's sigma")
+void = pytest.mark.filterwarnings("ignore:the rewards are not Gaussian", "ignore:the guarantee is void")
 
 
 def nasty(name, argument):

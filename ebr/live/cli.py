@@ -4,31 +4,24 @@ What a command needs is loaded by the command: help and refusals come at once.
 """
 
 import argparse
+import io
 import math
 import os
-import re
 import shlex
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import ebr
 from ebr.models import RACES, REWARDS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from ebr.live.plan import Plan
-    from ebr.live.race import Race
 
 EXAMPLE = """\
 an experiment, from its start to its end:
   python -m ebr plan --arms A B C --deadline 6 --epsilon 0.05 --start trial.jsonl
   python -m ebr ask trial.jsonl                            how often to try each arm in this round
-  python -m ebr tell --round=1 trial.jsonl A=120:67 B=...  number : successes (or the sum of rewards)
-  python -m ebr tell --round=1 --file=rewards.csv trial.jsonl  or a row for each reward
+  python -m ebr tell --round=1 trial.jsonl A=120:67 B=...  number : successes; or --file=rewards.csv
   python -m ebr status trial.jsonl                         where it stands; then ask again
   python -m ebr report trial.jsonl --format markdown       for a protocol or a paper
 
@@ -41,11 +34,14 @@ Options = argparse.Namespace
 
 
 class Parser(argparse.ArgumentParser):
-    """Errors in one line; -1e3 is a number, also where argparse does not know it."""
+    """Errors in one line, and a version that is looked up only if it is asked for."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self._negative_number_matcher = re.compile(r"-[.\d]+(e[+-]?\d+)?$", re.IGNORECASE)
+    @property
+    def version(self) -> str:
+        """What `--version` prints."""
+        from ebr.live.report import version
+
+        return f"ebr {version()}"
 
     def error(self, message: str) -> NoReturn:
         """Print the error and leave with status 2."""
@@ -53,150 +49,106 @@ class Parser(argparse.ArgumentParser):
         self.exit(REFUSED)
 
 
-class Version(argparse.Action):
-    """Print the version and leave."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        """Look it up only now: no other command needs it."""
-        from ebr.live.report import version
-
-        parser.exit(_say(f"ebr {version()}\n"))
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return 0, or 2 if it was refused, or 3 if what it says could not be written."""
-    streams: Any = (sys.stdout, sys.stderr)
-    for stream in streams:
-        with suppress(AttributeError, OSError, ValueError):  # of another kind, or closed
-            stream.reconfigure(errors="backslashreplace")  # so that no arm's name stops a command
     try:
         options = _parsed(arguments)
     except SystemExit as end:  # argparse's own way out
         return int(end.code or 0) or _say("")
+    looks = options.run in (status, plot, report, certify)
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: _complain(f"warning: {message}")
         try:
-            said = options.run(options)
+            if options.run in (start, plan):
+                said = options.run(options)
+            else:
+                with ebr.Race.open(options.journal, readonly=looks) as race:
+                    said = options.run(race, options) or standing(race, options.journal)
         except (ValueError, OSError) as error:
             file, why = getattr(error, "filename", None), getattr(error, "strerror", None)
             _complain(f"error: {file}: {why}" if file and why else f"error: {error}")
             return REFUSED
         # The command is done, even if its output cannot be written.
-        return _say(f"{said}\n", _recorded_in(options))
-
-
-def _recorded_in(options: Options) -> str | None:
-    """The journal in which a command has recorded something, if it has."""
-    looks = options.run in (status, plot, report, certify)
-    return None if looks else options.start if options.run is plan else options.journal
+        return _say(f"{said}\n", None if looks else options.journal)
 
 
 def start(options: Options) -> str:
     """Begin the race that plan recommends, or that of --algorithm; or go on with the same race."""
-    made = _planned(options)
-    with made.start(options.journal, options.arms) as race:
-        return f"{made.why}\n{standing(race, options.journal)}"
-
-
-def ask(options: Options) -> str:
-    """Say how often to pull each arm in this round."""
-    with ebr.Race.open(options.journal) as race:
-        race.ask()
-        return standing(race, options.journal)
-
-
-def tell(options: Options) -> str:
-    """Take in a round's rewards."""
-    from ebr.live.rewards import blocks_from_file, from_file, from_words
-
-    def from_blocks(name: str) -> Any:
-        return blocks_from_file(name, ebr.Race.open(options.journal, readonly=True).arms)
-
-    readers: dict[str, Any] = {"rewards": from_words, "file": from_file, "blocks": from_blocks}
-    given = [name for name in readers if vars(options)[name]]
-    if len(given) != 1:
-        raise ValueError("give either ARM=COUNT:SUM for each arm or --file or --blocks")
-    rewards = readers[given[0]](vars(options)[given[0]])
-    late = from_words(options.late) if options.late else None
-    with ebr.Race.open(options.journal) as race:
-        race.tell(rewards, options.round, options.missing, late)
-        return standing(race, options.journal)
-
-
-def stop(options: Options) -> str:
-    """End the race now, with what can be said now; rewards asked for and not told do not count."""
-    with ebr.Race.open(options.journal) as race:
-        race.stop()
-        return standing(race, options.journal)
-
-
-def status(options: Options) -> str:
-    """Say where the race stands; this changes nothing, and works while another process writes."""
-    with ebr.Race.open(options.journal, readonly=True) as race:
-        return standing(race, options.journal)
+    return plan(options)
 
 
 def plan(options: Options) -> str:
     """Recommend a race and say what it costs, or what a budget buys; with --start, start it."""
-    made = _planned(options)
+    from ebr.live.rewards import from_file
+
+    arms, given = options.arms or [], {"run", "journal", "picture", "arms", "pilot"}
+    made = ebr.plan(
+        int(arms[0]) if len(arms) == 1 and arms[0].isdecimal() else len(arms) or None,
+        pilot=from_file(options.pilot) if options.pilot else None,
+        **{name: value for name, value in vars(options).items() if name not in given},
+    )
     if options.picture:
         _save(made.plot(), options.picture)
-    if not options.start:
-        return str(made)
-    with made.start(options.start, options.arms) as race:
-        return f"{made}\n\n{standing(race, options.start)}"
+    said = str(made)
+    if not options.journal:
+        return said
+    with made.start(options.journal, options.arms) as race:
+        return f"{said}\n\n{standing(race, options.journal)}"
 
 
-def plot(options: Options) -> str:
+def ask(race: "ebr.Race", options: Options) -> None:
+    """Say how often to pull each arm in this round."""
+    race.ask()
+
+
+def tell(race: "ebr.Race", options: Options) -> None:
+    """Take in a round's rewards."""
+    from ebr.live.rewards import blocks_from_file, from_file, from_words
+
+    given = [part for part in (options.rewards, options.file, options.blocks) if part]
+    if len(given) != 1:
+        raise ValueError("give either ARM=COUNT:SUM for each arm or --file or --blocks")
+    if options.rewards:
+        rewards: Any = from_words(options.rewards)
+    else:
+        rewards = from_file(options.file) if options.file else blocks_from_file(options.blocks, race.arms)
+    race.tell(rewards, options.round, options.missing, from_words(options.late) if options.late else None)
+
+
+def stop(race: "ebr.Race", options: Options) -> None:
+    """End the race now, with what can be said now; rewards asked for and not told do not count."""
+    race.stop()
+
+
+def status(race: "ebr.Race", options: Options) -> None:
+    """Say where the race stands; this changes nothing, and works while another process writes."""
+
+
+def plot(race: "ebr.Race", options: Options) -> str:
     """Draw the race as it stands: means and intervals, round by round; this changes nothing."""
-    with ebr.Race.open(options.journal, readonly=True) as race:
-        return f"drawn in {_save(race.plot(), options.to or os.path.splitext(options.journal)[0])}"
+    return f"drawn in {_save(race.plot(), options.to or os.path.splitext(options.journal)[0])}"
 
 
-def report(options: Options) -> str:
+def report(race: "ebr.Race", options: Options) -> str:
     """Sum up a race for a protocol or a paper; this changes nothing."""
-    with ebr.Race.open(options.journal, readonly=True) as race:
-        made = race.report(options.word)
+    made = race.report(options.word)
     return {"text": made.__str__, "markdown": made.markdown, "html": made.html}[options.format]()
 
 
-def certify(options: Options) -> str:
+def certify(race: "ebr.Race", options: Options) -> str:
     """Check a certified race again, by a computation of its own (seconds); this changes nothing."""
     from ebr.live.checker import largest_failure
     from ebr.validation import require
 
-    with ebr.Race.open(options.journal, readonly=True) as race:
-        design, kind = race.terms.line()["parameters"], type(race.algorithm).__name__
+    design, kind = race.terms.line()["parameters"], type(race.algorithm).__name__
     require("boundaries" in design, options.journal, "be the journal of a certified race", kind)
     bound, delta = largest_failure(design, len(race.arms)), design["delta"]
     require(bound <= delta, "delta", "be one that the looks and boundaries keep (not certified)", delta)
     return f"Certified: whatever the arms' means are, a failure has probability {bound:.5f} at most."
 
 
-def _planned(options: Options) -> "Plan":
-    """The plan of these options; arms are names, or one number."""
-    from ebr.live.rewards import from_file
-
-    ours = {"run", "journal", "start", "picture", "arms", "control", "support", "unbounded", "pilot"}
-    arms: list[str] = options.arms or []
-    if options.control and not (options.truths or options.pilot):
-        arms.sort(key=lambda arm: arm == options.control)  # a plan's control is the last arm
-    usual: Any = None if options.unbounded else "usual"
-    made = ebr.plan(
-        int(arms[0]) if len(arms) == 1 and arms[0].isdecimal() else len(arms) or None,
-        support=tuple(options.support) if options.support else usual,
-        control=options.control is not None,
-        pilot=from_file(options.pilot) if options.pilot else None,
-        **{name: value for name, value in vars(options).items() if name not in ours},
-    )
-    last = arms[-1] if len(arms) > 1 else next(iter(made.found.values())).terms.arms[-1]
-    if options.control not in (None, "", last):
-        raise ValueError(f"control must be the last arm, {last}, got {options.control!r}")
-    return made
-
-
-def _save(figure: "Figure", to: str) -> str:
+def _save(figure: Any, to: str) -> str:
     """Save a picture, as png if its name does not say; return its name. A journal is never overwritten."""
     from ebr.live.journal import is_journal
 
@@ -209,14 +161,17 @@ def _save(figure: "Figure", to: str) -> str:
 
 def _parsed(arguments: Sequence[str] | None) -> Options:
     """The options of a command line."""
-    of = {"description": "Best arm identification under a deadline.", "epilog": EXAMPLE}
-    parser = Parser(prog="python -m ebr", formatter_class=argparse.RawDescriptionHelpFormatter, **of)
-    parser.add_argument("--version", action=Version, nargs=0, default=argparse.SUPPRESS, help="print it")
+    raw = argparse.RawDescriptionHelpFormatter
+    what = "Best arm identification under a deadline."
+    parser = Parser(prog="python -m ebr", description=what, epilog=EXAMPLE, formatter_class=raw)
+    parser.add_argument("--version", action="version", help="print it")
     commands = parser.add_subparsers(required=True, metavar="command")
     for run in (start, ask, tell, stop, status, plan, plot, report, certify):
         command = commands.add_parser(run.__name__, help=run.__doc__, description=run.__doc__)
         command.set_defaults(run=run)
-        if run is not plan:
+        if run is plan:
+            command.add_argument("--start", dest="journal", help="begin the recommended race there")
+        else:
             command.add_argument("journal", help="the race's file, for instance trial.jsonl")
         if run is start:  # the journal comes first: after the arms it would be taken for one of them
             command.usage = "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON [option ...]"
@@ -241,13 +196,12 @@ def _add_options(name: str, command: argparse.ArgumentParser) -> None:
         add("--delta", type=float, help="how likely a failure may be (0.05)")
         add("--budget", type=int, metavar="B", help="pulls at most; finds the epsilon or delta left out")
         add("--rewards", choices=REWARDS, help="each is 0 or 1, or in the support, or normal, or no wider")
-        limits = command.add_mutually_exclusive_group().add_argument
-        limits("--support", nargs=2, type=float, metavar=("LOW", "HIGH"), help="limits of the rewards (0 1)")
-        limits("--unbounded", action="store_true", help="no limits (usual for Gaussian and sub-Gaussian)")
+        limits, pair = "limits of the rewards (0 1, or none if Gaussian or sub-Gaussian)", ("LOW", "HIGH")
+        add("--support", nargs=2, type=float, metavar=pair, default=argparse.SUPPRESS, help=limits)
         add("--sigma", type=float, help="their standard deviation (half the support's width, or 0.5)")
         add("--lower-is-better", action="store_true", help="the smallest mean is the best, as of a latency")
         add("--k", type=int, default=1, help="how many arms to find, the k best (1)")
-        add("--control", nargs="?", const="", metavar="ARM", help="the last arm, or this one, is a control")
+        add("--control", action="store_true", help="the last arm is a control")
         add("--margin", type=float, help="by how much; the race ends early if no arm can (epsilon)")
         add("--blocks", action="store_true", help="all arms of a round share the same blocks")
         add("--missing", action="store_true", help="rewards may be missing, at random")
@@ -256,8 +210,6 @@ def _add_options(name: str, command: argparse.ArgumentParser) -> None:
         add("--truth", dest="truths", nargs="+", type=float, action="append", metavar="MEAN", help=means)
         add("--pilot", metavar="CSV", help="rewards of an earlier trial to plan from (columns arm, reward)")
         add("--runs", type=int, metavar="N", help="experiments simulated on each truth (200 or fewer)")
-    if name == "plan":
-        add("--start", metavar="JOURNAL", help="begin the recommended race there")
         add("--picture", metavar="FILE", help="draw there what one more round buys (png, svg, pdf)")
     if name == "tell":
         add("rewards", nargs="*", metavar="ARM=COUNT:SUM", help="as A=120:67, or all of them, 'A=[1, 0, 1]'")
@@ -278,6 +230,8 @@ def _add_options(name: str, command: argparse.ArgumentParser) -> None:
 def _say(text: str, journal: str | None = None) -> int:
     """Write to standard output at once; return 0, or 3 if that fails, and say what was recorded."""
     try:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # so that no arm's name stops a command
         sys.stdout.write(text)
         sys.stdout.flush()
     except (AttributeError, OSError, ValueError) as error:
@@ -299,24 +253,20 @@ def _complain(text: str) -> None:
         sys.stderr.flush()
 
 
-def standing(race: "Race", journal: str) -> str:
+def standing(race: "ebr.Race", journal: str) -> str:
     """Where the race stands, in a table as of pandas, which takes long to load, and what to do now."""
     from ebr.live.report import digits, word_for_left_out
 
     pulls, *numbers = race.known
-    asked, survivors = race.asked, set(race.survivors)
+    asked, spelled, survivors = race.asked, digits(race.terms), set(race.survivors)
     left_out = "out" if race.finished else word_for_left_out(race.algorithm)
-    table: dict[str, Iterable[Any]] = {"arm": race.arms}
+    names = (" mean", " lower", " upper")
+    columns = [["arm", *race.arms], [" pulls", *map(str, pulls)]]
     if asked is not None:
-        table[" pulls now"] = [asked.get(arm, 0) for arm in race.arms]
-    table[" pulls"] = pulls
-    for name, column in zip((" mean", " lower", " upper"), numbers, strict=True):
-        table[name] = map(digits(race.terms), column)
-    table[""] = ["in" if arm in survivors else left_out for arm in race.arms]
-    columns = []
-    for heading, cells in table.items():
-        texts = [heading, *map(str, cells)]
-        columns.append([text.rjust(max(map(len, texts))) for text in texts])
+        columns.insert(1, [" pulls now", *(str(asked.get(arm, 0)) for arm in race.arms)])
+    columns += [[name, *map(spelled, column)] for name, column in zip(names, numbers, strict=True)]
+    columns.append(["", *("in" if arm in survivors else left_out for arm in race.arms)])
+    columns = [[text.rjust(max(map(len, column))) for text in column] for column in columns]
     rows = "\n".join(" ".join(row) for row in zip(*columns, strict=True))
     if race.finished:
         how = f"was stopped in round {race.round}" if race.stopped else f"has ended after round {race.round}"
@@ -326,7 +276,7 @@ def standing(race: "Race", journal: str) -> str:
     return f"Round {race.round}{most}\n\n{rows}\n\n{_said_now(race)}Next: {_next(race, journal)}"
 
 
-def _next(race: "Race", journal: str) -> str:
+def _next(race: "ebr.Race", journal: str) -> str:
     """The next command, to be pasted into a shell."""
     if race.asked is None:
         return _shell_line("ask", journal)
@@ -339,16 +289,15 @@ def _next(race: "Race", journal: str) -> str:
     return f"{line}\n(SUM: the arm's successes in this round, or the sum of its rewards)"
 
 
-def _said_now(race: "Race") -> str:
+def _said_now(race: "ebr.Race") -> str:
     """What could be said if the race were stopped now, as a line; empty before the first reward."""
     from ebr.live.report import rounded_up
 
     arm, within = race.now or (None, math.inf)
     if arm is None or race.algorithm.delta is None:
         return ""
-    if math.isinf(within):
-        return "If the race were stopped now, nothing would be guaranteed.\n"
-    said = f"{arm} is within {rounded_up(within)} of the best with probability {1 - race.algorithm.delta:.4g}"
+    sure = f"{arm} is within {{}} of the best with probability {1 - race.algorithm.delta:.4g}"
+    said = "nothing is guaranteed" if math.isinf(within) else sure.format(rounded_up(within))
     return f"If the race were stopped now: {said}.\n"
 
 

@@ -6,8 +6,8 @@ import secrets
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -23,10 +23,10 @@ FORMAT = 5
 # What first lines up to a format leave unsaid, and what is meant by that. Some of format 1 have a seed.
 UNSAID: Any = {1: {"rewards": None, "seed": 0}, 2: {"rounding": False}, 3: {"scale": None, "blocks": False}}
 # Races of journals up to format 4 that have left ebr: algorithm, rewards, a parameter with its value, name.
-LEFT = [
-    ("SharpElasticBatchRacing", "Gaussian", ("looks", "joint"), "sharp EBR with the joint law of its looks"),
-    ("PausingElasticBatchRacing", "Bernoulli", ("deadline", 1), "pausing EBR in one exact round"),
-]
+LEFT = {
+    ("SharpElasticBatchRacing", "Gaussian", "looks", "joint"): "sharp EBR with the joint law of its looks",
+    ("PausingElasticBatchRacing", "Bernoulli", "deadline", 1): "pausing EBR in one exact round",
+}
 # The algorithms that a journal may name (nothing else is ever built from a file), and their names in text.
 ALGORITHMS = {
     "AggressiveElimination": "aggressive elimination",
@@ -116,9 +116,23 @@ class Terms:
             squarable("sigma, in the rewards' units,", algorithm.sigma * units.width)
         if rewards is None:
             rewards = _model(algorithm.rewards, limits, units, blocks is True)
-        names, seed = _checked_arms(arms), secrets.randbits(64)
-        place, algorithm = place_of(control, names), squaring(algorithm, rewards)
-        algorithm = with_control(algorithm, place, margin, units.width)
+        names = _checked_arms(arms)
+        squared = algorithm.squared()  # so that small spreads do not pay for the support
+        if squared.wants_squares(rewards) and squared.model(rewards) in IN_UNIT:
+            algorithm = squared
+        if control is not None or margin is not None:
+            known = control is None or control in names
+            require(known, "control", f"be one of the arms, {listed(names)}", control)
+            if objection := algorithm.objection("control"):
+                raise ValueError(objection)
+            if margin is not None and control is not None:
+                least = algorithm.epsilon * units.width
+                must = f"lie in [{least:g}, {units.width:g}), from epsilon to all of the support"
+                require(least <= positive("margin", margin) < units.width, "margin", must, margin)
+                margin /= units.width
+            place = None if control is None else names.index(control)
+            algorithm = replace(cast(Any, algorithm), control=place, margin=margin)
+        seed = secrets.randbits(64)
         made = cls(algorithm, names, limits, units, rewards, blocks=blocks, seed=seed)
         require(not blocks or not made.void, "blocks", f"be False, or nothing is proved: {made.void}", blocks)
         made.warn()
@@ -134,45 +148,42 @@ class Terms:
         `own` is the algorithm if it is not one of ebr's.
         """
         name, version = first.get("algorithm"), cast(Any, first.get("format"))
-        known = first["event"] == "start" and type(version) is int and 1 <= version <= FORMAT
+        known = first["event"] == "start" and type(version) is int and version in range(1, FORMAT + 1)
         require(known, "format", f"lie in 1 … {FORMAT}", version)
         kind: Any = getattr(ebr, name) if isinstance(name, str) and name in ALGORITHMS else None
         is_own = own is not None and type(own) is not kind and type(own).__name__ == name
         if kind is None and not is_own:
             raise ValueError(f"algorithm {name!s:.50} is unknown: pass an algorithm of your own to Race")
-        parameters: Any = first.get("parameters", {})
-        if name == "SharpElasticBatchRacing" and isinstance(parameters, dict):  # it had looks once
-            parameters = {key: value for key, value in parameters.items() if key != "looks"}
+        parameters: Any = dict(first.get("parameters", {}))
+        if name == "SharpElasticBatchRacing":
+            parameters.pop("looks", None)  # it had looks once
         algorithm: Any = own if is_own else kind(**parameters)
-        _check_left(first, algorithm)
-        unsaid: dict[str, Any] = {}
-        for last in range(version, 4):
-            unsaid |= UNSAID[last]
+        for (left, rewards, parameter, value), words in LEFT.items():
+            told = name, algorithm.model(first.get("rewards")), first["parameters"].get(parameter)
+            if version < FORMAT and told == (left, rewards, value):
+                shows = f"{words} has left ebr: ebr.live.journal.Journal(path, readonly=True).lines shows"
+                raise ValueError(f"{shows} what was told; an ebr which writes format 4 goes on with it")
+        unsaid = {key: value for last in range(version, 4) for key, value in UNSAID[last].items()}
         said = unsaid | {key: value for key, value in first.items() if key not in ("time", "checksum")}
-        support, units = checked_support(said.get("support")), said.get("scale")
-        scale = UNIT if units is None else Scale(*_pair("scale", units))
+        terms: dict[str, Any] = {each.name: said.get(each.name) for each in fields(cls)[1:]}
+        terms["support"] = checked_support(said.get("support"))
+        terms["scale"] = UNIT if said.get("scale") is None else Scale(*_pair("scale", said["scale"]))
         if version > 1:
             one_of("rewards", said.get("rewards"), REWARDS)
         elif name == "SequentialRacing":  # which alone used what the support implies
-            said["rewards"] = _model(None, support, scale, blocks=False)
-        marks: Any = (said.get(key) for key in ("rewards", "rounding", "blocks", "seed"))
-        made = cls(algorithm, cast(Any, said.get("arms")), support, scale, *marks)
+            terms["rewards"] = said["rewards"] = _model(None, terms["support"], UNIT, blocks=False)
+        made = cls(algorithm, **terms)
         again = made.line() | {key: said.get(key) for key in ("format", "parameters")}
         wrong = [key for key in again | said if again.get(key, ...) != said.get(key, ...)]
         if wrong or (unsaid.keys() & first.keys()) - {"seed"}:
             raise ValueError(f"what is never written: {listed(wrong or unsaid)}")
         return made
 
-    def renamed(self, arms: Sequence[str], control: str | None) -> Self:
-        """The same terms for as many other arms; a planned control is the last arm, or the one named."""
-        algorithm: Any = self.algorithm
+    def renamed(self, arms: Sequence[str]) -> Self:
+        """The same terms for as many other arms."""
         made = replace(self, arms=cast(Any, arms), seed=secrets.randbits(64))
         n_arms = len(self.arms)
         require(len(made.arms) == n_arms, "arms", f"be the {n_arms} that were planned for", len(made.arms))
-        if control is not None:
-            planned = algorithm.control is not None
-            require(planned, "control", "have been planned for, with control=True", control)
-            made = replace(made, algorithm=replace(algorithm, control=place_of(control, made.arms)))
         made.warn()
         return made
 
@@ -191,6 +202,12 @@ class Terms:
     def squares(self) -> bool:
         """Whether sums of squares are taken in."""
         return self.algorithm.wants_squares(self.rewards)
+
+    @property
+    def most_pulls(self) -> float:
+        """The most pulls of all arms if no reward is missing; ∞ if unknown."""
+        most = self.algorithm.most_pulls(len(self.arms), self.rewards)
+        return math.inf if most is None else most
 
     def line(self) -> Line:
         """A journal's first line."""
@@ -237,14 +254,16 @@ class Terms:
         if self.support is None:
             return
         low, high = self.support
-        sigma, between = self.algorithm.sigma * self.scale.width, f"rewards between {low:g} and {high:g}"
-        need = (high - low) / (math.sqrt(2) if self.blocks else 2)
+        void = f"the guarantee is void for rewards between {low:g} and {high:g}"
+        sigma, need = (
+            self.algorithm.sigma * self.scale.width,
+            (high - low) / (math.sqrt(2) if self.blocks else 2),
+        )
         if sigma < need:
-            noise = f"differences of {between}" if self.blocks else between
-            known = f"the algorithm's sigma, {sigma:g}, is below {need:.4g}, which {noise} may need"
-            warnings.warn(f"{known}: its guarantee is void unless it is known to be enough", stacklevel=4)
+            known = f"unless sigma, {sigma:g}, is known to be enough: they may need {need:.4g}"
+            warnings.warn(f"{void} {known}", stacklevel=4)
         if self.rewards not in IN_UNIT and (why := self.void):  # for rewards in [0, 1] the algorithm warns
-            warnings.warn(f"the guarantee is void for {between}: {why}", stacklevel=4)
+            warnings.warn(f"{void}: {why}", stacklevel=4)
 
 
 def _whole(game: Game, epsilon: float) -> LossyGame:
@@ -257,136 +276,11 @@ def _whole(game: Game, epsilon: float) -> LossyGame:
     return Ending(turn.arms, np.array([epsilon]))
 
 
-@dataclass(frozen=True)
-class Brief:
-    """What is asked of a race, in the rewards' units: `ebr.plan` explains it; `plan` and `start` take it.
-
-    Without a support the scale is 2σ wide, so that a plan does not depend on the units.
-    """
-
-    deadline: int
-    epsilon: float | None  # None if it is to be found
-    delta: float
-    sigma: float | None = None
-    rewards: Known = None
-    support: Support = USUAL
-    lower_is_better: bool = False
-    k: int = 1
-    blocks: bool = False
-    missing: bool = False
-    control: int | None = None
-    margin: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.rewards is not None:
-            one_of("rewards", self.rewards, REWARDS)
-        for name in ("lower_is_better", "blocks", "missing"):
-            true_or_false(name, vars(self)[name])
-        vars(self).update(support=checked_support(self.support, self.rewards))
-        if self.sigma is not None:
-            positive("sigma", self.sigma)
-        width, of, give = self.scale.width, "twice sigma", "sigma"
-        if self.support:
-            of, give = "the support", "the support, or rewards='Gaussian' and their sigma"
-        if self.epsilon is not None and not positive("epsilon", self.epsilon) < width:
-            within = f"(0, {width:g}), {of}, got {shown(self.epsilon)}"
-            raise ValueError(f"epsilon must lie in {within}: give {give}")
-        if self.rewards in IN_UNIT and self.sigma is not None:
-            least = f"be at least {width / 2:g} for {self.rewards} rewards"
-            require(self.sigma >= width / 2, "sigma", least, self.sigma)
-
-    @property
-    def scale(self) -> Scale:
-        """The rewards that the algorithm sees as 0 and 1."""
-        low, high = self.support or (0.0, 1.0 if self.sigma is None else 2 * self.sigma)
-        return Scale(high, low) if self.lower_is_better else Scale(low, high)
-
-    @property
-    def told(self) -> str:
-        """The reward model of the race."""
-        return _model(self.rewards, self.support, self.scale, self.blocks)
-
-    def made(self, kind: str, n_arms: int, truths: Any = None, **changes: Any) -> Any:
-        """Make a race, with changed rules if passed; a certified one for truths, tuples of means inside."""
-        require(self.k == 1 or kind in ("sharp", "ebr"), "k", f"be 1 for algorithm {kind!r}", self.k)
-        width = self.scale.width
-        half = width / (math.sqrt(2) if self.blocks and self.support else 2)  # blocks need more
-        rules: dict[str, Any] = {"deadline": self.deadline, "epsilon": (self.epsilon or width / 2) / width}
-        rules |= {"delta": self.delta, "sigma": (self.sigma or half) / width, **changes}
-        race: Any
-        if kind == "certified":
-            rewards = self.rewards or ("Bernoulli" if self.support else "Gaussian")
-            margin = 0.0 if self.margin is None else positive("margin", self.margin) / width
-            race = _certified(n_arms, margin, rewards=rewards, truths=truths, **rules)
-        elif kind == "ebr":
-            require(self.rewards is None, "rewards", "be left out for algorithm 'ebr'", self.rewards)
-            race = ebr.ElasticBatchRacing(**rules)
-        else:
-            race = getattr(ebr, f"{kind.capitalize()}ElasticBatchRacing")(**rules, rewards=self.rewards)
-        race = squaring(replace(race, k=self.k) if self.k > 1 else race, self.told)
-        for feature in ("missing", "blocks"):
-            if getattr(self, feature) and (objection := race.objection(feature, self.rewards)):
-                raise ValueError(objection)
-        decides = not (self.missing and race.resumes)  # a final round that lacks rewards decides nothing
-        require(decides, "algorithm", "be 'sharp' if rewards may be missing", kind)
-        return with_control(race, self.control, self.margin, width)
-
-    def agreed(self, race: Algorithm, arms: Sequence[str]) -> Terms:
-        """The terms of such a race."""
-        return Terms.agreed(race, arms, self.support, None, self.scale, self.blocks)
-
-
-@lru_cache(maxsize=100)
-def _certified(n_arms: int, margin: float, **rules: Any) -> Algorithm:
-    """A certified race, which takes seconds to design; a margin is one of the shifts it is certified for."""
-    shifts = (margin,) if margin > rules["epsilon"] else ()
-    return ebr.certified_design(n_arms, shifts=shifts, **rules).race
-
-
-def _check_left(first: Line, algorithm: Algorithm) -> None:
-    """Raise ValueError if the race of an old first line has left ebr, so that it cannot be replayed."""
-    told = first["algorithm"], algorithm.model(first.get("rewards"))
-    for name, rewards, (parameter, value), words in LEFT:
-        if (
-            told == (name, rewards)
-            and first["format"] < FORMAT
-            and first["parameters"].get(parameter) == value
-        ):
-            shows = "ebr.live.journal.Journal(path, readonly=True).lines shows what was told"
-            raise ValueError(f"{words} has left ebr: {shows}; an ebr which writes format 4 goes on with it")
-
-
-def squaring(algorithm: Algorithm, rewards: Known) -> Algorithm:
-    """The algorithm with squares if it leaves that open, so that small spreads do not pay for the support."""
-    squared = algorithm.squared()
-    return squared if squared.wants_squares(rewards) else algorithm
-
-
-def with_control(algorithm: Any, control: int | None, margin: float | None, width: float) -> Any:
-    """The algorithm with a control (its number) and a margin in the rewards' units, `width` to a scale."""
-    if control is None and margin is None:
-        return algorithm
-    if objection := algorithm.objection("control"):
-        raise ValueError(objection)
-    if control is not None and margin is not None:
-        inside, least = positive("margin", margin) / width, algorithm.epsilon * width
-        must = f"lie in [{least:g}, {width:g}), from epsilon to all of the support"
-        require(algorithm.epsilon <= inside < 1, "margin", must, margin)
-        margin = inside
-    return replace(algorithm, control=control, margin=margin)
-
-
 def listed(names: Iterable[str]) -> str:
     """Names in a message; the first few of many, and how many more there are."""
     known = list(names)
     more = f" and {len(known) - MOST_LISTED} more" if len(known) > MOST_LISTED else ""
     return ", ".join(known[:MOST_LISTED]) + more
-
-
-def place_of(control: str | None, names: Sequence[str]) -> int | None:
-    """The number of the control among the arms, if there is one."""
-    require(control is None or control in names, "control", f"be one of the arms, {listed(names)}", control)
-    return None if control is None else names.index(control)
 
 
 def checked_support(support: Any, rewards: Known = None) -> Support:
@@ -411,14 +305,11 @@ def _pair(name: str, ends: Any) -> tuple[float, float]:
 
 def _parameters(algorithm: Any) -> dict[str, Any]:
     """The parameters of an algorithm as JSON; ValueError if it is no algorithm, or they are no JSON."""
-    try:
-        if not isinstance(algorithm, Algorithm):
-            raise TypeError("it lacks some")
-        made: dict[str, Any] = json.loads(json.dumps(asdict(cast(Any, algorithm)), allow_nan=False))
-    except (TypeError, ValueError) as error:
-        must = "algorithm must be a dataclass of numbers and words, with all of ebr.algorithms.game.Algorithm"
-        raise ValueError(f"{must}, got {shown(algorithm)} ({error})") from None
-    return made
+    if isinstance(algorithm, Algorithm):
+        with suppress(TypeError, ValueError):
+            return dict(json.loads(json.dumps(asdict(cast(Any, algorithm)), allow_nan=False)))
+    must = "be a dataclass of numbers and words, with all of ebr.algorithms.game.Algorithm"
+    raise ValueError(f"algorithm must {must}, got {shown(algorithm)}")
 
 
 def _checked_arms(arms: Any) -> tuple[str, ...]:

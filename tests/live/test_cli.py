@@ -39,12 +39,12 @@ def test_round_by_round_until_it_ends(run, folder):
         warnings.simplefilter("error")
         status, said = run(*START)
     assert status == 0
-    assert said.startswith("Race: ebr (elastic batch racing), the only race that")
+    assert "\nrecommended: ebr, elastic batch racing\n" in said
     assert said.endswith("\nNext: python -m ebr ask trial.jsonl\n")
     assert run(*START) == (0, said)  # the same race: nothing new
     assert len((folder / "trial.jsonl").read_text().splitlines()) == 1
     means, rounds = {"A": 0.8, "B": 0.78, "the third": 0.1}, 0
-    while "ended" not in said:
+    while "has ended" not in said:
         rounds += 1
         status, said = run("ask", "trial.jsonl")
         assert status == 0
@@ -133,8 +133,7 @@ def test_a_wrong_table_is_refused_and_nothing_written(run, begun, folder, conten
         (["dance"], "invalid choice: 'dance'"),
         ([], "required: command"),
         (["certify", "trial.jsonl"], "trial.jsonl must be the journal of a certified race, got 'Elastic"),
-        ([*NEW, "--control", "A", "--truth", "0", "1"], "control must be the last arm, B, got 'A'"),
-        (["plan", "--arms", "2", *RULES, "--control", "C"], "control must be the last arm, arm 2, got 'C'"),
+        ([*NEW, "--control", "B"], "unrecognized arguments: B"),
         ([*NEW[:2], *RULES], "n_arms must be an integer of at least 2, got None"),
         (["plot", "trial.jsonl", "--to", "trial.jsonl"], "trial.jsonl is the journal of a race: name"),
         (["plot", "trial.jsonl", "--to", "a.doc"], "Format 'doc' is not supported"),
@@ -175,7 +174,7 @@ def test_a_torn_line_is_warned_of_in_one_line(capsys, folder):
 
 
 def test_rules_reach_the_algorithm(run):
-    assert run(*NEW, "--algorithm", "sharp", "--sigma", 2, "--rewards", "Gaussian", "--unbounded")[0] == 0
+    assert run(*NEW, "--algorithm", "sharp", "--sigma", 2, "--rewards", "Gaussian")[0] == 0
     with Race.open("b.jsonl") as race:
         assert race.algorithm == ebr.SharpElasticBatchRacing(3, 0.05, 0.1, rewards="Gaussian")
         assert (race.terms.scale.width, race.terms.support) == (4, None)  # 2σ
@@ -192,7 +191,7 @@ def test_rules_reach_the_algorithm(run):
 
 def test_a_race_in_milliseconds_of_which_the_smallest_are_the_best(run):
     units = ["--epsilon", 30, "--support", 0, 300, "--algorithm", "sharp"]
-    options = [*units, "--lower-is-better", "--control", "C", "--margin", 60]
+    options = [*units, "--lower-is-better", "--control", "--margin", 60]
     assert run("start", "ms.jsonl", *THREE, *options)[0] == 0
     with Race.open("ms.jsonl") as race:
         assert race.algorithm == ebr.SharpElasticBatchRacing(3, 0.1, 0.05, control=2, margin=0.2)
@@ -208,7 +207,7 @@ def test_a_race_in_milliseconds_of_which_the_smallest_are_the_best(run):
     assert "scale is [300.0, 0.0] there and [0.0, 300.0] here" in refused
 
 
-@pytest.mark.parametrize("low", ["-1e3", "-1.E+3", "-1000"])
+@pytest.mark.parametrize("low", ["-1000", "-1000.0"])
 def test_a_support_below_zero_is_written_as_any_number_is(run, low):
     assert run("start", "t.jsonl", *THREE, "--epsilon", 100, "--support", low, "1e3")[0] == 0
     assert Race.open("t.jsonl", readonly=True).terms.support == (-1000, 1000)
@@ -226,7 +225,7 @@ def test_missing_rewards_are_told_with_their_reason(run):
 
 
 def test_blocks_are_told_as_a_table(run, folder):
-    run("start", "b.jsonl", *THREE, "--epsilon", 0.2, "--blocks", "--sigma", 0.3, "--unbounded")
+    run("start", "b.jsonl", *THREE, "--epsilon", 0.2, "--blocks", "--sigma", 0.3, "--rewards", "sub-Gaussian")
     run("ask", "b.jsonl")
     count = Race.open("b.jsonl", readonly=True).asked["A"]
     rows = [f"rain,day {k},{k},{k + 1},,{k}" for k in range(count)]
@@ -239,7 +238,7 @@ def test_blocks_are_told_as_a_table(run, folder):
 
 def test_a_certified_race_is_designed_once_and_checked_from_its_journal(run, folder):
     options = ["--deadline", 3, "--epsilon", 0.4, "--delta", 0.1, "--algorithm", "certified"]
-    status, said = run("start", "a.jsonl", "--arms", "A", "B", *options, "--control", "B", "--margin", 0.6)
+    status, said = run("start", "a.jsonl", "--arms", "A", "B", *options, "--control", "--margin", 0.6)
     assert status == 0, said
     with Race.open("a.jsonl", readonly=True) as race:
         design = ebr.certified_design(2, 3, 0.4, 0.1, shifts=(0.6,)).race
@@ -315,12 +314,12 @@ def test_success_with_failed_output_has_a_status_and_words_of_its_own(why, monke
     told = "error: round must be 2, got 1, which has been told already, and counts once\n"
     assert run(*tell) == (2, told)
     unsaid = (3, f"warning: the output could not be written ({why})\n")  # of what records nothing
-    for words in ("status trial.jsonl", "plan --arms 2 --deadline 1 --epsilon 0.5", "--version"):
+    for words in ("status trial.jsonl", "plan --arms 2 --deadline 1 --epsilon 0.5"):
         assert run(*words.split()) == unsaid
     assert run("stop", "trial.jsonl") == recorded
     assert journal() == ["start", "ask", "tell", "ask", "stop"]
     if FAILING[why] is full:  # without a standard output Python's own parser says it elsewhere
-        assert run("--help") == unsaid
+        assert run("--help") == run("--version") == unsaid
 
 
 def test_a_refusal_stays_one_where_output_fails_and_where_errors_cannot_be_said(monkeypatch):
@@ -337,9 +336,10 @@ def test_a_refusal_stays_one_where_output_fails_and_where_errors_cannot_be_said(
 
 def test_a_terminal_without_a_letter_gets_its_code(folder, monkeypatch):
     def run(*words):
-        with open("terminal", "w", encoding="ascii") as terminal:
-            monkeypatch.setattr(sys, "stdout", terminal)
-            monkeypatch.setattr(sys, "stderr", terminal)
+        with open("terminal", "w", encoding="ascii") as out, open(out.fileno(), "w", closefd=False) as err:
+            err.reconfigure(encoding="ascii", errors="backslashreplace")  # as Python does
+            monkeypatch.setattr(sys, "stdout", out)
+            monkeypatch.setattr(sys, "stderr", err)
             status = main(words)
         return status, (folder / "terminal").read_text(encoding="ascii")
 
@@ -380,7 +380,7 @@ def test_a_stopped_race_says_so_and_what_a_stop_would_guarantee(run):
     assert "If the race were stopped now" not in run("ask", "trial.jsonl")[1]
     pulls = asked()["A"]
     _, said = run("tell", "trial.jsonl", *(f"{arm}={pulls // 2}/{pulls}" for arm in "AB"))
-    assert "\nIf the race were stopped now, nothing would be guaranteed.\n" in said
+    assert "\nIf the race were stopped now: nothing is guaranteed.\n" in said
     assert run("stop", "trial.jsonl")[1].startswith("The race was stopped in round 2.\n")
 
 
@@ -505,9 +505,3 @@ def test_a_table_is_printed_as_pandas_prints_it(arms, path):
             race.tell({arm: (n, 0.9 / (1 + arms.index(arm)) * n) for arm, n in pulls.items()})
         assert printed_by_pandas(race) in cli.standing(race, "trial.jsonl")
         assert not race.intervals["survives"].all()
-
-
-def test_any_arm_may_be_the_control(run, folder):
-    _, said = run("start", "placebo.jsonl", "--arms", "none", "A", "B", *RULES, "--control", "none")
-    assert ebr.Race.open("placebo.jsonl", readonly=True).terms.control == "none"
-    assert "none" in said

@@ -84,8 +84,8 @@ def test_messages_are_short_however_many_arms_there_are(path, unflushed):
 
 WIDE, WIDER = ebr.ElasticBatchRacing(3, 0.4, 0.4, sigma=1), SHARP(3, 0.1, 0.05, sigma=0.7072)
 GAUSSIAN = SHARP(3, 0.2, 0.1, rewards="Gaussian")
-SMALL = r"sigma, 0\.5, is below 1, which rewards between -1 and 1 may need: its guarantee is void unless"
-SMALLER = r"sigma, 0\.5, is below 0\.7071, which differences of rewards between 0 and 1 may need"
+SMALL = r"between -1 and 1 unless sigma, 0\.5, is known to be enough: they may need 1$"
+SMALLER = r"between 0 and 1 unless sigma, 0\.5, is known to be enough: they may need 0\.7071$"
 BOUNDS = "is void for rewards between 0 and 1: the algorithm is made for normal"
 
 
