@@ -7,11 +7,13 @@ import argparse
 import io
 import math
 import os
+import re
 import shlex
 import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any, NoReturn
 
 import ebr
@@ -30,6 +32,7 @@ SINGLE_REWARDS = """\
 (rewards.csv: columns arm and reward, one row per pull. ARM=COUNT:SUM is accepted too, but does not show how
 little rewards vary: unless each of them is 0 or 1, the race may then need many more pulls)"""
 REFUSED, UNSAID = 2, 3  # exit statuses
+BELOW_ZERO = r"-[.\d]+e[+-]?\d+"  # written so, argparse may take it for an option
 Options = argparse.Namespace
 
 
@@ -176,7 +179,9 @@ def _parsed(arguments: Sequence[str] | None) -> Options:
         if run is start:  # the journal comes first: after the arms it would be taken for one of them
             command.usage = "%(prog)s journal --arms ARM ARM ... --deadline T --epsilon EPSILON [option ...]"
         _add_options(run.__name__, command)
-    options, rest = parser.parse_known_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    plain = [format(Decimal(word), "f") if re.fullmatch(BELOW_ZERO, word, re.I) else word for word in words]
+    options, rest = parser.parse_known_args(plain)
     # Rewards that follow an option argparse may leave over.
     place = rest.index("--") if "--" in rest else len(rest)
     if rest and (options.run is not tell or any(word.startswith("-") for word in rest[:place])):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from textwrap import wrap
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from ebr.algorithms.game import check_places
 from ebr.arrays import FloatArray
 from ebr.live.plots import draw_plan
 from ebr.live.race import Race
-from ebr.live.report import rounded_up
+from ebr.live.report import MOST_ROUNDS_SAID, rounded_up
 from ebr.live.terms import ALGORITHMS, USUAL, Scale, Support, Terms, checked_support
 from ebr.models import IN_UNIT, RACES
 from ebr.simulation.simulate import simulate
@@ -31,6 +31,10 @@ from ebr.theory.confidence import exact_interval
 from ebr.theory.problems import Bernoulli, Gaussian
 from ebr.theory.selection import bechhofer_count
 from ebr.validation import check_fields, numbers, optional, positive, require, shown, true_or_false, whole
+
+if TYPE_CHECKING:  # slow to import, and a plan in a terminal needs neither
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST_COMPARED = 20_000  # arms; with more of them only sharp EBR is simulated in seconds
 MOST_DESIGNED = 6_000  # rewards of an arm × looks: a certified race is designed in about ten seconds
@@ -130,7 +134,7 @@ class Plan:
         """The standard errors of `deadlines`."""
         return self._by_deadline[1]
 
-    def plot(self, axis: Any = None) -> Any:
+    def plot(self, axis: "Axes | None" = None) -> "Figure":
         """Draw what one more round buys, on an axis or a new figure: pulls ± one standard error by rounds."""
         return draw_plan(self.deadlines, self.algorithm.deadline, axis, self.errors)
 
@@ -177,6 +181,9 @@ class Plan:
             notes.append(f"ends early if no arm can be better than the control by {scale.width * a.margin:g}")
         fewer = f", in {a.deadline} rounds at most" if a.deadline < allowed else ""
         notes.append(f"recommended: {self.recommended}, {ALGORITHMS[type(a).__name__]}{fewer}")
+        schedule = a.pulls_by_round(len(self.terms.arms), self.terms.rewards)
+        if schedule is not None and len(schedule) <= MOST_ROUNDS_SAID:
+            notes.append(f"pulls of an arm after each round, at most: {', '.join(map(_number, schedule))}")
         return "\n".join(notes)
 
     def _explained(self) -> str:
@@ -275,6 +282,29 @@ class _Brief(SimpleNamespace):
     `tried` are a pilot's means by arm; `bought` is what is sought for the budget. Without a support the scale
     is 2σ wide, so that a plan does not depend on the units.
     """
+
+    n_arms: int
+    deadline: int
+    epsilon: Any  # a number, or None if it is to be found
+    delta: float
+    sigma: float | None
+    rewards: str | None
+    algorithm: str | None
+    k: int
+    budget: Any
+    support: Support
+    control: bool
+    margin: float | None
+    lower_is_better: bool
+    blocks: bool
+    missing: bool
+    truths: Any
+    pilot: Any
+    tried: dict[str, float]
+    assumed: str
+    bought: str | None
+    arms: list[str]
+    scale: Scale
 
     def __init__(self, **asked: Any) -> None:
         super().__init__(**asked, tried={}, assumed="", bought=None)
@@ -378,7 +408,7 @@ class _Brief(SimpleNamespace):
         require(self.k == 1 or kind in ("sharp", "ebr"), "k", f"be 1 for algorithm {kind!r}", self.k)
         width, margin = self.scale.width, self.margin if control else None
         half = width / (math.sqrt(2) if self.blocks and self.support else 2)  # blocks need more
-        rules = {"epsilon": (self.epsilon or width / 2) / width, "delta": self.delta}
+        rules: dict[str, Any] = {"epsilon": (self.epsilon or width / 2) / width, "delta": self.delta}
         rules |= {"sigma": (self.sigma or half) / width, **changes}
         race: Any
         if kind == "certified":
