@@ -84,7 +84,10 @@ class Survivors:
 
     def drop(self, reach: FloatArray | float) -> None:
         """Drop every arm that is more than `reach` behind the k-th."""
-        dropped = (self._sums < self.first - reach) & self.running
+        self.discard((self._sums < self.first - reach) & self.running)
+
+    def discard(self, dropped: BoolArray) -> None:
+        """Drop these arms."""
         self._alive &= ~dropped
         np.putmask(self._sums, dropped, -np.inf)
 
@@ -96,21 +99,19 @@ class Survivors:
 
     def settle(self, arm: int, settled: BoolArray) -> None:
         """End some replicates with this arm; for k = 1."""
-        ending = self.running & settled
-        self.leader[ending] = arm
-        self.running[ending] = False
+        self.end(settled, np.full(len(settled), arm))
 
     def size(self) -> IntArray:
         """How many arms survive in each replicate that runs."""
         return np.asarray(np.add.reduce(self._alive, axis=0, dtype=np.int32))
 
-    def end(self, ended: BoolArray) -> None:
-        """End some replicates, and remove the arms that no replicate pulls any more."""
+    def end(self, ended: BoolArray, arms: IntArray | None = None) -> None:
+        """End some replicates with these arms or, without them, with those that have the k largest sums."""
         ending = np.flatnonzero(self.running & ended)
         if len(ending):
-            sums = self._sums if len(ending) == len(ended) else self._sums[:, ending]
-            self.leader[ending] = self._leading(sums)
+            self.leader[ending] = self._leading(self._sums[:, ending]) if arms is None else arms[ending]
             self.running[ending] = False
+        # Remove the arms that no replicate pulls any more.
         needed = np.asarray((self._alive & self.running).any(axis=1))
         if self._k > 1:  # an accepted arm still has its place
             needed |= np.asarray((np.isposinf(self._sums) & self.running).any(axis=1))

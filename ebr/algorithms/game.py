@@ -264,18 +264,6 @@ def drive(game: Game, respond: Callable[[IntArray], FloatArray]) -> IntArray:
     return turn.arms
 
 
-def lossless(game: LossyGame) -> Game:
-    """The same game where no reward is missing."""
-    standing = next(game)
-    while True:
-        sums = yield standing.pulls
-        try:
-            standing = game.send((standing.pulls, sums))
-        except StopIteration as end:
-            arms: IntArray = end.value.arms
-            return arms
-
-
 def entered(n_arms: int, replicates: int, rewards: Known) -> tuple[int, int]:
     """Return a game's arms and replicates as plain numbers; raise ValueError if it cannot be played."""
     if rewards is not None:

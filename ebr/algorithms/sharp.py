@@ -1,8 +1,29 @@
-"""Sharp Elastic Batch Racing: Algorithm 1's race, decided by concentration of differences."""
+"""Sharp Elastic Batch Racing: Algorithm 1's race, decided by concentration of differences.
+
+*Missing rewards.* Let the losses be independent of all rewards, those of earlier rounds included. Given the
+losses, the number N_i(t) of rewards that arm i has after round t, if it is still in, is then fixed. So a test
+of a pair of arms at fixed, unequal counts (`ebr.theory.pairs`) errs with its level at most, and the event on
+which sharp EBR rests has probability 1 − δ as before: no test of "the best arm is better than arm j by as
+much as it is" errs, whatever j and t, each at level δ_t/(n−1). A test that refutes a difference refutes all
+larger ones. Hence, on the event, the best arm is never dropped, as i is dropped only if some j refutes that i
+is at least as good as j; and an arm that refutes of all survivors that they are better by ε′ is within ε′ of
+the best, also if ε′ is chosen by what was seen: at T the race recommends the arm for which the least such ε′
+is smallest. Each round asks for b_t − N_i rewards of a survivor: what the schedule says, and what is still
+owed.
+
+*Futility.* Whether any arm can still be better than the control by a margin is such a test, with j the
+control: it holds on the same event, and costs nothing of δ. As the best arm is never dropped, survivors alone
+need be tested.
+
+*Equal counts.* Where no reward is missing, the leader refutes whatever any arm refutes, and what is refuted
+of the runner-up is refuted of all others: these two are all that need be compared.
+"""
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,20 +31,21 @@ from ebr.algorithms.arms import Survivors
 from ebr.algorithms.game import (
     FEATURES,
     Differences,
+    Ending,
     Game,
     Known,
     LossyGame,
     Lots,
+    Standing,
     check_known,
     check_places,
     entered,
-    lossless,
     spelled,
 )
-from ebr.algorithms.lossy import PairTests, lossy_play
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.divergence import erlang_quantile, pair_divergence, pair_threshold
+from ebr.theory.pairs import Pairs, bounded_refuted, normal_refuted, normal_width
 from ebr.validation import count
 
 
@@ -58,7 +80,7 @@ class SharpElasticBatchRacing(Differences):
 
     Notes
     -----
-    *Futility* costs nothing of δ (`ebr.algorithms.lossy`). With probability 1 − δ: if the control is
+    *Futility* costs nothing of δ. With probability 1 − δ: if the control is
     recommended, no arm is better than it by the margin; if another arm is, it is within ε of the best. Where
     the control is dropped, the race goes on without it.
 
@@ -130,48 +152,22 @@ class SharpElasticBatchRacing(Differences):
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
-        if self.control is not None:
-            return (yield from lossless(self.play_lossy(n_arms, replicates, rewards=rewards)))
-        tests, n_arms, replicates = self._begun(n_arms, replicates, rewards)
-        survivors = Survivors(n_arms, replicates, self.k)
-        pulled = 0
-        for target, log_term in zip(tests.pulls, tests.log_terms, strict=True):
-            if target == pulled:  # nothing to ask for, and no new reward to decide anything
-                continue
-            survivors.add((yield survivors.pulls(target - pulled)))
-            pulled = int(target)
-            # The k-th of them, and the next.
-            leader, runner_up = survivors.first / pulled, survivors.second() / pulled
-            # A lone survivor, whose runner-up is −∞ behind, is certified too.
-            ended = self.certified(leader, runner_up, pulled, log_term, rewards)
-            survivors.drop(pulled * self.reach(leader, pulled, log_term, rewards))
-            if self.k > 1:  # to be ahead of the next is to be behind it in failures
-                failing = np.clip(1 - runner_up, 0, 1)
-                survivors.accept(pulled * self.reach(failing, pulled, log_term, rewards))
-            survivors.end(ended)
-            if not survivors.running.any():
-                break
-        survivors.end(survivors.running)
-        return survivors.leader
+        races = _Races(self, n_arms, replicates, rewards)
+        for t, pulls in races.rounds():
+            races.take(t, pulls, pulls, (yield pulls))
+        races.end(races.running)
+        return races.leader
 
     def play_lossy(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> LossyGame:
-        """Race that may be stopped, and with rewards that may be missing: `ebr.algorithms.lossy`."""
+        """Race that may be stopped, and with rewards that may be missing."""
         if objection := self.objection("stopping", rewards):
             raise ValueError(objection)
-        return lossy_play(*self._begun(n_arms, replicates, rewards))
-
-    def _begun(self, n_arms: int, replicates: int, rewards: Known) -> tuple[PairTests, int, int]:
-        """The tests, arms and replicates of a game; ValueError if it cannot be played."""
-        n_arms, replicates = entered(n_arms, replicates, rewards)
-        check_known(self.rewards, rewards)
-        check_places(self.k, n_arms)
-        self.check_control(n_arms)
-        bounded, miss = self.model(rewards) == "bounded", self.shares() / (n_arms - 1)
-        rounds = self.pulls_by_round(n_arms, rewards), miss, self.log_terms(n_arms, rewards)
-        tests = PairTests(bounded, self.sigma, *rounds, self.epsilon, self.control, self.margin)
-        return tests, n_arms, replicates
+        races = _Races(self, n_arms, replicates, rewards)
+        for t, pulls in races.rounds():
+            races.take(t, pulls, *(yield Standing(pulls, *races.standing(races.last))))
+        return Ending(*races.standing(-1))
 
     def reach(self, leader: FloatArray, pulled: int, log_term: float, told: Known) -> FloatArray | float:
         """How far behind the leader's mean an arm may be and survive: w_t, or where the ratio reaches L_t."""
@@ -194,3 +190,156 @@ class SharpElasticBatchRacing(Differences):
         """As in `Differences`; rewards 0 and 1 are bounded ones."""
         known = super().model(told)
         return "bounded" if known == "Bernoulli" else known
+
+
+class _Races(Survivors):
+    """Replicates of a race, and the rules by which arms are dropped and races end.
+
+    Attributes
+    ----------
+    targets, miss, log_terms
+        b_t, δ_t/(n−1) and L_t of each round.
+    last, pulled
+        The last round that was played, and what it took survivors to, but for missing rewards.
+    missing
+        What survivors lack of it (arms × replicates); None as long as no reward has been missing.
+    within
+        How far from the best the arms may be that are recommended where a race has ended.
+    """
+
+    def __init__(self, race: SharpElasticBatchRacing, n_arms: int, replicates: int, told: Known) -> None:
+        n_arms, replicates = entered(n_arms, replicates, told)
+        check_known(race.rewards, told)
+        check_places(race.k, n_arms)
+        race.check_control(n_arms)
+        super().__init__(n_arms, replicates, race.k)
+        self.race, self.told = race, told
+        self.targets: list[int] = race.pulls_by_round(n_arms, told).tolist()
+        self.miss, self.log_terms = race.shares() / (n_arms - 1), race.log_terms(n_arms, told)
+        self.last = self.pulled = 0
+        self.missing: IntArray | None = None
+        self.within: FloatArray = np.full(replicates, np.inf)
+        self._told_now: BoolArray = self.running  # the replicates that have new rewards
+
+    @property
+    def counts(self) -> IntArray:
+        """How many rewards each survivor has; one number if all have equally many."""
+        return np.asarray(self.pulled if self.missing is None else self.pulled - self.missing[self._arms])
+
+    def rounds(self) -> Iterator[tuple[int, IntArray]]:
+        """Each round's number and its pulls; rounds in which there is nothing to ask for are left out."""
+        for t, target in enumerate(self.targets):
+            if self.running.any() and (pulls := self.pulls(target - self.counts)).any():
+                yield t, pulls
+
+    def take(self, t: int, asked: IntArray, counts: IntArray, sums: FloatArray) -> None:
+        """Take in the rewards of a round, and decide by them."""
+        self.add(sums)
+        self.last, self.pulled, self._told_now = t, self.targets[t], self.running
+        if self.missing is not None or (counts is not asked and (counts != asked).any()):
+            self.missing, self._told_now = (asked - counts).T, asked.any(axis=1)
+        self._stop_for_futility()
+        self._drop_worse()
+        self._stop_if_certified()
+
+    def _stop_for_futility(self) -> None:
+        """Recommend the control where no survivor can be better than it by the margin."""
+        place, margin = self.race.control, self.race.margin
+        if place is None or margin is None:
+            return
+        useless = partial(self._useless, shift=margin)
+        if self.missing is None:
+            control, best = self.against(place)
+            futile = useless(self._even(control, np.where(np.isfinite(control), best, 0)))
+        else:
+            futile = self._winning(useless)[self._arms == place].any(axis=0)
+        self._stop(futile, np.full(len(futile), place), margin)
+
+    def _drop_worse(self) -> None:
+        """Drop the arms of which another refutes that they are at least as good as it; accept the k best."""
+        if self.missing is not None:
+            self.discard(
+                self._compared(partial(self._refuted, shift=0.0), False).any(axis=0) & self._told_now
+            )
+            return
+        place = self.pulled, self.log_terms[self.last], self.told
+        self.drop(self.pulled * self.race.reach(self.first / self.pulled, *place))
+        if self.race.k > 1:  # to be ahead of the next is to be behind it in failures
+            failing = np.clip(1 - self.second() / self.pulled, 0, 1)
+            self.accept(self.pulled * self.race.reach(failing, *place))
+
+    def _stop_if_certified(self) -> None:
+        """End the races in which no other survivor can be better than one, the leader, by ε."""
+        race = self.race
+        if self.missing is None:  # of k > 1 arms, the last that is chosen and the first that is not
+            leader, runner_up = self.first / self.pulled, self.second() / self.pulled
+            ended = race.certified(leader, runner_up, self.pulled, self.log_terms[self.last], self.told)
+            self._stop(ended, None, race.epsilon)
+        else:
+            winning = self._winning(partial(self._refuted, shift=race.epsilon))
+            means = np.where(winning, self._sums, -np.inf) / np.maximum(self.counts, 1)
+            self._stop(winning.any(axis=0), self._arms[means.argmax(axis=0)], race.epsilon)
+
+    def _stop(self, ended: BoolArray, arms: IntArray | None, within: float) -> None:
+        ending = self.running & ended & self._told_now
+        self.within[ending] = within
+        self.end(ending, arms)
+
+    def standing(self, t: int) -> tuple[IntArray, FloatArray]:
+        """The arms, and how far from the best each may be; for running races the least ε′, with L of round t.
+
+        ε′ = max_j μ̂_j − μ̂_i + σ √(2L (1/N_i + 1/N_j)).
+        """
+        if not self.pulled:
+            return np.full_like(self.leader, -1), self.within
+
+        def least(pairs: Pairs) -> FloatArray:
+            leader, other = pairs.means
+            return np.asarray(other - leader + normal_width(pairs, self.log_terms[t], self.race.sigma))
+
+        if self.missing is None:
+            best, within = self._leading(self._sums), least(self._even(self.first, self.second()))
+        else:
+            heard = self._alive & (self.counts > 0)
+            shifts = np.where(heard, self._compared(least, -np.inf).max(axis=1), np.inf)
+            best = np.where(heard.any(axis=0), self._arms[shifts.argmin(axis=0)], -1)
+            within = np.where((self._alive & ~heard).any(axis=0), np.inf, shifts.min(axis=0))
+        within = np.maximum(within, self.race.epsilon)
+        return np.where(self.running, best, self.leader), np.where(self.running, within, self.within)
+
+    def _refuted(self, pairs: Pairs, shift: float) -> BoolArray:
+        """Whether it is refuted that the other is better than the leader by the shift."""
+        bounded = self.race.model(self.told) == "bounded"
+        if bounded and self.last < len(self.targets) - 1:
+            return bounded_refuted(pairs, shift, np.full(len(pairs.leader), self.miss[self.last]))
+        return normal_refuted(pairs, shift, self.log_terms[self.last], self.race.sigma)
+
+    def _useless(self, pairs: Pairs, shift: float) -> BoolArray:
+        """The same of a control. Two arms with all b_T rewards also have round T's test."""
+        complete = (pairs.leader_pulls == self.targets[-1]) & (pairs.other_pulls == self.targets[-1])
+        sign = normal_refuted(pairs, shift, self.log_terms[-1], self.race.sigma)
+        return np.asarray(self._refuted(pairs, shift) | (complete & sign))
+
+    def _even(self, leader: FloatArray, other: FloatArray) -> Pairs:
+        """A pair of sums in each replicate, where all counts are equal."""
+        pulls = np.full(len(leader), self.pulled)
+        return Pairs(leader, pulls, other, pulls)
+
+    def _winning(self, test: Callable[[Pairs], BoolArray]) -> BoolArray:
+        """Which survivors refute of all others that they are better."""
+        return np.asarray(self._alive & ~(_rivals(self._alive) & ~self._compared(test, False)).any(axis=1))
+
+    def _compared(self, test: Callable[[Pairs], Any], otherwise: Any) -> Any:
+        """A test of all pairs of survivors that have rewards: leaders × others × replicates."""
+        rivals = _rivals(self._alive & (self.counts > 0) & self.running)
+        leader, other, race = np.nonzero(rivals)
+        sums, counts = self._sums, self.counts
+        pairs = Pairs(sums[leader, race], counts[leader, race], sums[other, race], counts[other, race])
+        found = np.full(rivals.shape, otherwise)
+        found[rivals] = test(pairs)
+        return found
+
+
+def _rivals(arms: BoolArray) -> BoolArray:
+    """The pairs of two different arms among these."""
+    return np.asarray(arms[:, None] & arms & ~np.eye(len(arms), dtype=bool)[:, :, None])

@@ -48,8 +48,12 @@ def normal_refuted(pairs: Pairs, shift: float, log_term: FloatArray, sigma: floa
     Chernoff's bound, and for Gaussian rewards it is exactly α with L = z²/2, z the normal quantile.
     """
     leader, other = pairs.means
-    width = sigma * np.sqrt(2 * log_term * (1 / pairs.leader_pulls + 1 / pairs.other_pulls))
-    return np.asarray(leader - other + shift > width)
+    return np.asarray(leader - other + shift > normal_width(pairs, log_term, sigma))
+
+
+def normal_width(pairs: Pairs, log_term: FloatArray, sigma: float) -> FloatArray:
+    """σ √(2L (1/N + 1/M))."""
+    return np.asarray(sigma * np.sqrt(2 * log_term * (1 / pairs.leader_pulls + 1 / pairs.other_pulls)))
 
 
 def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:

@@ -16,7 +16,7 @@ from scipy.stats import binom, binomtest
 
 import ebr
 from ebr.algorithms.game import advance
-from ebr.algorithms.lossy import PairTests
+from ebr.algorithms.sharp import _Races
 from ebr.theory.pairs import Pairs
 
 SHARP = ebr.SharpElasticBatchRacing
@@ -201,9 +201,10 @@ def test_five_arms_err_no_more_often_than_delta_however_losses_are_placed(model,
 
 def test_only_two_arms_that_have_all_their_rewards_have_the_last_rounds_test_early():
     # Half of 10 rewards or 9; round 1 tests at 10⁻⁹ and refutes nothing, round T with next to no width.
-    tests = PairTests(True, 0.5, np.array([10, 10]), np.array([1e-9, 0.9]), np.array([30, 1e-9]), 0.1, 0, 0.1)
+    races = _Races(SHARP(2, 0.1, 0.5, rewards="bounded", control=0), 2, 1, None)
+    races.targets, races.miss, races.log_terms = [10, 10], np.array([1e-9, 0.9]), np.array([30, 1e-9])
     leader, other = np.array([10, 10, 9, 9]), np.array([10, 9, 10, 9])
-    found = tests.futile(0, Pairs(leader / 2, leader, other / 2, other), 0.1)
+    found = races._useless(Pairs(leader / 2, leader, other / 2, other), 0.1)
     assert found.tolist() == [True, False, False, False]
 
 
@@ -233,7 +234,7 @@ def test_where_nothing_comes_in_no_arm_is_recommended():
 )
 def test_what_is_not_proved_is_refused(algorithm, rewards, message):
     with pytest.raises(ValueError, match=message):
-        algorithm.play_lossy(3, rewards=rewards)
+        next(algorithm.play_lossy(3, rewards=rewards))
 
 
 @pytest.mark.parametrize(("model", "delta"), [("sub-Gaussian", 0.2), ("bounded", 0.5)])
