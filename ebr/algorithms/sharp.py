@@ -166,7 +166,7 @@ class SharpElasticBatchRacing(Differences):
             raise ValueError(objection)
         races = _Races(self, n_arms, replicates, rewards)
         for t, pulls in races.rounds():
-            races.take(t, pulls, *(yield Standing(pulls, *races.standing(races.last))))
+            races.take(t, pulls, *(yield Standing(pulls, *races.standing(races.t))))
         return Ending(*races.standing(-1))
 
     def reach(self, leader: FloatArray, pulled: int, log_term: float, told: Known) -> FloatArray | float:
@@ -193,19 +193,7 @@ class SharpElasticBatchRacing(Differences):
 
 
 class _Races(Survivors):
-    """Replicates of a race, and the rules by which arms are dropped and races end.
-
-    Attributes
-    ----------
-    targets, miss, log_terms
-        b_t, δ_t/(n−1) and L_t of each round.
-    last, pulled
-        The last round that was played, and what it took survivors to, but for missing rewards.
-    missing
-        What survivors lack of it (arms × replicates); None as long as no reward has been missing.
-    within
-        How far from the best the arms may be that are recommended where a race has ended.
-    """
+    """Replicates of a race, and the rules by which arms are dropped and races end."""
 
     def __init__(self, race: SharpElasticBatchRacing, n_arms: int, replicates: int, told: Known) -> None:
         n_arms, replicates = entered(n_arms, replicates, told)
@@ -214,17 +202,19 @@ class _Races(Survivors):
         race.check_control(n_arms)
         super().__init__(n_arms, replicates, race.k)
         self.race, self.told = race, told
-        self.targets: list[int] = race.pulls_by_round(n_arms, told).tolist()
+        self.targets: list[int] = race.pulls_by_round(n_arms, told).tolist()  # b_t
         self.miss, self.log_terms = race.shares() / (n_arms - 1), race.log_terms(n_arms, told)
-        self.last = self.pulled = 0
-        self.missing: IntArray | None = None
-        self.within: FloatArray = np.full(replicates, np.inf)
-        self._told_now: BoolArray = self.running  # the replicates that have new rewards
+        self.t = self.pulled = 0  # the last round that was played, and its b_t
+        self.missing: IntArray | None = None  # how far arms fall short of it, once a reward has been missing
+        self.fresh = self.running  # the replicates that have new rewards
+        self.within: FloatArray = np.full(replicates, np.inf)  # of the races that have ended
 
     @property
     def counts(self) -> IntArray:
-        """How many rewards each survivor has; one number if all have equally many."""
-        return np.asarray(self.pulled if self.missing is None else self.pulled - self.missing[self._arms])
+        """How many rewards each survivor has."""
+        if self.missing is None:
+            return np.broadcast_to(self.pulled, self._sums.shape)
+        return np.asarray(self.pulled - self.missing[self._arms])
 
     def rounds(self) -> Iterator[tuple[int, IntArray]]:
         """Each round's number and its pulls; rounds in which there is nothing to ask for are left out."""
@@ -235,53 +225,51 @@ class _Races(Survivors):
     def take(self, t: int, asked: IntArray, counts: IntArray, sums: FloatArray) -> None:
         """Take in the rewards of a round, and decide by them."""
         self.add(sums)
-        self.last, self.pulled, self._told_now = t, self.targets[t], self.running
-        if self.missing is not None or (counts is not asked and (counts != asked).any()):
-            self.missing, self._told_now = (asked - counts).T, asked.any(axis=1)
-        self._stop_for_futility()
+        self.t, self.pulled = t, self.targets[t]
+        if self.missing is not None or (counts != asked).any():
+            self.missing, self.fresh = (asked - counts).T, np.asarray(asked.any(axis=1))
+        if self.race.control is not None and self.race.margin is not None:
+            self._stop_for_futility(self.race.control, self.race.margin)
         self._drop_worse()
         self._stop_if_certified()
 
-    def _stop_for_futility(self) -> None:
+    def _stop_for_futility(self, control: int, margin: float) -> None:
         """Recommend the control where no survivor can be better than it by the margin."""
-        place, margin = self.race.control, self.race.margin
-        if place is None or margin is None:
-            return
         useless = partial(self._useless, shift=margin)
         if self.missing is None:
-            control, best = self.against(place)
-            futile = useless(self._even(control, np.where(np.isfinite(control), best, 0)))
+            own, best = self.against(control)
+            best = np.where(np.isfinite(own), best, 0)
+            futile = useless(Pairs(own, self.counts[0], best, self.counts[0]))
         else:
-            futile = self._winning(useless)[self._arms == place].any(axis=0)
-        self._stop(futile, np.full(len(futile), place), margin)
+            futile = self._winning(useless)[self._arms == control].any(axis=0)
+        self._stop(futile, margin, np.full(len(futile), control))
 
     def _drop_worse(self) -> None:
-        """Drop the arms of which another refutes that they are at least as good as it; accept the k best."""
-        if self.missing is not None:
-            self.discard(
-                self._compared(partial(self._refuted, shift=0.0), False).any(axis=0) & self._told_now
-            )
-            return
-        place = self.pulled, self.log_terms[self.last], self.told
-        self.drop(self.pulled * self.race.reach(self.first / self.pulled, *place))
-        if self.race.k > 1:  # to be ahead of the next is to be behind it in failures
-            failing = np.clip(1 - self.second() / self.pulled, 0, 1)
-            self.accept(self.pulled * self.race.reach(failing, *place))
+        """Drop arms that cannot be as good as the k-th; accept those that cannot be worse than the next."""
+        if self.missing is None:
+            place = self.pulled, self.log_terms[self.t], self.told
+            self.drop(self.pulled * self.race.reach(self.first / self.pulled, *place))
+            if self.race.k > 1:  # to be ahead of the next is to be behind it in failures
+                failing = np.clip(1 - self.second() / self.pulled, 0, 1)
+                self.accept(self.pulled * self.race.reach(failing, *place))
+        else:
+            worse = self._compared(partial(self._refuted, shift=0.0), False).any(axis=0)
+            self.discard(worse & self.fresh)
 
     def _stop_if_certified(self) -> None:
-        """End the races in which no other survivor can be better than one, the leader, by ε."""
-        race = self.race
-        if self.missing is None:  # of k > 1 arms, the last that is chosen and the first that is not
-            leader, runner_up = self.first / self.pulled, self.second() / self.pulled
-            ended = race.certified(leader, runner_up, self.pulled, self.log_terms[self.last], self.told)
-            self._stop(ended, None, race.epsilon)
+        """Recommend an arm, the leader if counts are equal, where no other can be better than it by ε."""
+        epsilon, winners = self.race.epsilon, None
+        if self.missing is None:  # the k-th, and the next
+            pair = self.first / self.pulled, self.second() / self.pulled
+            ended = self.race.certified(*pair, self.pulled, self.log_terms[self.t], self.told)
         else:
-            winning = self._winning(partial(self._refuted, shift=race.epsilon))
+            winning = self._winning(partial(self._refuted, shift=epsilon))
             means = np.where(winning, self._sums, -np.inf) / np.maximum(self.counts, 1)
-            self._stop(winning.any(axis=0), self._arms[means.argmax(axis=0)], race.epsilon)
+            ended, winners = winning.any(axis=0), self._arms[means.argmax(axis=0)]
+        self._stop(ended, epsilon, winners)
 
-    def _stop(self, ended: BoolArray, arms: IntArray | None, within: float) -> None:
-        ending = self.running & ended & self._told_now
+    def _stop(self, ended: BoolArray, within: float, arms: IntArray | None = None) -> None:
+        ending = self.running & ended & self.fresh
         self.within[ending] = within
         self.end(ending, arms)
 
@@ -292,54 +280,41 @@ class _Races(Survivors):
         """
         if not self.pulled:
             return np.full_like(self.leader, -1), self.within
-
-        def least(pairs: Pairs) -> FloatArray:
-            leader, other = pairs.means
-            return np.asarray(other - leader + normal_width(pairs, self.log_terms[t], self.race.sigma))
-
+        width = partial(normal_width, log_term=self.log_terms[t], sigma=self.race.sigma)
         if self.missing is None:
-            best, within = self._leading(self._sums), least(self._even(self.first, self.second()))
+            pair = Pairs(self.first, self.counts[0], self.second(), self.counts[0])
+            best, within = self._leading(self._sums), pair.behind + width(pair)
         else:
             heard = self._alive & (self.counts > 0)
-            shifts = np.where(heard, self._compared(least, -np.inf).max(axis=1), np.inf)
-            best = np.where(heard.any(axis=0), self._arms[shifts.argmin(axis=0)], -1)
-            within = np.where((self._alive & ~heard).any(axis=0), np.inf, shifts.min(axis=0))
+            within = self._compared(lambda pairs: pairs.behind + width(pairs), -np.inf).max(axis=1)
+            within = np.where(heard, within, np.inf)
+            best = np.where(heard.any(axis=0), self._arms[within.argmin(axis=0)], -1)
+            within = np.where((self._alive & ~heard).any(axis=0), np.inf, within.min(axis=0))
         within = np.maximum(within, self.race.epsilon)
         return np.where(self.running, best, self.leader), np.where(self.running, within, self.within)
 
     def _refuted(self, pairs: Pairs, shift: float) -> BoolArray:
         """Whether it is refuted that the other is better than the leader by the shift."""
-        bounded = self.race.model(self.told) == "bounded"
-        if bounded and self.last < len(self.targets) - 1:
-            return bounded_refuted(pairs, shift, np.full(len(pairs.leader), self.miss[self.last]))
-        return normal_refuted(pairs, shift, self.log_terms[self.last], self.race.sigma)
+        if self.race.model(self.told) == "bounded" and self.t < len(self.targets) - 1:
+            return bounded_refuted(pairs, shift, np.full(len(pairs.leader), self.miss[self.t]))
+        return normal_refuted(pairs, shift, self.log_terms[self.t], self.race.sigma)
 
     def _useless(self, pairs: Pairs, shift: float) -> BoolArray:
         """The same of a control. Two arms with all b_T rewards also have round T's test."""
-        complete = (pairs.leader_pulls == self.targets[-1]) & (pairs.other_pulls == self.targets[-1])
+        complete = np.minimum(pairs.leader_pulls, pairs.other_pulls) == self.targets[-1]
         sign = normal_refuted(pairs, shift, self.log_terms[-1], self.race.sigma)
         return np.asarray(self._refuted(pairs, shift) | (complete & sign))
 
-    def _even(self, leader: FloatArray, other: FloatArray) -> Pairs:
-        """A pair of sums in each replicate, where all counts are equal."""
-        pulls = np.full(len(leader), self.pulled)
-        return Pairs(leader, pulls, other, pulls)
-
     def _winning(self, test: Callable[[Pairs], BoolArray]) -> BoolArray:
         """Which survivors refute of all others that they are better."""
-        return np.asarray(self._alive & ~(_rivals(self._alive) & ~self._compared(test, False)).any(axis=1))
+        return np.asarray(self._alive & (self._compared(test, False).sum(axis=1) == self.size() - 1))
 
     def _compared(self, test: Callable[[Pairs], Any], otherwise: Any) -> Any:
         """A test of all pairs of survivors that have rewards: leaders × others × replicates."""
-        rivals = _rivals(self._alive & (self.counts > 0) & self.running)
+        heard, sums, counts = self._alive & (self.counts > 0) & self.running, self._sums, self.counts
+        rivals = heard[:, None] & heard & ~np.eye(len(heard), dtype=bool)[:, :, None]
         leader, other, race = np.nonzero(rivals)
-        sums, counts = self._sums, self.counts
-        pairs = Pairs(sums[leader, race], counts[leader, race], sums[other, race], counts[other, race])
         found = np.full(rivals.shape, otherwise)
+        pairs = Pairs(sums[leader, race], counts[leader, race], sums[other, race], counts[other, race])
         found[rivals] = test(pairs)
         return found
-
-
-def _rivals(arms: BoolArray) -> BoolArray:
-    """The pairs of two different arms among these."""
-    return np.asarray(arms[:, None] & arms & ~np.eye(len(arms), dtype=bool)[:, :, None])

@@ -40,6 +40,12 @@ class Pairs:
         """The leader's mean and the other's."""
         return self.leader / self.leader_pulls, self.other / self.other_pulls
 
+    @property
+    def behind(self) -> FloatArray:
+        """How far the leader is behind the other."""
+        leader, other = self.means
+        return other - leader
+
 
 def normal_refuted(pairs: Pairs, shift: float, log_term: FloatArray, sigma: float) -> BoolArray:
     """Whether μ̂_1̂ − μ̂_i + s > σ √(2L (1/N + 1/M)).
