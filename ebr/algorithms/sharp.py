@@ -44,8 +44,8 @@ from ebr.algorithms.game import (
 )
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
-from ebr.theory.divergence import erlang_quantile, pair_divergence, pair_threshold
-from ebr.theory.pairs import Pairs, bounded_refuted, normal_refuted, normal_width
+from ebr.theory.divergence import pair_divergence, pair_threshold
+from ebr.theory.pairs import Pairs, bounded_refuted, log_terms, normal_refuted, normal_width
 from ebr.validation import count
 
 
@@ -112,15 +112,11 @@ class SharpElasticBatchRacing(Differences):
 
     def log_terms(self, n_arms: int, rewards: Known = None) -> FloatArray:
         """L_t: a difference of two means exceeds its expectation by w_t with δ_t/(n−1) at most."""
-        miss = self.shares() / (self.k * (n_arms - self.k))
-        model = self.model(rewards)
-        if model == "Gaussian":
-            from scipy.special import ndtri
-
-            return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
-        if model == "bounded":  # (1+x) e^{−x} = δ_t/(n−1); at T the sign of the difference is all that counts
-            return np.asarray([*erlang_quantile(miss[:-1]), -math.log(miss[-1])])
-        return -np.log(miss)
+        miss, model = self.shares() / (self.k * (n_arms - self.k)), self.model(rewards)
+        found = log_terms(miss, model)
+        if model == "bounded":  # at T the sign of the difference is all that counts
+            found[-1] = -math.log(miss[-1])
+        return found
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
         """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T: a survivor's total pulls after each round."""
@@ -265,7 +261,7 @@ class _Races(Survivors):
         else:
             winning = self._winning(partial(self._refuted, shift=epsilon))
             means = np.where(winning, self._sums, -np.inf) / np.maximum(self.counts, 1)
-            ended, winners = winning.any(axis=0), self._arms[means.argmax(axis=0)]
+            ended, winners = np.asarray(winning.any(axis=0)), self._arms[means.argmax(axis=0)]
         self._stop(ended, epsilon, winners)
 
     def _stop(self, ended: BoolArray, within: float, arms: IntArray | None = None) -> None:

@@ -47,6 +47,18 @@ class Pairs:
         return other - leader
 
 
+def log_terms(miss: FloatArray, model: str) -> FloatArray:
+    """L for tests of level α: by the normal law, for two rewards in [0, 1], or by Chernoff's bound."""
+    if model in ("Gaussian", "Bernoulli"):
+        from scipy.special import ndtri
+
+        return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
+    if model == "bounded":
+        return erlang_quantile(miss)
+    with np.errstate(divide="ignore"):  # at level 0 L is infinite
+        return np.asarray(-np.log(miss))
+
+
 def normal_refuted(pairs: Pairs, shift: float, log_term: FloatArray, sigma: float) -> BoolArray:
     """Whether μ̂_1̂ − μ̂_i + s > σ √(2L (1/N + 1/M)).
 
