@@ -8,13 +8,12 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 class Survivors:
     """S_t and the sums of its arms' rewards.
 
-    All survivors of a replicate have been pulled equally often, so their sums compare as their means do.
+    If all survivors of a replicate have been pulled equally often, their sums compare as their means do.
     Arrays are arms × replicates, because draws are made arm by arm. They hold only the arms that survive in
     some replicate that is still running.
 
     With k > 1 the survivors are the undecided arms. A dropped arm has the sum −∞, an accepted arm +∞. So the
-    k-th largest sum is that of the last undecided arm for which there is a place, however many places are
-    taken.
+    k-th largest sum is that of the last undecided arm for which there is a place.
 
     Attributes
     ----------

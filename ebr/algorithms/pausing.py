@@ -105,7 +105,7 @@ class PausingElasticBatchRacing(Differences):
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
-        """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
+        """Race."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         check_known(self.rewards, rewards)
         tests = _tests(self, n_arms, self.model(rewards))
@@ -129,33 +129,19 @@ class PausingElasticBatchRacing(Differences):
 
 
 class Paces:
-    """Tables of arms × replicates, as draws are made arm by arm, in which every arm has its own pace.
-
-    An arm at stage s has been pulled b_s times, b_0 = 0.
-
-    Attributes
-    ----------
-    sums, stage, aim
-        The sum of the rewards, the stage, and the stage that the coming round takes the arm to.
-    alive, rested
-        Whether the arm may be pulled again; whether it was not pulled in the last round.
-    certifier
-        The arm that is certified not to be worse than this one by ε; −1 if none is. A leader's is itself.
-    open
-        Whether the arm may still be better than the leader by ε.
-    leader, best
-        Of each replicate: the leader, the last one if the race has ended, and the sum of its rewards.
-    """
+    """Tables of arms × replicates, as draws are made arm by arm; every arm has its own pace."""
 
     def __init__(self, n_arms: int, replicates: int) -> None:
         shape = n_arms, replicates
         self.sums: FloatArray = np.zeros(shape)
-        self.stage: IntArray = np.zeros(shape, dtype=np.int64)
-        self.aim: IntArray = np.ones(shape, dtype=np.int64)
-        self.alive: BoolArray = np.ones(shape, dtype=bool)
-        self.certifier: IntArray = np.full(shape, -1)
-        self.leader: IntArray = np.zeros(replicates, dtype=np.int64)
-        self.best: FloatArray = np.zeros(replicates)
+        self.stage: IntArray = np.zeros(shape, dtype=np.int64)  # s, if the arm has been pulled b_s times
+        self.aim: IntArray = np.ones(shape, dtype=np.int64)  # the stage that the coming round takes it to
+        self.rested: BoolArray = np.zeros(shape, dtype=bool)  # whether it was not pulled in the last round
+        self.alive: BoolArray = np.ones(shape, dtype=bool)  # whether it may be pulled again
+        self.certifier: IntArray = np.full(shape, -1)  # the arm certified not to be worse than it by ε, or −1
+        self.open: BoolArray = self.alive  # whether it may still be better than the leader by ε
+        self.leader: IntArray = np.zeros(replicates, dtype=np.int64)  # the last one if the race has ended
+        self.best: FloatArray = np.zeros(replicates)  # the leader's sum
 
     def pulls(self, counts: IntArray) -> IntArray:
         """The pulls to ask for, replicates × arms: every arm from its stage to its aim."""
@@ -170,11 +156,9 @@ class Paces:
     def lead(self, stage: int) -> None:
         """Find the leaders among the arms at the highest stage: largest sum, ties to the first arm."""
         sums = np.where(self.alive & (self.stage == stage), self.sums, -np.inf)
-        first, running = sums.argmax(axis=0), self.alive.any(axis=0)
-        replicates = np.arange(len(first))
-        self.leader = np.where(running, first, self.leader)
-        self.best = self.sums[self.leader, replicates]
-        self.certifier[self.leader, replicates] = self.leader
+        self.leader = np.where(self.alive.any(axis=0), sums.argmax(axis=0), self.leader)
+        place = self.leader, np.arange(len(self.leader))
+        self.best, self.certifier[place] = self.sums[place], self.leader
         self.open = self.alive & (self.certifier != self.leader)
 
     @property
@@ -274,7 +258,4 @@ class _Tests:
         return wanted
 
 
-@lru_cache(maxsize=64)
-def _tests(race: PausingElasticBatchRacing, n_arms: int, model: str) -> _Tests:
-    """The tests of a race, cached: their limits are searched for once."""
-    return _Tests(race, n_arms, model)
+_tests = lru_cache(maxsize=64)(_Tests)  # the limits of a race are searched for once

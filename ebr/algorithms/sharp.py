@@ -7,16 +7,13 @@ which sharp EBR rests has probability 1 − δ as before: no test of "the best a
 much as it is" errs, whatever j and t, each at level δ_t/(n−1). A test that refutes a difference refutes all
 larger ones. Hence, on the event, the best arm is never dropped, as i is dropped only if some j refutes that i
 is at least as good as j; and an arm that refutes of all survivors that they are better by ε′ is within ε′ of
-the best, also if ε′ is chosen by what was seen: at T the race recommends the arm for which the least such ε′
-is smallest. Each round asks for b_t − N_i rewards of a survivor: what the schedule says, and what is still
-owed.
+the best, also if ε′ is chosen by what was seen: at T the race recommends the arm with the least such ε′.
 
-*Futility.* Whether any arm can still be better than the control by a margin is such a test, with j the
-control: it holds on the same event, and costs nothing of δ. As the best arm is never dropped, survivors alone
-need be tested.
+*Futility.* That no arm is better than the control by a margin is such a test, with j the control: it holds on
+the same event, costs nothing of δ, and need be made of survivors alone, as the best arm is one of them.
 
-*Equal counts.* Where no reward is missing, the leader refutes whatever any arm refutes, and what is refuted
-of the runner-up is refuted of all others: these two are all that need be compared.
+*Equal counts.* Where no reward is missing the leader refutes whatever any arm refutes, and what it refutes of
+the runner-up it refutes of all others: these two are all that need be compared.
 """
 
 import math
@@ -80,9 +77,8 @@ class SharpElasticBatchRacing(Differences):
 
     Notes
     -----
-    *Futility* costs nothing of δ. With probability 1 − δ: if the control is
-    recommended, no arm is better than it by the margin; if another arm is, it is within ε of the best. Where
-    the control is dropped, the race goes on without it.
+    *Control.* With probability 1 − δ: if the control is recommended, no arm is better than it by the margin;
+    if another arm is, it is within ε of the best. Where the control is dropped, the race goes on without it.
 
     *The k best.* With k′ places still open, an arm is dropped if it is more than the width behind the k′-th
     of the undecided ones, and accepted if it is more than the width ahead of the next, the (k′+1)-th; the
@@ -147,7 +143,7 @@ class SharpElasticBatchRacing(Differences):
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
-        """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
+        """Race; no reward is missing."""
         races = _Races(self, n_arms, replicates, rewards)
         for t, pulls in races.rounds():
             races.take(t, pulls, pulls, (yield pulls))
