@@ -129,10 +129,10 @@ class PausingElasticBatchRacing(Differences):
 
 
 class Paces:
-    """Tables of arms × replicates, as draws are made arm by arm; every arm has its own pace."""
+    """Tables of replicates × arms; every arm has its own pace."""
 
     def __init__(self, n_arms: int, replicates: int) -> None:
-        shape = n_arms, replicates
+        shape = replicates, n_arms
         self.sums: FloatArray = np.zeros(shape)
         self.stage: IntArray = np.zeros(shape, dtype=np.int64)  # s, if the arm has been pulled b_s times
         self.aim: IntArray = np.ones(shape, dtype=np.int64)  # the stage that the coming round takes it to
@@ -144,36 +144,36 @@ class Paces:
         self.best: FloatArray = np.zeros(replicates)  # the leader's sum
 
     def pulls(self, counts: IntArray) -> IntArray:
-        """The pulls to ask for, replicates × arms: every arm from its stage to its aim."""
-        return np.asarray(counts[self.aim] - counts[self.stage]).T
+        """The pulls to ask for: every arm from its stage to its aim."""
+        return np.asarray(counts[self.aim] - counts[self.stage])
 
     def add(self, sums: FloatArray) -> None:
         """Add the sums of a round's rewards."""
-        self.sums += sums.T
+        self.sums += sums
         self.rested = self.stage == self.aim
         self.stage = self.aim
 
     def lead(self, stage: int) -> None:
         """Find the leaders among the arms at the highest stage: largest sum, ties to the first arm."""
         sums = np.where(self.alive & (self.stage == stage), self.sums, -np.inf)
-        self.leader = np.where(self.alive.any(axis=0), sums.argmax(axis=0), self.leader)
-        place = self.leader, np.arange(len(self.leader))
+        self.leader = np.where(self.alive.any(axis=1), sums.argmax(axis=1), self.leader)
+        place = np.arange(len(self.leader)), self.leader
         self.best, self.certifier[place] = self.sums[place], self.leader
-        self.open = self.alive & (self.certifier != self.leader)
+        self.open = self.alive & (self.certifier != self.leader[:, None])
 
     @property
     def leads(self) -> BoolArray:
         """Whether each arm is its replicate's leader, and its race goes on."""
-        return np.asarray((np.arange(len(self.sums))[:, None] == self.leader) & self.alive)
+        return np.asarray((np.arange(self.sums.shape[1]) == self.leader[:, None]) & self.alive)
 
     def certify(self, chosen: BoolArray) -> None:
         """Record that the leaders are certified against these arms."""
-        self.certifier = np.where(chosen, self.leader, self.certifier)
+        self.certifier = np.where(chosen, self.leader[:, None], self.certifier)
         self.open &= ~chosen
 
     def drop(self, dropped: BoolArray) -> None:
         """Remove these arms, and the replicates in which no arm is open."""
-        self.alive &= ~dropped & self.open.any(axis=0)
+        self.alive &= ~dropped & self.open.any(axis=1, keepdims=True)
 
 
 class _Tests:
@@ -195,7 +195,7 @@ class _Tests:
     ) -> BoolArray:
         """Of which of these arms it is refuted that they are better, by s, than leaders of no lower stage."""
         places = np.flatnonzero(chosen)
-        leader, other, low = leaders[places % len(leaders)], arms.sums.take(places), arms.stage.take(places)
+        leader, other, low = leaders[places // chosen.shape[1]], arms.sums.take(places), arms.stage.take(places)
         pairs = Pairs(leader, np.full(len(low), self.counts[high]), other, self.counts[low])
         if self.model == "Bernoulli":
             found = self.limits.refuted(leader, high, low, shift, other)
@@ -227,7 +227,7 @@ class _Tests:
     def needed(self, arms: Paces, chosen: IntArray, own: IntArray, stage: int) -> IntArray:
         """The stage at which an arm would be certified if the means stayed as they are, by the normal law."""
         mean = arms.sums.take(chosen) / self.counts[own]
-        leader_mean = (arms.best / self.counts[arms.stage.max()])[chosen % len(arms.best)]
+        leader_mean = (arms.best / self.counts[arms.stage.max()])[chosen // arms.sums.shape[1]]
         variance: FloatArray | float = self.race.sigma**2
         if self.model in IN_UNIT:
             pooled = (mean + leader_mean) / 2
@@ -251,8 +251,8 @@ class _Tests:
         """
         wanted = np.zeros_like(final)
         for high in np.unique(arms.stage[final]):
-            weakest = np.where(final & (arms.stage == high), arms.sums, np.inf).min(axis=0)
-            waiting = arms.alive & ~final & np.isfinite(weakest)
+            weakest = np.where(final & (arms.stage == high), arms.sums, np.inf).min(axis=1)
+            waiting = arms.alive & ~final & np.isfinite(weakest)[:, None]
             lower = waiting & (arms.stage <= high)
             wanted |= waiting & ~self.refuted(weakest, high, arms, lower, self.race.epsilon)
         return wanted
