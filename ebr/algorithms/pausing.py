@@ -195,7 +195,11 @@ class _Tests:
     ) -> BoolArray:
         """Of which of these arms it is refuted that they are better, by s, than leaders of no lower stage."""
         places = np.flatnonzero(chosen)
-        leader, other, low = leaders[places // chosen.shape[1]], arms.sums.take(places), arms.stage.take(places)
+        leader, other, low = (
+            leaders[places // chosen.shape[1]],
+            arms.sums.take(places),
+            arms.stage.take(places),
+        )
         pairs = Pairs(leader, np.full(len(low), self.counts[high]), other, self.counts[low])
         if self.model == "Bernoulli":
             found = self.limits.refuted(leader, high, low, shift, other)

@@ -5,6 +5,8 @@ leader's plus s" and refutes it, where it is true, with probability α at most, 
 with s = 0, the other arm is no better than the leader; refuted with s = ε, it is not better by ε.
 """
 
+import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import partial
 from typing import Self
@@ -172,25 +174,23 @@ class _Binomials:
         piece = lowest[which] + np.arange(len(which)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
         left = np.maximum(low[which], _edge(piece, self.shift))
         right = np.minimum(high[which], _edge(piece + 1, self.shift))
-        test = self[which]
+        test, refuted = self[which], np.ones(len(low), dtype=bool)
         ranges = np.array([left, right, *test.roots(left, right), *test.weights(piece)])
-        open_ = ~test.refutes(*ranges[2:])
-        refuted = np.ones(len(low), dtype=bool)
-        for _ in range(HALVINGS):
+        for halvings in range(HALVINGS + 1):
+            open_ = refuted[which] & ~test.refutes(*ranges[2:])
             ranges, which = ranges[:, open_], which[open_]
-            if not len(which):
-                return refuted
+            if halvings == HALVINGS or not len(which):
+                break
             (left, right, first, second, *weights), test = ranges, self[which]
             middle = (left + right) / 2
-            first_there, second_there = test.roots(middle, middle)
-            refuted[which[~test.refutes(first_there, second_there, *weights)]] = False
+            there = test.roots(middle, middle)
+            refuted[which[~test.refutes(*there, *weights)]] = False
             # A half ends in the middle: its least roots are known.
-            lower = np.array([left, middle, first_there, second, *weights])
-            upper = np.array([middle, right, first, second_there, *weights])
-            halves = [~test.refutes(*half[2:]) & refuted[which] for half in (lower, upper)]
-            open_, ranges = np.concatenate(halves), np.concatenate([lower, upper], axis=1)
-            which = np.tile(which, 2)
-        refuted[which[open_]] = False
+            lower = left, middle, there[0], second, *weights
+            upper = middle, right, first, there[1], *weights
+            ranges, which = np.hstack([lower, upper]), np.tile(which, 2)
+            test = self[which]
+        refuted[which] = False
         return refuted
 
 
@@ -247,8 +247,7 @@ class BinomialLimits:
         while len(left):
             chosen, first, number = np.unique(places[left], return_index=True, return_counts=True)
             tried = np.ceil(other[left[first + number // 2]])
-            stage, sums = np.divmod(keys[chosen], self.counts[high] + 1)
-            stage = stage.astype(np.int64)
+            stage, sums = np.divmod(keys[chosen].astype(np.int64), self.counts[high] + 1)
             pairs = Pairs(sums, np.full(len(stage), self.counts[high]), tried, self.counts[stage])
             there = binomial_refuted(pairs, shift, self.miss[high, stage])
             least[chosen[there]], most[chosen[~there]] = tried[there], tried[~there]
@@ -277,10 +276,8 @@ def sign_count(epsilon: float, miss: float) -> int:
     """
     from scipy.stats import binom
 
-    low, high = int(np.ceil(1 / epsilon)) - 1, count(-np.log(miss) / epsilon**2) + 1
-
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = binom.sf(middle - 1, 2 * middle, (1 - epsilon) / 2) <= miss
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    high = count(-np.log(miss) / epsilon**2) + 1
+    low = min(math.ceil(1 / epsilon), high)
+    return low + bisect_left(
+        range(low, high), True, key=lambda b: binom.sf(b - 1, 2 * b, (1 - epsilon) / 2) <= miss
+    )
