@@ -37,7 +37,7 @@ Lots = np.random.Generator | None
 
 # A game yields how often to pull each arm in the coming round (replicates × arms; zeros where a replicate has
 # ended), is sent the sums of the rewards, and returns the arm that it recommends for each replicate, or the
-# k > 1 best in the order of their numbers (replicates × k). A game that wants squares is sent sums and sums of
+# k > 1 best in the order of their numbers (replicates × k). If it wants squares it is sent sums and sums of
 # squares (2 × replicates × arms); of an arm whose squares are unknown, its sum twice.
 Game = Generator[IntArray, FloatArray, IntArray]
 

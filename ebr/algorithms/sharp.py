@@ -17,10 +17,9 @@ the runner-up it refutes of all others: these two are all that need be compared.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -227,13 +226,12 @@ class _Races(Survivors):
 
     def _stop_for_futility(self, control: int, margin: float) -> None:
         """Recommend the control where no survivor can be better than it by the margin."""
-        useless = partial(self._useless, shift=margin)
         if self.missing is None:
             own, best = self.against(control)
-            best = np.where(np.isfinite(own), best, 0)
-            futile = useless(Pairs(own, self.counts[0], best, self.counts[0]))
+            pair = Pairs(own, self.counts[0], np.where(np.isfinite(own), best, 0), self.counts[0])
+            futile = self._useless(pair, margin)
         else:
-            futile = self._winning(useless)[self._arms == control].any(axis=0)
+            futile = self._winning(self._useless(self._pairs(), margin))[self._arms == control].any(axis=0)
         self._stop(futile, margin, np.full(len(futile), control))
 
     def _drop_worse(self) -> None:
@@ -245,8 +243,7 @@ class _Races(Survivors):
                 failing = np.clip(1 - self.second() / self.pulled, 0, 1)
                 self.accept(self.pulled * self.race.reach(failing, *place))
         else:
-            worse = self._compared(partial(self._refuted, shift=0.0), False).any(axis=0)
-            self.discard(worse & self.fresh)
+            self.discard(self._refuted(self._pairs(), 0.0).any(axis=0) & self.fresh)
 
     def _stop_if_certified(self) -> None:
         """Recommend an arm, the leader if counts are equal, where no other can be better than it by ε."""
@@ -255,7 +252,7 @@ class _Races(Survivors):
             pair = self.first / self.pulled, self.second() / self.pulled
             ended = self.race.certified(*pair, self.pulled, self.log_terms[self.t], self.told)
         else:
-            winning = self._winning(partial(self._refuted, shift=epsilon))
+            winning = self._winning(self._refuted(self._pairs(), epsilon))
             means = np.where(winning, self._sums, -np.inf) / np.maximum(self.counts, 1)
             ended, winners = np.asarray(winning.any(axis=0)), self._arms[means.argmax(axis=0)]
         self._stop(ended, epsilon, winners)
@@ -272,14 +269,14 @@ class _Races(Survivors):
         """
         if not self.pulled:
             return np.full_like(self.leader, -1), self.within
-        width = partial(normal_width, log_term=self.log_terms[t], sigma=self.race.sigma)
-        if self.missing is None:
-            pair = Pairs(self.first, self.counts[0], self.second(), self.counts[0])
-            best, within = self._leading(self._sums), pair.behind + width(pair)
+        even = self.missing is None
+        pairs = Pairs(self.first, self.counts[0], self.second(), self.counts[0]) if even else self._pairs()
+        within = pairs.behind + normal_width(pairs, self.log_terms[t], self.race.sigma)
+        if even:
+            best = self._leading(self._sums)
         else:
             heard = self._alive & (self.counts > 0)
-            within = self._compared(lambda pairs: pairs.behind + width(pairs), -np.inf).max(axis=1)
-            within = np.where(heard, within, np.inf)
+            within = np.where(heard, np.fmax.reduce(within, axis=1, initial=-np.inf), np.inf)
             best = np.where(heard.any(axis=0), self._arms[within.argmin(axis=0)], -1)
             within = np.where((self._alive & ~heard).any(axis=0), np.inf, within.min(axis=0))
         within = np.maximum(within, self.race.epsilon)
@@ -288,7 +285,7 @@ class _Races(Survivors):
     def _refuted(self, pairs: Pairs, shift: float) -> BoolArray:
         """Whether it is refuted that the other is better than the leader by the shift."""
         if self.race.model(self.told) == "bounded" and self.t < len(self.targets) - 1:
-            return bounded_refuted(pairs, shift, np.full(len(pairs.leader), self.miss[self.t]))
+            return bounded_refuted(pairs, shift, self.miss[self.t])
         return normal_refuted(pairs, shift, self.log_terms[self.t], self.race.sigma)
 
     def _useless(self, pairs: Pairs, shift: float) -> BoolArray:
@@ -297,16 +294,13 @@ class _Races(Survivors):
         sign = normal_refuted(pairs, shift, self.log_terms[-1], self.race.sigma)
         return np.asarray(self._refuted(pairs, shift) | (complete & sign))
 
-    def _winning(self, test: Callable[[Pairs], BoolArray]) -> BoolArray:
+    def _winning(self, refuted: BoolArray) -> BoolArray:
         """Which survivors refute of all others that they are better."""
-        return np.asarray(self._alive & (self._compared(test, False).sum(axis=1) == self.size() - 1))
+        return np.asarray(self._alive & (refuted.sum(axis=1) == self.size() - 1))
 
-    def _compared(self, test: Callable[[Pairs], Any], otherwise: Any) -> Any:
-        """A test of all pairs of survivors that have rewards: leaders × others × replicates."""
-        heard, sums, counts = self._alive & (self.counts > 0) & self.running, self._sums, self.counts
-        rivals = heard[:, None] & heard & ~np.eye(len(heard), dtype=bool)[:, :, None]
-        leader, other, race = np.nonzero(rivals)
-        found = np.full(rivals.shape, otherwise)
-        pairs = Pairs(sums[leader, race], counts[leader, race], sums[other, race], counts[other, race])
-        found[rivals] = test(pairs)
-        return found
+    def _pairs(self) -> Pairs:
+        """All pairs of survivors that have rewards: leaders × others × replicates, NaN for no pair."""
+        sums = np.where(self._alive & self.running & (self.counts > 0), self._sums, np.nan)
+        others = np.where(np.eye(len(sums), dtype=bool)[:, :, None], np.nan, sums)
+        counts = np.maximum(self.counts, 1)
+        return Pairs(sums[:, None], counts[:, None], others, counts)

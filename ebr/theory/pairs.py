@@ -26,7 +26,7 @@ MARGIN = 1.1  # a bound is first sought this much farther out than the normal la
 
 @dataclass(frozen=True)
 class Pairs:
-    """The sums of rewards of many pairs of arms, and how many rewards they are: arrays of one length."""
+    """The sums of rewards of many pairs of arms, and how many rewards they are: arrays of one shape."""
 
     leader: FloatArray
     leader_pulls: IntArray | FloatArray
@@ -76,17 +76,16 @@ def normal_width(pairs: Pairs, log_term: FloatArray, sigma: float) -> FloatArray
     return np.asarray(sigma * np.sqrt(2 * log_term * (1 / pairs.leader_pulls + 1 / pairs.other_pulls)))
 
 
-def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
+def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray | float) -> BoolArray:
     """Whether min_p N kl(μ̂_1̂, p) + M kl(μ̂_i, p + s) > x, (1+x) e^{−x} = α, and μ̂_1̂ > μ̂_i − s.
 
     For rewards in [0, 1]: at the leader's mean p each term is stochastically less than an Exp(1) variable.
     """
-    leader, other = pairs.means
-    refuted = np.asarray(leader > other - shift)
-    chosen = np.flatnonzero(refuted)
-    pulls = pairs.leader_pulls[chosen], pairs.other_pulls[chosen]
-    ratio = pair_divergence(leader[chosen], other[chosen], shift, pulls)
-    refuted[chosen] = ratio > erlang_quantile(miss[chosen])
+    every = np.broadcast_arrays(*pairs.means, pairs.leader_pulls, pairs.other_pulls, miss)
+    refuted = np.asarray(every[0] > every[1] - shift)
+    leader, other, leader_pulls, other_pulls, level = (each[refuted] for each in every)
+    ratio = pair_divergence(leader, other, shift, (leader_pulls, other_pulls))
+    refuted[refuted] = ratio > erlang_quantile(level)
     return refuted
 
 
