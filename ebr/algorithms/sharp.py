@@ -202,22 +202,23 @@ class _Races(Survivors):
 
     @property
     def counts(self) -> IntArray:
-        """How many rewards each survivor has."""
+        """How many rewards each survivor has; a single row while all in a replicate have equally many."""
         if self.missing is None:
-            return np.broadcast_to(self.pulled, self._sums.shape)
+            return np.full((1, len(self.running)), self.pulled)
         return np.asarray(self.pulled - self.missing[self._arms])
 
     def rounds(self) -> Iterator[tuple[int, IntArray]]:
         """Each round's number and its pulls; rounds in which there is nothing to ask for are left out."""
         for t, target in enumerate(self.targets):
-            if self.running.any() and (pulls := self.pulls(target - self.counts)).any():
+            owed = self.running * (target - self.counts)
+            if owed.any() and (pulls := self.pulls(owed)).any():
                 yield t, pulls
 
     def take(self, t: int, asked: IntArray, counts: IntArray, sums: FloatArray) -> None:
         """Take in the rewards of a round, and decide by them."""
         self.add(sums)
         self.t, self.pulled = t, self.targets[t]
-        if self.missing is not None or (counts != asked).any():
+        if self.missing is not None or (counts is not asked and (counts != asked).any()):
             self.missing, self.fresh = (asked - counts).T, np.asarray(asked.any(axis=1))
         if self.race.control is not None and self.race.margin is not None:
             self._stop_for_futility(self.race.control, self.race.margin)
