@@ -1,4 +1,4 @@
-"""Tables of a race's arms, for many replicates at once: equal pull counts, or each arm at its own pace."""
+"""The table of a race's arms, for many replicates at once."""
 
 import numpy as np
 
@@ -8,13 +8,12 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 class Survivors:
     """S_t and the sums of its arms' rewards.
 
-    All survivors of a replicate have been pulled equally often, so their sums compare as their means do.
+    If all survivors of a replicate have been pulled equally often, their sums compare as their means do.
     Arrays are arms × replicates, because draws are made arm by arm. They hold only the arms that survive in
     some replicate that is still running.
 
     With k > 1 the survivors are the undecided arms. A dropped arm has the sum −∞, an accepted arm +∞. So the
-    k-th largest sum is that of the last undecided arm for which there is a place, however many places are
-    taken.
+    k-th largest sum is that of the last undecided arm for which there is a place.
 
     Attributes
     ----------
@@ -84,7 +83,10 @@ class Survivors:
 
     def drop(self, reach: FloatArray | float) -> None:
         """Drop every arm that is more than `reach` behind the k-th."""
-        dropped = (self._sums < self.first - reach) & self.running
+        self.discard((self._sums < self.first - reach) & self.running)
+
+    def discard(self, dropped: BoolArray) -> None:
+        """Drop these arms."""
         self._alive &= ~dropped
         np.putmask(self._sums, dropped, -np.inf)
 
@@ -96,21 +98,19 @@ class Survivors:
 
     def settle(self, arm: int, settled: BoolArray) -> None:
         """End some replicates with this arm; for k = 1."""
-        ending = self.running & settled
-        self.leader[ending] = arm
-        self.running[ending] = False
+        self.end(settled, np.full(len(settled), arm))
 
     def size(self) -> IntArray:
         """How many arms survive in each replicate that runs."""
         return np.asarray(np.add.reduce(self._alive, axis=0, dtype=np.int32))
 
-    def end(self, ended: BoolArray) -> None:
-        """End some replicates, and remove the arms that no replicate pulls any more."""
+    def end(self, ended: BoolArray, arms: IntArray | None = None) -> None:
+        """End some replicates with these arms or, without them, with those that have the k largest sums."""
         ending = np.flatnonzero(self.running & ended)
         if len(ending):
-            sums = self._sums if len(ending) == len(ended) else self._sums[:, ending]
-            self.leader[ending] = self._leading(sums)
+            self.leader[ending] = self._leading(self._sums[:, ending]) if arms is None else arms[ending]
             self.running[ending] = False
+        # Remove the arms that no replicate pulls any more.
         needed = np.asarray((self._alive & self.running).any(axis=1))
         if self._k > 1:  # an accepted arm still has its place
             needed |= np.asarray((np.isposinf(self._sums) & self.running).any(axis=1))
@@ -127,93 +127,3 @@ class Survivors:
         leader = sums.argmax(axis=0)
         nobody = np.isinf(sums[leader, np.arange(len(leader))])
         return np.where(nobody, -1, self._arms[leader])
-
-
-class Paces:
-    """Each arm's stage, the sum of its rewards, and who is certified against it.
-
-    An arm at stage s has been pulled b_s times, b_0 = 0. Arrays have one entry per arm that is left in a
-    running replicate, replicate by replicate; `leader` and `best` have one per replicate.
-
-    Attributes
-    ----------
-    replicate, arm
-        Which arm of which replicate an entry is.
-    sums, stage, aim
-        The sum of the rewards, the stage, and the stage that the coming round takes the arm to.
-    rested
-        Whether the arm was not pulled in the last round.
-    certifier
-        The arm that is certified not to be worse than this one by ε; −1 if none is. A leader's is itself.
-    open
-        Whether the arm may still be better than the leader by ε.
-    leader, best
-        The leader, the last one if the race has ended, and the sum of its rewards.
-    """
-
-    def __init__(self, n_arms: int, replicates: int) -> None:
-        size = n_arms * replicates
-        self.replicate: IntArray = np.repeat(np.arange(replicates), n_arms)
-        self.arm: IntArray = np.tile(np.arange(n_arms), replicates)
-        self.sums: FloatArray = np.zeros(size)
-        self.stage: IntArray = np.zeros(size, dtype=np.int64)
-        self.aim: IntArray = np.ones(size, dtype=np.int64)
-        self.rested: BoolArray = np.zeros(size, dtype=bool)
-        self.certifier: IntArray = np.full(size, -1)
-        self.open: BoolArray = np.ones(size, dtype=bool)
-        self.leader: IntArray = np.full(replicates, -1)
-        self.best: FloatArray = np.zeros(replicates)
-        self._shape = (n_arms, replicates)  # of tables: draws are made arm by arm
-        self._place = self.arm * replicates + self.replicate  # in a table
-        self._pulled: IntArray = np.zeros(0, dtype=np.int64)  # the entries of the coming round
-
-    def pulls(self, counts: IntArray) -> IntArray:
-        """The pulls to ask for, replicates × arms: every arm from its stage to its aim."""
-        table = np.zeros(self._shape, dtype=np.int64)
-        self._pulled = np.flatnonzero(self.aim > self.stage)
-        asked = counts[self.aim[self._pulled]] - counts[self.stage[self._pulled]]
-        table.ravel()[self._place[self._pulled]] = asked
-        return table.T
-
-    def add(self, sums: FloatArray) -> None:
-        """Add the sums of a round's rewards."""
-        self.sums[self._pulled] += sums.T.ravel()[self._place[self._pulled]]
-        self.rested = self.stage == self.aim
-        self.stage = self.aim
-
-    def lead(self, stage: int) -> None:
-        """Find the leaders among the arms at the highest stage: largest sum, ties to the first arm."""
-        highest = np.flatnonzero(self.stage == stage)
-        replicate = self.replicate[highest]
-        first = _firsts(replicate)
-        self.best[replicate[first]] = np.maximum.reduceat(self.sums[highest], first)
-        winners = highest[self.sums[highest] == self.best[replicate]]
-        winners = winners[_firsts(self.replicate[winners])]
-        self.leader[self.replicate[winners]] = self.certifier[winners] = self.arm[winners]
-        self.open = self.certifier != self.leader[self.replicate]
-
-    @property
-    def leads(self) -> BoolArray:
-        """Whether each arm is its replicate's leader."""
-        return np.asarray(self.arm == self.leader[self.replicate])
-
-    def certify(self, chosen: IntArray) -> None:
-        """Record that the leaders are certified against these arms."""
-        self.certifier[chosen] = self.leader[self.replicate[chosen]]
-        self.open[chosen] = False
-
-    def keep(self, dropped: IntArray) -> None:
-        """Remove the dropped arms, and the replicates in which no arm is open."""
-        going = np.zeros(len(self.leader), dtype=bool)
-        going[self.replicate[self.open]] = True
-        kept = going[self.replicate]
-        kept[dropped] = False
-        if not kept.all():
-            places = np.flatnonzero(kept)
-            for name in ("replicate", "arm", "sums", "stage", "rested", "certifier", "open", "_place"):
-                setattr(self, name, getattr(self, name).take(places))
-
-
-def _firsts(replicate: IntArray) -> IntArray:
-    """Where each replicate's entries begin."""
-    return np.flatnonzero(np.concatenate([[True], replicate[1:] != replicate[:-1]])[: len(replicate)])

@@ -45,12 +45,9 @@ class ElasticBatchRacing(Algorithm):
 
     Notes
     -----
-    Where 2D < ε/(n∧T) the printed rule drops *every* arm, the leader with them. That is always so in the
-    last round of T = 1. With the printed schedule it also comes in every earlier round t in which
-    2σ√((4 + 2 log 2)/80) (n∧T) < ε^{1−t/T}; for σ = ½ these are rounds near the last if n∧T ≤ 3, and for
-    n = T = 2 the first, whenever ε > 0.27. With σ² in the schedule and n, T ≥ 2 it comes only when the
-    ceilings have brought the last count, ⌈80σ² log(nT/δ) ε^{−2}⌉, already. The leader is therefore kept
-    ("last round"); it is the arm that the argmax over S_T returns, so no recommendation changes.
+    Where 2D < ε/(n∧T) the printed rule drops *every* arm, the leader with them: always at T = 1, and with the
+    printed schedule in some rounds if n∧T ≤ 3. The leader is therefore kept ("last round"); it is the arm
+    that the argmax over S_T returns, so no recommendation changes.
 
     *The k best*, of which the paper says that its ideas carry over. With k′ places still open, an arm is
     dropped if its upper bound lies below the k′-th best lower bound of the undecided arms + ε/(n∧T), accepted
@@ -108,7 +105,7 @@ class ElasticBatchRacing(Algorithm):
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
-        """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
+        """Race."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         check_places(self.k, n_arms)
         slack = self.slack(n_arms)

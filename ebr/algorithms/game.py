@@ -35,11 +35,10 @@ UNSAID = {"k": 1, "control": None, "margin": None, "squares": None}
 Known = str | None  # the rewards' model, one of REWARDS; None, where nothing is said, is the last
 Lots = np.random.Generator | None
 
-# What an algorithm plays: it yields how often to pull each arm in the coming round (replicates × arms, a
-# row of zeros for a replicate that has ended), is sent the sums of the rewards, and returns the arm that
-# it recommends for each replicate; or, if it looks for the k > 1 best, k different arms (replicates × k), in
-# the order of their numbers. A game that wants squares is sent the sums and the sums of squares
-# (2 × replicates × arms); of an arm whose squares are unknown, its sum twice.
+# A game yields how often to pull each arm in the coming round (replicates × arms; zeros where a replicate has
+# ended), is sent the sums of the rewards, and returns the arm that it recommends for each replicate, or the
+# k > 1 best in the order of their numbers (replicates × k). If it wants squares it is sent sums and sums of
+# squares (2 × replicates × arms); of an arm whose squares are unknown, its sum twice.
 Game = Generator[IntArray, FloatArray, IntArray]
 
 
@@ -134,8 +133,7 @@ class Algorithm:
 
     def assuming(self, rewards: str) -> Self:
         """The race with this model of the rewards, if it has such a parameter and leaves it open."""
-        left_open = "rewards" in vars(self) and self.rewards is None
-        return replace(cast(Any, self), rewards=rewards) if left_open else self
+        return self._filled("rewards", rewards)
 
     def wants_squares(self, rewards: Known = None) -> bool:
         """Whether games are sent sums of squares as well as sums, given the rewards' model."""
@@ -143,8 +141,11 @@ class Algorithm:
 
     def squared(self) -> Self:
         """The race that wants squares, if it has such a parameter and leaves it open."""
-        left_open = "squares" in vars(self) and vars(self)["squares"] is None
-        return replace(cast(Any, self), squares=True) if left_open else self
+        return self._filled("squares", True)
+
+    def _filled(self, name: str, value: Any) -> Self:
+        left_open = vars(self).get(name, value) is None
+        return replace(cast(Any, self), **{name: value}) if left_open else self
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray | None:
         """The most pulls of an arm after each round; None if they are not fixed in advance."""
@@ -174,16 +175,10 @@ class Algorithm:
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
-        """Start a game.
+        """Start a game on so many arms, for so many independent replicates.
 
-        Parameters
-        ----------
-        n_arms, replicates
-            On so many arms, for so many independent replicates.
-        rewards
-            What is known of the rewards, one of `REWARDS`; None is "sub-Gaussian".
-        generator
-            For lots of its own, if it draws any; None is a fresh one.
+        What is known of the rewards is one of `REWARDS`; None is "sub-Gaussian". The generator is for lots of
+        the game's own, if it draws any; None is a fresh one.
         """
         raise NotImplementedError
 
@@ -225,10 +220,7 @@ class Differences(Algorithm):
         return "the algorithm is made for normal rewards, which have no bounds" if normal else None
 
     def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
-        """Hoeffding's half-width for one mean, so that all n of all T rounds are covered with 1 − δ.
-
-        To show how well each arm is known; the race itself compares arms.
-        """
+        """Hoeffding's half-width for one mean, so that all n of all T rounds are covered with 1 − δ."""
         return fixed_count_deviation(pulls, self.delta / (n_arms * self.deadline), self.sigma)
 
     def model(self, told: Known) -> str:
@@ -262,18 +254,6 @@ def drive(game: Game, respond: Callable[[IntArray], FloatArray]) -> IntArray:
         turn = advance(game, respond(turn.pulls))
     assert turn.arms is not None
     return turn.arms
-
-
-def lossless(game: LossyGame) -> Game:
-    """The same game where no reward is missing."""
-    standing = next(game)
-    while True:
-        sums = yield standing.pulls
-        try:
-            standing = game.send((standing.pulls, sums))
-        except StopIteration as end:
-            arms: IntArray = end.value.arms
-            return arms
 
 
 def entered(n_arms: int, replicates: int, rewards: Known) -> tuple[int, int]:

@@ -7,12 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.arms import Paces
 from ebr.algorithms.game import Differences, Game, Known, Lots, check_known, entered
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
-from ebr.theory.divergence import erlang_quantile
-from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted, normal_refuted, sign_count
+from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted, log_terms, normal_refuted, sign_count
 from ebr.theory.selection import bechhofer_count
 from ebr.validation import count, scale, whole
 
@@ -75,15 +73,7 @@ class PausingElasticBatchRacing(Differences):
 
     def log_terms(self, miss: FloatArray, rewards: str | None = None) -> FloatArray:
         """L: a test of level α refutes once the likelihood ratio, or its counterpart, exceeds about L."""
-        model = self.model(rewards)
-        if model in ("Gaussian", "Bernoulli"):
-            from scipy.special import ndtri
-
-            return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
-        if model == "bounded":
-            return erlang_quantile(miss)
-        with np.errstate(divide="ignore"):  # of arms far apart on the grid there is no share: L is infinite
-            return np.asarray(-np.log(miss))
+        return log_terms(miss, self.model(rewards))
 
     def pulls_by_stage(self, n_arms: int, rewards: str | None = None) -> IntArray:
         """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T, where the sign of a difference decides.
@@ -115,7 +105,7 @@ class PausingElasticBatchRacing(Differences):
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
-        """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
+        """Race."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         check_known(self.rewards, rewards)
         tests = _tests(self, n_arms, self.model(rewards))
@@ -127,7 +117,7 @@ class PausingElasticBatchRacing(Differences):
             if now == self.deadline:
                 break
             tests.compare(arms, stage)
-            if not len(arms.arm):
+            if not arms.alive.any():
                 break
             if now + 1 == self.deadline:
                 stage = tests.top
@@ -136,6 +126,54 @@ class PausingElasticBatchRacing(Differences):
                 stage = min(now + 1 + self.ahead, tests.top)
                 tests.aim(arms, now + 1, stage)
         return arms.leader
+
+
+class Paces:
+    """Tables of replicates × arms; every arm has its own pace."""
+
+    def __init__(self, n_arms: int, replicates: int) -> None:
+        shape = replicates, n_arms
+        self.sums: FloatArray = np.zeros(shape)
+        self.stage: IntArray = np.zeros(shape, dtype=np.int64)  # s, if the arm has been pulled b_s times
+        self.aim: IntArray = np.ones(shape, dtype=np.int64)  # the stage that the coming round takes it to
+        self.rested: BoolArray = np.zeros(shape, dtype=bool)  # whether it was not pulled in the last round
+        self.alive: BoolArray = np.ones(shape, dtype=bool)  # whether it may be pulled again
+        self.certifier: IntArray = np.full(shape, -1)  # the arm certified not to be worse than it by ε, or −1
+        self.open: BoolArray = self.alive  # whether it may still be better than the leader by ε
+        self.leader: IntArray = np.zeros(replicates, dtype=np.int64)  # the last one if the race has ended
+        self.best: FloatArray = np.zeros(replicates)  # the leader's sum
+
+    def pulls(self, counts: IntArray) -> IntArray:
+        """The pulls to ask for: every arm from its stage to its aim."""
+        return np.asarray(counts[self.aim] - counts[self.stage])
+
+    def add(self, sums: FloatArray) -> None:
+        """Add the sums of a round's rewards."""
+        self.sums += sums
+        self.rested = self.stage == self.aim
+        self.stage = self.aim
+
+    def lead(self, stage: int) -> None:
+        """Find the leaders among the arms at the highest stage: largest sum, ties to the first arm."""
+        sums = np.where(self.alive & (self.stage == stage), self.sums, -np.inf)
+        self.leader = np.where(self.alive.any(axis=1), sums.argmax(axis=1), self.leader)
+        place = np.arange(len(self.leader)), self.leader
+        self.best, self.certifier[place] = self.sums[place], self.leader
+        self.open = self.alive & (self.certifier != self.leader[:, None])
+
+    @property
+    def leads(self) -> BoolArray:
+        """Whether each arm is its replicate's leader, and its race goes on."""
+        return np.asarray((np.arange(self.sums.shape[1]) == self.leader[:, None]) & self.alive)
+
+    def certify(self, chosen: BoolArray) -> None:
+        """Record that the leaders are certified against these arms."""
+        self.certifier = np.where(chosen, self.leader[:, None], self.certifier)
+        self.open &= ~chosen
+
+    def drop(self, dropped: BoolArray) -> None:
+        """Remove these arms, and the replicates in which no arm is open."""
+        self.alive &= ~dropped & self.open.any(axis=1, keepdims=True)
 
 
 class _Tests:
@@ -149,79 +187,79 @@ class _Tests:
         self.counts: IntArray = np.concatenate([[0], pulls[kept]])
         self.miss: FloatArray = np.zeros((len(kept) + 1, len(kept) + 1))
         self.miss[1:, 1:] = race.shares()[np.ix_(kept, kept)] / (n_arms - 1)
+        self.log_terms = race.log_terms(self.miss, model)
         self.limits = BinomialLimits(self.counts, self.miss)
 
     def refuted(
-        self, leaders: FloatArray, high: int, arms: Paces, chosen: IntArray, shift: float
+        self, leaders: FloatArray, high: int, arms: Paces, chosen: BoolArray, shift: float
     ) -> BoolArray:
-        """Whether it is refuted that arms are better, by s, than their leaders, whose stage is not lower."""
-        replicate, other, low = arms.replicate[chosen], arms.sums[chosen], arms.stage[chosen]
+        """Of which of these arms it is refuted that they are better, by s, than leaders of no lower stage."""
+        places = np.flatnonzero(chosen)
+        leader, other, low = (
+            leaders[places // chosen.shape[1]],
+            arms.sums.take(places),
+            arms.stage.take(places),
+        )
+        pairs = Pairs(leader, np.full(len(low), self.counts[high]), other, self.counts[low])
         if self.model == "Bernoulli":
-            return self.limits.refuted(leaders[replicate], high, low, shift, other)
-        leader_pulls, miss = np.full(len(chosen), self.counts[high]), self.miss[high, low]
-        pairs = Pairs(leaders[replicate], leader_pulls, other, self.counts[low])
-        if self.model == "bounded":
-            return bounded_refuted(pairs, shift, miss)
-        return normal_refuted(pairs, shift, self.race.log_terms(miss, self.model), self.race.sigma)
+            found = self.limits.refuted(leader, high, low, shift, other)
+        elif self.model == "bounded":
+            found = bounded_refuted(pairs, shift, self.miss[high, low])
+        else:
+            found = normal_refuted(pairs, shift, self.log_terms[high, low], self.race.sigma)
+        refuted = np.zeros_like(chosen)
+        refuted.put(places[found], True)
+        return refuted
 
     def compare(self, arms: Paces, stage: int) -> None:
         """Certify leaders against arms where the tests allow it, and drop the arms that are no better."""
-        chosen = np.flatnonzero(arms.open)
         if stage == self.top:  # where all have b_T pulls the sign of the difference decides
-            at_top = arms.stage[chosen] == stage
-            arms.certify(chosen[at_top])
-            chosen = chosen[~at_top]
-        certified = chosen[self.refuted(arms.best, stage, arms, chosen, self.race.epsilon)]
+            arms.certify(arms.open & (arms.stage == stage))
+        certified = self.refuted(arms.best, stage, arms, arms.open, self.race.epsilon)
         arms.certify(certified)
-        arms.keep(dropped=certified[self.refuted(arms.best, stage, arms, certified, 0.0)])
+        arms.drop(self.refuted(arms.best, stage, arms, certified, 0.0))
 
     def aim(self, arms: Paces, now: int, stage: int) -> None:
         """Set how far each arm is pulled in round `now`, in which the leader goes to `stage`."""
-        open_ = np.flatnonzero(arms.open)
         # An arm that has just been pulled goes on with the others; one that has paused may lag behind.
-        least = np.maximum(arms.stage[open_] + 1, np.where(arms.rested[open_], 0, now))
+        open_ = np.flatnonzero(arms.open)
+        own = arms.stage.take(open_)
+        least = np.maximum(own + 1, np.where(arms.rested.take(open_), 0, now))
         arms.aim = np.where(arms.leads, stage, arms.stage)
-        arms.aim[open_] = np.clip(self.needed(arms, open_, stage), least, stage)
+        arms.aim.put(open_, np.clip(self.needed(arms, open_, own, stage), least, stage))
 
-    def needed(self, arms: Paces, chosen: IntArray, stage: int) -> IntArray:
+    def needed(self, arms: Paces, chosen: IntArray, own: IntArray, stage: int) -> IntArray:
         """The stage at which an arm would be certified if the means stayed as they are, by the normal law."""
-        mean = arms.sums[chosen] / self.counts[arms.stage[chosen]]
-        leader_mean = (arms.best / self.counts[arms.stage.max()])[arms.replicate[chosen]]
+        mean = arms.sums.take(chosen) / self.counts[own]
+        leader_mean = (arms.best / self.counts[arms.stage.max()])[chosen // arms.sums.shape[1]]
         variance: FloatArray | float = self.race.sigma**2
         if self.model in IN_UNIT:
             pooled = (mean + leader_mean) / 2
             variance = np.maximum(pooled * (1 - pooled), 1 / self.counts[1])
         gap = np.maximum(leader_mean - mean + self.race.epsilon, 0)
         stages = np.arange(1, stage + 1)
-        log_terms = self.race.log_terms(self.miss[stage, stages], self.model)
-        enough = log_terms * (1 / self.counts[stage] + 1 / self.counts[stages])
+        enough = self.log_terms[stage, stages] * (1 / self.counts[stage] + 1 / self.counts[stages])
         return np.asarray(1 + np.searchsorted(-np.minimum.accumulate(enough), -(gap**2) / (2 * variance)))
 
     def aim_last(self, arms: Paces) -> None:
         """Pull to b_T every arm that may win, and every arm against which some of these is not certified."""
-        final = arms.open | arms.leads | (arms.stage == self.top)
-        while len(more := self.uncertified(arms, final)):
-            final[more] = True
+        final = arms.open | arms.leads | (arms.alive & (arms.stage == self.top))
+        while (more := self.uncertified(arms, final)).any():
+            final |= more
         arms.aim = np.where(final, self.top, arms.stage)
 
-    def uncertified(self, arms: Paces, final: BoolArray) -> IntArray:
+    def uncertified(self, arms: Paces, final: BoolArray) -> BoolArray:
         """The arms outside the final against which some finalist is not certified.
 
         At equal counts a larger sum refutes more: the finalist with the smallest sum of each stage is enough.
         """
-        wanted = np.zeros(len(final), dtype=bool)
+        wanted = np.zeros_like(final)
         for high in np.unique(arms.stage[final]):
-            here = np.flatnonzero(final & (arms.stage == high))
-            weakest = np.full(len(arms.leader), np.inf)
-            np.minimum.at(weakest, arms.replicate[here], arms.sums[here])
-            waiting = ~final & np.isfinite(weakest[arms.replicate])
-            wanted |= waiting & (arms.stage > high)
-            lower = np.flatnonzero(waiting & (arms.stage <= high))
-            wanted[lower[~self.refuted(weakest, high, arms, lower, self.race.epsilon)]] = True
-        return np.flatnonzero(wanted)
+            weakest = np.where(final & (arms.stage == high), arms.sums, np.inf).min(axis=1)
+            waiting = arms.alive & ~final & np.isfinite(weakest)[:, None]
+            lower = waiting & (arms.stage <= high)
+            wanted |= waiting & ~self.refuted(weakest, high, arms, lower, self.race.epsilon)
+        return wanted
 
 
-@lru_cache(maxsize=64)
-def _tests(race: PausingElasticBatchRacing, n_arms: int, model: str) -> _Tests:
-    """The tests of a race, cached: their limits are searched for once."""
-    return _Tests(race, n_arms, model)
+_tests = lru_cache(maxsize=64)(_Tests)  # the limits of a race are searched for once

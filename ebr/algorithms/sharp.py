@@ -1,6 +1,23 @@
-"""Sharp Elastic Batch Racing: Algorithm 1's race, decided by concentration of differences."""
+"""Sharp Elastic Batch Racing: Algorithm 1's race, decided by concentration of differences.
+
+*Missing rewards.* Let the losses be independent of all rewards, those of earlier rounds included. Given the
+losses, the number N_i(t) of rewards that arm i has after round t, if it is still in, is then fixed. So a test
+of a pair of arms at fixed, unequal counts (`ebr.theory.pairs`) errs with its level at most, and the event on
+which sharp EBR rests has probability 1 − δ as before: no test of "the best arm is better than arm j by as
+much as it is" errs, whatever j and t, each at level δ_t/(n−1). A test that refutes a difference refutes all
+larger ones. Hence, on the event, the best arm is never dropped, as i is dropped only if some j refutes that i
+is at least as good as j; and an arm that refutes of all survivors that they are better by ε′ is within ε′ of
+the best, also if ε′ is chosen by what was seen: at T the race recommends the arm with the least such ε′.
+
+*Futility.* That no arm is better than the control by a margin is such a test, with j the control: it holds on
+the same event, costs nothing of δ, and need be made of survivors alone, as the best arm is one of them.
+
+*Equal counts.* Where no reward is missing the leader refutes whatever any arm refutes, and what it refutes of
+the runner-up it refutes of all others: these two are all that need be compared.
+"""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,20 +27,21 @@ from ebr.algorithms.arms import Survivors
 from ebr.algorithms.game import (
     FEATURES,
     Differences,
+    Ending,
     Game,
     Known,
     LossyGame,
     Lots,
+    Standing,
     check_known,
     check_places,
     entered,
-    lossless,
     spelled,
 )
-from ebr.algorithms.lossy import PairTests, lossy_play
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
-from ebr.theory.divergence import erlang_quantile, pair_divergence, pair_threshold
+from ebr.theory.divergence import pair_divergence, pair_threshold
+from ebr.theory.pairs import Pairs, bounded_refuted, log_terms, normal_refuted, normal_width
 from ebr.validation import count
 
 
@@ -58,9 +76,8 @@ class SharpElasticBatchRacing(Differences):
 
     Notes
     -----
-    *Futility* costs nothing of δ (`ebr.algorithms.lossy`). With probability 1 − δ: if the control is
-    recommended, no arm is better than it by the margin; if another arm is, it is within ε of the best. Where
-    the control is dropped, the race goes on without it.
+    *Control.* With probability 1 − δ: if the control is recommended, no arm is better than it by the margin;
+    if another arm is, it is within ε of the best. Where the control is dropped, the race goes on without it.
 
     *The k best.* With k′ places still open, an arm is dropped if it is more than the width behind the k′-th
     of the undecided ones, and accepted if it is more than the width ahead of the next, the (k′+1)-th; the
@@ -90,15 +107,11 @@ class SharpElasticBatchRacing(Differences):
 
     def log_terms(self, n_arms: int, rewards: Known = None) -> FloatArray:
         """L_t: a difference of two means exceeds its expectation by w_t with δ_t/(n−1) at most."""
-        miss = self.shares() / (self.k * (n_arms - self.k))
-        model = self.model(rewards)
-        if model == "Gaussian":
-            from scipy.special import ndtri
-
-            return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
-        if model == "bounded":  # (1+x) e^{−x} = δ_t/(n−1); at T the sign of the difference is all that counts
-            return np.asarray([*erlang_quantile(miss[:-1]), -math.log(miss[-1])])
-        return -np.log(miss)
+        miss, model = self.shares() / (self.k * (n_arms - self.k)), self.model(rewards)
+        found = log_terms(miss, model)
+        if model == "bounded":  # at T the sign of the difference is all that counts
+            found[-1] = -math.log(miss[-1])
+        return found
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
         """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T: a survivor's total pulls after each round."""
@@ -129,49 +142,23 @@ class SharpElasticBatchRacing(Differences):
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
-        """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
-        if self.control is not None:
-            return (yield from lossless(self.play_lossy(n_arms, replicates, rewards=rewards)))
-        tests, n_arms, replicates = self._begun(n_arms, replicates, rewards)
-        survivors = Survivors(n_arms, replicates, self.k)
-        pulled = 0
-        for target, log_term in zip(tests.pulls, tests.log_terms, strict=True):
-            if target == pulled:  # nothing to ask for, and no new reward to decide anything
-                continue
-            survivors.add((yield survivors.pulls(target - pulled)))
-            pulled = int(target)
-            # The k-th of them, and the next.
-            leader, runner_up = survivors.first / pulled, survivors.second() / pulled
-            # A lone survivor, whose runner-up is −∞ behind, is certified too.
-            ended = self.certified(leader, runner_up, pulled, log_term, rewards)
-            survivors.drop(pulled * self.reach(leader, pulled, log_term, rewards))
-            if self.k > 1:  # to be ahead of the next is to be behind it in failures
-                failing = np.clip(1 - runner_up, 0, 1)
-                survivors.accept(pulled * self.reach(failing, pulled, log_term, rewards))
-            survivors.end(ended)
-            if not survivors.running.any():
-                break
-        survivors.end(survivors.running)
-        return survivors.leader
+        """Race; no reward is missing."""
+        races = _Races(self, n_arms, replicates, rewards)
+        for t, pulls in races.rounds():
+            races.take(t, pulls, pulls, (yield pulls))
+        races.end(races.running)
+        return races.leader
 
     def play_lossy(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> LossyGame:
-        """Race that may be stopped, and with rewards that may be missing: `ebr.algorithms.lossy`."""
+        """Race that may be stopped, and with rewards that may be missing."""
         if objection := self.objection("stopping", rewards):
             raise ValueError(objection)
-        return lossy_play(*self._begun(n_arms, replicates, rewards))
-
-    def _begun(self, n_arms: int, replicates: int, rewards: Known) -> tuple[PairTests, int, int]:
-        """The tests, arms and replicates of a game; ValueError if it cannot be played."""
-        n_arms, replicates = entered(n_arms, replicates, rewards)
-        check_known(self.rewards, rewards)
-        check_places(self.k, n_arms)
-        self.check_control(n_arms)
-        bounded, miss = self.model(rewards) == "bounded", self.shares() / (n_arms - 1)
-        rounds = self.pulls_by_round(n_arms, rewards), miss, self.log_terms(n_arms, rewards)
-        tests = PairTests(bounded, self.sigma, *rounds, self.epsilon, self.control, self.margin)
-        return tests, n_arms, replicates
+        races = _Races(self, n_arms, replicates, rewards)
+        for t, pulls in races.rounds():
+            races.take(t, pulls, *(yield Standing(pulls, *races.standing(races.t))))
+        return Ending(*races.standing(-1))
 
     def reach(self, leader: FloatArray, pulled: int, log_term: float, told: Known) -> FloatArray | float:
         """How far behind the leader's mean an arm may be and survive: w_t, or where the ratio reaches L_t."""
@@ -194,3 +181,127 @@ class SharpElasticBatchRacing(Differences):
         """As in `Differences`; rewards 0 and 1 are bounded ones."""
         known = super().model(told)
         return "bounded" if known == "Bernoulli" else known
+
+
+class _Races(Survivors):
+    """Replicates of a race, and the rules by which arms are dropped and races end."""
+
+    def __init__(self, race: SharpElasticBatchRacing, n_arms: int, replicates: int, told: Known) -> None:
+        n_arms, replicates = entered(n_arms, replicates, told)
+        check_known(race.rewards, told)
+        check_places(race.k, n_arms)
+        race.check_control(n_arms)
+        super().__init__(n_arms, replicates, race.k)
+        self.race, self.told = race, told
+        self.targets: list[int] = race.pulls_by_round(n_arms, told).tolist()  # b_t
+        self.miss, self.log_terms = race.shares() / (n_arms - 1), race.log_terms(n_arms, told)
+        self.t = self.pulled = 0  # the last round that was played, and its b_t
+        self.missing: IntArray | None = None  # how far arms fall short of it, once a reward has been missing
+        self.fresh = self.running  # the replicates that have new rewards
+        self.within: FloatArray = np.full(replicates, np.inf)  # of the races that have ended
+
+    @property
+    def counts(self) -> IntArray:
+        """How many rewards each survivor has; a single row while all in a replicate have equally many."""
+        if self.missing is None:
+            return np.full((1, len(self.running)), self.pulled)
+        return np.asarray(self.pulled - self.missing[self._arms])
+
+    def rounds(self) -> Iterator[tuple[int, IntArray]]:
+        """Each round's number and its pulls; rounds in which there is nothing to ask for are left out."""
+        for t, target in enumerate(self.targets):
+            owed = self.running * (target - self.counts)
+            if owed.any() and (pulls := self.pulls(owed)).any():
+                yield t, pulls
+
+    def take(self, t: int, asked: IntArray, counts: IntArray, sums: FloatArray) -> None:
+        """Take in the rewards of a round, and decide by them."""
+        self.add(sums)
+        self.t, self.pulled = t, self.targets[t]
+        if self.missing is not None or (counts is not asked and (counts != asked).any()):
+            self.missing, self.fresh = (asked - counts).T, np.asarray(asked.any(axis=1))
+        if self.race.control is not None and self.race.margin is not None:
+            self._stop_for_futility(self.race.control, self.race.margin)
+        self._drop_worse()
+        self._stop_if_certified()
+
+    def _stop_for_futility(self, control: int, margin: float) -> None:
+        """Recommend the control where no survivor can be better than it by the margin."""
+        if self.missing is None:
+            own, best = self.against(control)
+            pair = Pairs(own, self.counts[0], np.where(np.isfinite(own), best, 0), self.counts[0])
+            futile = self._useless(pair, margin)
+        else:
+            futile = self._winning(self._useless(self._pairs(), margin))[self._arms == control].any(axis=0)
+        self._stop(futile, margin, np.full(len(futile), control))
+
+    def _drop_worse(self) -> None:
+        """Drop arms that cannot be as good as the k-th; accept those that cannot be worse than the next."""
+        if self.missing is None:
+            place = self.pulled, self.log_terms[self.t], self.told
+            self.drop(self.pulled * self.race.reach(self.first / self.pulled, *place))
+            if self.race.k > 1:  # to be ahead of the next is to be behind it in failures
+                failing = np.clip(1 - self.second() / self.pulled, 0, 1)
+                self.accept(self.pulled * self.race.reach(failing, *place))
+        else:
+            self.discard(self._refuted(self._pairs(), 0.0).any(axis=0) & self.fresh)
+
+    def _stop_if_certified(self) -> None:
+        """Recommend an arm, the leader if counts are equal, where no other can be better than it by ε."""
+        epsilon, winners = self.race.epsilon, None
+        if self.missing is None:  # the k-th, and the next
+            pair = self.first / self.pulled, self.second() / self.pulled
+            ended = self.race.certified(*pair, self.pulled, self.log_terms[self.t], self.told)
+        else:
+            winning = self._winning(self._refuted(self._pairs(), epsilon))
+            means = np.where(winning, self._sums, -np.inf) / np.maximum(self.counts, 1)
+            ended, winners = np.asarray(winning.any(axis=0)), self._arms[means.argmax(axis=0)]
+        self._stop(ended, epsilon, winners)
+
+    def _stop(self, ended: BoolArray, within: float, arms: IntArray | None = None) -> None:
+        ending = self.running & ended & self.fresh
+        self.within[ending] = within
+        self.end(ending, arms)
+
+    def standing(self, t: int) -> tuple[IntArray, FloatArray]:
+        """The arms, and how far from the best each may be; for running races the least ε′, with L of round t.
+
+        ε′ = max_j μ̂_j − μ̂_i + σ √(2L (1/N_i + 1/N_j)).
+        """
+        if not self.pulled:
+            return np.full_like(self.leader, -1), self.within
+        even = self.missing is None
+        pairs = Pairs(self.first, self.counts[0], self.second(), self.counts[0]) if even else self._pairs()
+        within = pairs.behind + normal_width(pairs, self.log_terms[t], self.race.sigma)
+        if even:
+            best = self._leading(self._sums)
+        else:
+            heard = self._alive & (self.counts > 0)
+            within = np.where(heard, np.fmax.reduce(within, axis=1, initial=-np.inf), np.inf)
+            best = np.where(heard.any(axis=0), self._arms[within.argmin(axis=0)], -1)
+            within = np.where((self._alive & ~heard).any(axis=0), np.inf, within.min(axis=0))
+        within = np.maximum(within, self.race.epsilon)
+        return np.where(self.running, best, self.leader), np.where(self.running, within, self.within)
+
+    def _refuted(self, pairs: Pairs, shift: float) -> BoolArray:
+        """Whether it is refuted that the other is better than the leader by the shift."""
+        if self.race.model(self.told) == "bounded" and self.t < len(self.targets) - 1:
+            return bounded_refuted(pairs, shift, self.miss[self.t])
+        return normal_refuted(pairs, shift, self.log_terms[self.t], self.race.sigma)
+
+    def _useless(self, pairs: Pairs, shift: float) -> BoolArray:
+        """The same of a control. Two arms with all b_T rewards also have round T's test."""
+        complete = np.minimum(pairs.leader_pulls, pairs.other_pulls) == self.targets[-1]
+        sign = normal_refuted(pairs, shift, self.log_terms[-1], self.race.sigma)
+        return np.asarray(self._refuted(pairs, shift) | (complete & sign))
+
+    def _winning(self, refuted: BoolArray) -> BoolArray:
+        """Which survivors refute of all others that they are better."""
+        return np.asarray(self._alive & (refuted.sum(axis=1) == self.size() - 1))
+
+    def _pairs(self) -> Pairs:
+        """All pairs of survivors that have rewards: leaders × others × replicates, NaN for no pair."""
+        sums = np.where(self._alive & self.running & (self.counts > 0), self._sums, np.nan)
+        others = np.where(np.eye(len(sums), dtype=bool)[:, :, None], np.nan, sums)
+        counts = np.maximum(self.counts, 1)
+        return Pairs(sums[:, None], counts[:, None], others, counts)

@@ -5,6 +5,8 @@ leader's plus s" and refutes it, where it is true, with probability α at most, 
 with s = 0, the other arm is no better than the leader; refuted with s = ε, it is not better by ε.
 """
 
+import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import partial
 from typing import Self
@@ -24,7 +26,7 @@ MARGIN = 1.1  # a bound is first sought this much farther out than the normal la
 
 @dataclass(frozen=True)
 class Pairs:
-    """The sums of rewards of many pairs of arms, and how many rewards they are: arrays of one length."""
+    """The sums of rewards of many pairs of arms, and how many rewards they are: arrays of one shape."""
 
     leader: FloatArray
     leader_pulls: IntArray | FloatArray
@@ -40,6 +42,24 @@ class Pairs:
         """The leader's mean and the other's."""
         return self.leader / self.leader_pulls, self.other / self.other_pulls
 
+    @property
+    def behind(self) -> FloatArray:
+        """How far the leader is behind the other."""
+        leader, other = self.means
+        return other - leader
+
+
+def log_terms(miss: FloatArray, model: str) -> FloatArray:
+    """L for tests of level α: by the normal law, for two rewards in [0, 1], or by Chernoff's bound."""
+    if model in ("Gaussian", "Bernoulli"):
+        from scipy.special import ndtri
+
+        return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
+    if model == "bounded":
+        return erlang_quantile(miss)
+    with np.errstate(divide="ignore"):  # at level 0 L is infinite
+        return np.asarray(-np.log(miss))
+
 
 def normal_refuted(pairs: Pairs, shift: float, log_term: FloatArray, sigma: float) -> BoolArray:
     """Whether μ̂_1̂ − μ̂_i + s > σ √(2L (1/N + 1/M)).
@@ -48,21 +68,24 @@ def normal_refuted(pairs: Pairs, shift: float, log_term: FloatArray, sigma: floa
     Chernoff's bound, and for Gaussian rewards it is exactly α with L = z²/2, z the normal quantile.
     """
     leader, other = pairs.means
-    width = sigma * np.sqrt(2 * log_term * (1 / pairs.leader_pulls + 1 / pairs.other_pulls))
-    return np.asarray(leader - other + shift > width)
+    return np.asarray(leader - other + shift > normal_width(pairs, log_term, sigma))
 
 
-def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
+def normal_width(pairs: Pairs, log_term: FloatArray, sigma: float) -> FloatArray:
+    """σ √(2L (1/N + 1/M))."""
+    return np.asarray(sigma * np.sqrt(2 * log_term * (1 / pairs.leader_pulls + 1 / pairs.other_pulls)))
+
+
+def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray | float) -> BoolArray:
     """Whether min_p N kl(μ̂_1̂, p) + M kl(μ̂_i, p + s) > x, (1+x) e^{−x} = α, and μ̂_1̂ > μ̂_i − s.
 
     For rewards in [0, 1]: at the leader's mean p each term is stochastically less than an Exp(1) variable.
     """
-    leader, other = pairs.means
-    refuted = np.asarray(leader > other - shift)
-    chosen = np.flatnonzero(refuted)
-    pulls = pairs.leader_pulls[chosen], pairs.other_pulls[chosen]
-    ratio = pair_divergence(leader[chosen], other[chosen], shift, pulls)
-    refuted[chosen] = ratio > erlang_quantile(miss[chosen])
+    every = np.broadcast_arrays(*pairs.means, pairs.leader_pulls, pairs.other_pulls, miss)
+    refuted = np.asarray(every[0] > every[1] - shift)
+    leader, other, leader_pulls, other_pulls, level = (each[refuted] for each in every)
+    ratio = pair_divergence(leader, other, shift, (leader_pulls, other_pulls))
+    refuted[refuted] = ratio > erlang_quantile(level)
     return refuted
 
 
@@ -150,25 +173,23 @@ class _Binomials:
         piece = lowest[which] + np.arange(len(which)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
         left = np.maximum(low[which], _edge(piece, self.shift))
         right = np.minimum(high[which], _edge(piece + 1, self.shift))
-        test = self[which]
+        test, refuted = self[which], np.ones(len(low), dtype=bool)
         ranges = np.array([left, right, *test.roots(left, right), *test.weights(piece)])
-        open_ = ~test.refutes(*ranges[2:])
-        refuted = np.ones(len(low), dtype=bool)
-        for _ in range(HALVINGS):
+        for halvings in range(HALVINGS + 1):
+            open_ = refuted[which] & ~test.refutes(*ranges[2:])
             ranges, which = ranges[:, open_], which[open_]
-            if not len(which):
-                return refuted
+            if halvings == HALVINGS or not len(which):
+                break
             (left, right, first, second, *weights), test = ranges, self[which]
             middle = (left + right) / 2
-            first_there, second_there = test.roots(middle, middle)
-            refuted[which[~test.refutes(first_there, second_there, *weights)]] = False
+            there = test.roots(middle, middle)
+            refuted[which[~test.refutes(*there, *weights)]] = False
             # A half ends in the middle: its least roots are known.
-            lower = np.array([left, middle, first_there, second, *weights])
-            upper = np.array([middle, right, first, second_there, *weights])
-            halves = [~test.refutes(*half[2:]) & refuted[which] for half in (lower, upper)]
-            open_, ranges = np.concatenate(halves), np.concatenate([lower, upper], axis=1)
-            which = np.tile(which, 2)
-        refuted[which[open_]] = False
+            lower = left, middle, there[0], second, *weights
+            upper = middle, right, first, there[1], *weights
+            ranges, which = np.hstack([lower, upper]), np.tile(which, 2)
+            test = self[which]
+        refuted[which] = False
         return refuted
 
 
@@ -225,8 +246,7 @@ class BinomialLimits:
         while len(left):
             chosen, first, number = np.unique(places[left], return_index=True, return_counts=True)
             tried = np.ceil(other[left[first + number // 2]])
-            stage, sums = np.divmod(keys[chosen], self.counts[high] + 1)
-            stage = stage.astype(np.int64)
+            stage, sums = np.divmod(keys[chosen].astype(np.int64), self.counts[high] + 1)
             pairs = Pairs(sums, np.full(len(stage), self.counts[high]), tried, self.counts[stage])
             there = binomial_refuted(pairs, shift, self.miss[high, stage])
             least[chosen[there]], most[chosen[~there]] = tried[there], tried[~there]
@@ -255,10 +275,8 @@ def sign_count(epsilon: float, miss: float) -> int:
     """
     from scipy.stats import binom
 
-    low, high = int(np.ceil(1 / epsilon)) - 1, count(-np.log(miss) / epsilon**2) + 1
-
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = binom.sf(middle - 1, 2 * middle, (1 - epsilon) / 2) <= miss
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    high = count(-np.log(miss) / epsilon**2) + 1
+    low = min(math.ceil(1 / epsilon), high)
+    return low + bisect_left(
+        range(low, high), True, key=lambda b: binom.sf(b - 1, 2 * b, (1 - epsilon) / 2) <= miss
+    )

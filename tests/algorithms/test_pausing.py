@@ -10,7 +10,6 @@ from oracles import Rewards, TooCloseError, pausing_race, pausing_schedule, play
 from scipy.stats import binom
 
 from ebr.algorithms import pausing
-from ebr.algorithms.arms import Paces
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.models import REWARDS
 from ebr.theory import pairs, selection
@@ -176,7 +175,7 @@ def test_few_pulls_fail_with_at_most_delta_exactly_and_a_visible_part_of_it_is_p
 
 
 SHARES = PausingElasticBatchRacing.shares
-REFUTED, SIGN_COUNT, LEAD = pausing._Tests.refuted, pairs.sign_count, Paces.lead
+REFUTED, SIGN_COUNT, LEAD = pausing._Tests.refuted, pairs.sign_count, pausing.Paces.lead
 
 
 def no_share_for_each_arm(self):
@@ -236,8 +235,8 @@ def never_dropped(self, *seen):
         (PausingElasticBatchRacing, "ahead", 0),
         (pausing._Tests, "refuted", dropped_when_certified),
         (pausing._Tests, "refuted", never_dropped),
-        (pausing._Tests, "uncertified", lambda self, *seen: np.zeros(0, dtype=int)),
-        (Paces, "lead", any_certifier),
+        (pausing._Tests, "uncertified", lambda self, arms, final: np.zeros_like(final)),
+        (pausing.Paces, "lead", any_certifier),
         (pausing, "bechhofer_count", lambda n, *design: selection.bechhofer_count(2, *design)),
         (pausing, "sign_count", lambda epsilon, miss: SIGN_COUNT(epsilon, miss / 2)),
     ],

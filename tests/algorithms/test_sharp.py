@@ -1,28 +1,34 @@
-"""Sharp EBR: against a plain loop written from X3 and X4, with exact tails and failures, and what it costs.
+"""Sharp EBR: against plain loops that share no code, with exact tails and failures, and what it costs.
 
-Where an exact bound is checked, a planted error shows that it could have failed.
+Rewards may be missing, and there may be a control. Where an exact bound is checked, a planted error shows
+that it could have failed.
 """
 
-from dataclasses import astuple
+import math
+from dataclasses import astuple, replace
+from itertools import cycle, product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import Rewards, evidence, log_term, play, sharp_race
-from scipy.stats import binom
+from oracles import Rewards, evidence, log_term, lossy_race, play, sharp_race
+from scipy.stats import binom, binomtest
 
 import ebr
+from ebr.algorithms.game import advance
 from ebr.models import REWARDS
 
 SHARP = ebr.SharpElasticBatchRacing
+MODELS = ("sub-Gaussian", "bounded", "Gaussian")
 bernoulli_models = pytest.mark.parametrize("model", ["sub-Gaussian", "bounded"])
+any_means = st.lists(st.sampled_from([0, 0.02, 0.3, 0.45, 0.5, 0.55, 0.95, 1]), min_size=2, max_size=8)
 
 
 @pytest.mark.parametrize("model", REWARDS)
 @settings(max_examples=100, deadline=None)
 @given(
-    means=st.lists(st.sampled_from([0, 0.02, 0.3, 0.45, 0.5, 0.55, 0.95, 1]), min_size=2, max_size=8),
+    means=any_means,
     data=st.data(),
     deadline=st.integers(1, 6),
     epsilon=st.floats(0.1, 0.9),
@@ -197,3 +203,283 @@ def test_bounded_rewards_are_refused_where_they_are_gaussian():
 def test_gaussian_rewards_are_played_with_a_warning_where_they_are_bounded():
     with pytest.warns(UserWarning, match="not Gaussian: the algorithm's guarantee is void"):
         assert first_round(SHARP(2, 0.1, 0.05, rewards="Gaussian"), BERNOULLI) == 59
+
+
+def drive(algorithm, n_arms, replicates, respond):
+    """Play a lossy game to its end; `respond(round, pulls)` gives counts and sums."""
+    game = algorithm.play_lossy(n_arms, replicates)
+    asked, turn = [], advance(game)
+    while turn.pulls is not None:
+        asked.append(turn.pulls.pulls)
+        turn = advance(game, respond(len(asked) - 1, asked[-1]))
+    return asked, turn.arms
+
+
+def algorithm_of(model, deadline, epsilon, delta, control=None, margin=None):
+    return SHARP(deadline, epsilon, delta, rewards=model, control=control, margin=margin)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@settings(max_examples=200, deadline=None)
+@given(
+    means=any_means,
+    deadline=st.integers(1, 6),
+    epsilon=st.floats(0.1, 0.9),
+    delta=st.floats(0.01, 0.9),
+    place=st.none() | st.integers(0, 5),
+    wider=st.floats(1, 3),
+    complete=st.booleans(),
+    seed=st.integers(0, 2**32),
+)
+def test_every_replicate_is_the_plain_loop_whatever_is_lost(
+    model, means, deadline, epsilon, delta, place, wider, complete, seed
+):
+    n, margin = len(means), min(epsilon * wider, 0.95)
+    guard = () if place is None else (place % n, margin)
+    algorithm = algorithm_of(model, deadline, epsilon, delta, *guard)
+    generator = np.random.default_rng(seed)
+    table = (generator.random((3, n, 97)) < np.array(means)[:, None]).astype(int)
+    share = generator.choice([0, 0.3, 0.9, 1], size=(3, deadline, n), p=[0.1, 0.2, 0.2, 0.5])
+    share = np.ones_like(share) if complete else share
+    paid, rounds = Rewards(table), np.zeros(3, dtype=int)
+
+    def respond(_, pulls):
+        kept = np.floor(share[np.arange(3), rounds] * pulls).astype(int)
+        rounds[pulls.any(axis=1)] += 1
+        rounds[:] = np.minimum(rounds, deadline - 1)
+        return kept, paid.pay(kept)
+
+    asked, ending = drive(algorithm, n, 3, respond)
+    for r in range(3):
+        rewards = [cycle(row) for row in table[r].tolist()]
+        expected = lossy_race(
+            lambda arm, rewards=rewards: next(rewards[arm]),
+            lambda number, i, owed, r=r: math.floor(share[r, number, i] * owed),
+            *(n, deadline, epsilon, delta, 0.5, model, *guard),
+        )
+        assert [each[r].tolist() for each in asked if each[r].any()] == expected[0]
+        assert ending.arms[r] == expected[1]
+        assert ending.within[r] == pytest.approx(expected[2], rel=1e-9)
+    if complete:  # then it is the race without losses
+        before, arms = play(algorithm, Rewards(table))
+        assert [each.tolist() for each in asked] == [each.tolist() for each in before]
+        assert ending.arms.tolist() == arms.tolist()
+
+
+# Every pattern of losses in two rounds of two arms, as shares that are kept.
+PATTERNS = list(product((0, 0.4, 1), repeat=4))
+NEARLY_ALL = [(0.1, 0.1, 0.1, 0.1), (0.1, 0.2, 0.0, 0.1), (0.0, 0.0, 0.1, 0.1)]
+TINY = {"deadline": 2, "epsilon": 0.35, "delta": 0.6}
+STRICT = {"deadline": 2, "epsilon": 0.35, "delta": 0.05}
+
+
+def honest(asked, kept, sums):
+    return kept, sums
+
+
+def as_zeros(asked, kept, sums):
+    """Lost rewards counted as zeros."""
+    return asked, sums
+
+
+def as_if_complete(asked, kept, sums):
+    """Means of what came in, at the counts that were asked for."""
+    came = np.broadcast_to(kept, sums.shape) > 0
+    return asked * came, np.divide(sums, kept, out=np.zeros(sums.shape), where=came) * asked
+
+
+def successes_of_the_second_lost(asked, kept, sums):
+    """What is lost depends on what it was."""
+    successes = sums * [0, 1]
+    return (kept - successes).astype(int) * (asked > 0), sums - successes
+
+
+def failure_probability(algorithm, means, pattern=(1, 1, 1, 1), told=honest, margin=None):
+    """P(the arm is farther from the best than it is said to be), every outcome a replicate of two arms.
+
+    The control is said to be within its margin, or this one.
+    """
+    counts, kept = np.zeros(2, dtype=int), []
+    for target, share in zip(algorithm.pulls_by_round(2), np.reshape(pattern, (2, 2)), strict=True):
+        kept.append(np.floor(share * (target - counts)).astype(int))
+        counts += kept[-1]
+    places = np.meshgrid(*(np.arange(k + 1) for k in np.ravel(kept)), indexing="ij")
+    sums = np.stack([place.ravel() for place in places], axis=1).reshape(-1, 2, 2)
+    weights = binom.pmf(sums, np.array(kept), means).prod(axis=(1, 2))
+
+    def respond(number, pulls):
+        came = np.minimum(kept[number], pulls)
+        return told(pulls, came, np.where(pulls > 0, sums[:, number], 0.0))
+
+    _, ending = drive(algorithm, 2, len(sums), respond)
+    gap = max(means) - np.array(means)[ending.arms]
+    within = ending.within if margin is None else np.where(ending.arms == 0, margin, ending.within)
+    return float(weights @ ((gap > within + 1e-12) & (ending.arms >= 0)))
+
+
+def worst_failure(model, parameters, patterns, told=honest):
+    algorithm = algorithm_of(model, **parameters)
+    truths = [(0.0, 0.351), (0.649, 1.0), (0.32, 0.671), (0.2, 0.7), (0.05, 0.95)]
+    return max(
+        failure_probability(algorithm, means, pattern, told)
+        for truth in truths
+        for means in (truth, truth[::-1])
+        for pattern in patterns
+    )
+
+
+@bernoulli_models
+def test_whatever_is_lost_at_random_errors_have_probability_delta_at_most(model):
+    assert 0 < worst_failure(model, TINY, PATTERNS) <= TINY["delta"]
+    assert worst_failure(model, STRICT, NEARLY_ALL) <= STRICT["delta"]
+
+
+@bernoulli_models
+@pytest.mark.parametrize("planted", [as_zeros, as_if_complete])
+def test_planted_errors_have_more(model, planted):
+    assert worst_failure(model, STRICT, NEARLY_ALL, planted) > 1.2 * STRICT["delta"]
+
+
+@bernoulli_models
+def test_losses_that_depend_on_the_outcome_void_the_guarantee(model):
+    algorithm, means = algorithm_of(model, **TINY), (0.2, 0.7)
+    lost = failure_probability(algorithm, means, told=successes_of_the_second_lost)
+    assert failure_probability(algorithm, means) < TINY["delta"] < lost
+
+
+# Losses chosen in advance to hurt, as shares kept: round by round and arm by arm, the best arm first.
+HURTING = {
+    "none": lambda t, arm: 1.0,
+    "all of the best arm, but in the last round": lambda t, arm: 1.0 if arm or t == 4 else 0.0,
+    "nine in ten of the best arm": lambda t, arm: 1.0 if arm else 0.1,
+    "nine in ten of the others": lambda t, arm: 0.1 if arm else 1.0,
+    "alternating": lambda t, arm: float((t + arm) % 2),
+    "all in the last round": lambda t, arm: float(t < 4),
+    "half": lambda t, arm: 0.5,
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", HURTING)
+def test_five_arms_err_no_more_often_than_delta_however_losses_are_placed(model, name):
+    # 1,000 races each; a sound race fails this with less than 10⁻⁶ over all of the 21.
+    runs, means = 1000, np.array([0.62, 0.5, 0.5, 0.5, 0.2])
+    algorithm, generator = algorithm_of(model, 5, 0.1, 0.3), np.random.default_rng(3)
+
+    def respond(number, pulls):
+        share = np.array([HURTING[name](number, arm) for arm in range(5)])
+        kept = np.floor(share * pulls).astype(int)
+        noise = generator.normal(kept * means, 0.5 * np.sqrt(kept))
+        return kept, noise if model == "Gaussian" else generator.binomial(kept, means).astype(float)
+
+    _, ending = drive(algorithm, 5, runs, respond)
+    gap = means.max() - means[ending.arms]
+    wrong = int((gap > ending.within + 1e-12).sum())
+    assert binomtest(wrong, runs, 0.3, alternative="greater").pvalue > 1e-6 / 21
+    short = ending.within > 0.1
+    assert short.any() == (name not in ("none", "all of the best arm, but in the last round"))
+    assert (ending.within[~short] == 0.1).all()
+
+
+def test_what_is_missing_in_one_replicate_is_nothing_to_others():
+    # 0.3 is resolved from 0.5 down in 60 rounds: in some of them the first replicate alone has new rewards.
+    algorithm, generator = SHARP(60, 0.3, 0.1, rewards="sub-Gaussian"), np.random.default_rng(1)
+    means = np.array([0.5, 0.4, 0.1, 0])[:, None]
+    table, kept = generator.normal(means, 0.5, (1000, 4, 97)), np.ones((1000, 60, 4))
+    kept[0] = generator.choice([0.5, 1], (60, 4))
+
+    def results(replicates):
+        paid, rounds = Rewards(table[replicates]), np.zeros(len(replicates), dtype=int)
+
+        def respond(_, pulls):
+            counts = np.floor(kept[replicates, rounds] * pulls).astype(int)
+            rounds[pulls.any(axis=1)] += 1
+            return counts, paid.pay(counts)
+
+        asked, ending = drive(algorithm, 4, len(replicates), respond)
+        total = np.sum(asked, axis=0)
+        return np.column_stack(
+            [total, (np.array(asked) > 0).sum(axis=0), ending.arms, ending.within]
+        ).tolist()
+
+    assert results(range(1000)) == results([0]) + results(range(1, 1000))
+
+
+def test_an_arm_without_a_reward_stays_in_and_nothing_is_promised():
+    algorithm = algorithm_of("bounded", 3, 0.2, 0.1)
+    asked, ending = drive(algorithm, 3, 1, lambda t, pulls: (pulls * [1, 1, 0], pulls * [0.9, 0.1, 0.0]))
+    assert [each[0, 2] > 0 for each in asked] == [True] * 3  # the shortfall is asked for again and again
+    assert asked[-1][0, 1] == 0  # the second is dropped by the first
+    assert (ending.arms.tolist(), ending.within.tolist()) == ([0], [math.inf])
+
+
+def test_where_nothing_comes_in_no_arm_is_recommended():
+    asked, ending = drive(
+        algorithm_of("bounded", 3, 0.2, 0.1), 3, 2, lambda t, pulls: (0 * pulls, 0.0 * pulls)
+    )
+    targets = algorithm_of("bounded", 3, 0.2, 0.1).pulls_by_round(3)
+    assert [each[0].tolist() for each in asked] == [[target] * 3 for target in targets]
+    assert (ending.arms.tolist(), ending.within.tolist()) == ([-1, -1], [math.inf] * 2)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "rewards", "message"),
+    [
+        (ebr.PausingElasticBatchRacing(3, 0.1, 0.1), None, "got PausingElasticBatchRacing"),
+        (SHARP(3, 0.1, 0.1, k=2), None, "got k = 2"),
+    ],
+)
+def test_what_is_not_proved_is_refused(algorithm, rewards, message):
+    with pytest.raises(ValueError, match=message):
+        next(algorithm.play_lossy(3, rewards=rewards))
+
+
+@pytest.mark.parametrize(("model", "delta"), [("sub-Gaussian", 0.2), ("bounded", 0.5)])
+def test_errors_have_probability_delta_at_most_and_the_margin_counts(model, delta):
+    algorithm = SHARP(2, 0.4, delta, rewards=model, control=0, margin=0.5)
+    truths = [(low, low + gap) for low, gap in product((0.0, 0.1, 0.24, 0.35), (0.401, 0.501, 0.6))]
+    assert 0 < max(failure_probability(algorithm, truth) for truth in truths) <= delta
+    planted = replace(algorithm, margin=0.9)  # where 0.5 is promised
+    assert max(failure_probability(planted, truth, margin=0.5) for truth in truths) > delta
+
+
+def test_gaussian_looks_pay_for_futility_too():
+    # The control is worse than the best by the margin and a little; three arms tie with it. δ = 0.2; a sound
+    # race fails with less than 10⁻⁶.
+    algorithm = SHARP(4, 0.1, 0.2, rewards="Gaussian", control=0, margin=0.15)
+    truth = ebr.Gaussian([0.5, 0.5, 0.5, 0.5, 0.651], 0.5)
+    found = ebr.simulate(algorithm, truth, 20_000, seed=1)
+    wrong = int((found.arm != 4).sum())
+    assert binomtest(wrong, 20_000, 0.2, alternative="greater").pvalue > 1e-6
+    assert (found.arm == 0).any()
+
+
+@pytest.mark.parametrize("model", ["bounded", "Gaussian", "sub-Gaussian"])
+def test_where_nobody_is_better_the_race_ends_sooner_with_the_control(model):
+    plain = SHARP(6, 0.05, 0.05, rewards=model)
+    guarded = replace(plain, control=0, margin=0.15)
+    truth = ebr.Gaussian([0.5] * 4, 0.5) if model == "Gaussian" else ebr.Bernoulli([0.5] * 4)
+    without, with_control = (ebr.simulate(each, truth, 300, seed=1) for each in (plain, guarded))
+    assert with_control.pulls.mean() < without.pulls.mean() / 2  # by more than 20 standard errors
+    assert (with_control.arm == 0).mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"margin": 0.2}, "margin must be left out where there is no control, got 0.2"),
+        ({"control": 0, "margin": 0.05}, "margin must be at least epsilon, 0.1, got 0.05"),
+        ({"control": 0, "margin": 1.5}, r"margin must lie in \(0, 1\), got 1.5"),
+        ({"control": "placebo"}, "control must be an integer of at least 0, got 'placebo'"),
+        ({"control": 0, "k": 2}, "k must be 1 where there is a control, got 2"),
+    ],
+)
+def test_bad_controls_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        SHARP(3, 0.1, 0.1, **parameters)
+
+
+def test_a_control_is_one_of_the_arms_and_the_margin_is_epsilon_if_left_out():
+    assert "split='late', control=1, margin=0.1)" in repr(SHARP(2, 0.1, 0.05, control=1))
+    with pytest.raises(ValueError, match="control must lie in 0 … 2, the arms' numbers, got 3"):
+        next(SHARP(3, 0.1, 0.1, control=3).play(3))

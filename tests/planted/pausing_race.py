@@ -110,7 +110,7 @@ def eager(self, leaders, high, arms, chosen, shift, right=pausing._Tests.refuted
 
 def no_final(self, arms, final):
     """Nobody is added to the final."""
-    return np.zeros(0, dtype=int)
+    return np.zeros_like(final)
 
 
 def reversed_leaders(self, stage, right=pausing.Paces.lead):
