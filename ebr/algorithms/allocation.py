@@ -60,7 +60,7 @@ def paced(have: FloatArray, cost: FloatArray, rounds_left: int) -> FloatArray:
     return np.minimum((faster - 1) * have / cost, np.maximum(1.25, have / cost / 20))
 
 
-def within(asked: FloatArray, counts: IntArray, last: int, out: BoolArray) -> IntArray:
+def within(asked: FloatArray, counts: IntArray, last: IntArray, out: BoolArray) -> IntArray:
     """Cut what is asked for: b_T is not passed over, and all above b_T is at most √n b_T and what is saved.
 
     Saved is what arms that are out lack of b_T. So the total stays below (n + √n) b_T.
@@ -68,7 +68,7 @@ def within(asked: FloatArray, counts: IntArray, last: int, out: BoolArray) -> In
     below = counts < last
     asked = np.where(below, np.minimum(asked, last - counts), asked)
     above = np.where(below, 0, asked)
-    spared = math.sqrt(counts.shape[1]) * last + np.where(out, np.maximum(last - counts, 0), 0).sum(axis=1)
+    spared = math.sqrt(counts.shape[1]) * last[:, 0] + np.where(out, np.maximum(last - counts, 0), 0).sum(axis=1)
     room = np.maximum(spared - np.maximum(counts - last, 0).sum(axis=1), 0)
     cut = 1 - np.minimum(room / np.maximum(above.sum(axis=1), 1), 1)
     return np.asarray(np.floor(asked - above * cut[:, None]), dtype=np.int64)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,11 @@ from ebr.algorithms.game import (
 )
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
-from ebr.theory.bets import MOST_TESTED, Beliefs, believed, paid, thinned
+from ebr.theory.bets import MOST_TESTED, Beliefs, believed, paid, pooled, thinned
 from ebr.theory.confidence import sequential_deviation
 from ebr.theory.pairs import Pairs, sign_count
 from ebr.theory.selection import bechhofer_count
-from ebr.validation import count, positive, probability, require, rounds
+from ebr.validation import MOST_PULLS, count, positive, probability, require, rounds
 
 SEATS = 8  # most arms with claims at a time
 UNLIKELY = 0.1  # arms less likely to be better than the leader by ε/2 get no money
@@ -52,7 +52,7 @@ class StakedElasticBatchRacing(Differences):
     if that is cheaper, all arms that may still win are pulled b_T times, and the largest sum wins.
 
     With 1 − δ the recommended arm is within ε of the best. Pulls are at most (n + √n) b_T if no reward is
-    missing.
+    missing. Gaussian rewards may have an unknown σ, the same for all arms.
 
     Parameters
     ----------
@@ -71,8 +71,10 @@ class StakedElasticBatchRacing(Differences):
     control, margin
         As in `SharpElasticBatchRacing`. The control always has a seat while it is in.
     squares
-        Whether rewards in [0, 1] come with their sums of squares. Rewards of small spread then need far fewer
-        pulls. None leaves that to the caller: `Race` asks for squares, `simulate` does not.
+        Whether sums of squares come with the sums. Rewards in [0, 1] of small spread then need far fewer
+        pulls. If `rewards` is "Gaussian", σ is then unknown: `sigma` is a guess that plans the first round,
+        and the guarantee does not depend on it. None leaves the choice to the caller: `Race` asks for squares
+        of rewards in [0, 1], `simulate` does not.
 
     Notes
     -----
@@ -88,6 +90,9 @@ class StakedElasticBatchRacing(Differences):
     *Missing rewards.* Let the losses be independent of all rewards. A round's bets are then settled by the
     rewards that came in. If rewards of the last round are missing, there is no final: the race ends as if it
     were stopped.
+
+    *Unknown σ.* Each round's bets are t-tests with the round's own S. The final is Stein's: S² of the first
+    round sets b_T, for which no bound is known in advance.
     """
 
     rate: float = 0.6
@@ -104,6 +109,8 @@ class StakedElasticBatchRacing(Differences):
         self._check(rate=probability, reach=positive, hope=positive, spare=rounds)
         self.set_control()
         require(self.squares in (None, True, False), "squares", "be True, False or None", self.squares)
+        learns = self.deadline > 1 or not self.guessed
+        require(learns, "deadline", "be at least 2 where sigma is only a guess", self.deadline)
 
     __repr__ = spelled
 
@@ -111,12 +118,23 @@ class StakedElasticBatchRacing(Differences):
         """Blocks are not permitted: bets are on arms that are independent."""
         return super().objection(feature, rewards) if feature == "blocks" else None
 
+    @property
+    def guessed(self) -> bool:
+        """Whether `sigma` is only a guess: where rewards are assumed to be Gaussian and come with squares."""
+        return bool(self.squares) and self.rewards == "Gaussian"
+
     def wants_squares(self, rewards: Known = None) -> bool:
-        """Of rewards in [0, 1], if `squares` says so."""
-        return bool(self.squares) and self.model(rewards) == "bounded"
+        """Of rewards in [0, 1], and of Gaussian ones of unknown σ, if `squares` says so."""
+        return bool(self.squares) and (self.guessed or self.model(rewards) == "bounded")
+
+    def squared(self) -> Self:
+        """The race that wants squares of rewards in [0, 1]; what is known of σ does not change."""
+        return self if self.rewards == "Gaussian" else super().squared()
 
     def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
-        """A half-width that holds at all counts at once, as counts here depend on rewards."""
+        """A half-width that holds at all counts at once, as counts here depend on rewards; NaN without σ."""
+        if self.guessed:
+            return np.full(np.shape(pulls), np.nan)
         return sequential_deviation(pulls, n_arms, self.delta, self.sigma)
 
     @property
@@ -125,7 +143,7 @@ class StakedElasticBatchRacing(Differences):
         return float(self.deadline**-0.5)
 
     def last_count(self, n_arms: int, rewards: Known = None) -> int:
-        """b_T: with so many rewards each, the sign of a difference errs with c_T δ."""
+        """b_T: with so many rewards each, the sign of a difference errs with c_T δ, if σ is `sigma`."""
         model, miss = self.model(rewards), self.delta * self.last_part
         if model == "Gaussian":
             return bechhofer_count(n_arms, self.epsilon, miss, self.sigma)
@@ -133,28 +151,32 @@ class StakedElasticBatchRacing(Differences):
             return sign_count(self.epsilon, miss / (n_arms - 1))
         return max(count(4 * self.sigma**2 * math.log((n_arms - 1) / miss) / self.epsilon**2, n_arms), 1)
 
-    def most_pulls(self, n_arms: int, rewards: Known = None) -> int:
-        """(n + √n) b_T; with T = 1, n b_T."""
+    def most_pulls(self, n_arms: int, rewards: Known = None) -> int | None:
+        """(n + √n) b_T; with T = 1, n b_T; None if σ is unknown."""
         last = self.last_count(n_arms, rewards)
-        return n_arms * last + (int(math.sqrt(n_arms) * last) if self.deadline > 1 else 0)
+        most = n_arms * last + (int(math.sqrt(n_arms) * last) if self.deadline > 1 else 0)
+        return None if self.guessed else most
 
     def first_count(self, n_arms: int, rewards: Known = None) -> int:
         """b_1 = ⌈4σ² · 1.7 log(√n/δ) / w_1²⌉, at most b_T T^{−0.7}; b_T for T = 1.
 
-        With squares ⌈1.7 log(√n/δ) / w_1⌉, which resolves as much where rewards hardly vary.
+        With squares of rewards in [0, 1] ⌈1.7 log(√n/δ) / w_1⌉, which resolves as much where they hardly
+        vary. For an unknown σ at least 2.
         """
         last = self.last_count(n_arms, rewards)
         variance, width = 4 * self.sigma**2, self.widths()[0]
-        if self.wants_squares(rewards):
+        if self.wants_squares(rewards) and not self.guessed:
             variance = width
         pulls = variance * FIRST * math.log(math.sqrt(n_arms) / self.delta) / width**2
-        return last if self.deadline == 1 else math.ceil(min(pulls, last * self.deadline**-0.7))
+        if self.deadline == 1:
+            return last
+        return max(math.ceil(min(pulls, last * self.deadline**-0.7)), 2 if self.guessed else 1)
 
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
-        table = self._table(n_arms, replicates, rewards, generator)
+        table = _Table(self, n_arms, replicates, rewards, generator)
         for now in range(1, self.deadline + 1):
             sums = yield table.pulls()
             table.settle(table.pulls(), sums, now)
@@ -166,21 +188,12 @@ class StakedElasticBatchRacing(Differences):
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> LossyGame:
         """Race with rewards that may be missing; after every round it could be stopped."""
-        table = self._table(n_arms, replicates, rewards, generator, said=True)
+        table = _Table(self, n_arms, replicates, rewards, generator, said=True)
         for now in range(1, self.deadline + 1):
             table.settle(*(yield Standing(table.pulls(), *table.standing())), now)
             if not table.go_on(now):
                 break
         return Ending(table.arms, table.within)
-
-    def _table(
-        self, n_arms: int, replicates: int, rewards: Known, generator: Lots, said: bool = False
-    ) -> "_Table":
-        n_arms, replicates = entered(n_arms, replicates, rewards)
-        check_known(self.rewards, rewards)
-        self.check_control(n_arms)
-        lots = generator or np.random.default_rng()
-        return _Table(self, n_arms, replicates, self.model(rewards), lots, said)
 
     def shifts(self) -> FloatArray:
         """Of the claims, the largest first: a margin above ε, ε, and 0."""
@@ -194,6 +207,41 @@ class StakedElasticBatchRacing(Differences):
         return np.asarray(shifts[shifts < most])
 
 
+def stein_count(variance: FloatArray, freedom: IntArray, epsilon: float, miss: float) -> FloatArray:
+    """Stein's ⌈2 S² t² / ε²⌉: with so many rewards of two arms, ε apart, the worse is ahead with α at most.
+
+    S², with ν degrees of freedom, is that of the first of these rewards, and t is the quantile of 1 − α. Given
+    S² the count is fixed; the means of so many first rewards are independent of S², so that their difference
+    over S √(2/b) has Student's law. (C. Stein, Ann. Math. Stat. 16, 1945.) Without S² it is ∞.
+    """
+    from scipy.special import stdtrit
+
+    quantile = np.maximum(-stdtrit(np.maximum(freedom, 1), miss), 0)
+    return np.where(freedom > 0, np.ceil(2 * variance * (quantile / epsilon) ** 2), np.inf)
+
+
+class _Round(NamedTuple):
+    """What the bets of a round are settled with.
+
+    Attributes
+    ----------
+    model
+        The rewards' model; 0 and 1 in very large batches are bet on as rewards in [0, 1].
+    beliefs, pulls
+        Estimates from earlier rounds, and the rewards that came.
+    sums
+        For each shift, the sums of an arm as a claimant and as a rival.
+    told
+        What else `paid` is told: tables of arms, and whether the rival's entry is meant.
+    """
+
+    model: str
+    beliefs: Beliefs
+    pulls: IntArray
+    sums: list[tuple[FloatArray, FloatArray]]
+    told: list[tuple[FloatArray, bool]]
+
+
 class _Table:
     """State of the races that go on: replicates × arms, replicates × seats, replicates × seats × arms.
 
@@ -201,6 +249,8 @@ class _Table:
     ----------
     replicate, arms, within
         The replicates that go on; of all replicates, the recommended arm and its distance from the best.
+    last
+        b_T.
     counts, sums, first_sums, squares
         An arm's rewards and their sum, the sum of the first b_T of them, and the sum of squares.
     fresh_squares
@@ -219,20 +269,27 @@ class _Table:
         The pulls of the coming round; the arms among which it decides, where it does.
     """
 
+    BY_RACE = ("replicate", "last", "counts", "sums", "first_sums", "squares", "out")
+    BY_RACE += ("claimant", "share", "left", "asked", "final")
+
     def __init__(
         self,
         race: StakedElasticBatchRacing,
         n_arms: int,
         replicates: int,
-        model: str,
-        lots: np.random.Generator,
+        rewards: Known,
+        generator: Lots = None,
         said: bool = False,
     ) -> None:
-        self.race, self.model, self.lots = race, model, lots
+        n_arms, replicates = entered(n_arms, replicates, rewards)
+        check_known(race.rewards, rewards)
+        race.check_control(n_arms)
+        self.race, self.model, self.lots = race, race.model(rewards), generator or np.random.default_rng()
         self.shifts, self.place = race.shifts(), len(race.shifts()) - 2  # of the claims by ε
-        self.coarser = race.coarser_shifts(model) if said else np.zeros(0)
-        self.other_lots = lots.spawn(1)[0] if said else lots
-        self.last = race.last_count(n_arms, model)
+        self.coarser = race.coarser_shifts(self.model) if said else np.zeros(0)
+        self.other_lots = self.lots.spawn(1)[0] if said else self.lots
+        self.planned, self.never = race.last_count(n_arms, rewards), MOST_PULLS // n_arms
+        self.last: IntArray = np.full((replicates, 1), self.planned)
         self.spare = max(1, min(race.spare, (race.deadline - 1) // 3))
         self.arms: IntArray = np.full(replicates, -1)
         self.within: FloatArray = np.full(replicates, race.epsilon)
@@ -243,14 +300,14 @@ class _Table:
         self.first_sums: FloatArray = np.zeros(shape)
         self.squares: FloatArray = np.zeros(shape)
         self.fresh_squares = self.squares
-        self.squared = race.wants_squares(model)
+        self.squared = race.wants_squares(rewards) and not race.guessed
         self.out: BoolArray = np.zeros(shape, dtype=bool)
         self.claimant: IntArray = np.zeros((replicates, seats), dtype=np.int64)
         self.share: FloatArray = np.zeros((replicates, seats))
         self.purses: FloatArray = np.full((len(self.shifts), replicates, seats, n_arms), -np.inf)
         self.said: FloatArray = np.full((len(self.coarser), replicates, seats, n_arms), -np.inf)
         self.left: FloatArray = np.full(replicates, (1 - SAID) * (1 - race.last_part))
-        self.asked: IntArray = np.full(shape, race.first_count(n_arms, model))
+        self.asked: IntArray = np.full(shape, race.first_count(n_arms, rewards))
         self.final: BoolArray = np.full(shape, race.deadline == 1)
 
     def pulls(self) -> IntArray:
@@ -268,7 +325,11 @@ class _Table:
             mean = (self.sums + 0.5) / (self.counts + 1)
             return Beliefs(mean, mean * (1 - mean), self.counts)
         mean = self.sums / np.maximum(self.counts, 1)
-        return Beliefs(mean, np.full(mean.shape, self.race.sigma**2), self.counts)
+        variance = np.full(mean.shape, self.race.sigma**2)
+        if self.race.guessed:
+            found, freedom = pooled(self.counts, self.sums, self.squares)
+            variance = np.where(freedom[:, None] > 0, found[:, None], variance)
+        return Beliefs(mean, variance, self.counts)
 
     def of_claimants(self, table: NDArray[Entry]) -> NDArray[Entry]:
         """The claimants' entries of a table of arms: replicates × seats."""
@@ -284,23 +345,22 @@ class _Table:
     def settle(self, came: IntArray, sums: FloatArray, now: int) -> None:
         """Take in a round's rewards: pay the claims, see who is out, and end the races that are decided."""
         told = np.asarray(sums, dtype=np.float64)[..., self.replicate, :]
-        came, (fresh, squares) = came[self.replicate], told if told.ndim == 3 else (told, told)
+        alone = told.ndim == 2
+        require(not (alone and self.race.guessed), "sums", "come with sums of squares", "sums alone")
+        came, (fresh, self.fresh_squares) = came[self.replicate], (told, told) if alone else told
         if now == 1 and self.race.deadline > 1:
             self._open(came, fresh)
-        self.fresh_squares = squares
         self._pay(came, fresh)
         self.counts = self.counts + came
         self.sums = self.sums + fresh
-        self.squares = self.squares + squares
+        self.squares = self.squares + self.fresh_squares
         self.first_sums = np.where(self.counts <= self.last, self.sums, self.first_sums)
-        both = np.asarray((self.purses >= 0).all(axis=0))
-        self.out = np.asarray(self.out | both.any(axis=1))
         self._end_futile()
         won = np.asarray(self.held().all(axis=2) & ~self.of_claimants(self.out))
         best = np.where(won, self.of_claimants(self.beliefs.mean), -np.inf).argmax(axis=1)
         self._end(np.asarray(won.any(axis=1)), self.claimant[np.arange(len(best)), best])
-        alone = np.asarray((~self.out).sum(axis=1) < 2)  # nobody is in with δ at most
-        self._end(alone, np.asarray(self.out.argmin(axis=1)))
+        decided = np.asarray((~self.out).sum(axis=1) < 2)  # nobody is in with δ at most
+        self._end(decided, np.asarray(self.out.argmin(axis=1)))
         lacking = np.asarray((self.final & (self.counts < self.last)).any(axis=1))
         complete = np.asarray(self.final.any(axis=1)) & ~lacking
         self._end(complete, np.where(self.final, self.first_sums, -np.inf).argmax(axis=1))
@@ -344,7 +404,10 @@ class _Table:
         return len(self.replicate) > 0
 
     def _open(self, came: IntArray, fresh: FloatArray) -> None:
-        """The first round's money: the same for all n arms. Only those with the largest sums take seats."""
+        """The first round's money: the same for all n arms. Only those with the largest sums take seats.
+
+        Where σ is unknown, Stein's b_T follows from this round; there is no final where it is out of reach.
+        """
         seats = self.claimant.shape[1]
         order = fresh / np.maximum(came, 1)
         if self.race.control is not None:
@@ -354,6 +417,11 @@ class _Table:
         self.left = self.left - given
         self.purses[:] = math.log(self.race.delta * given / fresh.shape[1])
         self.said[:] = math.log(SAID / (1 - SAID)) + self.purses[0]
+        if self.race.guessed:
+            miss = self.race.delta * self.race.last_part / (fresh.shape[1] - 1)
+            least = stein_count(*pooled(came, fresh, self.fresh_squares), self.race.epsilon, miss)
+            last = np.minimum(np.maximum(least, came.max(axis=1)), self.never)
+            self.last = last.astype(np.int64)[:, None]
 
     def _end(self, ended: BoolArray, arms: IntArray, within: FloatArray | float | None = None) -> None:
         """End some races with these arms, within ε if nothing else is said, and go on with the others."""
@@ -361,48 +429,65 @@ class _Table:
             self.arms[self.replicate[ended]] = arms[ended]
             if within is not None:
                 self.within[self.replicate[ended]] = np.broadcast_to(within, ended.shape)[ended]
-            for name in ("replicate", "counts", "sums", "first_sums", "out", "claimant", "share", "left"):
+            for name in self.BY_RACE:
                 setattr(self, name, getattr(self, name)[~ended])
-            self.asked, self.final = self.asked[~ended], self.final[~ended]
-            self.squares = self.squares[~ended]
             self.purses, self.said = (np.compress(~ended, it, axis=1) for it in (self.purses, self.said))
 
     def _pay(self, came: IntArray, fresh: FloatArray) -> None:
-        """Settle the bets on all claims that do not hold yet, where rewards of both arms came."""
+        """Settle the bets on all claims that do not hold yet, where rewards of both arms came.
+
+        The likeliest claimant comes first: no claim against an arm that it puts out is looked at again.
+        """
         pulled = (came > 0) & ~self.out
         live = (self.purses > -np.inf).all(axis=0) & (self.purses < 0).any(axis=0)
         live &= self.of_claimants(pulled)[:, :, None] & pulled[:, None, :]
         np.put_along_axis(live, self.claimant[:, :, None], False, axis=2)
-        self._bet(self.purses, self.shifts, live, came, fresh, self.lots)
-        self._bet(self.said, self.coarser, live, came, fresh, self.other_lots)
+        if self.race.guessed:
+            live &= (pooled(came, fresh, self.fresh_squares)[1] > 0)[:, None, None]
+        likeliest = np.arange(live.shape[1]) == self.share.argmax(axis=1)[:, None]
+        settled = self._round(came, fresh, self.shifts, self.lots)
+        for seats in (likeliest, ~likeliest):
+            self._bet(self.purses, self.shifts, live & seats[:, :, None] & ~self.out[:, None, :], settled)
+            both = np.asarray((self.purses >= 0).all(axis=0))
+            self.out = np.asarray(self.out | both.any(axis=1))
+        if len(self.coarser):
+            settled = self._round(came, fresh, self.coarser, self.other_lots)
+            self._bet(self.said, self.coarser, live & ~self.out[:, None, :], settled)
 
-    def _bet(
-        self,
-        purses: FloatArray,
-        shifts: FloatArray,
-        live: BoolArray,
-        came: IntArray,
-        fresh: FloatArray,
-        lots: np.random.Generator,
-    ) -> None:
-        """Settle the bets on these claims; lots are drawn for ε before 0."""
+    def _round(
+        self, came: IntArray, fresh: FloatArray, shifts: FloatArray, lots: np.random.Generator
+    ) -> _Round:
+        """Draw a round's lots, for ties and then for each shift."""
+        coins = self.model == "Bernoulli" and int(came.max()) <= MOST_TESTED
+        model = "bounded" if self.model == "Bernoulli" and not coins else self.model
+        told: list[tuple[FloatArray, bool]] = []
+        if coins:
+            told = [(lots.random(fresh.shape), True)]
+        elif self.squared:
+            told = [(self.fresh_squares, False), (self.fresh_squares, True)]
+        elif self.race.guessed:
+            variance, freedom = pooled(came, fresh, self.fresh_squares)
+            told = [(np.repeat(it, fresh.shape[1]), False) for it in (np.sqrt(variance), freedom * 1.0)]
+        elif model != "bounded":
+            told = [(np.full(fresh.shape, self.race.sigma), False)]
+        sums = [thinned(fresh, came, shift, lots) if coins else (fresh, fresh) for shift in shifts.tolist()]
+        return _Round(model, self.beliefs.flat(), came.ravel(), sums, [(it.ravel(), by) for it, by in told])
+
+    def _bet(self, purses: FloatArray, shifts: FloatArray, live: BoolArray, settled: _Round) -> None:
+        """Settle the bets on these claims."""
         claim = np.flatnonzero(live)  # places in flat tables, which are found faster
         seat, rival = np.divmod(claim, live.shape[2])
         arms = seat // live.shape[1] * live.shape[2]  # where the arms of a claim's replicate begin
         one, two = arms + self.claimant.ravel()[seat], arms + rival
-        coins = self.model == "Bernoulli" and int(came.max()) <= MOST_TESTED
-        model = "bounded" if self.model == "Bernoulli" and not coins else self.model
-        ties = (lots.random(fresh.shape) if coins and len(shifts) else fresh).ravel()
-        beliefs, squares, pulls = self.beliefs.flat(), self.fresh_squares.ravel(), came.ravel()
-        for claims, shift in zip(purses, shifts.tolist(), strict=True):
-            raised, lowered = thinned(fresh, came, shift, lots) if coins else (fresh, fresh)
-            raised, lowered, flat = raised.ravel(), lowered.ravel(), claims.ravel()
+        model, beliefs, pulls = settled.model, settled.beliefs, settled.pulls
+        for claims, shift, sums in zip(purses, shifts.tolist(), settled.sums, strict=True):
+            (raised, lowered), flat = (each.ravel() for each in sums), claims.ravel()
             due = np.flatnonzero(flat[claim] < 0)
             for some in (due[start : start + AT_ONCE] for start in range(0, len(due), AT_ONCE)):
                 where, k, b = claim[some], one[some], two[some]
                 pairs = Pairs(raised[k], pulls[k], lowered[b], pulls[b])
-                bet = flat[where], pairs, shift, (beliefs[k], beliefs[b]), model, self.race.sigma
-                flat[where] = paid(*bet, ties[b], (squares[k], squares[b]) if self.squared else None)
+                told = [table[b if of_rival else k] for table, of_rival in settled.told]
+                flat[where] = paid(flat[where], pairs, shift, (beliefs[k], beliefs[b]), model, told)
             claims[...] = flat.reshape(claims.shape)
 
     def stake(self, now: int) -> None:
@@ -464,7 +549,8 @@ class _Table:
     def enter_final(self, which: BoolArray) -> None:
         """Let the coming round decide some races, or end them where nobody lacks any of b_T rewards."""
         final = self.finalists() & which[:, None]
-        lacking = np.where(final, np.maximum(self.last - self.counts, 0), 0)
+        wanted = np.where(self.last < self.never, self.last - self.counts, self.planned)
+        lacking = np.where(final, np.maximum(wanted, 0), 0)
         self.asked = np.where(which[:, None], lacking, self.asked)
         self.final = final
         self._end(which & ~lacking.any(axis=1), np.where(final, self.first_sums, -np.inf).argmax(axis=1))
@@ -474,7 +560,7 @@ class _Table:
         rows, race = np.arange(len(self.replicate)), self.race
         have = np.maximum(self.counts.sum(axis=1), 1).astype(np.float64)
         late = max(0, self.spare - (race.deadline - 2 - now)) / self.spare
-        final = (~self.out).sum(axis=1) * self.last
+        final = (~self.out).sum(axis=1) * self.last[:, 0]
         reach = np.maximum(race.reach, late * np.sqrt(2 * np.log1p(final / have)))[:, None]
         hope = 0.0 if late else race.hope
         seat = self.share.argmax(axis=1)
@@ -491,7 +577,7 @@ class _Table:
         self.asked = allocation.within(np.ceil(need * part[:, None]), self.counts, self.last, self.out)
         self.final = np.zeros_like(self.out)
         stuck = self.asked[rows, claimant] == 0
-        least = self.last - np.where(self.out, 0, self.counts).max(axis=1)  # a final costs no less
+        least = self.last[:, 0] - np.where(self.out, 0, self.counts).max(axis=1)  # a final costs no less
         if (stuck | (cost > least)).any():
             rest = np.where(self.finalists(), np.maximum(self.last - self.counts, 0), 0).sum(axis=1)
             self.enter_final(stuck | (rest < cost))

@@ -32,6 +32,11 @@ variance. An upper bound Q' of Q may replace Q, since q is concave; Q' = A is al
 are reflected, 1 − Y', and bounded in the same way. The bound is below the product, so E f ≤ v holds for any p
 and g ≥ 0 that are decided by the past and leave no factor negative.
 
+*Gaussian rewards, σ unknown.* In a round S² = Σ (Q − A²/m)/ν over all arms pulled, ν = Σ (m − 1). Given the
+past, νS²/σ² is χ²_ν and independent of all means. So t = (Y̅ − Y̅' + s) / (S √(1/m + 1/m')) has Student's law
+where μ' = μ + s, and is smaller beyond: z = Φ̄⁻¹(P(t_ν > t)) is N(0, 1) or smaller. All claims of a round may
+share S, since only the mean of each purse matters, not their joint law.
+
 *Sources.* Bets on means in [0, 1]: I. Waudby-Smith and A. Ramdas, "Estimating means of bounded random
 variables by betting" (JRSS B, 2024). On two samples at once: R. Turner, A. Ly and P. Grünwald, "Generic
 E-variables for exact sequential k-sample tests that allow for optional stopping" (JSPI, 2024). A quadratic
@@ -40,6 +45,7 @@ inequalities for martingales with applications" (EJP, 2015).
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
@@ -90,13 +96,26 @@ def believed(counts: IntArray, sums: FloatArray, squares: FloatArray) -> Beliefs
     The common variance starts as that of one reward, 1/16. Each arm's own variance counts the common one as
     four rewards.
     """
-    some = np.maximum(counts, 1)
-    about = np.maximum(squares - sums**2 / some, 0)
-    freedom = np.maximum(counts - 1, 0)
+    about, freedom = _about(counts, sums, squares)
     common = (about.sum(axis=1, keepdims=True) + PRIOR) / (freedom.sum(axis=1, keepdims=True) + 1)
     weight = 4 * common  # of a success and a failure that nobody saw
     mean = (sums + weight / 2) / (counts + weight)
     return Beliefs(mean, (about + LENT * common) / (freedom + LENT), counts)
+
+
+def pooled(counts: IntArray, sums: FloatArray, squares: FloatArray) -> tuple[FloatArray, IntArray]:
+    """S² and ν of each replicate; S² is larger by what floating point may lose.
+
+    ν is 0 where rewards do not vary: such rewards are not normal, and tell nothing of σ.
+    """
+    about, freedom = (each.sum(axis=1) for each in _about(counts, sums, squares))
+    lost = NEGLIGIBLE * squares.sum(axis=1)
+    return (about + lost) / np.maximum(freedom, 1), np.where(about > lost, freedom, 0)
+
+
+def _about(counts: IntArray, sums: FloatArray, squares: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Each arm's sum of squares about its mean, and its degrees of freedom."""
+    return np.maximum(squares - sums**2 / np.maximum(counts, 1), 0), np.maximum(counts - 1, 0)
 
 
 def paid(
@@ -105,9 +124,7 @@ def paid(
     shift: float,
     pair: tuple[Beliefs, Beliefs],
     model: str,
-    sigma: float,
-    lots: FloatArray,
-    squares: tuple[FloatArray, FloatArray] | None = None,
+    told: Sequence[FloatArray],
 ) -> FloatArray:
     """Logarithms of the purses after a round.
 
@@ -117,52 +134,43 @@ def paid(
         log v; the claimants' and rivals' rewards of the round, thinned if they are 0 and 1; s.
     pair
         Estimates from earlier rounds. A bet is a mixture of three, for differences around the estimated one.
-    model, sigma
-        The rewards' model, one of `ebr.models.REWARDS`, and their σ.
-    lots
-        Uniform on [0, 1], to break ties of rewards 0 and 1.
-    squares
-        Of rewards in [0, 1], the claimants' and the rivals' sums of squares, or more; None if unknown.
+    model
+        The rewards' model, one of `ebr.models.REWARDS`.
+    told
+        What else there is: lots, uniform on [0, 1], that break ties of rewards 0 and 1; of rewards in [0, 1]
+        the claimants' and the rivals' sums of squares, or more, if they are known; of others σ, or S and ν.
     """
     claimant, rival = pair
     errors = [belief.variance / np.maximum(belief.counts, 1) for belief in pair]
-    spread = SPREAD * np.sqrt(errors[0] + errors[1])
+    steps = np.multiply.outer(NODES, SPREAD * np.sqrt(errors[0] + errors[1]))
     if model == "bounded":
         part = errors[0] / (errors[0] + errors[1])
-        beliefs = [
-            (claimant.mean + step * part, rival.mean - step * (1 - part))
-            for step in (node * spread for node in NODES)
-        ]
-        if squares is None:
-            gains = [unit_bet(fresh, shift, means) for means in beliefs]
-        else:
+        beliefs = [(claimant.mean + step * part, rival.mean - step * (1 - part)) for step in steps]
+        if told:
             variances = claimant.variance, rival.variance
-            gains = [square_bet(fresh, squares, shift, means, variances) for means in beliefs]
+            gains = [square_bet(fresh, told, shift, means, variances) for means in beliefs]
+        else:
+            gains = [unit_bet(fresh, shift, means) for means in beliefs]
         return np.minimum(log_purse + _log_mixture(np.array(gains)), 0.0)
-    differences = claimant.mean - rival.mean + shift + np.multiply.outer(NODES, spread)
-    drifts = np.clip(differences / _deviation(fresh, pair, sigma, model), 0, MOST_DRIFT)
+    one, two, variance = fresh.leader_pulls, fresh.other_pulls, claimant.variance
+    if model == "Bernoulli":  # where both arms are alike
+        mean = (one * claimant.mean + two * rival.mean) / (one + two)
+        variance = mean * (1 - mean)
+    differences = claimant.mean - rival.mean + shift + steps
+    drifts = np.clip(differences / np.sqrt(variance * (1 / one + 1 / two)), 0, MOST_DRIFT)
     unknown = claimant.counts == 0
     if unknown.any():  # as a test would
         drifts = np.where(unknown, _quantile(log_purse), drifts)
     after = log_purse.copy()
     bold = np.flatnonzero(drifts[-1] > LEAST_DRIFT)  # the other claims are believed to be false: no bet
     purse, fresh, drifts = log_purse[bold], fresh[bold], drifts[:, bold]
-    score = fisher_score(fresh, lots[bold]) if model == "Bernoulli" else normal_score(fresh, shift, sigma)
+    known = [each[bold] for each in told]
+    score = fisher_score(fresh, *known) if model == "Bernoulli" else normal_score(fresh, shift, *known)
     if model == "sub-Gaussian":
         after[bold] = np.minimum(purse + log_ratio(score, drifts), 0.0)
     else:
         after[bold] = capped_bet(purse, score, drifts)
     return after
-
-
-def _deviation(fresh: Pairs, pair: tuple[Beliefs, Beliefs], sigma: float, model: str) -> FloatArray:
-    """The standard deviation of the difference of the round's means, where both arms are alike."""
-    one, two = fresh.leader_pulls, fresh.other_pulls
-    variance: FloatArray | float = sigma**2
-    if model == "Bernoulli":
-        pooled = (one * pair[0].mean + two * pair[1].mean) / (one + two)
-        variance = pooled * (1 - pooled)
-    return np.sqrt(variance * (1 / one + 1 / two))
 
 
 def _quantile(log_purse: FloatArray) -> FloatArray:
@@ -209,28 +217,37 @@ def _cap(purse: FloatArray, drifts: FloatArray) -> tuple[FloatArray, FloatArray]
     """
     from scipy.special import ndtr, ndtri
 
-    weights, halves = np.asarray(WEIGHTS), drifts**2 / 2
-    cap = np.maximum(-ndtri(purse), -1.0)
-    for step in range(STEPS + 1):
-        parts = drifts * cap
+    weights, halves, target = np.asarray(WEIGHTS), drifts**2 / 2, purse * (1 - SLACK)
+    cap, parts, below = np.maximum(-ndtri(purse), -1.0), np.empty_like(drifts), np.empty_like(drifts)
+    for step in range(STEPS + 1):  # in place, which is faster
+        np.multiply(drifts, cap, out=parts)
         parts -= halves
-        np.exp(np.minimum(parts, -LEAST_LOG, out=parts), out=parts)
+        np.exp(parts, out=parts)
         parts *= weights[:, None]
         ratio = parts.sum(axis=0)
-        below = weights @ ndtr(cap - drifts) / ratio
-        mean = ndtr(-cap) + below
+        np.subtract(cap, drifts, out=below)
+        mean_below = weights @ ndtr(below, out=below) / ratio
+        mean = ndtr(-cap) + mean_below
         if step < STEPS:
-            slope = (drifts * parts).sum(axis=0) / ratio
-            cap = cap + np.log(mean / (purse * (1 - SLACK))) * mean / (slope * below)
-            cap = np.minimum(cap, FARTHEST)
+            parts *= drifts
+            slope = parts.sum(axis=0) / ratio
+            cap = np.minimum(cap + np.log(mean / target) * mean / (slope * mean_below), FARTHEST)
     return np.where(mean <= purse, cap, np.inf), np.log(ratio)
 
 
-def normal_score(fresh: Pairs, shift: float, sigma: float) -> FloatArray:
-    """The score (Y̅ − Y̅' + s) / (σ √(1/m + 1/m')): of Gaussian rewards N(0, 1) where μ' = μ + s."""
+def normal_score(
+    fresh: Pairs, shift: float, sigma: FloatArray, freedom: FloatArray | None = None
+) -> FloatArray:
+    """The score (Y̅ − Y̅' + s) / (σ √(1/m + 1/m')), N(0, 1) where μ' = μ + s; with S for σ that of a t-test."""
+    from scipy.special import ndtri, stdtr
+
     claimant, rival = fresh.means
     width = sigma * np.sqrt(1 / fresh.leader_pulls + 1 / fresh.other_pulls)
-    return np.asarray((claimant - rival + shift) / width)
+    score = np.asarray((claimant - rival + shift) / width)
+    if freedom is None:
+        return score
+    tail = np.maximum(stdtr(freedom, -np.abs(score)), 1e-300)
+    return np.asarray(np.copysign(ndtri(tail), score))
 
 
 def thinned(
