@@ -68,7 +68,8 @@ def within(asked: FloatArray, counts: IntArray, last: IntArray, out: BoolArray) 
     below = counts < last
     asked = np.where(below, np.minimum(asked, last - counts), asked)
     above = np.where(below, 0, asked)
-    spared = math.sqrt(counts.shape[1]) * last[:, 0] + np.where(out, np.maximum(last - counts, 0), 0).sum(axis=1)
+    saved = np.where(out, np.maximum(last - counts, 0), 0).sum(axis=1)
+    spared = math.sqrt(counts.shape[1]) * last[:, 0] + saved
     room = np.maximum(spared - np.maximum(counts - last, 0).sum(axis=1), 0)
     cut = 1 - np.minimum(room / np.maximum(above.sum(axis=1), 1), 1)
     return np.asarray(np.floor(asked - above * cut[:, None]), dtype=np.int64)

@@ -2,10 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ebr.algorithms import allocation
 from ebr.algorithms.game import (
@@ -37,19 +36,17 @@ CONTROL = 0.25  # least chance of a control when money is given out; the leader'
 AT_ONCE = 2**15  # claims that are settled in one go: their arrays fit into a processor's cache
 FIRST = 1.7  # the first round resolves its width with 1.7 log(√n/δ) nats
 
-Entry = TypeVar("Entry", np.float64, np.bool_)
-
 
 @dataclass(frozen=True)
 class StakedElasticBatchRacing(Differences):
     """Race for money: an arm is recommended once its claims against all others are paid in full.
 
     Up to eight arms, those likeliest to be the best, hold two *claims* against every other arm: "you are not
-    better than I by ε", and "you are not better than I". Each claim has a purse. Before a round the purses of
-    each claimant get a part of the δ that is left; a likelier best arm gets a larger part. The rewards of
-    both arms in the round settle the bet (`ebr.theory.bets`). A claim whose purse reaches 1 holds. An arm is
-    out once both claims of one claimant against it hold. If the race is undecided before the last round, or
-    if that is cheaper, all arms that may still win are pulled b_T times, and the largest sum wins.
+    better than I by ε", and "you are not better than I". Each claim has a purse. Before a round each claimant
+    gets a part of the δ that is left, a likelier one more. The rewards of both arms in the round settle the
+    bet (`ebr.theory.bets`). A claim whose purse reaches 1 holds. An arm is out once both claims of one
+    claimant against it hold. If the race is undecided before the last round, or if that is cheaper, all arms
+    that may still win are pulled b_T times, and the largest sum wins.
 
     With 1 − δ the recommended arm is within ε of the best. Pulls are at most (n + √n) b_T if no reward is
     missing. Gaussian rewards may have an unknown σ, the same for all arms.
@@ -195,51 +192,18 @@ class StakedElasticBatchRacing(Differences):
                 break
         return Ending(table.arms, table.within)
 
-    def shifts(self) -> FloatArray:
-        """Of the claims, the largest first: a margin above ε, ε, and 0."""
-        margin = [self.margin] if self.margin is not None and self.margin > self.epsilon else []
-        return np.array([*margin, self.epsilon, 0.0])
-
-    def coarser_shifts(self, rewards: Known = None) -> FloatArray:
-        """Those of what is said if the race is stopped, the largest first; below 1 for rewards in [0, 1]."""
-        most = 1.0 if self.model(rewards) in IN_UNIT else math.inf
-        shifts = self.epsilon * COARSER ** np.arange(MOST_SHIFTS, 0, -1)
-        return np.asarray(shifts[shifts < most])
-
 
 def stein_count(variance: FloatArray, freedom: IntArray, epsilon: float, miss: float) -> FloatArray:
-    """Stein's ⌈2 S² t² / ε²⌉: with so many rewards of two arms, ε apart, the worse is ahead with α at most.
+    """Stein's b = ⌈2 S² t² / ε²⌉: of two arms, ε apart, the worse has the larger sum with α at most.
 
-    S², with ν degrees of freedom, is that of the first of these rewards, and t is the quantile of 1 − α. Given
-    S² the count is fixed; the means of so many first rewards are independent of S², so that their difference
-    over S √(2/b) has Student's law. (C. Stein, Ann. Math. Stat. 16, 1945.) Without S² it is ∞.
+    S² is that of the first round, with ν degrees of freedom; t is Student's quantile of 1 − α; b is ∞ if ν is
+    0. Given S², b is fixed, and the means of the first b rewards are independent of S²: their difference over
+    S √(2/b) has Student's law. (C. Stein, Ann. Math. Stat. 16, 1945.)
     """
     from scipy.special import stdtrit
 
     quantile = np.maximum(-stdtrit(np.maximum(freedom, 1), miss), 0)
     return np.where(freedom > 0, np.ceil(2 * variance * (quantile / epsilon) ** 2), np.inf)
-
-
-class _Round(NamedTuple):
-    """What the bets of a round are settled with.
-
-    Attributes
-    ----------
-    model
-        The rewards' model; 0 and 1 in very large batches are bet on as rewards in [0, 1].
-    beliefs, pulls
-        Estimates from earlier rounds, and the rewards that came.
-    sums
-        For each shift, the sums of an arm as a claimant and as a rival.
-    told
-        What else `paid` is told: tables of arms, and whether the rival's entry is meant.
-    """
-
-    model: str
-    beliefs: Beliefs
-    pulls: IntArray
-    sums: list[tuple[FloatArray, FloatArray]]
-    told: list[tuple[FloatArray, bool]]
 
 
 class _Table:
@@ -249,28 +213,27 @@ class _Table:
     ----------
     replicate, arms, within
         The replicates that go on; of all replicates, the recommended arm and its distance from the best.
-    last
-        b_T.
     counts, sums, first_sums, squares
         An arm's rewards and their sum, the sum of the first b_T of them, and the sum of squares.
     fresh_squares
         The sums of squares of the round that is being settled.
-    out
-        Which arms are out.
+    out, last
+        Which arms are out; b_T.
     claimant, share
         The arm in each seat, and its part of the round's money.
-    purses
-        The logarithms of the purses of the claims by a margin, if there is one, by ε, and by 0.
-    said
-        The same for the coarser claims, which are read if the race is stopped.
+    purses, said
+        The logarithms of the purses of the claims by a margin, if there is one, by ε, and by 0; and of the
+        coarser claims, which are read if the race is stopped.
     left
         What is left of 1 − c_T.
     asked, final
         The pulls of the coming round; the arms among which it decides, where it does.
     """
 
-    BY_RACE = ("replicate", "last", "counts", "sums", "first_sums", "squares", "out")
-    BY_RACE += ("claimant", "share", "left", "asked", "final")
+    BY_RACE = (
+        *("replicate", "last", "counts", "sums", "first_sums", "squares"),
+        *("out", "claimant", "share", "left", "asked", "final"),
+    )
 
     def __init__(
         self,
@@ -285,8 +248,11 @@ class _Table:
         check_known(race.rewards, rewards)
         race.check_control(n_arms)
         self.race, self.model, self.lots = race, race.model(rewards), generator or np.random.default_rng()
-        self.shifts, self.place = race.shifts(), len(race.shifts()) - 2  # of the claims by ε
-        self.coarser = race.coarser_shifts(self.model) if said else np.zeros(0)
+        margin = [race.margin] if race.margin is not None and race.margin > race.epsilon else []
+        self.shifts: FloatArray = np.array([*margin, race.epsilon, 0.0])
+        self.place = len(margin)  # of the claims by ε
+        coarser = race.epsilon * COARSER ** np.arange(MOST_SHIFTS if said else 0, 0.0, -1.0)
+        self.coarser = coarser[coarser < (1 if self.model in IN_UNIT else math.inf)]
         self.other_lots = self.lots.spawn(1)[0] if said else self.lots
         self.planned, self.never = race.last_count(n_arms, rewards), MOST_PULLS // n_arms
         self.last: IntArray = np.full((replicates, 1), self.planned)
@@ -296,10 +262,7 @@ class _Table:
         self.replicate: IntArray = np.arange(replicates)
         shape, seats = (replicates, n_arms), min(SEATS, n_arms)
         self.counts: IntArray = np.zeros(shape, dtype=np.int64)
-        self.sums: FloatArray = np.zeros(shape)
-        self.first_sums: FloatArray = np.zeros(shape)
-        self.squares: FloatArray = np.zeros(shape)
-        self.fresh_squares = self.squares
+        self.sums, self.first_sums, self.squares, self.fresh_squares = np.zeros((4, *shape))
         self.squared = race.wants_squares(rewards) and not race.guessed
         self.out: BoolArray = np.zeros(shape, dtype=bool)
         self.claimant: IntArray = np.zeros((replicates, seats), dtype=np.int64)
@@ -331,7 +294,7 @@ class _Table:
             variance = np.where(freedom[:, None] > 0, found[:, None], variance)
         return Beliefs(mean, variance, self.counts)
 
-    def of_claimants(self, table: NDArray[Entry]) -> NDArray[Entry]:
+    def of_claimants(self, table: Any) -> Any:
         """The claimants' entries of a table of arms: replicates × seats."""
         return np.take_along_axis(table, self.claimant, axis=1)
 
@@ -355,7 +318,10 @@ class _Table:
         self.sums = self.sums + fresh
         self.squares = self.squares + self.fresh_squares
         self.first_sums = np.where(self.counts <= self.last, self.sums, self.first_sums)
-        self._end_futile()
+        if self.race.control is not None and self.race.margin is not None:  # nobody is better by the margin
+            seated = (self.claimant == self.race.control) & ~self.of_claimants(self.out)
+            futile = (self.held(0).all(axis=2) & seated).any(axis=1)
+            self._end(futile, np.full(len(futile), self.race.control), self.race.margin)
         won = np.asarray(self.held().all(axis=2) & ~self.of_claimants(self.out))
         best = np.where(won, self.of_claimants(self.beliefs.mean), -np.inf).argmax(axis=1)
         self._end(np.asarray(won.any(axis=1)), self.claimant[np.arange(len(best)), best])
@@ -368,14 +334,6 @@ class _Table:
             arms, within = self.standing()
             running = self.replicate
             self._end(np.ones(len(running), dtype=bool), arms[running], within[running])
-
-    def _end_futile(self) -> None:
-        """End races in which nobody who is in is better than the control by the margin."""
-        if self.race.control is None or self.race.margin is None:
-            return
-        seated = (self.claimant == self.race.control) & ~self.of_claimants(self.out)
-        futile = (self.held(0).all(axis=2) & seated).any(axis=1)
-        self._end(futile, np.full(len(futile), self.race.control), self.race.margin)
 
     def standing(self) -> tuple[IntArray, FloatArray]:
         """What each replicate would recommend if stopped now: an arm, and its distance from the best."""
@@ -434,61 +392,61 @@ class _Table:
             self.purses, self.said = (np.compress(~ended, it, axis=1) for it in (self.purses, self.said))
 
     def _pay(self, came: IntArray, fresh: FloatArray) -> None:
-        """Settle the bets on all claims that do not hold yet, where rewards of both arms came.
-
-        The likeliest claimant comes first: no claim against an arm that it puts out is looked at again.
-        """
+        """Settle the bets on all claims that do not hold yet, where rewards of both arms came."""
         pulled = (came > 0) & ~self.out
         live = (self.purses > -np.inf).all(axis=0) & (self.purses < 0).any(axis=0)
         live &= self.of_claimants(pulled)[:, :, None] & pulled[:, None, :]
         np.put_along_axis(live, self.claimant[:, :, None], False, axis=2)
-        if self.race.guessed:
-            live &= (pooled(came, fresh, self.fresh_squares)[1] > 0)[:, None, None]
-        likeliest = np.arange(live.shape[1]) == self.share.argmax(axis=1)[:, None]
-        settled = self._round(came, fresh, self.shifts, self.lots)
-        for seats in (likeliest, ~likeliest):
-            self._bet(self.purses, self.shifts, live & seats[:, :, None] & ~self.out[:, None, :], settled)
-            both = np.asarray((self.purses >= 0).all(axis=0))
-            self.out = np.asarray(self.out | both.any(axis=1))
-        if len(self.coarser):
-            settled = self._round(came, fresh, self.coarser, self.other_lots)
-            self._bet(self.said, self.coarser, live & ~self.out[:, None, :], settled)
+        self._bet(self.purses, self.shifts, live, came, fresh, self.lots)
+        self._bet(self.said, self.coarser, live, came, fresh, self.other_lots)
 
-    def _round(
-        self, came: IntArray, fresh: FloatArray, shifts: FloatArray, lots: np.random.Generator
-    ) -> _Round:
-        """Draw a round's lots, for ties and then for each shift."""
+    def _bet(
+        self,
+        purses: FloatArray,
+        shifts: FloatArray,
+        live: BoolArray,
+        came: IntArray,
+        fresh: FloatArray,
+        lots: np.random.Generator,
+    ) -> None:
+        """Settle the bets on these claims, with lots for ties and then for each shift.
+
+        The likeliest claimant comes first: no claim against an arm that it puts out is looked at again.
+        """
         coins = self.model == "Bernoulli" and int(came.max()) <= MOST_TESTED
         model = "bounded" if self.model == "Bernoulli" and not coins else self.model
-        told: list[tuple[FloatArray, bool]] = []
+        told: list[tuple[FloatArray, int]] = []  # of arms; 0 if the claimant's entry is meant, 1 the rival's
         if coins:
-            told = [(lots.random(fresh.shape), True)]
+            told = [(lots.random(fresh.shape) if len(shifts) else fresh, 1)]
         elif self.squared:
-            told = [(self.fresh_squares, False), (self.fresh_squares, True)]
+            told = [(self.fresh_squares, 0), (self.fresh_squares, 1)]
         elif self.race.guessed:
             variance, freedom = pooled(came, fresh, self.fresh_squares)
-            told = [(np.repeat(it, fresh.shape[1]), False) for it in (np.sqrt(variance), freedom * 1.0)]
+            live = live & (freedom > 0)[:, None, None]
+            told = [(np.repeat(each, fresh.shape[1]), 0) for each in (np.sqrt(variance), freedom * 1.0)]
         elif model != "bounded":
-            told = [(np.full(fresh.shape, self.race.sigma), False)]
+            told = [(np.full(fresh.shape, self.race.sigma), 0)]
+        told = [(table.ravel(), who) for table, who in told]
         sums = [thinned(fresh, came, shift, lots) if coins else (fresh, fresh) for shift in shifts.tolist()]
-        return _Round(model, self.beliefs.flat(), came.ravel(), sums, [(it.ravel(), by) for it, by in told])
-
-    def _bet(self, purses: FloatArray, shifts: FloatArray, live: BoolArray, settled: _Round) -> None:
-        """Settle the bets on these claims."""
-        claim = np.flatnonzero(live)  # places in flat tables, which are found faster
-        seat, rival = np.divmod(claim, live.shape[2])
-        arms = seat // live.shape[1] * live.shape[2]  # where the arms of a claim's replicate begin
-        one, two = arms + self.claimant.ravel()[seat], arms + rival
-        model, beliefs, pulls = settled.model, settled.beliefs, settled.pulls
-        for claims, shift, sums in zip(purses, shifts.tolist(), settled.sums, strict=True):
-            (raised, lowered), flat = (each.ravel() for each in sums), claims.ravel()
-            due = np.flatnonzero(flat[claim] < 0)
-            for some in (due[start : start + AT_ONCE] for start in range(0, len(due), AT_ONCE)):
-                where, k, b = claim[some], one[some], two[some]
-                pairs = Pairs(raised[k], pulls[k], lowered[b], pulls[b])
-                told = [table[b if of_rival else k] for table, of_rival in settled.told]
-                flat[where] = paid(flat[where], pairs, shift, (beliefs[k], beliefs[b]), model, told)
-            claims[...] = flat.reshape(claims.shape)
+        beliefs, pulls = self.beliefs.flat(), came.ravel()
+        likeliest = np.arange(live.shape[1]) == self.share.argmax(axis=1)[:, None]
+        for seats in (likeliest, ~likeliest):
+            # Places in flat tables are found faster.
+            claim = np.flatnonzero(live & seats[:, :, None] & ~self.out[:, None, :])
+            seat, rival = np.divmod(claim, live.shape[2])
+            arms = seat // live.shape[1] * live.shape[2]  # where the arms of a claim's replicate begin
+            both = arms + self.claimant.ravel()[seat], arms + rival
+            for claims, shift, (raised, lowered) in zip(purses, shifts.tolist(), sums, strict=True):
+                flat = claims.ravel()
+                due = np.flatnonzero(flat[claim] < 0)
+                for some in (due[start : start + AT_ONCE] for start in range(0, len(due), AT_ONCE)):
+                    where, (k, b) = claim[some], (arm[some] for arm in both)
+                    pairs = Pairs(raised.ravel()[k], pulls[k], lowered.ravel()[b], pulls[b])
+                    known = [table[(k, b)[who]] for table, who in told]
+                    flat[where] = paid(flat[where], pairs, shift, (beliefs[k], beliefs[b]), model, known)
+                claims[...] = flat.reshape(claims.shape)
+            paid_in_full = np.asarray((self.purses >= 0).all(axis=0))
+            self.out = np.asarray(self.out | paid_in_full.any(axis=1))
 
     def stake(self, now: int) -> None:
         """Seat the arms that may be better than the leader by ε/2, and stake money on their claims."""

@@ -180,8 +180,7 @@ def draw(
     drawn = draw_sums(problem, means[arms], pulls[arms], generator)
     if squares and isinstance(problem, Gaussian):  # A²/m + σ² χ², with m − 1 degrees of freedom
         chi_square = 2 * generator.standard_gamma(np.maximum(pulls[arms] - 1, 0) / 2)
-        square = drawn**2 / np.maximum(pulls[arms], 1) + problem.sigma**2 * chi_square
-        drawn = np.stack([drawn, square])
+        drawn = np.stack([drawn, drawn**2 / np.maximum(pulls[arms], 1) + problem.sigma**2 * chi_square])
     sums = np.zeros((*drawn.shape[:-2], *pulls.shape))
     sums[..., arms, :] = drawn
     return sums

@@ -11,6 +11,11 @@ is such a bet, but all above 1 is wasted. The *capped bet* wastes nothing: f = m
 such that E f = Φ̄(c) + Σ w_j Φ(c − θ_j)/LR(c) = v for z normal. As f increases in z, E f ≤ v for all smaller
 scores.
 
+*Gaussian rewards, σ unknown.* In a round S² = Σ (Q − A²/m)/ν over all arms pulled, ν = Σ (m − 1). Given the
+past, νS²/σ² is χ²_ν and independent of all means. So t = (Y̅ − Y̅' + s) / (S √(1/m + 1/m')) has Student's law
+where μ' = μ + s, and is smaller beyond: z = Φ̄⁻¹(P(t_ν > t)) is N(0, 1) or smaller. All claims of a round may
+share S, since only the mean of each purse matters, not their joint law.
+
 *Rewards 0 and 1.* Given the successes of both arms together, the claimant's own are stochastically no more
 than hypergeometric wherever μ' ≥ μ, whatever the means are (Fisher's exact test). With ties broken at random,
 their normal score is no larger than N(0, 1). A shift is removed at random first: each failure of the claimant
@@ -23,29 +28,22 @@ inequality of arithmetic and geometric means at most v (1 + g (μ − μ' + s)/(
 logarithm is concave in the reward: with sums A and C in place of the rewards, as if these were 0 and 1, the
 product is no larger.
 
-*With sums of squares* the same product is bounded from below more sharply. Let m rewards have mean a and
-variance τ² = Q/m − a². None lies below l = max(0, a − τ√(m − 1)). Let h = a + τ²/(a − l), and let q be the
-quadratic that equals f(Y) = log(1 + b(Y − p)), b ≥ 0, at l and touches it at h. The third derivative of f is
-not negative, and f(Y) − q(Y) is f'''(ξ)/6 (Y − l)(Y − h)² for some ξ. So f(Y) ≥ q(Y) for Y ≥ l, and
-Σ f(Y) ≥ Σ q(Y). The right side is the sum of f over rewards that are all l or h, with the same mean and
-variance. An upper bound Q' of Q may replace Q, since q is concave; Q' = A is always one. The rival's rewards
-are reflected, 1 − Y', and bounded in the same way. The bound is below the product, so E f ≤ v holds for any p
-and g ≥ 0 that are decided by the past and leave no factor negative.
-
-*Gaussian rewards, σ unknown.* In a round S² = Σ (Q − A²/m)/ν over all arms pulled, ν = Σ (m − 1). Given the
-past, νS²/σ² is χ²_ν and independent of all means. So t = (Y̅ − Y̅' + s) / (S √(1/m + 1/m')) has Student's law
-where μ' = μ + s, and is smaller beyond: z = Φ̄⁻¹(P(t_ν > t)) is N(0, 1) or smaller. All claims of a round may
-share S, since only the mean of each purse matters, not their joint law.
+*With sums of squares* the same product has a sharper bound from below. Let m rewards have mean a and variance
+τ² = Q/m − a². None lies below l = max(0, a − τ√(m − 1)). Let h = a + τ²/(a − l), and let q be the quadratic
+that equals f(Y) = log(1 + b(Y − p)), b ≥ 0, at l and touches it at h. As f''' ≥ 0 and, for some ξ, f(Y) − q(Y)
+is f'''(ξ)/6 (Y − l)(Y − h)², Σ f(Y) ≥ Σ q(Y), which is the sum of f over rewards that are all l or h, with the
+same mean and variance. An upper bound Q' of Q may replace Q, since q is concave; Q' = A is always one. The
+rival's rewards are reflected, 1 − Y', and bounded in the same way. So E f ≤ v for any p and g ≥ 0 that are
+decided by the past and leave no factor negative.
 
 *Sources.* Bets on means in [0, 1]: I. Waudby-Smith and A. Ramdas, "Estimating means of bounded random
 variables by betting" (JRSS B, 2024). On two samples at once: R. Turner, A. Ly and P. Grünwald, "Generic
 E-variables for exact sequential k-sample tests that allow for optional stopping" (JSPI, 2024). A quadratic
-below the logarithm, touching it at p whatever the rewards are: X. Fan, I. Grama and Q. Liu, "Exponential
-inequalities for martingales with applications" (EJP, 2015).
+below the logarithm: X. Fan, I. Grama and Q. Liu, "Exponential inequalities for martingales with applications"
+(EJP, 2015).
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
@@ -63,7 +61,6 @@ STEPS = 4  # steps of Newton's method for c
 SLACK = 1e-6  # relative error of a score or a cap by floating point, allowed for
 LEAST_LOG = -600.0  # logarithm of the smallest purse that is computed with
 FARTHEST = 20.0  # a cap beyond this is never reached
-MOST_TABLED = 2**20  # log-factorials in the table
 MOST_TESTED = 2**20  # most rewards of an arm for which the hypergeometric law is summed
 MOST_INVERTED = 2**12  # most arms × replicates whose lots are drawn by inversion
 NEGLIGIBLE = 1e-13  # relative size of a term at which the sum of a tail ends
@@ -124,7 +121,7 @@ def paid(
     shift: float,
     pair: tuple[Beliefs, Beliefs],
     model: str,
-    told: Sequence[FloatArray],
+    told: list[FloatArray],
 ) -> FloatArray:
     """Logarithms of the purses after a round.
 
@@ -140,6 +137,8 @@ def paid(
         What else there is: lots, uniform on [0, 1], that break ties of rewards 0 and 1; of rewards in [0, 1]
         the claimants' and the rivals' sums of squares, or more, if they are known; of others σ, or S and ν.
     """
+    from scipy.special import ndtri
+
     claimant, rival = pair
     errors = [belief.variance / np.maximum(belief.counts, 1) for belief in pair]
     steps = np.multiply.outer(NODES, SPREAD * np.sqrt(errors[0] + errors[1]))
@@ -160,7 +159,8 @@ def paid(
     drifts = np.clip(differences / np.sqrt(variance * (1 / one + 1 / two)), 0, MOST_DRIFT)
     unknown = claimant.counts == 0
     if unknown.any():  # as a test would
-        drifts = np.where(unknown, _quantile(log_purse), drifts)
+        quantile = -ndtri(np.exp(np.maximum(log_purse, LEAST_LOG)))
+        drifts = np.where(unknown, np.maximum(quantile, 0.0), drifts)
     after = log_purse.copy()
     bold = np.flatnonzero(drifts[-1] > LEAST_DRIFT)  # the other claims are believed to be false: no bet
     purse, fresh, drifts = log_purse[bold], fresh[bold], drifts[:, bold]
@@ -171,13 +171,6 @@ def paid(
     else:
         after[bold] = capped_bet(purse, score, drifts)
     return after
-
-
-def _quantile(log_purse: FloatArray) -> FloatArray:
-    """The normal quantile of a level v, not below 0."""
-    from scipy.special import ndtri
-
-    return np.maximum(-ndtri(np.exp(np.maximum(log_purse, LEAST_LOG))), 0.0)
 
 
 def _log_mixture(gains: FloatArray) -> FloatArray:
@@ -302,27 +295,21 @@ def _hypergeometric(
     a: FloatArray, c: FloatArray, m: IntArray | FloatArray, other_m: IntArray | FloatArray
 ) -> tuple[BoolArray, FloatArray, FloatArray]:
     """Whether the upper tail at A is the smaller one, P(X = A), and that tail beyond A in parts of it."""
-    b, d = m - a, other_m - c
-    here = _log_factorial(a + b) + _log_factorial(c + d) + _log_factorial(a + c) + _log_factorial(b + d)
-    here = here - sum(map(_log_factorial, (a, b, c, d, a + b + c + d)))
+    b, d, table = m - a, other_m - c, _log_factorials()
+
+    def logs(*numbers: FloatArray) -> FloatArray:
+        return np.asarray(sum(table[each.astype(np.int64)] for each in numbers))
+
+    here = logs(a + b, c + d, a + c, b + d) - logs(a, b, c, d, a + b + c + d)
     ahead = np.asarray(a * other_m >= c * m)
     return ahead, np.exp(here), _tail(np.where(ahead, [a, b, c, d], [c, d, a, b]))
 
 
 @lru_cache(maxsize=1)
-def _factorials() -> FloatArray:
+def _log_factorials() -> FloatArray:
     from scipy.special import gammaln
 
-    return np.asarray(gammaln(np.arange(1, MOST_TABLED + 1, dtype=np.float64)))
-
-
-def _log_factorial(x: FloatArray) -> FloatArray:
-    """Log-factorials of whole numbers, looked up where that is possible."""
-    if x.size and x.max() >= MOST_TABLED:
-        from scipy.special import gammaln
-
-        return np.asarray(gammaln(x + 1))
-    return np.asarray(_factorials()[x.astype(np.int64)])
+    return np.asarray(gammaln(np.arange(1, 2 * MOST_TESTED + 2, dtype=np.float64)))
 
 
 def _tail(table: FloatArray) -> FloatArray:
@@ -374,7 +361,7 @@ def unit_bet(fresh: Pairs, shift: float, beliefs: tuple[FloatArray, FloatArray])
 
 def square_bet(
     fresh: Pairs,
-    squares: tuple[FloatArray, FloatArray],
+    squares: list[FloatArray],
     shift: float,
     beliefs: tuple[FloatArray, FloatArray],
     variances: tuple[FloatArray, FloatArray],
