@@ -84,12 +84,10 @@ class StakedElasticBatchRacing(Differences):
     *Stopping.* A twentieth of the stakes is for claims by ε · 1.25, ε · 1.25², …, which do not affect the
     race. A race that is stopped after any round recommends the arm whose claims hold by the smallest shift.
 
-    *Missing rewards.* Let the losses be independent of all rewards. A round's bets are then settled by the
-    rewards that came in. If rewards of the last round are missing, there is no final: the race ends as if it
-    were stopped.
+    *Missing rewards* must be lost independently of all rewards. The rewards that came in settle the bets. If
+    rewards of the last round are missing, there is no final: the race ends as if it were stopped.
 
-    *Unknown σ.* Each round's bets are t-tests with the round's own S. The final is Stein's: S² of the first
-    round sets b_T, for which no bound is known in advance.
+    *Unknown σ.* Each round's bets are t-tests with the round's own S. The first round's S² sets b_T (Stein).
     """
 
     rate: float = 0.6
@@ -173,7 +171,7 @@ class StakedElasticBatchRacing(Differences):
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
-        table = _Table(self, n_arms, replicates, rewards, generator)
+        table = _Table(self, n_arms, replicates, rewards, generator, said=False)
         for now in range(1, self.deadline + 1):
             sums = yield table.pulls()
             table.settle(table.pulls(), sums, now)
@@ -196,9 +194,9 @@ class StakedElasticBatchRacing(Differences):
 def stein_count(variance: FloatArray, freedom: IntArray, epsilon: float, miss: float) -> FloatArray:
     """Stein's b = ⌈2 S² t² / ε²⌉: of two arms, ε apart, the worse has the larger sum with α at most.
 
-    S² is that of the first round, with ν degrees of freedom; t is Student's quantile of 1 − α; b is ∞ if ν is
-    0. Given S², b is fixed, and the means of the first b rewards are independent of S²: their difference over
-    S √(2/b) has Student's law. (C. Stein, Ann. Math. Stat. 16, 1945.)
+    S² is the first round's, t Student's quantile of 1 − α. Given S², b is fixed, and the means of the first b
+    rewards are independent of S²: their difference over S √(2/b) has Student's law. If ν is 0, b is ∞. (C.
+    Stein, Ann. Math. Stat. 16, 1945.)
     """
     from scipy.special import stdtrit
 
@@ -213,21 +211,17 @@ class _Table:
     ----------
     replicate, arms, within
         The replicates that go on; of all replicates, the recommended arm and its distance from the best.
-    counts, sums, first_sums, squares
-        An arm's rewards and their sum, the sum of the first b_T of them, and the sum of squares.
-    fresh_squares
-        The sums of squares of the round that is being settled.
-    out, last
-        Which arms are out; b_T.
-    claimant, share
-        The arm in each seat, and its part of the round's money.
+    counts, sums, squares, first_sums, last
+        An arm's rewards, their sum, the sum of squares, the sum of the first b_T of them, and b_T.
+    came, fresh, fresh_squares
+        The rewards of the round that is being settled, their sum, and the sum of squares.
+    out, asked, final
+        Which arms are out; the pulls of the coming round; the arms among which it decides, where it does.
+    claimant, share, left
+        The arm in each seat, and its part of the round's money; what is left of 1 − c_T.
     purses, said
         The logarithms of the purses of the claims by a margin, if there is one, by ε, and by 0; and of the
         coarser claims, which are read if the race is stopped.
-    left
-        What is left of 1 − c_T.
-    asked, final
-        The pulls of the coming round; the arms among which it decides, where it does.
     """
 
     BY_RACE = (
@@ -241,13 +235,13 @@ class _Table:
         n_arms: int,
         replicates: int,
         rewards: Known,
-        generator: Lots = None,
-        said: bool = False,
+        lots: Lots,
+        said: bool,
     ) -> None:
         n_arms, replicates = entered(n_arms, replicates, rewards)
         check_known(race.rewards, rewards)
         race.check_control(n_arms)
-        self.race, self.model, self.lots = race, race.model(rewards), generator or np.random.default_rng()
+        self.race, self.model, self.lots = race, race.model(rewards), lots or np.random.default_rng()
         margin = [race.margin] if race.margin is not None and race.margin > race.epsilon else []
         self.shifts: FloatArray = np.array([*margin, race.epsilon, 0.0])
         self.place = len(margin)  # of the claims by ε
@@ -262,7 +256,7 @@ class _Table:
         self.replicate: IntArray = np.arange(replicates)
         shape, seats = (replicates, n_arms), min(SEATS, n_arms)
         self.counts: IntArray = np.zeros(shape, dtype=np.int64)
-        self.sums, self.first_sums, self.squares, self.fresh_squares = np.zeros((4, *shape))
+        self.sums, self.first_sums, self.squares = np.zeros((3, *shape))
         self.squared = race.wants_squares(rewards) and not race.guessed
         self.out: BoolArray = np.zeros(shape, dtype=bool)
         self.claimant: IntArray = np.zeros((replicates, seats), dtype=np.int64)
@@ -298,10 +292,9 @@ class _Table:
         """The claimants' entries of a table of arms: replicates × seats."""
         return np.take_along_axis(table, self.claimant, axis=1)
 
-    def held(self, place: int | None = None) -> BoolArray:
-        """Where a seat's claims against an arm, down to the shift at a place or ε, hold or need not hold."""
-        upto = self.place if place is None else place
-        held = (self.purses[: upto + 1] >= 0).all(axis=0) | self.out[:, None, :]
+    def held(self, place: int) -> BoolArray:
+        """Where a seat's claims against an arm, down to the shift at a place, hold or need not hold."""
+        held = (self.purses[: place + 1] >= 0).all(axis=0) | self.out[:, None, :]
         np.put_along_axis(held, self.claimant[:, :, None], True, axis=2)
         return np.asarray(held)
 
@@ -310,19 +303,19 @@ class _Table:
         told = np.asarray(sums, dtype=np.float64)[..., self.replicate, :]
         alone = told.ndim == 2
         require(not (alone and self.race.guessed), "sums", "come with sums of squares", "sums alone")
-        came, (fresh, self.fresh_squares) = came[self.replicate], (told, told) if alone else told
+        self.came, (self.fresh, self.fresh_squares) = came[self.replicate], (told, told) if alone else told
         if now == 1 and self.race.deadline > 1:
-            self._open(came, fresh)
-        self._pay(came, fresh)
-        self.counts = self.counts + came
-        self.sums = self.sums + fresh
+            self._open()
+        self._pay()
+        self.counts = self.counts + self.came
+        self.sums = self.sums + self.fresh
         self.squares = self.squares + self.fresh_squares
         self.first_sums = np.where(self.counts <= self.last, self.sums, self.first_sums)
         if self.race.control is not None and self.race.margin is not None:  # nobody is better by the margin
             seated = (self.claimant == self.race.control) & ~self.of_claimants(self.out)
             futile = (self.held(0).all(axis=2) & seated).any(axis=1)
             self._end(futile, np.full(len(futile), self.race.control), self.race.margin)
-        won = np.asarray(self.held().all(axis=2) & ~self.of_claimants(self.out))
+        won = np.asarray(self.held(self.place).all(axis=2) & ~self.of_claimants(self.out))
         best = np.where(won, self.of_claimants(self.beliefs.mean), -np.inf).argmax(axis=1)
         self._end(np.asarray(won.any(axis=1)), self.claimant[np.arange(len(best)), best])
         decided = np.asarray((~self.out).sum(axis=1) < 2)  # nobody is in with δ at most
@@ -339,7 +332,7 @@ class _Table:
         """What each replicate would recommend if stopped now: an arm, and its distance from the best."""
         known = np.logical_and.accumulate(self.said >= 0, axis=0)
         steps = np.concatenate([[np.inf], self.coarser])
-        shift = np.where(self.held(), self.race.epsilon, steps[known.sum(axis=0)])
+        shift = np.where(self.held(self.place), self.race.epsilon, steps[known.sum(axis=0)])
         least = np.where(self.of_claimants(self.out), np.inf, shift.max(axis=2))
         mean = np.where(self.counts > 0, self.beliefs.mean, -np.inf)
         order = np.lexsort((-self.of_claimants(mean), least))[:, 0]
@@ -361,24 +354,24 @@ class _Table:
             self.enter_final(np.ones(len(self.replicate), dtype=bool))
         return len(self.replicate) > 0
 
-    def _open(self, came: IntArray, fresh: FloatArray) -> None:
+    def _open(self) -> None:
         """The first round's money: the same for all n arms. Only those with the largest sums take seats.
 
         Where σ is unknown, Stein's b_T follows from this round; there is no final where it is out of reach.
         """
-        seats = self.claimant.shape[1]
-        order = fresh / np.maximum(came, 1)
-        if self.race.control is not None:
-            order[:, self.race.control] = np.inf
-        self.claimant = np.argsort(-order, axis=1, kind="stable")[:, :seats]
-        given = (1 - SAID) * (1 - self.race.last_part) * min(1.0, 2 / (self.race.deadline - 1))
+        race, n_arms = self.race, self.fresh.shape[1]
+        order = self.fresh / np.maximum(self.came, 1)
+        if race.control is not None:
+            order[:, race.control] = np.inf
+        self.claimant = np.argsort(-order, axis=1, kind="stable")[:, : self.claimant.shape[1]]
+        given = (1 - SAID) * (1 - race.last_part) * min(1.0, 2 / (race.deadline - 1))
         self.left = self.left - given
-        self.purses[:] = math.log(self.race.delta * given / fresh.shape[1])
+        self.purses[:] = math.log(race.delta * given / n_arms)
         self.said[:] = math.log(SAID / (1 - SAID)) + self.purses[0]
-        if self.race.guessed:
-            miss = self.race.delta * self.race.last_part / (fresh.shape[1] - 1)
-            least = stein_count(*pooled(came, fresh, self.fresh_squares), self.race.epsilon, miss)
-            last = np.minimum(np.maximum(least, came.max(axis=1)), self.never)
+        if race.guessed:
+            spread = pooled(self.came, self.fresh, self.fresh_squares)
+            least = stein_count(*spread, race.epsilon, race.delta * race.last_part / (n_arms - 1))
+            last = np.minimum(np.maximum(least, self.came.max(axis=1)), self.never)
             self.last = last.astype(np.int64)[:, None]
 
     def _end(self, ended: BoolArray, arms: IntArray, within: FloatArray | float | None = None) -> None:
@@ -391,28 +384,23 @@ class _Table:
                 setattr(self, name, getattr(self, name)[~ended])
             self.purses, self.said = (np.compress(~ended, it, axis=1) for it in (self.purses, self.said))
 
-    def _pay(self, came: IntArray, fresh: FloatArray) -> None:
+    def _pay(self) -> None:
         """Settle the bets on all claims that do not hold yet, where rewards of both arms came."""
-        pulled = (came > 0) & ~self.out
+        pulled = (self.came > 0) & ~self.out
         live = (self.purses > -np.inf).all(axis=0) & (self.purses < 0).any(axis=0)
         live &= self.of_claimants(pulled)[:, :, None] & pulled[:, None, :]
         np.put_along_axis(live, self.claimant[:, :, None], False, axis=2)
-        self._bet(self.purses, self.shifts, live, came, fresh, self.lots)
-        self._bet(self.said, self.coarser, live, came, fresh, self.other_lots)
+        self._bet(self.purses, self.shifts, live, self.lots)
+        self._bet(self.said, self.coarser, live, self.other_lots)
 
     def _bet(
-        self,
-        purses: FloatArray,
-        shifts: FloatArray,
-        live: BoolArray,
-        came: IntArray,
-        fresh: FloatArray,
-        lots: np.random.Generator,
+        self, purses: FloatArray, shifts: FloatArray, live: BoolArray, lots: np.random.Generator
     ) -> None:
         """Settle the bets on these claims, with lots for ties and then for each shift.
 
         The likeliest claimant comes first: no claim against an arm that it puts out is looked at again.
         """
+        came, fresh = self.came, self.fresh
         coins = self.model == "Bernoulli" and int(came.max()) <= MOST_TESTED
         model = "bounded" if self.model == "Bernoulli" and not coins else self.model
         told: list[tuple[FloatArray, int]] = []  # of arms; 0 if the claimant's entry is meant, 1 the rival's
@@ -423,12 +411,12 @@ class _Table:
         elif self.race.guessed:
             variance, freedom = pooled(came, fresh, self.fresh_squares)
             live = live & (freedom > 0)[:, None, None]
-            told = [(np.repeat(each, fresh.shape[1]), 0) for each in (np.sqrt(variance), freedom * 1.0)]
+            told = [(each.repeat(fresh.shape[1]), 0) for each in (np.sqrt(variance), freedom * 1.0)]
         elif model != "bounded":
             told = [(np.full(fresh.shape, self.race.sigma), 0)]
         told = [(table.ravel(), who) for table, who in told]
         sums = [thinned(fresh, came, shift, lots) if coins else (fresh, fresh) for shift in shifts.tolist()]
-        beliefs, pulls = self.beliefs.flat(), came.ravel()
+        beliefs, pulls = [table.ravel() for table in self.beliefs], came.ravel()
         likeliest = np.arange(live.shape[1]) == self.share.argmax(axis=1)[:, None]
         for seats in (likeliest, ~likeliest):
             # Places in flat tables are found faster.
@@ -442,8 +430,9 @@ class _Table:
                 for some in (due[start : start + AT_ONCE] for start in range(0, len(due), AT_ONCE)):
                     where, (k, b) = claim[some], (arm[some] for arm in both)
                     pairs = Pairs(raised.ravel()[k], pulls[k], lowered.ravel()[b], pulls[b])
+                    believe = [Beliefs(*(table[arm] for table in beliefs)) for arm in (k, b)]
                     known = [table[(k, b)[who]] for table, who in told]
-                    flat[where] = paid(flat[where], pairs, shift, (beliefs[k], beliefs[b]), model, known)
+                    flat[where] = paid(flat[where], pairs, shift, believe, model, known)
                 claims[...] = flat.reshape(claims.shape)
             paid_in_full = np.asarray((self.purses >= 0).all(axis=0))
             self.out = np.asarray(self.out | paid_in_full.any(axis=1))
@@ -491,7 +480,7 @@ class _Table:
         A set is grown from each claimant. An arm without a seat has no claims, so the set of all arms that
         are in is the fallback.
         """
-        held, seated = self.held(), np.zeros(self.out.shape, dtype=bool)
+        held, seated = self.held(self.place), np.zeros(self.out.shape, dtype=bool)
         np.put_along_axis(seated, self.claimant, True, axis=1)
         best = ~self.out
         for seat in range(held.shape[1]):
@@ -547,7 +536,10 @@ class _Table:
         mean = beliefs.mean[rows, claimant][:, None]
         gap = mean - beliefs.mean + hope * np.sqrt(beliefs.variance / np.maximum(beliefs.counts, 1))
         shift = float(self.shifts[place])
-        width = allocation.resolved(gap, self.purses[place, rows, seat], reach, shift, race.delta)
+        lowest = math.log(race.delta) - allocation.FARTHEST
+        nats = -np.clip(self.purses[place, rows, seat], lowest, -allocation.NEAREST)
+        far = np.maximum(gap + shift, allocation.LEAST_GAP * shift)
+        width = far / (np.sqrt(2 * nats) + reach)  # the error of a difference at which its claim is paid
         variance = beliefs.variance
         own = beliefs.variance[rows, claimant]
         if self.squared:  # no stake may be larger than the range allows

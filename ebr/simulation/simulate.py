@@ -177,7 +177,7 @@ def draw(
     """
     pulled = pulls.any(axis=1)
     arms = slice(None) if pulled.all() else np.flatnonzero(pulled)  # a slice makes no copy
-    drawn = draw_sums(problem, means[arms], pulls[arms], generator)
+    drawn: FloatArray = np.asarray(draw_sums(problem, means[arms], pulls[arms], generator))
     if squares and isinstance(problem, Gaussian):  # A²/m + σ² χ², with m − 1 degrees of freedom
         chi_square = 2 * generator.standard_gamma(np.maximum(pulls[arms] - 1, 0) / 2)
         drawn = np.stack([drawn, drawn**2 / np.maximum(pulls[arms], 1) + problem.sigma**2 * chi_square])

@@ -30,11 +30,11 @@ product is no larger.
 
 *With sums of squares* the same product has a sharper bound from below. Let m rewards have mean a and variance
 τ² = Q/m − a². None lies below l = max(0, a − τ√(m − 1)). Let h = a + τ²/(a − l), and let q be the quadratic
-that equals f(Y) = log(1 + b(Y − p)), b ≥ 0, at l and touches it at h. As f''' ≥ 0 and, for some ξ, f(Y) − q(Y)
-is f'''(ξ)/6 (Y − l)(Y − h)², Σ f(Y) ≥ Σ q(Y), which is the sum of f over rewards that are all l or h, with the
-same mean and variance. An upper bound Q' of Q may replace Q, since q is concave; Q' = A is always one. The
-rival's rewards are reflected, 1 − Y', and bounded in the same way. So E f ≤ v for any p and g ≥ 0 that are
-decided by the past and leave no factor negative.
+that equals f(Y) = log(1 + b(Y − p)), b ≥ 0, at l and touches it at h. f(Y) − q(Y) = f'''(ξ)/6 (Y − l)(Y − h)²
+for some ξ, and f''' ≥ 0. So Σ f(Y) ≥ Σ q(Y), the sum of f over rewards that are all l or h, with the same
+mean and variance. An upper bound Q' of Q may replace Q, since q is concave; Q' = A is always one. The rival's
+rewards are reflected, 1 − Y', and bounded in the same way. So E f ≤ v for any p and g ≥ 0 that are decided by
+the past and leave no factor negative.
 
 *Sources.* Bets on means in [0, 1]: I. Waudby-Smith and A. Ramdas, "Estimating means of bounded random
 variables by betting" (JRSS B, 2024). On two samples at once: R. Turner, A. Ly and P. Grünwald, "Generic
@@ -44,9 +44,8 @@ below the logarithm: X. Fan, I. Grama and Q. Liu, "Exponential inequalities for 
 """
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -70,21 +69,15 @@ PRIOR, LENT = 1 / 16, 4  # variance before any reward is seen; weight of the com
 HALVINGS = 10  # bisections for the stake
 LEAST_REACH = 1e-30  # least distance of l from the mean: no division by 0, and no factor below 0
 
+Two = tuple[FloatArray, FloatArray]  # of claimants and of rivals
 
-@dataclass(frozen=True)
-class Beliefs:
+
+class Beliefs(NamedTuple):
     """Estimates before a round: an arm's mean, the variance of a reward, and the number of rewards so far."""
 
     mean: FloatArray
     variance: FloatArray
     counts: IntArray
-
-    def __getitem__(self, chosen: IntArray) -> Self:
-        return type(self)(self.mean[chosen], self.variance[chosen], self.counts[chosen])
-
-    def flat(self) -> Self:
-        """The same, with the arms of all replicates in one row."""
-        return type(self)(self.mean.ravel(), self.variance.ravel(), self.counts.ravel())
 
 
 def believed(counts: IntArray, sums: FloatArray, squares: FloatArray) -> Beliefs:
@@ -116,12 +109,7 @@ def _about(counts: IntArray, sums: FloatArray, squares: FloatArray) -> tuple[Flo
 
 
 def paid(
-    log_purse: FloatArray,
-    fresh: Pairs,
-    shift: float,
-    pair: tuple[Beliefs, Beliefs],
-    model: str,
-    told: list[FloatArray],
+    log_purse: FloatArray, fresh: Pairs, shift: float, pair: list[Beliefs], model: str, told: list[FloatArray]
 ) -> FloatArray:
     """Logarithms of the purses after a round.
 
@@ -335,7 +323,7 @@ def _tail(table: FloatArray) -> FloatArray:
     return total
 
 
-def unit_bet(fresh: Pairs, shift: float, beliefs: tuple[FloatArray, FloatArray]) -> FloatArray:
+def unit_bet(fresh: Pairs, shift: float, beliefs: Two) -> FloatArray:
     """The logarithm of the factors' product for rewards in [0, 1], with p and g that suit the believed means.
 
     p is the claimant's mean in the pair (p, p + s) nearest to the believed one, (q, q'), and g is that of the
@@ -360,11 +348,7 @@ def unit_bet(fresh: Pairs, shift: float, beliefs: tuple[FloatArray, FloatArray])
 
 
 def square_bet(
-    fresh: Pairs,
-    squares: list[FloatArray],
-    shift: float,
-    beliefs: tuple[FloatArray, FloatArray],
-    variances: tuple[FloatArray, FloatArray],
+    fresh: Pairs, squares: list[FloatArray], shift: float, beliefs: Two, variances: Two
 ) -> FloatArray:
     """The same product from sums and sums of squares, with p and g for the believed means and variances.
 
