@@ -163,9 +163,8 @@ class StakedElasticBatchRacing(Differences):
         if self.wants_squares(rewards) and not self.guessed:
             variance = width
         pulls = variance * FIRST * math.log(math.sqrt(n_arms) / self.delta) / width**2
-        if self.deadline == 1:
-            return last
-        return max(math.ceil(min(pulls, last * self.deadline**-0.7)), 2 if self.guessed else 1)
+        first: int = last if self.deadline == 1 else math.ceil(min(pulls, last * self.deadline**-0.7))
+        return max(first, 2) if self.guessed else first
 
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
@@ -257,6 +256,7 @@ class _Table:
         shape, seats = (replicates, n_arms), min(SEATS, n_arms)
         self.counts: IntArray = np.zeros(shape, dtype=np.int64)
         self.sums, self.first_sums, self.squares = np.zeros((3, *shape))
+        self.came, self.fresh, self.fresh_squares = self.counts, self.sums, self.squares
         self.squared = race.wants_squares(rewards) and not race.guessed
         self.out: BoolArray = np.zeros(shape, dtype=bool)
         self.claimant: IntArray = np.zeros((replicates, seats), dtype=np.int64)
@@ -285,7 +285,7 @@ class _Table:
         variance = np.full(mean.shape, self.race.sigma**2)
         if self.race.guessed:
             found, freedom = pooled(self.counts, self.sums, self.squares)
-            variance = np.where(freedom[:, None] > 0, found[:, None], variance)
+            variance = np.where(freedom > 0, found, variance)
         return Beliefs(mean, variance, self.counts)
 
     def of_claimants(self, table: Any) -> Any:
@@ -300,10 +300,11 @@ class _Table:
 
     def settle(self, came: IntArray, sums: FloatArray, now: int) -> None:
         """Take in a round's rewards: pay the claims, see who is out, and end the races that are decided."""
-        told = np.asarray(sums, dtype=np.float64)[..., self.replicate, :]
-        alone = told.ndim == 2
-        require(not (alone and self.race.guessed), "sums", "come with sums of squares", "sums alone")
-        self.came, (self.fresh, self.fresh_squares) = came[self.replicate], (told, told) if alone else told
+        told: FloatArray = np.asarray(sums, dtype=np.float64)[..., self.replicate, :]
+        both = told.ndim == 3
+        require(both or not self.race.guessed, "sums", "come with sums of squares", "sums alone")
+        self.came = came[self.replicate]
+        self.fresh, self.fresh_squares = told if both else (told, told)
         if now == 1 and self.race.deadline > 1:
             self._open()
         self._pay()
@@ -371,8 +372,8 @@ class _Table:
         if race.guessed:
             spread = pooled(self.came, self.fresh, self.fresh_squares)
             least = stein_count(*spread, race.epsilon, race.delta * race.last_part / (n_arms - 1))
-            last = np.minimum(np.maximum(least, self.came.max(axis=1)), self.never)
-            self.last = last.astype(np.int64)[:, None]
+            last = np.maximum(least, self.came.max(axis=1, keepdims=True))
+            self.last = np.minimum(last, self.never).astype(np.int64)
 
     def _end(self, ended: BoolArray, arms: IntArray, within: FloatArray | float | None = None) -> None:
         """End some races with these arms, within ε if nothing else is said, and go on with the others."""
@@ -403,18 +404,18 @@ class _Table:
         came, fresh = self.came, self.fresh
         coins = self.model == "Bernoulli" and int(came.max()) <= MOST_TESTED
         model = "bounded" if self.model == "Bernoulli" and not coins else self.model
-        told: list[tuple[FloatArray, int]] = []  # of arms; 0 if the claimant's entry is meant, 1 the rival's
+        told: list[tuple[Any, int]] = []  # 0 if the claimant's entry is meant, 1 if the rival's is
         if coins:
             told = [(lots.random(fresh.shape) if len(shifts) else fresh, 1)]
         elif self.squared:
             told = [(self.fresh_squares, 0), (self.fresh_squares, 1)]
         elif self.race.guessed:
             variance, freedom = pooled(came, fresh, self.fresh_squares)
-            live = live & (freedom > 0)[:, None, None]
-            told = [(each.repeat(fresh.shape[1]), 0) for each in (np.sqrt(variance), freedom * 1.0)]
+            live = live & (freedom[:, :, None] > 0)
+            told = [(np.sqrt(variance), 0), (freedom, 0)]
         elif model != "bounded":
-            told = [(np.full(fresh.shape, self.race.sigma), 0)]
-        told = [(table.ravel(), who) for table, who in told]
+            told = [(self.race.sigma, 0)]
+        told = [(np.broadcast_to(table, fresh.shape).ravel(), who) for table, who in told]
         sums = [thinned(fresh, came, shift, lots) if coins else (fresh, fresh) for shift in shifts.tolist()]
         beliefs, pulls = [table.ravel() for table in self.beliefs], came.ravel()
         likeliest = np.arange(live.shape[1]) == self.share.argmax(axis=1)[:, None]
@@ -493,13 +494,14 @@ class _Table:
             best = np.where(smaller[:, None], chosen, best)
         return np.asarray(best)
 
-    def enter_final(self, which: BoolArray) -> None:
-        """Let the coming round decide some races, or end them where nobody lacks any of b_T rewards."""
-        final = self.finalists() & which[:, None]
-        wanted = np.where(self.last < self.never, self.last - self.counts, self.planned)
-        lacking = np.where(final, np.maximum(wanted, 0), 0)
-        self.asked = np.where(which[:, None], lacking, self.asked)
-        self.final = final
+    def enter_final(self, which: BoolArray, cost: FloatArray | float = 0.0) -> None:
+        """Let the coming round decide these races, and others if that is cheaper; end what lacks nothing."""
+        final = self.finalists()
+        lacking = np.where(final, np.maximum(self.last - self.counts, 0), 0)
+        which = which | (lacking.sum(axis=1) < cost)
+        self.final = final & which[:, None]
+        wanted = np.minimum(lacking, np.where(self.last < self.never, self.last, self.planned))
+        self.asked = np.where(which[:, None], wanted, self.asked)
         self._end(which & ~lacking.any(axis=1), np.where(final, self.first_sums, -np.inf).argmax(axis=1))
 
     def plan(self, now: int) -> None:
@@ -526,8 +528,7 @@ class _Table:
         stuck = self.asked[rows, claimant] == 0
         least = self.last[:, 0] - np.where(self.out, 0, self.counts).max(axis=1)  # a final costs no less
         if (stuck | (cost > least)).any():
-            rest = np.where(self.finalists(), np.maximum(self.last - self.counts, 0), 0).sum(axis=1)
-            self.enter_final(stuck | (rest < cost))
+            self.enter_final(stuck, cost)
 
     def needed(self, seat: IntArray, place: int, reach: FloatArray, hope: float) -> FloatArray:
         """The pulls with which the claims of one seat each, by the shift at a place, may all be paid."""

@@ -94,12 +94,12 @@ def believed(counts: IntArray, sums: FloatArray, squares: FloatArray) -> Beliefs
 
 
 def pooled(counts: IntArray, sums: FloatArray, squares: FloatArray) -> tuple[FloatArray, IntArray]:
-    """S² and ν of each replicate; S² is larger by what floating point may lose.
+    """S² and ν, replicates × 1; S² is larger by what floating point may lose.
 
     ν is 0 where rewards do not vary: such rewards are not normal, and tell nothing of σ.
     """
-    about, freedom = (each.sum(axis=1) for each in _about(counts, sums, squares))
-    lost = NEGLIGIBLE * squares.sum(axis=1)
+    about, freedom = (each.sum(axis=1, keepdims=True) for each in _about(counts, sums, squares))
+    lost = NEGLIGIBLE * squares.sum(axis=1, keepdims=True)
     return (about + lost) / np.maximum(freedom, 1), np.where(about > lost, freedom, 0)
 
 
