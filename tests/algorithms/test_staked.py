@@ -135,13 +135,13 @@ class Watched(TABLE):
         return np.where(self.claimant > 0, np.exp(self.purses[0, :, :, 0]), 0).sum(axis=1)
 
     def _pay(self):
-        before = self.claims()
+        before, out = self.claims(), self.out
         super()._pay()
         self.grown[self.replicate] += self.claims() - before
         held, counts = self.purses >= 0, self.counts + self.came
         assert not ((self.counts < self.last) & (counts > self.last)).any()
         self.first[self.replicate] += np.where(counts <= self.last, self.fresh, 0)
-        self.seen = [self.replicate, self.claimant, held, self.out | held.all(axis=0).any(axis=1), self.final]
+        self.seen = [self.replicate, self.claimant, held, out | held.all(axis=0).any(axis=1), self.final]
 
     def settle(self, came, sums, now):
         super().settle(came, sums, now)

@@ -152,9 +152,9 @@ def _greedy(race):
     return replace(race, delta=min(race.delta / race.last_part, 0.999))
 
 
-def all_is_staked(self, *given, right=TABLE.__init__):
+def all_is_staked(self, *given, right=TABLE.__init__, **said):
     """All of δ is staked, and the final has its share beside it."""
-    right(self, *given)
+    right(self, *given, **said)
     self.left = np.full_like(self.left, 1.0)
 
 
