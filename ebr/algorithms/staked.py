@@ -391,40 +391,50 @@ class _Table:
         live = (self.purses > -np.inf).all(axis=0) & (self.purses < 0).any(axis=0)
         live &= self.of_claimants(pulled)[:, :, None] & pulled[:, None, :]
         np.put_along_axis(live, self.claimant[:, :, None], False, axis=2)
+        if self.race.guessed:
+            live &= pooled(self.came, self.fresh, self.fresh_squares)[1][:, :, None] > 0
         self._bet(self.purses, self.shifts, live, self.lots)
-        self._bet(self.said, self.coarser, live, self.other_lots)
+        if len(self.coarser):
+            self._bet(self.said, self.coarser, live, self.other_lots)
+
+    def _told(self, lots: np.random.Generator) -> tuple[str, list[tuple[Any, bool]]]:
+        """The model of a round's bets, and what `paid` is told: of claimants or, if True, of rivals."""
+        model = self.model
+        known: list[tuple[Any, bool]] = []
+        if model == "Bernoulli" and int(self.came.max()) > MOST_TESTED:
+            model = "bounded"
+        elif model == "Bernoulli":
+            known = [(lots.random(self.came.shape), True)]
+        elif self.squared:
+            known = [(self.fresh_squares, False), (self.fresh_squares, True)]
+        elif self.race.guessed:
+            variance, freedom = pooled(self.came, self.fresh, self.fresh_squares)
+            known = [(np.sqrt(variance), False), (freedom, False)]
+        elif model != "bounded":
+            known = [(self.race.sigma, False)]
+        return model, [(np.broadcast_to(table, self.came.shape).ravel(), rival) for table, rival in known]
 
     def _bet(
         self, purses: FloatArray, shifts: FloatArray, live: BoolArray, lots: np.random.Generator
     ) -> None:
         """Settle the bets on these claims, with lots for ties and then for each shift.
 
-        The likeliest claimant comes first: no claim against an arm that it puts out is looked at again.
+        Of many claims the likeliest claimant's come first: none against an arm that it puts out is looked at
+        again.
         """
-        came, fresh = self.came, self.fresh
-        coins = self.model == "Bernoulli" and int(came.max()) <= MOST_TESTED
-        model = "bounded" if self.model == "Bernoulli" and not coins else self.model
-        told: list[tuple[Any, int]] = []  # 0 if the claimant's entry is meant, 1 if the rival's is
-        if coins:
-            told = [(lots.random(fresh.shape) if len(shifts) else fresh, 1)]
-        elif self.squared:
-            told = [(self.fresh_squares, 0), (self.fresh_squares, 1)]
-        elif self.race.guessed:
-            variance, freedom = pooled(came, fresh, self.fresh_squares)
-            live = live & (freedom[:, :, None] > 0)
-            told = [(np.sqrt(variance), 0), (freedom, 0)]
-        elif model != "bounded":
-            told = [(self.race.sigma, 0)]
-        told = [(np.broadcast_to(table, fresh.shape).ravel(), who) for table, who in told]
-        sums = [thinned(fresh, came, shift, lots) if coins else (fresh, fresh) for shift in shifts.tolist()]
+        (model, told), came, fresh = self._told(lots), self.came, self.fresh
+        sums = [
+            thinned(fresh, came, shift, lots) if model == "Bernoulli" else (fresh, fresh)
+            for shift in shifts.tolist()
+        ]
         beliefs, pulls = [table.ravel() for table in self.beliefs], came.ravel()
-        likeliest = np.arange(live.shape[1]) == self.share.argmax(axis=1)[:, None]
-        for seats in (likeliest, ~likeliest):
+        first = np.arange(live.shape[1]) == self.share.argmax(axis=1)[:, None]
+        for seats in (first, ~first) if live.size > AT_ONCE else (first | True,):
             # Places in flat tables are found faster.
             claim = np.flatnonzero(live & seats[:, :, None] & ~self.out[:, None, :])
-            seat, rival = np.divmod(claim, live.shape[2])
+            seat, other = np.divmod(claim, live.shape[2])
             arms = seat // live.shape[1] * live.shape[2]  # where the arms of a claim's replicate begin
-            both = arms + self.claimant.ravel()[seat], arms + rival
+            both = arms + self.claimant.ravel()[seat], arms + other
             for claims, shift, (raised, lowered) in zip(purses, shifts.tolist(), sums, strict=True):
                 flat = claims.ravel()
                 due = np.flatnonzero(flat[claim] < 0)
@@ -432,7 +442,7 @@ class _Table:
                     where, (k, b) = claim[some], (arm[some] for arm in both)
                     pairs = Pairs(raised.ravel()[k], pulls[k], lowered.ravel()[b], pulls[b])
                     believe = [Beliefs(*(table[arm] for table in beliefs)) for arm in (k, b)]
-                    known = [table[(k, b)[who]] for table, who in told]
+                    known = [table[b if rival else k] for table, rival in told]
                     flat[where] = paid(flat[where], pairs, shift, believe, model, known)
                 claims[...] = flat.reshape(claims.shape)
             paid_in_full = np.asarray((self.purses >= 0).all(axis=0))

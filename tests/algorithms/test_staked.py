@@ -446,15 +446,15 @@ def test_with_a_guess_money_and_bets_are_as_the_theorem_has_them(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        ("_bet", [("told = [(np.sqrt(variance), 0), (freedom, 0)]", "told = [(self.race.sigma, 0)]")]),
-        ("_bet", [("(freedom, 0)", "(freedom + came.sum(axis=1, keepdims=True), 0)")]),
+        ("_told", [("[(np.sqrt(variance), False), (freedom, False)]", "[(self.race.sigma, False)]")]),
+        ("_told", [("(freedom,", "(freedom + self.came.sum(axis=1, keepdims=True),")]),
         (
-            "_bet",  # deviations from the means of earlier rounds
+            "_told",  # deviations from the means of earlier rounds
             [
                 (
-                    "pooled(came, fresh, self.fresh_squares)",
-                    "pooled(came, 0 * fresh, self.fresh_squares - 2 * self.beliefs.mean * fresh"
-                    " + came * self.beliefs.mean**2)",
+                    "pooled(self.came, self.fresh, self.fresh_squares)",
+                    "pooled(self.came, 0 * self.fresh, self.fresh_squares"
+                    " - 2 * self.beliefs.mean * self.fresh + self.came * self.beliefs.mean**2)",
                 )
             ],
         ),

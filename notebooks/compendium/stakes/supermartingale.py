@@ -50,8 +50,7 @@ def _places() -> dict[str, list[float]]:
 def made(model: str, deadline: int, epsilon: float, delta: float) -> StakedElasticBatchRacing:
     """A race that assumes this model."""
     if model == UNKNOWN:
-        guess = {"sigma": 0.125, "rewards": "Gaussian", "squares": True}
-        return StakedElasticBatchRacing(deadline, epsilon, delta, **guess)
+        return StakedElasticBatchRacing(deadline, epsilon, delta, 0.125, "Gaussian", squares=True)
     return StakedElasticBatchRacing(deadline, epsilon, delta, rewards=model)
 
 
