@@ -12,22 +12,14 @@ FARTHEST = 8.0  # a purse counts as at most so many nats below δ
 NEAREST = 1.0  # a purse counts as at least so many nats below 1
 SLOWEST = 1.35  # least growth of the total in a round, until the claims are within reach
 LINEAR = 1 / 6  # of a difference, added to the variance of rewards that may hide rare large ones
-LEAST_GAP = 0.5  # least Δ + ε, in multiples of ε: no rival is believed to be better by more than ε/2
+LEAST_GAP = 0.5  # least Δ + s, in multiples of s: no rival is believed to be better by more than s/2
 
 
 def cheapest(width: FloatArray, variance: FloatArray, own: FloatArray, claimant: IntArray) -> FloatArray:
-    """The counts of least total with v_k/m_k + v_b/m_b ≤ h_b² for all b; k is the claimant.
+    """The counts of least total with v_k/m_k + v_b/m_b ≤ h_b² for all b; k is the claimant, v_k its `own`.
 
-    Parameters
-    ----------
-    width
-        h_b, replicates × arms; ∞ for an arm that need not be pulled.
-    variance, own
-        v_b and v_k.
-
-    Notes
-    -----
-    These are the proportions of the characteristic time T*(ν). The total is convex in m_k.
+    `width` is h_b, ∞ for an arm that need not be pulled. These are the proportions of the characteristic time
+    T*(ν). The total is convex in m_k.
     """
     limit = width**2
     least = own / limit.min(axis=1)
@@ -42,14 +34,6 @@ def cheapest(width: FloatArray, variance: FloatArray, own: FloatArray, claimant:
     return np.asarray(counts)
 
 
-def resolved(
-    gap: FloatArray, log_purse: FloatArray, reach: FloatArray, epsilon: float, delta: float
-) -> FloatArray:
-    """The standard deviation of a difference at which a claim is paid: (Δ + ε) / (√(2 log 1/v) + reach)."""
-    purse = np.clip(log_purse, math.log(delta) - FARTHEST, -NEAREST)
-    return np.asarray(np.maximum(gap + epsilon, LEAST_GAP * epsilon) / (np.sqrt(-2 * purse) + reach))
-
-
 def paced(have: FloatArray, cost: FloatArray, rounds_left: int) -> FloatArray:
     """The part of what is needed that is asked for in the coming round.
 
@@ -60,7 +44,7 @@ def paced(have: FloatArray, cost: FloatArray, rounds_left: int) -> FloatArray:
     return np.minimum((faster - 1) * have / cost, np.maximum(1.25, have / cost / 20))
 
 
-def within(asked: FloatArray, counts: IntArray, last: int, out: BoolArray) -> IntArray:
+def within(asked: FloatArray, counts: IntArray, last: IntArray, out: BoolArray) -> IntArray:
     """Cut what is asked for: b_T is not passed over, and all above b_T is at most √n b_T and what is saved.
 
     Saved is what arms that are out lack of b_T. So the total stays below (n + √n) b_T.
@@ -68,7 +52,8 @@ def within(asked: FloatArray, counts: IntArray, last: int, out: BoolArray) -> In
     below = counts < last
     asked = np.where(below, np.minimum(asked, last - counts), asked)
     above = np.where(below, 0, asked)
-    spared = math.sqrt(counts.shape[1]) * last + np.where(out, np.maximum(last - counts, 0), 0).sum(axis=1)
+    saved = np.where(out, np.maximum(last - counts, 0), 0).sum(axis=1)
+    spared = math.sqrt(counts.shape[1]) * last[:, 0] + saved
     room = np.maximum(spared - np.maximum(counts - last, 0).sum(axis=1), 0)
     cut = 1 - np.minimum(room / np.maximum(above.sum(axis=1), 1), 1)
     return np.asarray(np.floor(asked - above * cut[:, None]), dtype=np.int64)

@@ -2,10 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ebr.algorithms import allocation
 from ebr.algorithms.game import (
@@ -22,11 +21,11 @@ from ebr.algorithms.game import (
 )
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
-from ebr.theory.bets import MOST_TESTED, Beliefs, believed, paid, thinned
+from ebr.theory.bets import MOST_TESTED, Beliefs, believed, paid, pooled, thinned
 from ebr.theory.confidence import sequential_deviation
 from ebr.theory.pairs import Pairs, sign_count
 from ebr.theory.selection import bechhofer_count
-from ebr.validation import count, positive, probability, require, rounds
+from ebr.validation import MOST_PULLS, count, positive, probability, require, rounds
 
 SEATS = 8  # most arms with claims at a time
 UNLIKELY = 0.1  # arms less likely to be better than the leader by ε/2 get no money
@@ -37,22 +36,20 @@ CONTROL = 0.25  # least chance of a control when money is given out; the leader'
 AT_ONCE = 2**15  # claims that are settled in one go: their arrays fit into a processor's cache
 FIRST = 1.7  # the first round resolves its width with 1.7 log(√n/δ) nats
 
-Entry = TypeVar("Entry", np.float64, np.bool_)
-
 
 @dataclass(frozen=True)
 class StakedElasticBatchRacing(Differences):
     """Race for money: an arm is recommended once its claims against all others are paid in full.
 
     Up to eight arms, those likeliest to be the best, hold two *claims* against every other arm: "you are not
-    better than I by ε", and "you are not better than I". Each claim has a purse. Before a round the purses of
-    each claimant get a part of the δ that is left; a likelier best arm gets a larger part. The rewards of
-    both arms in the round settle the bet (`ebr.theory.bets`). A claim whose purse reaches 1 holds. An arm is
-    out once both claims of one claimant against it hold. If the race is undecided before the last round, or
-    if that is cheaper, all arms that may still win are pulled b_T times, and the largest sum wins.
+    better than I by ε", and "you are not better than I". Each claim has a purse. Before a round each claimant
+    gets a part of the δ that is left, a likelier one more. The rewards of both arms in the round settle the
+    bet (`ebr.theory.bets`). A claim whose purse reaches 1 holds. An arm is out once both claims of one
+    claimant against it hold. If the race is undecided before the last round, or if that is cheaper, all arms
+    that may still win are pulled b_T times, and the largest sum wins.
 
     With 1 − δ the recommended arm is within ε of the best. Pulls are at most (n + √n) b_T if no reward is
-    missing.
+    missing. Gaussian rewards may have an unknown σ, the same for all arms.
 
     Parameters
     ----------
@@ -71,8 +68,10 @@ class StakedElasticBatchRacing(Differences):
     control, margin
         As in `SharpElasticBatchRacing`. The control always has a seat while it is in.
     squares
-        Whether rewards in [0, 1] come with their sums of squares. Rewards of small spread then need far fewer
-        pulls. None leaves that to the caller: `Race` asks for squares, `simulate` does not.
+        Whether sums of squares come with the sums. Rewards in [0, 1] of small spread then need far fewer
+        pulls. If `rewards` is "Gaussian", σ is then unknown: `sigma` is a guess that plans the first round,
+        and the guarantee does not depend on it. None leaves the choice to the caller: `Race` asks for squares
+        of rewards in [0, 1], `simulate` does not.
 
     Notes
     -----
@@ -85,9 +84,10 @@ class StakedElasticBatchRacing(Differences):
     *Stopping.* A twentieth of the stakes is for claims by ε · 1.25, ε · 1.25², …, which do not affect the
     race. A race that is stopped after any round recommends the arm whose claims hold by the smallest shift.
 
-    *Missing rewards.* Let the losses be independent of all rewards. A round's bets are then settled by the
-    rewards that came in. If rewards of the last round are missing, there is no final: the race ends as if it
-    were stopped.
+    *Missing rewards* must be lost independently of all rewards. The rewards that came in settle the bets. If
+    rewards of the last round are missing, there is no final: the race ends as if it were stopped.
+
+    *Unknown σ.* Each round's bets are t-tests with the round's own S. The first round's S² sets b_T (Stein).
     """
 
     rate: float = 0.6
@@ -104,6 +104,8 @@ class StakedElasticBatchRacing(Differences):
         self._check(rate=probability, reach=positive, hope=positive, spare=rounds)
         self.set_control()
         require(self.squares in (None, True, False), "squares", "be True, False or None", self.squares)
+        learns = self.deadline > 1 or not self.guessed
+        require(learns, "deadline", "be at least 2 where sigma is only a guess", self.deadline)
 
     __repr__ = spelled
 
@@ -111,12 +113,23 @@ class StakedElasticBatchRacing(Differences):
         """Blocks are not permitted: bets are on arms that are independent."""
         return super().objection(feature, rewards) if feature == "blocks" else None
 
+    @property
+    def guessed(self) -> bool:
+        """Whether `sigma` is only a guess: where rewards are assumed to be Gaussian and come with squares."""
+        return bool(self.squares) and self.rewards == "Gaussian"
+
     def wants_squares(self, rewards: Known = None) -> bool:
-        """Of rewards in [0, 1], if `squares` says so."""
-        return bool(self.squares) and self.model(rewards) == "bounded"
+        """Of rewards in [0, 1], and of Gaussian ones of unknown σ, if `squares` says so."""
+        return bool(self.squares) and (self.guessed or self.model(rewards) == "bounded")
+
+    def squared(self) -> Self:
+        """The race that wants squares of rewards in [0, 1]; what is known of σ does not change."""
+        return self if self.rewards == "Gaussian" else super().squared()
 
     def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
-        """A half-width that holds at all counts at once, as counts here depend on rewards."""
+        """A half-width that holds at all counts at once, as counts here depend on rewards; NaN without σ."""
+        if self.guessed:
+            return np.full(np.shape(pulls), np.nan)
         return sequential_deviation(pulls, n_arms, self.delta, self.sigma)
 
     @property
@@ -125,7 +138,7 @@ class StakedElasticBatchRacing(Differences):
         return float(self.deadline**-0.5)
 
     def last_count(self, n_arms: int, rewards: Known = None) -> int:
-        """b_T: with so many rewards each, the sign of a difference errs with c_T δ."""
+        """b_T: with so many rewards each, the sign of a difference errs with c_T δ, if σ is `sigma`."""
         model, miss = self.model(rewards), self.delta * self.last_part
         if model == "Gaussian":
             return bechhofer_count(n_arms, self.epsilon, miss, self.sigma)
@@ -133,28 +146,31 @@ class StakedElasticBatchRacing(Differences):
             return sign_count(self.epsilon, miss / (n_arms - 1))
         return max(count(4 * self.sigma**2 * math.log((n_arms - 1) / miss) / self.epsilon**2, n_arms), 1)
 
-    def most_pulls(self, n_arms: int, rewards: Known = None) -> int:
-        """(n + √n) b_T; with T = 1, n b_T."""
+    def most_pulls(self, n_arms: int, rewards: Known = None) -> int | None:
+        """(n + √n) b_T; with T = 1, n b_T; None if σ is unknown."""
         last = self.last_count(n_arms, rewards)
-        return n_arms * last + (int(math.sqrt(n_arms) * last) if self.deadline > 1 else 0)
+        most = n_arms * last + (int(math.sqrt(n_arms) * last) if self.deadline > 1 else 0)
+        return None if self.guessed else most
 
     def first_count(self, n_arms: int, rewards: Known = None) -> int:
         """b_1 = ⌈4σ² · 1.7 log(√n/δ) / w_1²⌉, at most b_T T^{−0.7}; b_T for T = 1.
 
-        With squares ⌈1.7 log(√n/δ) / w_1⌉, which resolves as much where rewards hardly vary.
+        With squares of rewards in [0, 1] ⌈1.7 log(√n/δ) / w_1⌉, which resolves as much where they hardly
+        vary. For an unknown σ at least 2.
         """
         last = self.last_count(n_arms, rewards)
         variance, width = 4 * self.sigma**2, self.widths()[0]
-        if self.wants_squares(rewards):
+        if self.wants_squares(rewards) and not self.guessed:
             variance = width
         pulls = variance * FIRST * math.log(math.sqrt(n_arms) / self.delta) / width**2
-        return last if self.deadline == 1 else math.ceil(min(pulls, last * self.deadline**-0.7))
+        first: int = last if self.deadline == 1 else math.ceil(min(pulls, last * self.deadline**-0.7))
+        return max(first, 2) if self.guessed else first
 
     def play(
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
-        table = self._table(n_arms, replicates, rewards, generator)
+        table = _Table(self, n_arms, replicates, rewards, generator, said=False)
         for now in range(1, self.deadline + 1):
             sums = yield table.pulls()
             table.settle(table.pulls(), sums, now)
@@ -166,32 +182,25 @@ class StakedElasticBatchRacing(Differences):
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
     ) -> LossyGame:
         """Race with rewards that may be missing; after every round it could be stopped."""
-        table = self._table(n_arms, replicates, rewards, generator, said=True)
+        table = _Table(self, n_arms, replicates, rewards, generator, said=True)
         for now in range(1, self.deadline + 1):
             table.settle(*(yield Standing(table.pulls(), *table.standing())), now)
             if not table.go_on(now):
                 break
         return Ending(table.arms, table.within)
 
-    def _table(
-        self, n_arms: int, replicates: int, rewards: Known, generator: Lots, said: bool = False
-    ) -> "_Table":
-        n_arms, replicates = entered(n_arms, replicates, rewards)
-        check_known(self.rewards, rewards)
-        self.check_control(n_arms)
-        lots = generator or np.random.default_rng()
-        return _Table(self, n_arms, replicates, self.model(rewards), lots, said)
 
-    def shifts(self) -> FloatArray:
-        """Of the claims, the largest first: a margin above ε, ε, and 0."""
-        margin = [self.margin] if self.margin is not None and self.margin > self.epsilon else []
-        return np.array([*margin, self.epsilon, 0.0])
+def stein_count(variance: FloatArray, freedom: IntArray, epsilon: float, miss: float) -> FloatArray:
+    """Stein's b = ⌈2 S² t² / ε²⌉: of two arms, ε apart, the worse has the larger sum with α at most.
 
-    def coarser_shifts(self, rewards: Known = None) -> FloatArray:
-        """Those of what is said if the race is stopped, the largest first; below 1 for rewards in [0, 1]."""
-        most = 1.0 if self.model(rewards) in IN_UNIT else math.inf
-        shifts = self.epsilon * COARSER ** np.arange(MOST_SHIFTS, 0, -1)
-        return np.asarray(shifts[shifts < most])
+    S² is the first round's, t Student's quantile of 1 − α. Given S², b is fixed, and the means of the first b
+    rewards are independent of S²: their difference over S √(2/b) has Student's law. If ν is 0, b is ∞. (C.
+    Stein, Ann. Math. Stat. 16, 1945.)
+    """
+    from scipy.special import stdtrit
+
+    quantile = np.maximum(-stdtrit(np.maximum(freedom, 1), miss), 0)
+    return np.where(freedom > 0, np.ceil(2 * variance * (quantile / epsilon) ** 2), np.inf)
 
 
 class _Table:
@@ -201,56 +210,61 @@ class _Table:
     ----------
     replicate, arms, within
         The replicates that go on; of all replicates, the recommended arm and its distance from the best.
-    counts, sums, first_sums, squares
-        An arm's rewards and their sum, the sum of the first b_T of them, and the sum of squares.
-    fresh_squares
-        The sums of squares of the round that is being settled.
-    out
-        Which arms are out.
-    claimant, share
-        The arm in each seat, and its part of the round's money.
-    purses
-        The logarithms of the purses of the claims by a margin, if there is one, by ε, and by 0.
-    said
-        The same for the coarser claims, which are read if the race is stopped.
-    left
-        What is left of 1 − c_T.
-    asked, final
-        The pulls of the coming round; the arms among which it decides, where it does.
+    counts, sums, squares, first_sums, last
+        An arm's rewards, their sum, the sum of squares, the sum of the first b_T of them, and b_T.
+    came, fresh, fresh_squares
+        The rewards of the round that is being settled, their sum, and the sum of squares.
+    out, asked, final
+        Which arms are out; the pulls of the coming round; the arms among which it decides, where it does.
+    claimant, share, left
+        The arm in each seat, and its part of the round's money; what is left of 1 − c_T.
+    purses, said
+        The logarithms of the purses of the claims by a margin, if there is one, by ε, and by 0; and of the
+        coarser claims, which are read if the race is stopped.
     """
+
+    BY_RACE = (
+        *("replicate", "last", "counts", "sums", "first_sums", "squares"),
+        *("out", "claimant", "share", "left", "asked", "final"),
+    )
 
     def __init__(
         self,
         race: StakedElasticBatchRacing,
         n_arms: int,
         replicates: int,
-        model: str,
-        lots: np.random.Generator,
-        said: bool = False,
+        rewards: Known,
+        lots: Lots,
+        said: bool,
     ) -> None:
-        self.race, self.model, self.lots = race, model, lots
-        self.shifts, self.place = race.shifts(), len(race.shifts()) - 2  # of the claims by ε
-        self.coarser = race.coarser_shifts(model) if said else np.zeros(0)
-        self.other_lots = lots.spawn(1)[0] if said else lots
-        self.last = race.last_count(n_arms, model)
+        n_arms, replicates = entered(n_arms, replicates, rewards)
+        check_known(race.rewards, rewards)
+        race.check_control(n_arms)
+        self.race, self.model, self.lots = race, race.model(rewards), lots or np.random.default_rng()
+        margin = [race.margin] if race.margin is not None and race.margin > race.epsilon else []
+        self.shifts: FloatArray = np.array([*margin, race.epsilon, 0.0])
+        self.place = len(margin)  # of the claims by ε
+        coarser = race.epsilon * COARSER ** np.arange(MOST_SHIFTS if said else 0, 0.0, -1.0)
+        self.coarser = coarser[coarser < (1 if self.model in IN_UNIT else math.inf)]
+        self.other_lots = self.lots.spawn(1)[0] if said else self.lots
+        self.planned, self.never = race.last_count(n_arms, rewards), MOST_PULLS // n_arms
+        self.last: IntArray = np.full((replicates, 1), self.planned)
         self.spare = max(1, min(race.spare, (race.deadline - 1) // 3))
         self.arms: IntArray = np.full(replicates, -1)
         self.within: FloatArray = np.full(replicates, race.epsilon)
         self.replicate: IntArray = np.arange(replicates)
         shape, seats = (replicates, n_arms), min(SEATS, n_arms)
         self.counts: IntArray = np.zeros(shape, dtype=np.int64)
-        self.sums: FloatArray = np.zeros(shape)
-        self.first_sums: FloatArray = np.zeros(shape)
-        self.squares: FloatArray = np.zeros(shape)
-        self.fresh_squares = self.squares
-        self.squared = race.wants_squares(model)
+        self.sums, self.first_sums, self.squares = np.zeros((3, *shape))
+        self.came, self.fresh, self.fresh_squares = self.counts, self.sums, self.squares
+        self.squared = race.wants_squares(rewards) and not race.guessed
         self.out: BoolArray = np.zeros(shape, dtype=bool)
         self.claimant: IntArray = np.zeros((replicates, seats), dtype=np.int64)
         self.share: FloatArray = np.zeros((replicates, seats))
         self.purses: FloatArray = np.full((len(self.shifts), replicates, seats, n_arms), -np.inf)
         self.said: FloatArray = np.full((len(self.coarser), replicates, seats, n_arms), -np.inf)
         self.left: FloatArray = np.full(replicates, (1 - SAID) * (1 - race.last_part))
-        self.asked: IntArray = np.full(shape, race.first_count(n_arms, model))
+        self.asked: IntArray = np.full(shape, race.first_count(n_arms, rewards))
         self.final: BoolArray = np.full(shape, race.deadline == 1)
 
     def pulls(self) -> IntArray:
@@ -268,39 +282,45 @@ class _Table:
             mean = (self.sums + 0.5) / (self.counts + 1)
             return Beliefs(mean, mean * (1 - mean), self.counts)
         mean = self.sums / np.maximum(self.counts, 1)
-        return Beliefs(mean, np.full(mean.shape, self.race.sigma**2), self.counts)
+        variance = np.full(mean.shape, self.race.sigma**2)
+        if self.race.guessed:
+            found, freedom = pooled(self.counts, self.sums, self.squares)
+            variance = np.where(freedom > 0, found, variance)
+        return Beliefs(mean, variance, self.counts)
 
-    def of_claimants(self, table: NDArray[Entry]) -> NDArray[Entry]:
+    def of_claimants(self, table: Any) -> Any:
         """The claimants' entries of a table of arms: replicates × seats."""
         return np.take_along_axis(table, self.claimant, axis=1)
 
-    def held(self, place: int | None = None) -> BoolArray:
-        """Where a seat's claims against an arm, down to the shift at a place or ε, hold or need not hold."""
-        upto = self.place if place is None else place
-        held = (self.purses[: upto + 1] >= 0).all(axis=0) | self.out[:, None, :]
+    def held(self, place: int) -> BoolArray:
+        """Where a seat's claims against an arm, down to the shift at a place, hold or need not hold."""
+        held = (self.purses[: place + 1] >= 0).all(axis=0) | self.out[:, None, :]
         np.put_along_axis(held, self.claimant[:, :, None], True, axis=2)
         return np.asarray(held)
 
     def settle(self, came: IntArray, sums: FloatArray, now: int) -> None:
         """Take in a round's rewards: pay the claims, see who is out, and end the races that are decided."""
-        told = np.asarray(sums, dtype=np.float64)[..., self.replicate, :]
-        came, (fresh, squares) = came[self.replicate], told if told.ndim == 3 else (told, told)
+        told: FloatArray = np.asarray(sums, dtype=np.float64)[..., self.replicate, :]
+        both = told.ndim == 3
+        require(both or not self.race.guessed, "sums", "come with sums of squares", "sums alone")
+        self.came = came[self.replicate]
+        self.fresh, self.fresh_squares = told if both else (told, told)
         if now == 1 and self.race.deadline > 1:
-            self._open(came, fresh)
-        self.fresh_squares = squares
-        self._pay(came, fresh)
-        self.counts = self.counts + came
-        self.sums = self.sums + fresh
-        self.squares = self.squares + squares
+            self._open()
+        self._pay()
+        self.counts = self.counts + self.came
+        self.sums = self.sums + self.fresh
+        self.squares = self.squares + self.fresh_squares
         self.first_sums = np.where(self.counts <= self.last, self.sums, self.first_sums)
-        both = np.asarray((self.purses >= 0).all(axis=0))
-        self.out = np.asarray(self.out | both.any(axis=1))
-        self._end_futile()
-        won = np.asarray(self.held().all(axis=2) & ~self.of_claimants(self.out))
+        if self.race.control is not None and self.race.margin is not None:  # nobody is better by the margin
+            seated = (self.claimant == self.race.control) & ~self.of_claimants(self.out)
+            futile = (self.held(0).all(axis=2) & seated).any(axis=1)
+            self._end(futile, np.full(len(futile), self.race.control), self.race.margin)
+        won = np.asarray(self.held(self.place).all(axis=2) & ~self.of_claimants(self.out))
         best = np.where(won, self.of_claimants(self.beliefs.mean), -np.inf).argmax(axis=1)
         self._end(np.asarray(won.any(axis=1)), self.claimant[np.arange(len(best)), best])
-        alone = np.asarray((~self.out).sum(axis=1) < 2)  # nobody is in with δ at most
-        self._end(alone, np.asarray(self.out.argmin(axis=1)))
+        decided = np.asarray((~self.out).sum(axis=1) < 2)  # nobody is in with δ at most
+        self._end(decided, np.asarray(self.out.argmin(axis=1)))
         lacking = np.asarray((self.final & (self.counts < self.last)).any(axis=1))
         complete = np.asarray(self.final.any(axis=1)) & ~lacking
         self._end(complete, np.where(self.final, self.first_sums, -np.inf).argmax(axis=1))
@@ -309,19 +329,11 @@ class _Table:
             running = self.replicate
             self._end(np.ones(len(running), dtype=bool), arms[running], within[running])
 
-    def _end_futile(self) -> None:
-        """End races in which nobody who is in is better than the control by the margin."""
-        if self.race.control is None or self.race.margin is None:
-            return
-        seated = (self.claimant == self.race.control) & ~self.of_claimants(self.out)
-        futile = (self.held(0).all(axis=2) & seated).any(axis=1)
-        self._end(futile, np.full(len(futile), self.race.control), self.race.margin)
-
     def standing(self) -> tuple[IntArray, FloatArray]:
         """What each replicate would recommend if stopped now: an arm, and its distance from the best."""
         known = np.logical_and.accumulate(self.said >= 0, axis=0)
         steps = np.concatenate([[np.inf], self.coarser])
-        shift = np.where(self.held(), self.race.epsilon, steps[known.sum(axis=0)])
+        shift = np.where(self.held(self.place), self.race.epsilon, steps[known.sum(axis=0)])
         least = np.where(self.of_claimants(self.out), np.inf, shift.max(axis=2))
         mean = np.where(self.counts > 0, self.beliefs.mean, -np.inf)
         order = np.lexsort((-self.of_claimants(mean), least))[:, 0]
@@ -343,17 +355,25 @@ class _Table:
             self.enter_final(np.ones(len(self.replicate), dtype=bool))
         return len(self.replicate) > 0
 
-    def _open(self, came: IntArray, fresh: FloatArray) -> None:
-        """The first round's money: the same for all n arms. Only those with the largest sums take seats."""
-        seats = self.claimant.shape[1]
-        order = fresh / np.maximum(came, 1)
-        if self.race.control is not None:
-            order[:, self.race.control] = np.inf
-        self.claimant = np.argsort(-order, axis=1, kind="stable")[:, :seats]
-        given = (1 - SAID) * (1 - self.race.last_part) * min(1.0, 2 / (self.race.deadline - 1))
+    def _open(self) -> None:
+        """The first round's money: the same for all n arms. Only those with the largest sums take seats.
+
+        Where σ is unknown, Stein's b_T follows from this round; there is no final where it is out of reach.
+        """
+        race, n_arms = self.race, self.fresh.shape[1]
+        order = self.fresh / np.maximum(self.came, 1)
+        if race.control is not None:
+            order[:, race.control] = np.inf
+        self.claimant = np.argsort(-order, axis=1, kind="stable")[:, : self.claimant.shape[1]]
+        given = (1 - SAID) * (1 - race.last_part) * min(1.0, 2 / (race.deadline - 1))
         self.left = self.left - given
-        self.purses[:] = math.log(self.race.delta * given / fresh.shape[1])
+        self.purses[:] = math.log(race.delta * given / n_arms)
         self.said[:] = math.log(SAID / (1 - SAID)) + self.purses[0]
+        if race.guessed:
+            spread = pooled(self.came, self.fresh, self.fresh_squares)
+            least = stein_count(*spread, race.epsilon, race.delta * race.last_part / (n_arms - 1))
+            last = np.maximum(least, self.came.max(axis=1, keepdims=True))
+            self.last = np.minimum(last, self.never).astype(np.int64)
 
     def _end(self, ended: BoolArray, arms: IntArray, within: FloatArray | float | None = None) -> None:
         """End some races with these arms, within ε if nothing else is said, and go on with the others."""
@@ -361,49 +381,72 @@ class _Table:
             self.arms[self.replicate[ended]] = arms[ended]
             if within is not None:
                 self.within[self.replicate[ended]] = np.broadcast_to(within, ended.shape)[ended]
-            for name in ("replicate", "counts", "sums", "first_sums", "out", "claimant", "share", "left"):
+            for name in self.BY_RACE:
                 setattr(self, name, getattr(self, name)[~ended])
-            self.asked, self.final = self.asked[~ended], self.final[~ended]
-            self.squares = self.squares[~ended]
             self.purses, self.said = (np.compress(~ended, it, axis=1) for it in (self.purses, self.said))
 
-    def _pay(self, came: IntArray, fresh: FloatArray) -> None:
+    def _pay(self) -> None:
         """Settle the bets on all claims that do not hold yet, where rewards of both arms came."""
-        pulled = (came > 0) & ~self.out
+        pulled = (self.came > 0) & ~self.out
         live = (self.purses > -np.inf).all(axis=0) & (self.purses < 0).any(axis=0)
         live &= self.of_claimants(pulled)[:, :, None] & pulled[:, None, :]
         np.put_along_axis(live, self.claimant[:, :, None], False, axis=2)
-        self._bet(self.purses, self.shifts, live, came, fresh, self.lots)
-        self._bet(self.said, self.coarser, live, came, fresh, self.other_lots)
+        if self.race.guessed:
+            live &= pooled(self.came, self.fresh, self.fresh_squares)[1][:, :, None] > 0
+        self._bet(self.purses, self.shifts, live, self.lots)
+        if len(self.coarser):
+            self._bet(self.said, self.coarser, live, self.other_lots)
+
+    def _told(self, lots: np.random.Generator) -> tuple[str, list[tuple[Any, bool]]]:
+        """The model of a round's bets, and what `paid` is told: of claimants or, if True, of rivals."""
+        model = self.model
+        known: list[tuple[Any, bool]] = []
+        if model == "Bernoulli" and int(self.came.max()) > MOST_TESTED:
+            model = "bounded"
+        elif model == "Bernoulli":
+            known = [(lots.random(self.came.shape), True)]
+        elif self.squared:
+            known = [(self.fresh_squares, False), (self.fresh_squares, True)]
+        elif self.race.guessed:
+            variance, freedom = pooled(self.came, self.fresh, self.fresh_squares)
+            known = [(np.sqrt(variance), False), (freedom, False)]
+        elif model != "bounded":
+            known = [(self.race.sigma, False)]
+        return model, [(np.broadcast_to(table, self.came.shape).ravel(), rival) for table, rival in known]
 
     def _bet(
-        self,
-        purses: FloatArray,
-        shifts: FloatArray,
-        live: BoolArray,
-        came: IntArray,
-        fresh: FloatArray,
-        lots: np.random.Generator,
+        self, purses: FloatArray, shifts: FloatArray, live: BoolArray, lots: np.random.Generator
     ) -> None:
-        """Settle the bets on these claims; lots are drawn for ε before 0."""
-        claim = np.flatnonzero(live)  # places in flat tables, which are found faster
-        seat, rival = np.divmod(claim, live.shape[2])
-        arms = seat // live.shape[1] * live.shape[2]  # where the arms of a claim's replicate begin
-        one, two = arms + self.claimant.ravel()[seat], arms + rival
-        coins = self.model == "Bernoulli" and int(came.max()) <= MOST_TESTED
-        model = "bounded" if self.model == "Bernoulli" and not coins else self.model
-        ties = (lots.random(fresh.shape) if coins and len(shifts) else fresh).ravel()
-        beliefs, squares, pulls = self.beliefs.flat(), self.fresh_squares.ravel(), came.ravel()
-        for claims, shift in zip(purses, shifts.tolist(), strict=True):
-            raised, lowered = thinned(fresh, came, shift, lots) if coins else (fresh, fresh)
-            raised, lowered, flat = raised.ravel(), lowered.ravel(), claims.ravel()
-            due = np.flatnonzero(flat[claim] < 0)
-            for some in (due[start : start + AT_ONCE] for start in range(0, len(due), AT_ONCE)):
-                where, k, b = claim[some], one[some], two[some]
-                pairs = Pairs(raised[k], pulls[k], lowered[b], pulls[b])
-                bet = flat[where], pairs, shift, (beliefs[k], beliefs[b]), model, self.race.sigma
-                flat[where] = paid(*bet, ties[b], (squares[k], squares[b]) if self.squared else None)
-            claims[...] = flat.reshape(claims.shape)
+        """Settle the bets on these claims, with lots for ties and then for each shift.
+
+        Of many claims the likeliest claimant's come first: none against an arm that it puts out is looked at
+        again.
+        """
+        (model, told), came, fresh = self._told(lots), self.came, self.fresh
+        sums = [
+            thinned(fresh, came, shift, lots) if model == "Bernoulli" else (fresh, fresh)
+            for shift in shifts.tolist()
+        ]
+        beliefs, pulls = [table.ravel() for table in self.beliefs], came.ravel()
+        first = np.arange(live.shape[1]) == self.share.argmax(axis=1)[:, None]
+        for seats in (first, ~first) if live.size > AT_ONCE else (first | True,):
+            # Places in flat tables are found faster.
+            claim = np.flatnonzero(live & seats[:, :, None] & ~self.out[:, None, :])
+            seat, other = np.divmod(claim, live.shape[2])
+            arms = seat // live.shape[1] * live.shape[2]  # where the arms of a claim's replicate begin
+            both = arms + self.claimant.ravel()[seat], arms + other
+            for claims, shift, (raised, lowered) in zip(purses, shifts.tolist(), sums, strict=True):
+                flat = claims.ravel()
+                due = np.flatnonzero(flat[claim] < 0)
+                for some in (due[start : start + AT_ONCE] for start in range(0, len(due), AT_ONCE)):
+                    where, (k, b) = claim[some], (arm[some] for arm in both)
+                    pairs = Pairs(raised.ravel()[k], pulls[k], lowered.ravel()[b], pulls[b])
+                    believe = [Beliefs(*(table[arm] for table in beliefs)) for arm in (k, b)]
+                    known = [table[b if rival else k] for table, rival in told]
+                    flat[where] = paid(flat[where], pairs, shift, believe, model, known)
+                claims[...] = flat.reshape(claims.shape)
+            paid_in_full = np.asarray((self.purses >= 0).all(axis=0))
+            self.out = np.asarray(self.out | paid_in_full.any(axis=1))
 
     def stake(self, now: int) -> None:
         """Seat the arms that may be better than the leader by ε/2, and stake money on their claims."""
@@ -448,7 +491,7 @@ class _Table:
         A set is grown from each claimant. An arm without a seat has no claims, so the set of all arms that
         are in is the fallback.
         """
-        held, seated = self.held(), np.zeros(self.out.shape, dtype=bool)
+        held, seated = self.held(self.place), np.zeros(self.out.shape, dtype=bool)
         np.put_along_axis(seated, self.claimant, True, axis=1)
         best = ~self.out
         for seat in range(held.shape[1]):
@@ -461,12 +504,14 @@ class _Table:
             best = np.where(smaller[:, None], chosen, best)
         return np.asarray(best)
 
-    def enter_final(self, which: BoolArray) -> None:
-        """Let the coming round decide some races, or end them where nobody lacks any of b_T rewards."""
-        final = self.finalists() & which[:, None]
+    def enter_final(self, which: BoolArray, cost: FloatArray | float = 0.0) -> None:
+        """Let the coming round decide these races, and others if that is cheaper; end what lacks nothing."""
+        final = self.finalists()
         lacking = np.where(final, np.maximum(self.last - self.counts, 0), 0)
-        self.asked = np.where(which[:, None], lacking, self.asked)
-        self.final = final
+        which = which | (lacking.sum(axis=1) < cost)
+        self.final = final & which[:, None]
+        wanted = np.minimum(lacking, np.where(self.last < self.never, self.last, self.planned))
+        self.asked = np.where(which[:, None], wanted, self.asked)
         self._end(which & ~lacking.any(axis=1), np.where(final, self.first_sums, -np.inf).argmax(axis=1))
 
     def plan(self, now: int) -> None:
@@ -474,7 +519,7 @@ class _Table:
         rows, race = np.arange(len(self.replicate)), self.race
         have = np.maximum(self.counts.sum(axis=1), 1).astype(np.float64)
         late = max(0, self.spare - (race.deadline - 2 - now)) / self.spare
-        final = (~self.out).sum(axis=1) * self.last
+        final = (~self.out).sum(axis=1) * self.last[:, 0]
         reach = np.maximum(race.reach, late * np.sqrt(2 * np.log1p(final / have)))[:, None]
         hope = 0.0 if late else race.hope
         seat = self.share.argmax(axis=1)
@@ -491,10 +536,9 @@ class _Table:
         self.asked = allocation.within(np.ceil(need * part[:, None]), self.counts, self.last, self.out)
         self.final = np.zeros_like(self.out)
         stuck = self.asked[rows, claimant] == 0
-        least = self.last - np.where(self.out, 0, self.counts).max(axis=1)  # a final costs no less
+        least = self.last[:, 0] - np.where(self.out, 0, self.counts).max(axis=1)  # a final costs no less
         if (stuck | (cost > least)).any():
-            rest = np.where(self.finalists(), np.maximum(self.last - self.counts, 0), 0).sum(axis=1)
-            self.enter_final(stuck | (rest < cost))
+            self.enter_final(stuck, cost)
 
     def needed(self, seat: IntArray, place: int, reach: FloatArray, hope: float) -> FloatArray:
         """The pulls with which the claims of one seat each, by the shift at a place, may all be paid."""
@@ -503,7 +547,10 @@ class _Table:
         mean = beliefs.mean[rows, claimant][:, None]
         gap = mean - beliefs.mean + hope * np.sqrt(beliefs.variance / np.maximum(beliefs.counts, 1))
         shift = float(self.shifts[place])
-        width = allocation.resolved(gap, self.purses[place, rows, seat], reach, shift, race.delta)
+        lowest = math.log(race.delta) - allocation.FARTHEST
+        nats = -np.clip(self.purses[place, rows, seat], lowest, -allocation.NEAREST)
+        far = np.maximum(gap + shift, allocation.LEAST_GAP * shift)
+        width = far / (np.sqrt(2 * nats) + reach)  # the error of a difference at which its claim is paid
         variance = beliefs.variance
         own = beliefs.variance[rows, claimant]
         if self.squared:  # no stake may be larger than the range allows

@@ -153,7 +153,7 @@ def race(
         if most > MOST_TOTAL:
             asked = f"got up to {most:.1e} of {shown(algorithm)}"
             raise ValueError(f"algorithm must ask for at most 2^63 - 1 pulls of all arms in a race, {asked}")
-        drawn = draw(problem, problem.means[:, None], pulls.T, generator).swapaxes(-1, -2)
+        drawn = draw(problem, problem.means[:, None], pulls.T, generator, squares).swapaxes(-1, -2)
         sums = drawn if drawn.ndim == 2 else drawn[0]
         watch(pulls, sums)
         return drawn if squares else sums
@@ -162,11 +162,23 @@ def race(
     return drive(game, respond)
 
 
-def draw(problem: Problem, means: FloatArray, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
-    """Draw what `draw_sums` does in a round, passing over the arms that nobody pulls."""
+def draw(
+    problem: Problem,
+    means: FloatArray,
+    pulls: IntArray,
+    generator: np.random.Generator,
+    squares: bool = False,
+) -> FloatArray:
+    """Draw what `draw_sums` does in a round, passing over the arms that nobody pulls.
+
+    With `squares` Gaussian rewards have their sums of squares as well.
+    """
     pulled = pulls.any(axis=1)
     arms = slice(None) if pulled.all() else np.flatnonzero(pulled)  # a slice makes no copy
-    drawn = draw_sums(problem, means[arms], pulls[arms], generator)
+    drawn: FloatArray = np.asarray(draw_sums(problem, means[arms], pulls[arms], generator))
+    if squares and isinstance(problem, Gaussian):  # A²/m + σ² χ², with m − 1 degrees of freedom
+        chi_square = 2 * generator.standard_gamma(np.maximum(pulls[arms] - 1, 0) / 2)
+        drawn = np.stack([drawn, drawn**2 / np.maximum(pulls[arms], 1) + problem.sigma**2 * chi_square])
     sums = np.zeros((*drawn.shape[:-2], *pulls.shape))
     sums[..., arms, :] = drawn
     return sums
@@ -221,6 +233,7 @@ def check(algorithm: Algorithm, problem: Problem, seed: int) -> None:
     drawn = draw_sums.dispatch(type(problem)) is not draw_sums.dispatch(object)
     require(drawn, "problem", "be Bernoulli or Gaussian", problem)
     whole("seed", seed, 0)
-    if algorithm.sigma < problem.sigma:
+    guess = problem.rewards == "Gaussian" and algorithm.wants_squares("Gaussian")
+    if algorithm.sigma < problem.sigma and not guess:
         below = f"the algorithm's sigma, {algorithm.sigma}, is below the problem's, {problem.sigma}"
         warnings.warn(f"{below}: its guarantee is void", stacklevel=3)

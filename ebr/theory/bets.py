@@ -11,6 +11,11 @@ is such a bet, but all above 1 is wasted. The *capped bet* wastes nothing: f = m
 such that E f = Φ̄(c) + Σ w_j Φ(c − θ_j)/LR(c) = v for z normal. As f increases in z, E f ≤ v for all smaller
 scores.
 
+*Gaussian rewards, σ unknown.* In a round S² = Σ (Q − A²/m)/ν over all arms pulled, ν = Σ (m − 1). Given the
+past, νS²/σ² is χ²_ν and independent of all means. So t = (Y̅ − Y̅' + s) / (S √(1/m + 1/m')) has Student's law
+where μ' = μ + s, and is smaller beyond: z = Φ̄⁻¹(P(t_ν > t)) is N(0, 1) or smaller. All claims of a round may
+share S, since only the mean of each purse matters, not their joint law.
+
 *Rewards 0 and 1.* Given the successes of both arms together, the claimant's own are stochastically no more
 than hypergeometric wherever μ' ≥ μ, whatever the means are (Fisher's exact test). With ties broken at random,
 their normal score is no larger than N(0, 1). A shift is removed at random first: each failure of the claimant
@@ -23,26 +28,24 @@ inequality of arithmetic and geometric means at most v (1 + g (μ − μ' + s)/(
 logarithm is concave in the reward: with sums A and C in place of the rewards, as if these were 0 and 1, the
 product is no larger.
 
-*With sums of squares* the same product is bounded from below more sharply. Let m rewards have mean a and
-variance τ² = Q/m − a². None lies below l = max(0, a − τ√(m − 1)). Let h = a + τ²/(a − l), and let q be the
-quadratic that equals f(Y) = log(1 + b(Y − p)), b ≥ 0, at l and touches it at h. The third derivative of f is
-not negative, and f(Y) − q(Y) is f'''(ξ)/6 (Y − l)(Y − h)² for some ξ. So f(Y) ≥ q(Y) for Y ≥ l, and
-Σ f(Y) ≥ Σ q(Y). The right side is the sum of f over rewards that are all l or h, with the same mean and
-variance. An upper bound Q' of Q may replace Q, since q is concave; Q' = A is always one. The rival's rewards
-are reflected, 1 − Y', and bounded in the same way. The bound is below the product, so E f ≤ v holds for any p
-and g ≥ 0 that are decided by the past and leave no factor negative.
+*With sums of squares* the same product has a sharper bound from below. Let m rewards have mean a and variance
+τ² = Q/m − a². None lies below l = max(0, a − τ√(m − 1)). Let h = a + τ²/(a − l), and let q be the quadratic
+that equals f(Y) = log(1 + b(Y − p)), b ≥ 0, at l and touches it at h. f(Y) − q(Y) = f'''(ξ)/6 (Y − l)(Y − h)²
+for some ξ, and f''' ≥ 0. So Σ f(Y) ≥ Σ q(Y), the sum of f over rewards that are all l or h, with the same
+mean and variance. An upper bound Q' of Q may replace Q, since q is concave; Q' = A is always one. The rival's
+rewards are reflected, 1 − Y', and bounded in the same way. So E f ≤ v for any p and g ≥ 0 that are decided by
+the past and leave no factor negative.
 
 *Sources.* Bets on means in [0, 1]: I. Waudby-Smith and A. Ramdas, "Estimating means of bounded random
 variables by betting" (JRSS B, 2024). On two samples at once: R. Turner, A. Ly and P. Grünwald, "Generic
 E-variables for exact sequential k-sample tests that allow for optional stopping" (JSPI, 2024). A quadratic
-below the logarithm, touching it at p whatever the rewards are: X. Fan, I. Grama and Q. Liu, "Exponential
-inequalities for martingales with applications" (EJP, 2015).
+below the logarithm: X. Fan, I. Grama and Q. Liu, "Exponential inequalities for martingales with applications"
+(EJP, 2015).
 """
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,7 +60,6 @@ STEPS = 4  # steps of Newton's method for c
 SLACK = 1e-6  # relative error of a score or a cap by floating point, allowed for
 LEAST_LOG = -600.0  # logarithm of the smallest purse that is computed with
 FARTHEST = 20.0  # a cap beyond this is never reached
-MOST_TABLED = 2**20  # log-factorials in the table
 MOST_TESTED = 2**20  # most rewards of an arm for which the hypergeometric law is summed
 MOST_INVERTED = 2**12  # most arms × replicates whose lots are drawn by inversion
 NEGLIGIBLE = 1e-13  # relative size of a term at which the sum of a tail ends
@@ -67,21 +69,15 @@ PRIOR, LENT = 1 / 16, 4  # variance before any reward is seen; weight of the com
 HALVINGS = 10  # bisections for the stake
 LEAST_REACH = 1e-30  # least distance of l from the mean: no division by 0, and no factor below 0
 
+Two = tuple[FloatArray, FloatArray]  # of claimants and of rivals
 
-@dataclass(frozen=True)
-class Beliefs:
+
+class Beliefs(NamedTuple):
     """Estimates before a round: an arm's mean, the variance of a reward, and the number of rewards so far."""
 
     mean: FloatArray
     variance: FloatArray
     counts: IntArray
-
-    def __getitem__(self, chosen: IntArray) -> Self:
-        return type(self)(self.mean[chosen], self.variance[chosen], self.counts[chosen])
-
-    def flat(self) -> Self:
-        """The same, with the arms of all replicates in one row."""
-        return type(self)(self.mean.ravel(), self.variance.ravel(), self.counts.ravel())
 
 
 def believed(counts: IntArray, sums: FloatArray, squares: FloatArray) -> Beliefs:
@@ -90,24 +86,30 @@ def believed(counts: IntArray, sums: FloatArray, squares: FloatArray) -> Beliefs
     The common variance starts as that of one reward, 1/16. Each arm's own variance counts the common one as
     four rewards.
     """
-    some = np.maximum(counts, 1)
-    about = np.maximum(squares - sums**2 / some, 0)
-    freedom = np.maximum(counts - 1, 0)
+    about, freedom = _about(counts, sums, squares)
     common = (about.sum(axis=1, keepdims=True) + PRIOR) / (freedom.sum(axis=1, keepdims=True) + 1)
     weight = 4 * common  # of a success and a failure that nobody saw
     mean = (sums + weight / 2) / (counts + weight)
     return Beliefs(mean, (about + LENT * common) / (freedom + LENT), counts)
 
 
+def pooled(counts: IntArray, sums: FloatArray, squares: FloatArray) -> tuple[FloatArray, IntArray]:
+    """S² and ν, replicates × 1; S² is larger by what floating point may lose.
+
+    ν is 0 where rewards do not vary: such rewards are not normal, and tell nothing of σ.
+    """
+    about, freedom = (each.sum(axis=1, keepdims=True) for each in _about(counts, sums, squares))
+    lost = NEGLIGIBLE * squares.sum(axis=1, keepdims=True)
+    return (about + lost) / np.maximum(freedom, 1), np.where(about > lost, freedom, 0)
+
+
+def _about(counts: IntArray, sums: FloatArray, squares: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Each arm's sum of squares about its mean, and its degrees of freedom."""
+    return np.maximum(squares - sums**2 / np.maximum(counts, 1), 0), np.maximum(counts - 1, 0)
+
+
 def paid(
-    log_purse: FloatArray,
-    fresh: Pairs,
-    shift: float,
-    pair: tuple[Beliefs, Beliefs],
-    model: str,
-    sigma: float,
-    lots: FloatArray,
-    squares: tuple[FloatArray, FloatArray] | None = None,
+    log_purse: FloatArray, fresh: Pairs, shift: float, pair: list[Beliefs], model: str, told: list[FloatArray]
 ) -> FloatArray:
     """Logarithms of the purses after a round.
 
@@ -117,59 +119,46 @@ def paid(
         log v; the claimants' and rivals' rewards of the round, thinned if they are 0 and 1; s.
     pair
         Estimates from earlier rounds. A bet is a mixture of three, for differences around the estimated one.
-    model, sigma
-        The rewards' model, one of `ebr.models.REWARDS`, and their σ.
-    lots
-        Uniform on [0, 1], to break ties of rewards 0 and 1.
-    squares
-        Of rewards in [0, 1], the claimants' and the rivals' sums of squares, or more; None if unknown.
+    model
+        The rewards' model, one of `ebr.models.REWARDS`.
+    told
+        What else there is: lots, uniform on [0, 1], that break ties of rewards 0 and 1; of rewards in [0, 1]
+        the claimants' and the rivals' sums of squares, or more, if they are known; of others σ, or S and ν.
     """
+    from scipy.special import ndtri
+
     claimant, rival = pair
     errors = [belief.variance / np.maximum(belief.counts, 1) for belief in pair]
-    spread = SPREAD * np.sqrt(errors[0] + errors[1])
+    steps = np.multiply.outer(NODES, SPREAD * np.sqrt(errors[0] + errors[1]))
     if model == "bounded":
         part = errors[0] / (errors[0] + errors[1])
-        beliefs = [
-            (claimant.mean + step * part, rival.mean - step * (1 - part))
-            for step in (node * spread for node in NODES)
-        ]
-        if squares is None:
-            gains = [unit_bet(fresh, shift, means) for means in beliefs]
-        else:
+        beliefs = [(claimant.mean + step * part, rival.mean - step * (1 - part)) for step in steps]
+        if told:
             variances = claimant.variance, rival.variance
-            gains = [square_bet(fresh, squares, shift, means, variances) for means in beliefs]
+            gains = [square_bet(fresh, told, shift, means, variances) for means in beliefs]
+        else:
+            gains = [unit_bet(fresh, shift, means) for means in beliefs]
         return np.minimum(log_purse + _log_mixture(np.array(gains)), 0.0)
-    differences = claimant.mean - rival.mean + shift + np.multiply.outer(NODES, spread)
-    drifts = np.clip(differences / _deviation(fresh, pair, sigma, model), 0, MOST_DRIFT)
+    one, two, variance = fresh.leader_pulls, fresh.other_pulls, claimant.variance
+    if model == "Bernoulli":  # where both arms are alike
+        mean = (one * claimant.mean + two * rival.mean) / (one + two)
+        variance = mean * (1 - mean)
+    differences = claimant.mean - rival.mean + shift + steps
+    drifts = np.clip(differences / np.sqrt(variance * (1 / one + 1 / two)), 0, MOST_DRIFT)
     unknown = claimant.counts == 0
     if unknown.any():  # as a test would
-        drifts = np.where(unknown, _quantile(log_purse), drifts)
+        quantile = -ndtri(np.exp(np.maximum(log_purse, LEAST_LOG)))
+        drifts = np.where(unknown, np.maximum(quantile, 0.0), drifts)
     after = log_purse.copy()
     bold = np.flatnonzero(drifts[-1] > LEAST_DRIFT)  # the other claims are believed to be false: no bet
     purse, fresh, drifts = log_purse[bold], fresh[bold], drifts[:, bold]
-    score = fisher_score(fresh, lots[bold]) if model == "Bernoulli" else normal_score(fresh, shift, sigma)
+    known = [each[bold] for each in told]
+    score = fisher_score(fresh, *known) if model == "Bernoulli" else normal_score(fresh, shift, *known)
     if model == "sub-Gaussian":
         after[bold] = np.minimum(purse + log_ratio(score, drifts), 0.0)
     else:
         after[bold] = capped_bet(purse, score, drifts)
     return after
-
-
-def _deviation(fresh: Pairs, pair: tuple[Beliefs, Beliefs], sigma: float, model: str) -> FloatArray:
-    """The standard deviation of the difference of the round's means, where both arms are alike."""
-    one, two = fresh.leader_pulls, fresh.other_pulls
-    variance: FloatArray | float = sigma**2
-    if model == "Bernoulli":
-        pooled = (one * pair[0].mean + two * pair[1].mean) / (one + two)
-        variance = pooled * (1 - pooled)
-    return np.sqrt(variance * (1 / one + 1 / two))
-
-
-def _quantile(log_purse: FloatArray) -> FloatArray:
-    """The normal quantile of a level v, not below 0."""
-    from scipy.special import ndtri
-
-    return np.maximum(-ndtri(np.exp(np.maximum(log_purse, LEAST_LOG))), 0.0)
 
 
 def _log_mixture(gains: FloatArray) -> FloatArray:
@@ -209,28 +198,37 @@ def _cap(purse: FloatArray, drifts: FloatArray) -> tuple[FloatArray, FloatArray]
     """
     from scipy.special import ndtr, ndtri
 
-    weights, halves = np.asarray(WEIGHTS), drifts**2 / 2
-    cap = np.maximum(-ndtri(purse), -1.0)
-    for step in range(STEPS + 1):
-        parts = drifts * cap
+    weights, halves, target = np.asarray(WEIGHTS), drifts**2 / 2, purse * (1 - SLACK)
+    cap, parts, below = np.maximum(-ndtri(purse), -1.0), np.empty_like(drifts), np.empty_like(drifts)
+    for step in range(STEPS + 1):  # in place, which is faster
+        np.multiply(drifts, cap, out=parts)
         parts -= halves
-        np.exp(np.minimum(parts, -LEAST_LOG, out=parts), out=parts)
+        np.exp(parts, out=parts)
         parts *= weights[:, None]
         ratio = parts.sum(axis=0)
-        below = weights @ ndtr(cap - drifts) / ratio
-        mean = ndtr(-cap) + below
+        np.subtract(cap, drifts, out=below)
+        mean_below = weights @ ndtr(below, out=below) / ratio
+        mean = ndtr(-cap) + mean_below
         if step < STEPS:
-            slope = (drifts * parts).sum(axis=0) / ratio
-            cap = cap + np.log(mean / (purse * (1 - SLACK))) * mean / (slope * below)
-            cap = np.minimum(cap, FARTHEST)
+            parts *= drifts
+            slope = parts.sum(axis=0) / ratio
+            cap = np.minimum(cap + np.log(mean / target) * mean / (slope * mean_below), FARTHEST)
     return np.where(mean <= purse, cap, np.inf), np.log(ratio)
 
 
-def normal_score(fresh: Pairs, shift: float, sigma: float) -> FloatArray:
-    """The score (Y̅ − Y̅' + s) / (σ √(1/m + 1/m')): of Gaussian rewards N(0, 1) where μ' = μ + s."""
+def normal_score(
+    fresh: Pairs, shift: float, sigma: FloatArray, freedom: FloatArray | None = None
+) -> FloatArray:
+    """The score (Y̅ − Y̅' + s) / (σ √(1/m + 1/m')), N(0, 1) where μ' = μ + s; with S for σ that of a t-test."""
+    from scipy.special import ndtri, stdtr
+
     claimant, rival = fresh.means
     width = sigma * np.sqrt(1 / fresh.leader_pulls + 1 / fresh.other_pulls)
-    return np.asarray((claimant - rival + shift) / width)
+    score = np.asarray((claimant - rival + shift) / width)
+    if freedom is None:
+        return score
+    tail = np.maximum(stdtr(freedom, -np.abs(score)), 1e-300)
+    return np.asarray(np.copysign(ndtri(tail), score))
 
 
 def thinned(
@@ -285,27 +283,21 @@ def _hypergeometric(
     a: FloatArray, c: FloatArray, m: IntArray | FloatArray, other_m: IntArray | FloatArray
 ) -> tuple[BoolArray, FloatArray, FloatArray]:
     """Whether the upper tail at A is the smaller one, P(X = A), and that tail beyond A in parts of it."""
-    b, d = m - a, other_m - c
-    here = _log_factorial(a + b) + _log_factorial(c + d) + _log_factorial(a + c) + _log_factorial(b + d)
-    here = here - sum(map(_log_factorial, (a, b, c, d, a + b + c + d)))
+    b, d, table = m - a, other_m - c, _log_factorials()
+
+    def logs(*numbers: FloatArray) -> FloatArray:
+        return np.asarray(sum(table[each.astype(np.int64)] for each in numbers))
+
+    here = logs(a + b, c + d, a + c, b + d) - logs(a, b, c, d, a + b + c + d)
     ahead = np.asarray(a * other_m >= c * m)
     return ahead, np.exp(here), _tail(np.where(ahead, [a, b, c, d], [c, d, a, b]))
 
 
 @lru_cache(maxsize=1)
-def _factorials() -> FloatArray:
+def _log_factorials() -> FloatArray:
     from scipy.special import gammaln
 
-    return np.asarray(gammaln(np.arange(1, MOST_TABLED + 1, dtype=np.float64)))
-
-
-def _log_factorial(x: FloatArray) -> FloatArray:
-    """Log-factorials of whole numbers, looked up where that is possible."""
-    if x.size and x.max() >= MOST_TABLED:
-        from scipy.special import gammaln
-
-        return np.asarray(gammaln(x + 1))
-    return np.asarray(_factorials()[x.astype(np.int64)])
+    return np.asarray(gammaln(np.arange(1, 2 * MOST_TESTED + 2, dtype=np.float64)))
 
 
 def _tail(table: FloatArray) -> FloatArray:
@@ -331,7 +323,7 @@ def _tail(table: FloatArray) -> FloatArray:
     return total
 
 
-def unit_bet(fresh: Pairs, shift: float, beliefs: tuple[FloatArray, FloatArray]) -> FloatArray:
+def unit_bet(fresh: Pairs, shift: float, beliefs: Two) -> FloatArray:
     """The logarithm of the factors' product for rewards in [0, 1], with p and g that suit the believed means.
 
     p is the claimant's mean in the pair (p, p + s) nearest to the believed one, (q, q'), and g is that of the
@@ -356,11 +348,7 @@ def unit_bet(fresh: Pairs, shift: float, beliefs: tuple[FloatArray, FloatArray])
 
 
 def square_bet(
-    fresh: Pairs,
-    squares: tuple[FloatArray, FloatArray],
-    shift: float,
-    beliefs: tuple[FloatArray, FloatArray],
-    variances: tuple[FloatArray, FloatArray],
+    fresh: Pairs, squares: list[FloatArray], shift: float, beliefs: Two, variances: Two
 ) -> FloatArray:
     """The same product from sums and sums of squares, with p and g for the believed means and variances.
 

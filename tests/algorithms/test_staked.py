@@ -13,14 +13,14 @@ from compendium.tuning.plus_minus import PlusMinus
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import Rewards, play
-from scipy.stats import binom, binomtest, norm
+from scipy.stats import binom, binomtest, chi2, kstest, norm, t
 
 import ebr
 from ebr.algorithms import staked
 from ebr.algorithms.game import advance
 from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.models import REWARDS
-from ebr.simulation.simulate import draw_sums
+from ebr.simulation.simulate import draw, draw_sums
 from ebr.theory.problems import Problem
 
 TABLE, PAID = staked._Table, staked.paid
@@ -112,15 +112,15 @@ class Watched(TABLE):
 
     tables: ClassVar = []
 
-    def __init__(self, *game):
-        super().__init__(*game)
+    def __init__(self, *game, **said):
+        super().__init__(*game, **said)
         self.granted, self.grown = np.zeros((2, len(self.arms)))
         self.first = np.zeros((len(self.arms), self.counts.shape[1]))
         self.tables.append(self)
 
-    def _open(self, came, fresh):
-        super()._open(came, fresh)
-        self.granted += np.exp(self.purses.max()) * fresh.shape[1]
+    def _open(self):
+        super()._open()
+        self.granted += np.exp(self.purses.max()) * self.fresh.shape[1]
 
     def _seat(self, chance):
         super()._seat(chance)
@@ -134,14 +134,14 @@ class Watched(TABLE):
         """Σ_k v^{s(k)}_{k,best}, where the others are all worse by ε."""
         return np.where(self.claimant > 0, np.exp(self.purses[0, :, :, 0]), 0).sum(axis=1)
 
-    def _pay(self, came, fresh):
-        before = self.claims()
-        super()._pay(came, fresh)
+    def _pay(self):
+        before, out = self.claims(), self.out
+        super()._pay()
         self.grown[self.replicate] += self.claims() - before
-        held, counts = self.purses >= 0, self.counts + came
+        held, counts = self.purses >= 0, self.counts + self.came
         assert not ((self.counts < self.last) & (counts > self.last)).any()
-        self.first[self.replicate] += np.where(counts <= self.last, fresh, 0)
-        self.seen = [self.replicate, self.claimant, held, self.out | held.all(axis=0).any(axis=1), self.final]
+        self.first[self.replicate] += np.where(counts <= self.last, self.fresh, 0)
+        self.seen = [self.replicate, self.claimant, held, out | held.all(axis=0).any(axis=1), self.final]
 
     def settle(self, came, sums, now):
         super().settle(came, sums, now)
@@ -157,9 +157,9 @@ class Watched(TABLE):
             best = np.where(final, self.first[replicate], -np.inf).argmax() if final.any() else out.argmin()
             assert arm in won or (not won and arm == best)
 
-    def enter_final(self, which):
+    def enter_final(self, *which):
         rows, out, claimant, held = self.replicate, self.out, self.claimant, self.purses[0] >= 0
-        super().enter_final(which)
+        super().enter_final(*which)
         for row, final in zip(self.replicate, self.final, strict=True):
             if not final.any():
                 continue
@@ -170,13 +170,13 @@ class Watched(TABLE):
                 assert (holds.get(k, out[old]) | final).all()
 
 
-def watch(monkeypatch, runs, deadline, n_arms=2, epsilon=0.3, delta=0.3, rows=True):
+def watch(monkeypatch, runs, deadline, n_arms=2, epsilon=0.3, delta=0.3, rows=True, **told):
     """Race with Gaussian rewards, the others worse than the first by ε: what is given, and the growth's z."""
     with monkeypatch.context() as patch:
         patch.setattr(staked, "_Table", Watched)
         for method in () if rows else ("settle", "enter_final"):
             patch.delattr(Watched, method)
-        race = StakedElasticBatchRacing(deadline, epsilon, delta, rewards="Gaussian", start=1.0)
+        race = StakedElasticBatchRacing(deadline, epsilon, delta, rewards="Gaussian", start=1.0, **told)
         problem = ebr.Gaussian([epsilon, *[0.0] * (n_arms - 1)], 0.5)
         Watched.tables.clear()
         ebr.simulate(race, problem, runs, seed=3)
@@ -189,7 +189,7 @@ def watch(monkeypatch, runs, deadline, n_arms=2, epsilon=0.3, delta=0.3, rows=Tr
 def check_decisions(n_arms):
     """Let tables with random claims, of which some hold, decide and enter the final."""
     generator, race = np.random.default_rng(n_arms), StakedElasticBatchRacing(9, 0.3, 0.3, rewards="Gaussian")
-    table = Watched(race, n_arms, 600, "Gaussian", generator)
+    table = Watched(race, n_arms, 600, "Gaussian", generator, False)
     table.claimant = generator.permuted(np.tile(np.arange(n_arms), (600, 1)), axis=1)[:, :8]
     table.purses = np.where(generator.random(table.purses.shape) < generator.random((600, 1, 1)), 0.0, -1.0)
     table.sums, table.asked = generator.random(table.sums.shape), np.zeros_like(table.asked)
@@ -217,13 +217,13 @@ def test_money_bets_and_decisions_are_as_the_theorem_has_them(monkeypatch):
     ("name", "changes"),
     [
         ("stake", [("self.left = self.left - given", "pass")]),  # money is given twice
-        ("_open", [("given / fresh.shape[1]", "given")]),
+        ("_open", [("given / n_arms", "given")]),
         ("__init__", [("(1 - SAID) * (1 - race.last_part)", "1.0")]),  # and a final all the same
-        ("_open", [("(1 - SAID) * (1 - self.race.last_part)", "1.0")]),
-        ("settle", [("self._pay(came, fresh)", "STALE(self, came, fresh)")]),  # rewards are bet on again
+        ("_open", [("(1 - SAID) * (1 - race.last_part)", "1.0")]),
+        ("settle", [("self._pay()", "STALE(self)")]),  # rewards are bet on again
         ("_pay", [("self.purses, self.shifts,", "self.purses, 1.5 * self.shifts,")]),
-        ("settle", [("(self.purses >= 0).all(axis=0)", "(self.purses[1] >= 0)")]),
-        ("settle", [("(self.purses >= 0).all(axis=0)", "(self.purses[0] >= 0)")]),
+        ("_bet", [("(self.purses >= 0).all(axis=0)", "(self.purses[1] >= 0)")]),
+        ("_bet", [("(self.purses >= 0).all(axis=0)", "(self.purses[0] >= 0)")]),
         (
             "settle",
             [
@@ -239,8 +239,11 @@ def test_money_bets_and_decisions_are_as_the_theorem_has_them(monkeypatch):
     ],
 )
 def test_a_planted_error_in_the_table_is_seen(monkeypatch, name, changes):
-    def stale(self, came, fresh):
-        self._pay(np.where(came > 0, self.counts + came, 0), self.sums + fresh)
+    def stale(self):
+        new = self.came, self.fresh
+        self.came, self.fresh = np.where(self.came > 0, self.counts + self.came, 0), self.sums + self.fresh
+        self._pay()
+        self.came, self.fresh = new
 
     monkeypatch.setattr(staked, "STALE", stale, raising=False)
     plant(monkeypatch, name, *changes)
@@ -374,6 +377,163 @@ def unit_table(replicates, n_arms, seed):
     return (generator.random((replicates, n_arms, 97)) < means).astype(float)
 
 
+# Gaussian rewards, σ unknown: `sigma` is a guess.
+
+
+def guessing(deadline, epsilon, delta, sigma=0.5, **options):
+    return StakedElasticBatchRacing(
+        deadline, epsilon, delta, sigma=sigma, rewards="Gaussian", squares=True, **options
+    )
+
+
+def test_steins_count_is_the_least_that_a_t_test_allows():
+    for variance, freedom, epsilon, miss in product(
+        (0.03, 1.0), (1, 2, 9, 400), (0.1, 0.7), (0.02, 0.3, 0.6)
+    ):
+        least = 1
+        while miss < 0.5 and t.sf(epsilon * math.sqrt(least / 2 / variance), freedom) > miss:
+            least += max(1, least // 10**5)
+        found = staked.stein_count(np.array([variance]), np.array([freedom]), epsilon, miss)[0]
+        assert max(found, 1) == pytest.approx(least, rel=1e-4)
+    assert staked.stein_count(np.array([1.0]), np.array([0]), 0.1, 0.1).tolist() == [math.inf]
+
+
+def final_failure(count, epsilon, miss, freedom, first, sigma):
+    """How often the worse arm, by ε, is ahead after b rewards, over α: the mean over S²."""
+    log = np.linspace(-18, 4, 20_001)
+    density = chi2.pdf(freedom * np.exp(log), freedom) * freedom * np.exp(log)
+    pulls = np.maximum(count(sigma**2 * np.exp(log), np.full(log.shape, freedom), epsilon, miss), first)
+    return np.trapezoid(density * norm.sf(epsilon * np.sqrt(pulls / 2) / sigma), log) / miss
+
+
+def test_steins_count_spends_its_share_and_no_more():
+    for freedom, miss, sigma in product((2, 6, 50), (0.001, 0.1), (0.1, 3.0)):
+        assert 0.9 < final_failure(staked.stein_count, 0.02, miss, freedom, 2, sigma) <= 1 + 1e-6
+        for wrong in (
+            lambda variance, freedom, *rest: staked.stein_count(variance, 2 * freedom, *rest),
+            lambda variance, freedom, *rest: staked.stein_count(variance / 2, freedom, *rest),
+            lambda variance, freedom, *rest: staked.stein_count(0 * variance + 0.01**2, freedom, *rest),
+        ):
+            assert final_failure(wrong, 0.02, miss, freedom, 2, sigma) > 1.005
+
+
+def check_guessed(monkeypatch):
+    """With few degrees of freedom purses on false claims keep their mean, and b_T is Stein's."""
+    for sigma, deadline in ((0.03, 3), (0.125, 4), (2.0, 3)):
+        told = {"squares": True, "sigma": sigma, "rows": False, "delta": 0.6}
+        assert abs(watch(monkeypatch, 20_000, deadline, **told)[2]) < 4.5  # chance: one in 50,000
+    race, generator = guessing(5, 0.3, 0.2, 0.05), np.random.default_rng(1)
+    game = race.play(3, 4, rewards="Gaussian", generator=generator)
+    pulls = next(game)
+    rewards = generator.standard_normal((4, 3, pulls[0, 0]))
+    game.send(np.stack([rewards.sum(axis=2), (rewards**2).sum(axis=2)]))
+    table = inspect.getgeneratorlocals(game)["table"]
+    for replicate, last in zip(table.replicate, table.last[:, 0], strict=True):
+        variance = rewards[replicate].var(axis=1, ddof=1).mean()
+        freedom = 3 * (pulls[0, 0] - 1)
+        quantile = t.isf(0.2 / math.sqrt(5) / 2, freedom)
+        assert last == max(math.ceil(2 * variance * quantile**2 / 0.3**2), pulls[0, 0])
+
+
+def test_with_a_guess_money_and_bets_are_as_the_theorem_has_them(monkeypatch):
+    for deadline, n_arms in ((3, 2), (6, 4)):
+        granted, _, grown = watch(monkeypatch, 1000, deadline, n_arms, squares=True, sigma=0.1)
+        assert granted <= 0.95 * (1 - deadline**-0.5) + 1e-9
+        assert grown < 4.5
+    check_guessed(monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("_told", [("[(np.sqrt(variance), False), (freedom, False)]", "[(self.race.sigma, False)]")]),
+        ("_told", [("(freedom,", "(freedom + self.came.sum(axis=1, keepdims=True),")]),
+        (
+            "_told",  # deviations from the means of earlier rounds
+            [
+                (
+                    "pooled(self.came, self.fresh, self.fresh_squares)",
+                    "pooled(self.came, 0 * self.fresh, self.fresh_squares"
+                    " - 2 * self.beliefs.mean * self.fresh + self.came * self.beliefs.mean**2)",
+                )
+            ],
+        ),
+        ("_open", [("race.delta * race.last_part / (n_arms - 1)", "race.delta / (n_arms - 1)")]),
+        ("_open", [("race.delta * race.last_part / (n_arms - 1)", "race.delta * race.last_part")]),
+        ("_open", [("np.maximum(least, self.came.max(axis=1, keepdims=True))", "0 * least + self.planned")]),
+    ],
+)
+def test_a_planted_error_with_a_guess_is_seen(monkeypatch, name, changes):
+    plant(monkeypatch, name, *changes)
+    with pytest.raises(AssertionError):
+        check_guessed(monkeypatch)
+
+
+@pytest.mark.parametrize("guess", [0.125, 0.5, 2.0])
+def test_with_a_guess_hostile_problems_fail_with_at_most_delta(guess):
+    for number, (means, epsilon, delta, deadline) in enumerate(SIMULATED):
+        race = guessing(deadline, epsilon, delta, guess)
+        result = ebr.simulate(race, ebr.Gaussian(means, 0.5), RUNS, seed=number)
+        wrong = (~result.correct(epsilon * (1 - 1e-9))).sum()
+        assert binom.sf(wrong - 1, RUNS, delta) > 1e-6 / 36, (means, wrong)
+        assert result.rounds.max() <= deadline
+
+
+def test_a_guess_that_is_right_costs_little_and_a_wrong_one_no_more_than_half():
+    problem = ebr.Gaussian(np.linspace(0.9, 0.1, 30), 0.5)
+    known = StakedElasticBatchRacing(10, 0.03, 0.05)
+    pulls = [
+        ebr.simulate(race, problem, 200, seed=1).pulls.mean()
+        for race in (known, *(guessing(10, 0.03, 0.05, guess) for guess in (0.5, 0.25, 1.0)))
+    ]
+    assert pulls[1] < 1.1 * pulls[0]
+    assert max(pulls) < 1.5 * pulls[0]
+
+
+def test_a_guess_is_no_known_sigma():
+    race = guessing(5, 0.1, 0.1, 1e-6)
+    assert race.wants_squares("Gaussian")
+    assert race.first_count(3) == 2
+    assert race.most_pulls(3) is None
+    assert np.isnan(race.deviation(np.array([3, 4]), 3)).all()
+    with pytest.raises(ValueError, match="deadline must be at least 2 where sigma is only a guess, got 1"):
+        guessing(1, 0.1, 0.1)
+    known = StakedElasticBatchRacing(5, 0.1, 0.1, rewards="Gaussian")
+    assert known.squared() is known
+    assert not known.wants_squares("Gaussian")
+    assert known.most_pulls(3) > 0
+    told_later = StakedElasticBatchRacing(5, 0.1, 0.1, squares=True)
+    assert not told_later.wants_squares("Gaussian")
+    game = race.play(3)
+    with pytest.raises(ValueError, match="sums must come with sums of squares"):
+        game.send(next(game) * 0.5)
+
+
+def test_without_degrees_of_freedom_nothing_is_said():
+    for came, deadline in product((1, 4), (2, 3)):  # one reward of each arm, or rewards that do not vary
+        game = guessing(deadline, 0.2, 0.3, 0.02).play_lossy(3)
+        standing = next(game)
+        counts, sums = np.full((1, 3), came), came * np.array([[0.1, 0.9, 0.3]])
+        for _ in range(deadline):
+            assert 0 < standing.pulls.max() < 10**6
+            turn = advance(game, (counts, np.stack([sums, sums**2 / came])))
+            standing = turn.arms or turn.pulls
+            assert np.isinf(standing.within).all()
+        assert turn.pulls is None
+
+
+def test_sums_of_squares_are_drawn_as_those_of_normal_rewards():
+    problem, generator = ebr.Gaussian([0.9, 0.2], 0.3), np.random.default_rng(1)
+    pulls = np.tile([[1], [7]], 20_000)
+    sums, squares = draw(problem, problem.means[:, None], pulls, generator, squares=True)
+    assert squares[0] == pytest.approx(sums[0] ** 2)
+    about = (squares[1] - sums[1] ** 2 / 7) / 0.3**2
+    assert kstest(about, chi2(6).cdf).pvalue > 1e-6
+    assert abs(np.corrcoef(about, sums[1])[0, 1]) < 0.035  # five standard errors
+    alone = draw(problem, problem.means[:, None], pulls, np.random.default_rng(1))
+    assert np.array_equal(alone, sums)
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(REWARDS),
@@ -456,6 +616,9 @@ def lossy(race, means, runs, loss, seed, model):
         sums = generator.binomial(came, means).astype(float)
         if model in ("Gaussian", "sub-Gaussian"):
             sums = came * means + 0.5 * np.sqrt(came) * generator.standard_normal(came.shape)
+        if race.wants_squares(model):
+            about = 2 * generator.standard_gamma(np.maximum(came - 1, 0) / 2)
+            sums = np.stack([sums, sums**2 / np.maximum(came, 1) + 0.25 * about])
         try:
             standing = game.send((came, sums))
         except StopIteration as end:
@@ -466,13 +629,17 @@ def lossy(race, means, runs, loss, seed, model):
 HOSTILE = [([0.6, 0.4, 0.4], 0.2, 0.5, 4), ([0.55, 0.5, 0.45, 0.2], 0.1, 0.3, 6), ([0.9, 0.6], 0.3, 0.6, 3)]
 
 
-@pytest.mark.parametrize("model", REWARDS)
+@pytest.mark.parametrize("model", [*REWARDS, "a guess"])
 @pytest.mark.parametrize("loss", [0.0, 0.3])
 def test_all_that_is_ever_said_is_wrong_with_delta_at_most(model, loss):
     for place, (means, epsilon, delta, deadline) in enumerate(HOSTILE):
-        race = StakedElasticBatchRacing(deadline, epsilon, delta, rewards=model)
-        _, ending, false = lossy(race, means, 250, loss, place, model)
-        assert binomtest(int(false.sum()), 250, delta, "greater").pvalue > 1e-6 / 24
+        race = StakedElasticBatchRacing(
+            deadline, epsilon, delta, rewards=model.replace("a guess", "Gaussian")
+        )
+        if model == "a guess":
+            race = dataclasses.replace(race, sigma=0.125, squares=True)
+        _, ending, false = lossy(race, means, 250, loss, place, race.rewards)
+        assert binomtest(int(false.sum()), 250, delta, "greater").pvalue > 1e-6 / 30
         assert (ending.within >= epsilon).all()
         if loss == 0:
             assert (ending.within == epsilon).all()

@@ -15,11 +15,10 @@ import pandas as pd
 from compendium.stakes import every_path, staked_guarantee, suite, supermartingale
 
 from ebr.algorithms import staked
-from ebr.models import REWARDS
 from ebr.simulation.simulate import simulate
 from ebr.theory import bets
 
-TABLE = staked._Table
+TABLE, UNKNOWN = staked._Table, supermartingale.UNKNOWN
 RUNS = 200
 MANY = 3000
 
@@ -48,7 +47,7 @@ def races():
 @cache
 def parts():
     """The tables of the check without an error."""
-    every = pd.concat(map(watched, REWARDS), ignore_index=True)
+    every = pd.concat(map(watched, supermartingale.MODELS), ignore_index=True)
     return {"signs": staked_guarantee.finals(), "paths": paths(), "watched": every, "races": races()}
 
 
@@ -70,28 +69,31 @@ def money_given_twice(self, now, right=TABLE.stake):
     self.left = left
 
 
-def seats_share_the_first_money(self, came, fresh, right=TABLE._open):
+def seats_share_the_first_money(self, right=TABLE._open):
     """The first round's money for those alone who take seats, though these are chosen by its rewards."""
-    right(self, came, fresh)
-    self.purses += math.log(fresh.shape[1] / 2)
+    right(self)
+    self.purses += math.log(self.fresh.shape[1] / 2)
 
 
-def stale_rewards(self, came, fresh, right=TABLE._pay):
+def stale_rewards(self, right=TABLE._pay):
     """All rewards so far settle every bet."""
-    right(self, np.where(came > 0, came + self.counts, 0), np.where(came > 0, fresh + self.sums, 0.0))
+    new, some = (self.came, self.fresh), self.came > 0
+    self.came, self.fresh = (np.where(some, all_, 0) for all_ in (new[0] + self.counts, new[1] + self.sums))
+    right(self)
+    self.came, self.fresh = new
 
 
-def told_before(self, came, fresh, right=TABLE._pay):
+def told_before(self, right=TABLE._pay):
     """Bets are made with the round's rewards in sight."""
     counts, sums = self.counts, self.sums
-    self.counts, self.sums = counts + came, sums + fresh
-    right(self, came, fresh)
+    self.counts, self.sums = counts + self.came, sums + self.fresh
+    right(self)
     self.counts, self.sums = counts, sums
 
 
-def out_by_one(self, came, fresh, right=TABLE._pay):
+def out_by_one(self, right=TABLE._pay):
     """An arm is out by a claim by ε alone: a good arm puts the best out, and a bad one the good arm."""
-    right(self, came, fresh)
+    right(self)
     self.out = self.out | (self.purses[0] >= 0).any(axis=1)
 
 
@@ -115,6 +117,25 @@ def doubled_shift(fresh, shift, beliefs, right=bets.unit_bet):
     return right(fresh, 2 * shift, beliefs)
 
 
+def s_is_sigma(*given, right=bets.normal_score):
+    """Student's law is taken for normal."""
+    return right(*given[:3])
+
+
+def with_the_guess(counts, sums, squares, right=staked.pooled):
+    """The guess in place of S."""
+    variance, freedom = right(counts, sums, squares)
+    return 0 * variance + 0.125**2, freedom
+
+
+def steins_share():
+    """Stein's b_T as if all of δ were the final's."""
+    right = staked.stein_count
+    parts()
+    with mock.patch.object(staked_guarantee, "stein_count", lambda *given: right(*given[:3], 2 * given[3])):
+        return guarantee(signs=staked_guarantee.finals())
+
+
 def without_its_share():
     """b_T as if all of δ were the final's."""
     right = staked.StakedElasticBatchRacing.last_count
@@ -131,9 +152,9 @@ def _greedy(race):
     return replace(race, delta=min(race.delta / race.last_part, 0.999))
 
 
-def all_is_staked(self, *given, right=TABLE.__init__):
+def all_is_staked(self, *given, right=TABLE.__init__, **said):
     """All of δ is staked, and the final has its share beside it."""
-    right(self, *given)
+    right(self, *given, **said)
     self.left = np.full_like(self.left, 1.0)
 
 
@@ -150,6 +171,9 @@ PLANTED = {
         partial(with_error, bets, "capped_bet", not_divided),
         partial(with_error, bets, "unit_bet", doubled_shift, "bounded", RUNS, "nine"),
         partial(with_error, TABLE, "__init__", all_is_staked),
+        partial(with_error, bets, "normal_score", s_is_sigma, UNKNOWN, MANY, "just bad"),
+        partial(with_error, staked, "pooled", with_the_guess, UNKNOWN, RUNS, "just bad"),
         without_its_share,
+        steins_share,
     )
 }

@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import binom, hypergeom, norm
+from scipy.stats import binom, chi2, hypergeom, norm, t
 
 from ebr.theory import bets
 from ebr.theory.bets import Beliefs
@@ -42,8 +42,9 @@ def paid(model, sizes, sums, shift, purse, believed, lots=0.5):
     pair = [Beliefs(mean, mean * (1 - mean), full[2].astype(int)) for mean in full[:2]]
     m = [np.full(leader.size, size) for size in sizes]
     pairs = Pairs(leader.ravel() * 1.0, m[0], other.ravel() * 1.0, m[1])
+    told = {"Bernoulli": [lots.ravel()], "bounded": []}.get(model, [np.full(leader.size, 0.5)])
     with np.errstate(all="ignore"):
-        found = bets.paid(np.log(purse.ravel()), pairs, shift, tuple(pair), model, 0.5, lots.ravel())
+        found = bets.paid(np.log(purse.ravel()), pairs, shift, pair, model, told)
     return np.exp(found).reshape(leader.shape)
 
 
@@ -157,7 +158,7 @@ def test_zeros_and_ones_bet_fairly_summed_over_all_of_them(chosen):
         ("thinned", "shift / (1 + shift)", "shift / 2"),
         ("thinned", "shift / (1 + shift)", "shift"),
         ("capped_bet", "* (1 - SLACK)", "* 1.05"),
-        ("_cap", "ndtr(-cap) + below", "below"),
+        ("_cap", "ndtr(-cap) + mean_below", "mean_below"),
     ],
 )
 def test_a_planted_error_in_a_bet_on_zeros_and_ones_is_seen(monkeypatch, name, right, wrong):
@@ -363,6 +364,79 @@ def test_a_cap_too_low_or_too_high_is_seen(monkeypatch, slack):
     monkeypatch.setattr(bets, "SLACK", slack)
     with pytest.raises(AssertionError):
         check_normal([1e-3, 0.1])
+
+
+# σ unknown: E f over the round's means and its S, which are independent.
+
+PLACES, LOGS = np.linspace(-11, 11, 2201), np.linspace(-14, 4, 151)  # of the score with σ, and of log S²/σ²
+
+
+def student_means(purse, believed, freedom, sigma=3.0, told=None, sizes=(3, 4), shift=0.3):
+    """E f / v by the trapezoidal rule, on the boundary and beyond it; σ is far from what is believed."""
+    width = sigma * math.sqrt(1 / sizes[0] + 1 / sizes[1])
+    score, log = (each.ravel() for each in np.meshgrid(PLACES, LOGS, indexing="ij"))
+    full = [np.full(score.size, float(value)) for value in (*sizes, *believed)]
+    pair = [Beliefs(mean, 0 * mean + 0.2, full[4].astype(int)) for mean in full[2:4]]
+    pairs = Pairs(score * width * sizes[0], full[0], full[1] * shift, full[1])
+    spread = [sigma * np.exp(log / 2), np.full(score.size, float(freedom))]
+    known = spread if told is None else told(*spread)
+    found = bets.paid(np.full(score.size, math.log(purse)), pairs, shift, pair, "Gaussian", known)
+    squares = chi2.pdf(freedom * np.exp(LOGS), freedom) * freedom * np.exp(LOGS)
+    worth = np.trapezoid(np.exp(found).reshape(len(PLACES), -1) * squares, LOGS, axis=1)
+    return [float(np.trapezoid(worth * norm.pdf(PLACES + off), PLACES) / purse) for off in (0, 0.1, 2)]
+
+
+def check_student(told=None):
+    for purse, believed, freedom in product((1e-3, 0.1, 0.4), BELIEVED[::4], (2, 5, 30)):
+        found = student_means(purse, believed, freedom, told=told)
+        assert found[0] == pytest.approx(1, abs=2e-3)
+        assert 1 + 2e-3 > found[1] > found[2]
+
+
+def test_with_an_unknown_sigma_normal_rewards_bet_fairly_and_waste_nothing():
+    check_student()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        lambda spread, freedom: [spread],  # as if S were σ
+        lambda spread, freedom: [spread, freedom + 1],
+        lambda spread, freedom: [spread, freedom + 7],  # rewards in place of degrees of freedom
+        lambda spread, freedom: [np.full_like(spread, 0.75)],  # a guess, a quarter of σ
+        lambda spread, freedom: [spread * np.sqrt(freedom / (freedom + 1)), freedom],  # not divided by ν
+    ],
+)
+def test_a_planted_error_in_a_t_test_is_seen(told):
+    with pytest.raises(AssertionError):
+        check_student(told)
+
+
+def test_a_score_is_as_unlikely_as_students_t():
+    one, two, freedom = np.meshgrid([-40.0, -1, 0, 0.5, 9], [0.01, 1, 20], [1, 2, 7, 400, 10**7])
+    pairs = Pairs(one.ravel() * 2, np.full(one.size, 2), 0 * one.ravel(), np.full(one.size, 5))
+    ratio = (one + 0.3).ravel() / (two.ravel() * math.sqrt(0.7))
+    found = bets.normal_score(pairs, 0.3, two.ravel(), freedom.ravel())
+    sure = (tail := t.sf(abs(ratio), freedom.ravel())) > 1e-290
+    assert found[sure] == pytest.approx(np.where(ratio > 0, norm.isf(tail), norm.ppf(tail))[sure], rel=1e-9)
+    assert (np.sign(found) == np.sign(ratio)).all()
+
+
+def test_the_common_variance_is_that_of_the_rewards_about_their_arms_means():
+    generator = np.random.default_rng(1)
+    for scale, many in ((1.0, [3, 1, 0, 5]), (1e-3, [2, 2]), (1e6, [4, 9, 1])):
+        arms = [50 + scale * generator.standard_normal(m) for m in many]
+        total = sum(((arm - arm.mean()) ** 2).sum() for arm in arms if len(arm))
+        told = (np.array([[fold(arm) for arm in arms]]) for fold in (len, np.sum, lambda arm: (arm**2).sum()))
+        ((variance,),), ((freedom,),) = bets.pooled(*told)
+        assert freedom == sum(max(m - 1, 0) for m in many)
+        assert variance == pytest.approx(total / freedom, rel=3e-3)
+        assert scale < 1 or variance == pytest.approx(total / freedom, rel=1e-6)
+    for value in (0.0, 0.1, 7.3):
+        (_,), ((freedom,),) = bets.pooled(
+            np.array([[3, 4]]), value * np.array([[3, 4]]), value**2 * np.array([[3, 4]])
+        )
+        assert freedom == 0
 
 
 def test_sub_gaussian_bets_are_fair_for_zeros_and_ones():

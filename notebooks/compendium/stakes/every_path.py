@@ -12,7 +12,6 @@ from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
 from ebr.theory.problems import Bernoulli
 
-BY_RACE = ("replicate", "counts", "sums", "first_sums", "out", "claimant", "share", "left", "asked", "final")
 MOST = 2_000_000  # paths
 # T, ε, δ and w_0: few pulls, so that there are few paths.
 SIZES = (
@@ -57,7 +56,7 @@ class Paths:
         came_from = table.replicate[before]
         self.repeat = self.repeat[came_from]
         self.weight = self.weight[came_from] * np.prod(binom.pmf(sums, pulls[before], self.means), axis=1)
-        for name in (*BY_RACE, "squares"):
+        for name in table.BY_RACE:
             setattr(table, name, getattr(table, name)[before])
         table.purses, table.said = table.purses[:, before], table.said[:, before]
         table.replicate, table.arms = np.arange(len(before)), np.full(len(before), -1)

@@ -12,10 +12,12 @@ from compendium.shared.problem_sets import Instance
 from ebr.algorithms.game import Game, advance
 from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
-from ebr.models import IN_UNIT
+from ebr.models import IN_UNIT, REWARDS
 from ebr.simulation.simulate import blocks, draw
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
+UNKNOWN = "Gaussian, σ unknown"  # told with squares, and with a quarter of σ as a guess
+MODELS = (*REWARDS, UNKNOWN)
 BEYOND = 1 + 1e-6  # times ε: a gap that is ε, whatever rounding does
 ROUNDING = 1e-12
 # T, ε and δ: few pulls and much money, so that wrong claims are often paid.
@@ -43,6 +45,13 @@ def _places() -> dict[str, list[float]]:
     """Gaps, in ε."""
     ten = [0.0] + 9 * [1.0]
     return {"just bad": [1.0, 0.0], "alike": [0.0, 0.0], "between": [1.0, 0.9, 0.0], "nine just bad": ten}
+
+
+def made(model: str, deadline: int, epsilon: float, delta: float) -> StakedElasticBatchRacing:
+    """A race that assumes this model."""
+    if model == UNKNOWN:
+        return StakedElasticBatchRacing(deadline, epsilon, delta, 0.125, "Gaussian", squares=True)
+    return StakedElasticBatchRacing(deadline, epsilon, delta, rewards=model)
 
 
 def table_of(game: Game) -> Any:
@@ -118,7 +127,7 @@ def watched(problems: Iterable[Instance], model: str, runs: int, seed: int) -> p
     """
     rows = []
     for place, (kind, problem, epsilon, deadline, delta) in enumerate(problems):
-        race = StakedElasticBatchRacing(deadline, epsilon, delta, rewards=model)
+        race = made(model, deadline, epsilon, delta)
         parts = [_block(race, problem, *block) for block in blocks(race, problem, runs, seed)]
         wealth = np.minimum(np.concatenate([wealth for wealth, _ in parts], axis=1), 1)
         reached, strayed = (sum(int(getattr(watch, name).sum()) for _, watch in parts) for name in EVENTS)
@@ -142,8 +151,9 @@ def _block(
     turn, wealth = advance(game), []
     watch = Watch(table_of(game), problem)
     while turn.pulls is not None:
-        sums = draw(problem, problem.means[:, None], turn.pulls.T, generator).T
-        turn = advance(game, sums)
+        squares = race.wants_squares(problem.rewards)
+        sums = draw(problem, problem.means[:, None], turn.pulls.T, generator, squares)
+        turn = advance(game, sums.swapaxes(-1, -2))
         wealth.append(watch.wealth.copy())
     wealth += [watch.wealth] * (race.deadline - len(wealth))
     return np.array(wealth), watch
