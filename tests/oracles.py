@@ -193,7 +193,7 @@ def delta_elimination(values, lots, rounds, epsilon, delta, released=False, k=1)
     return history, sorted(sorted(last, key=lambda arm: -values[len(history) - 1][arm])[:k])
 
 
-class Lots:
+class Rng:
     """So many places of a pool, by lot; and the largest pool that there was."""
 
     def __init__(self, seed):

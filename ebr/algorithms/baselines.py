@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
-from ebr.algorithms.game import Algorithm, Game, Known, Lots, check_places, entered, spelled
+from ebr.algorithms.game import Algorithm, Game, Known, Rng, check_places, entered, spelled
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.bounds import iterated_log, passive_pulls
@@ -40,9 +40,7 @@ class AggressiveElimination(Algorithm):
     def __post_init__(self) -> None:
         check_fields(self, rounding=("up", "down"))
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Play the rounds; how many arms are kept does not depend on the rewards."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         survivors = np.tile(np.arange(n_arms), (replicates, 1))
@@ -95,9 +93,7 @@ class DeltaElimination(Algorithm):
         """The proof is of the published constants."""
         return "the constants of the released code have no proof" if self.constants == "released" else None
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Play the rounds; random draws are the generator's. |S_r| does not depend on the rewards."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         check_places(self.k, n_arms)
@@ -189,9 +185,7 @@ class Passive(Algorithm):
     def __post_init__(self) -> None:
         check_fields(self)
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Pull every arm equally often, once."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         pulls = count(passive_pulls(n_arms, self.epsilon, self.delta, self.sigma), n_arms)
@@ -242,9 +236,7 @@ class SequentialRacing(Algorithm):
         """The half-width D of the confidence interval around the mean of so many rewards."""
         return sequential_deviation(pulls, n_arms, self.delta, self.sigma)
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Race one sweep at a time; with rewards in [0, 1], skip ahead over sweeps that decide nothing."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         self._check_end(n_arms)

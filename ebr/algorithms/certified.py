@@ -21,7 +21,7 @@ from ebr.algorithms.game import (
     Game,
     Known,
     LossyGame,
-    Lots,
+    Rng,
     Standing,
     advance,
     check_known,
@@ -171,7 +171,7 @@ class CertifiedElasticBatchRacing(Boundaries, Algorithm):
         return next((s for s in known if others[0] < self.behind(look, np.array(first), s)), math.inf)
 
     def play_lossy(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None
     ) -> LossyGame:
         """Race that may be stopped at every look, and with rewards that may be missing at random."""
         lots = generator or np.random.default_rng()
@@ -190,9 +190,7 @@ class CertifiedElasticBatchRacing(Boundaries, Algorithm):
                 race.take(*new)
         return Ending(*_ends(races))
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         check_known(self.rewards, rewards)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
-from ebr.algorithms.game import Algorithm, Game, Known, Lots, check_places, entered, spelled
+from ebr.algorithms.game import Algorithm, Game, Known, Rng, check_places, entered, spelled
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import deviation
@@ -102,9 +102,7 @@ class ElasticBatchRacing(Algorithm):
             return "the printed schedule has no σ², and the algorithm's σ is above 1"
         return None
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Race."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         check_places(self.k, n_arms)

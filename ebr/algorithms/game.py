@@ -33,7 +33,7 @@ MOST_CELLS = 2**25  # most replicates × arms played side by side: 256 MB a tabl
 # Parameters that were added later, with the values that a repr leaves out.
 UNSAID = {"k": 1, "control": None, "margin": None, "squares": None}
 Known = str | None  # the rewards' model, one of REWARDS; None, where nothing is said, is the last
-Lots = np.random.Generator | None
+Rng = np.random.Generator | None
 
 # A game yields how often to pull each arm in the coming round (replicates × arms; zeros where a replicate has
 # ended), is sent the sums of the rewards, and returns the arm that it recommends for each replicate, or the
@@ -172,9 +172,7 @@ class Algorithm:
         """The half-width of its interval around the mean of so many rewards; NaN if it has none."""
         return np.full(np.shape(pulls), np.nan)
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Start a game on so many arms, for so many independent replicates.
 
         What is known of the rewards is one of `REWARDS`; None is "sub-Gaussian". The generator is for lots of
@@ -183,7 +181,7 @@ class Algorithm:
         raise NotImplementedError
 
     def play_lossy(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None
     ) -> LossyGame:
         """Start a game that may be stopped, and in which rewards may be missing, if both are permitted."""
         raise ValueError(self.objection("stopping", rewards))

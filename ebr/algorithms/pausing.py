@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Differences, Game, Known, Lots, check_known, entered
+from ebr.algorithms.game import Differences, Game, Known, Rng, check_known, entered
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted, log_terms, normal_refuted, sign_count
@@ -102,9 +102,7 @@ class PausingElasticBatchRacing(Differences):
         stages[0], stages[-1] = 1, len(grid)  # of a single round, the last
         return np.asarray(grid[np.minimum(stages, len(grid)) - 1])
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Race."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         check_known(self.rewards, rewards)

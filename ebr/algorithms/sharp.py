@@ -31,7 +31,7 @@ from ebr.algorithms.game import (
     Game,
     Known,
     LossyGame,
-    Lots,
+    Rng,
     Standing,
     check_known,
     check_places,
@@ -139,9 +139,7 @@ class SharpElasticBatchRacing(Differences):
         """2σ √(L/b): a difference of two means of b rewards exceeds its expectation by more with e^{−L}."""
         return np.asarray(2 * self.sigma * np.sqrt(log_term / pulls))
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Race; no reward is missing."""
         races = _Races(self, n_arms, replicates, rewards)
         for t, pulls in races.rounds():
@@ -150,7 +148,7 @@ class SharpElasticBatchRacing(Differences):
         return races.leader
 
     def play_lossy(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None
     ) -> LossyGame:
         """Race that may be stopped, and with rewards that may be missing."""
         if objection := self.objection("stopping", rewards):

@@ -13,7 +13,7 @@ from ebr.algorithms.game import (
     Game,
     Known,
     LossyGame,
-    Lots,
+    Rng,
     Standing,
     check_known,
     entered,
@@ -166,9 +166,7 @@ class StakedElasticBatchRacing(Differences):
         first: int = last if self.deadline == 1 else math.ceil(min(pulls, last * self.deadline**-0.7))
         return max(first, 2) if self.guessed else first
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
         table = _Table(self, n_arms, replicates, rewards, generator, said=False)
         for now in range(1, self.deadline + 1):
@@ -179,7 +177,7 @@ class StakedElasticBatchRacing(Differences):
         return table.arms
 
     def play_lossy(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
+        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None
     ) -> LossyGame:
         """Race with rewards that may be missing; after every round it could be stopped."""
         table = _Table(self, n_arms, replicates, rewards, generator, said=True)
@@ -234,7 +232,7 @@ class _Table:
         n_arms: int,
         replicates: int,
         rewards: Known,
-        lots: Lots,
+        lots: Rng,
         said: bool,
     ) -> None:
         n_arms, replicates = entered(n_arms, replicates, rewards)

@@ -21,7 +21,7 @@ DESIGN = ebr.certified_design(3, 4, 0.25, 0.1, runs=400)
 
 
 class Order:
-    """Lots that put the arms in an order."""
+    """Rng that put the arms in an order."""
 
     def __init__(self, order):
         self.order = np.array(order)

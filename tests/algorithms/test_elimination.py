@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from oracles import Lots, Rewards, Seasons, aggressive_elimination, delta_elimination, play
+from oracles import Rewards, Rng, Seasons, aggressive_elimination, delta_elimination, play
 
 import ebr
 
@@ -58,7 +58,7 @@ def test_delta_elimination_is_its_plain_loop(constants):
     for k, n_arms, deadline, delta in cases:
         epsilon = 0.1 + 0.05 * deadline
         values = np.random.default_rng([n_arms, deadline, int(100 * delta)]).random((deadline, n_arms))
-        lots, released = Lots(7), constants == "released"
+        lots, released = Rng(7), constants == "released"
         expected, best = delta_elimination(values, lots.draw, deadline, epsilon, delta, released, k)
         algorithm = ebr.DeltaElimination(deadline, epsilon, delta, constants, k)
         asked, arms = play(algorithm, Seasons(values), generator=np.random.default_rng(7))

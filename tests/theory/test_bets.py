@@ -66,7 +66,7 @@ def over_lots(*bet):
     return np.exp(low) + lower * (half - low) + upper * (rest - math.log(LEAST))
 
 
-class Lots:
+class Rng:
     """A generator whose binomial lots are given, and which keeps how likely they were."""
 
     def __init__(self, drawn):
@@ -82,7 +82,7 @@ def thinning(m, shift):
     if shift == 0:
         return np.eye(m + 1), np.eye(m + 1)
     ones, lot = np.indices((m + 1, m + 1)).reshape(2, -1)
-    lots, tables = Lots([lot, lot]), np.zeros((2, m + 1, 2 * m + 2))
+    lots, tables = Rng([lot, lot]), np.zeros((2, m + 1, 2 * m + 2))
     with mock.patch.object(bets, "MOST_INVERTED", 0):
         both = bets.thinned(ones * 1.0, np.full(ones.shape, m), shift, lots)
     for table, after, chance in zip(tables, both, lots.chance, strict=True):

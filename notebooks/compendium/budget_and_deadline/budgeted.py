@@ -14,7 +14,7 @@ from compendium.budget_and_deadline.budgets import (
     halving_plan,
     rejects_plan,
 )
-from ebr.algorithms.game import Algorithm, Game, Known, Lots, entered
+from ebr.algorithms.game import Algorithm, Game, Known, Rng, entered
 from ebr.arrays import FloatArray, IntArray
 from ebr.validation import MOST_PULLS, check_fields, whole
 
@@ -37,9 +37,7 @@ class Planned(Algorithm):
         """How the budget is spent on so many arms; ValueError if it is too small."""
         raise NotImplementedError
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Eliminate; how many arms are kept does not depend on the rewards, only which ones."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         plan = self.plan(n_arms)

@@ -42,7 +42,7 @@ SHARES = (0.0, 0.5, 0.999999, 1.0, 1.5)  # of ε: gaps of the truths on which sm
 
 
 class _Order:
-    """Lots that rank the arms as told."""
+    """Rng that rank the arms as told."""
 
     def __init__(self, order: Sequence[int]) -> None:
         self.lots = np.array(order) / len(order)

@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 
 from compendium.clinical_trial.exact_selection import binomial_count
 from compendium.shared.distributions import norm
-from ebr.algorithms.game import Algorithm, Game, Known, Lots
+from ebr.algorithms.game import Algorithm, Game, Known, Rng
 from ebr.arrays import FloatArray, IntArray
 from ebr.validation import check_fields, positive
 
@@ -46,9 +46,7 @@ class ExactFixedDesign(Algorithm):
         """How many each arm gets."""
         return binomial_count(n_arms, self.epsilon, self.delta)
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Pull every arm equally often, once."""
         sums = yield np.full((replicates, n_arms), self.subjects(n_arms))
         return np.asarray(_ties_by_lot(sums, generator).argmax(axis=1))
@@ -138,9 +136,7 @@ class StagedIntervals(Algorithm):
         """b_t / b_T."""
         return np.arange(1, self.deadline + 1) / self.deadline
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Look T times at most."""
         sums, alive = np.zeros((replicates, n_arms)), np.ones((replicates, n_arms), dtype=bool)
         running, pulled = np.ones((replicates, 1), dtype=bool), 0
@@ -204,9 +200,7 @@ class SequentialElimination(Algorithm):
         log_ratio = 2 * math.log((1 + self.epsilon) / (1 - self.epsilon))
         return max(math.ceil(math.log((n_arms - 1) * (1 - self.delta) / self.delta) / log_ratio), 1)
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Pull survivors until one is left.
 
         The last survivor is s behind: r − s subjects later, not sooner, an arm may leave. So many are asked
@@ -244,9 +238,7 @@ class DropTheLosers(Algorithm):
         """How many each remaining arm gets in a stage."""
         return _stage_subjects(n_arms, self.epsilon, self.delta)
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Drop an arm a stage."""
         sums, alive = np.zeros((replicates, n_arms)), np.ones((replicates, n_arms), dtype=bool)
         for _ in range(n_arms - 1):
@@ -275,7 +267,7 @@ def _stage_subjects(n_arms: int, epsilon: float, delta: float) -> int:
     return math.ceil((SIGMA * effect / epsilon) ** 2)
 
 
-def _ties_by_lot(sums: FloatArray, generator: Lots) -> FloatArray:
+def _ties_by_lot(sums: FloatArray, generator: Rng) -> FloatArray:
     """Counts of responses, with less than one added to each at random."""
     return np.asarray(sums + (generator or np.random.default_rng()).random(sums.shape) / 2)
 

@@ -10,7 +10,7 @@ import numpy as np
 from ebr.algorithms.arms import Survivors
 from ebr.algorithms.baselines import DeltaElimination
 from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.algorithms.game import Algorithm, Game, Known, Lots, check_places
+from ebr.algorithms.game import Algorithm, Game, Known, Rng, check_places
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT
@@ -51,9 +51,7 @@ class SequentialTopK(Algorithm):
         """The half-width D of the confidence interval around the mean of so many rewards."""
         return sequential_deviation(pulls, n_arms, self.delta, self.sigma)
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Race sweep by sweep, asking ahead if rewards lie in [0, 1]."""
         check_places(self.k, n_arms)
         slack = self.epsilon / n_arms

@@ -7,7 +7,7 @@ import numpy as np
 
 from compendium.two_arms.two_arms_grid import REACH
 from compendium.two_arms.two_arms_solutions import strategy
-from ebr.algorithms.game import Algorithm, Game, Known, Lots, entered
+from ebr.algorithms.game import Algorithm, Game, Known, Rng, entered
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.validation import check_fields, count
 
@@ -51,9 +51,7 @@ class ElasticPair(Algorithm):
         """Gaussian, whatever it is told."""
         return "Gaussian"
 
-    def play(
-        self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Lots = None
-    ) -> Game:
+    def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Pull both arms equally often, in rounds whose sizes depend on what was seen."""
         n_arms, replicates = entered(n_arms, replicates, rewards)
         if n_arms != 2:
