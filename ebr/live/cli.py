@@ -17,7 +17,7 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 import ebr
-from ebr.models import RACES, REWARDS
+from ebr.models import IN_UNIT, RACES, REWARDS
 
 EXAMPLE = """\
 an experiment, from its start to its end:
@@ -29,8 +29,10 @@ an experiment, from its start to its end:
 
 exit status: 0 done, 2 refused, 3 done but the output could not be written, 130 interrupted"""
 SINGLE_REWARDS = """\
-(rewards.csv: columns arm and reward, one row per pull. ARM=COUNT:SUM is accepted too, but does not show how
-little rewards vary: unless each of them is 0 or 1, the race may then need many more pulls)"""
+(rewards.csv: columns arm and reward, one row per pull)"""
+SUMS = """
+(ARM=COUNT:SUM is accepted too, but does not show how little rewards vary: unless each of them is 0 or 1, the
+race may then need many more pulls)"""
 REFUSED, UNSAID = 2, 3  # exit statuses
 BELOW_ZERO = r"-[.\d]+e[+-]?\d+"  # written so, argparse may take it for an option
 Options = argparse.Namespace
@@ -204,6 +206,8 @@ def _add_options(name: str, command: argparse.ArgumentParser) -> None:
         limits, pair = "limits of the rewards (0 1, or none if Gaussian or sub-Gaussian)", ("LOW", "HIGH")
         add("--support", nargs=2, type=float, metavar=pair, default=argparse.SUPPRESS, help=limits)
         add("--sigma", type=float, help="their standard deviation (half the support's width, or 0.5)")
+        guess = "sigma is a guess: the race learns it (Gaussian rewards)"
+        add("--sigma-unknown", dest="sigma_known", action="store_false", help=guess)
         add("--lower-is-better", action="store_true", help="the smallest mean is the best, as of a latency")
         add("--k", type=int, default=1, help="how many arms to find, the k best (1)")
         add("--control", action="store_true", help="the last arm is a control")
@@ -287,7 +291,8 @@ def _next(race: "ebr.Race", journal: str) -> str:
         return _shell_line("ask", journal)
     options = [f"--round={race.round}"]
     if race.terms.squares:
-        return f"{_shell_line('tell', journal, [*options, '--file=rewards.csv'])}\n{SINGLE_REWARDS}"
+        sums = SUMS if race.terms.rewards in IN_UNIT else ""
+        return f"{_shell_line('tell', journal, [*options, '--file=rewards.csv'])}\n{SINGLE_REWARDS}{sums}"
     words = [f"{arm}={pulls}:SUM" for arm, pulls in race.asked.items()]
     ends = ["--"] if any(word.startswith("-") for word in words) else []
     line = _shell_line("tell", journal, options, ends + words)

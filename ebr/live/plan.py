@@ -174,7 +174,8 @@ class Plan:
             notes.append(f"{self.budget:,} pulls {says}: at most {_number(first['at_most'])}")
         model, (low, high) = a.model(self.terms.rewards), self.terms.support or (0.0, 0.0)
         known = {"Bernoulli": "0 or 1", "bounded": f"between {low:g} and {high:g}"}
-        rewards = known.get(model, f"{model} with sigma = {scale.width * a.sigma:g}")
+        guess = "" if self.asked.sigma_known else "an unknown sigma; the guess is "
+        rewards = known.get(model, f"{model} with {guess}sigma = {scale.width * a.sigma:g}")
         less = ", the smaller the better" if scale.worst > scale.best else ""
         notes += [f"rewards are {rewards}{less}", *wrap(self.asked.assumed, 96)]
         if a.margin is not None:
@@ -223,6 +224,7 @@ def plan(
     truths: Mapping[str, ArrayLike] | Sequence[ArrayLike] | None = None,
     pilot: Mapping[str, ArrayLike] | None = None,
     runs: int | None = None,
+    sigma_known: bool = True,
 ) -> Plan:
     """Plan an experiment: compare the proved races that permit what is asked, and recommend one.
 
@@ -239,6 +241,9 @@ def plan(
         What is known of the rewards, in their units, as are ε and margin. Each is 0 or 1: `rewards` is
         "Bernoulli". A range: `support=(0, 50)`, [0, 1] if left out. A spread: σ, and `rewards` is "Gaussian"
         (normal) or "sub-Gaussian"; then the support is None. σ is half its width if left out, or 0.5.
+    sigma_known
+        If False, σ is a guess, and rewards are normal with one σ for all arms: the race learns it from them,
+        and what is guaranteed does not depend on the guess.
     algorithm
         One race, "sharp" or "ebr" (Algorithm 1) for instance, to be shown truth by truth. By default those
         are compared that are made and simulated in seconds; "certified" is designed for the truths.
@@ -298,6 +303,7 @@ class _Brief(SimpleNamespace):
     lower_is_better: bool
     blocks: bool
     missing: bool
+    sigma_known: bool
     truths: Any
     pilot: Any
     tried: dict[str, float]
@@ -318,6 +324,7 @@ class _Brief(SimpleNamespace):
             **dict.fromkeys(("epsilon", "sigma", "margin"), optional(positive)),
             algorithm=optional(RACES),
             control=true_or_false,
+            sigma_known=true_or_false,
             runs=optional(partial(whole, at_least=2)),
         )
         must = "be a number above 0, in the rewards' units, or a budget be given"
@@ -335,6 +342,9 @@ class _Brief(SimpleNamespace):
         width = high - low
         must = f"lie in (0, {width:g}), the width of the rewards' support, or twice their sigma (give one)"
         require((self.epsilon or 0) < width, "epsilon", must, self.epsilon)
+        guessed = self.rewards == "Gaussian" and self.sigma is not None
+        must = "be True unless rewards are 'Gaussian' and sigma, or a pilot, is given as a guess"
+        require(self.sigma_known or guessed, "sigma_known", must, self.sigma_known)
         if self.rewards in IN_UNIT and self.sigma is not None:
             least = f"be at least {width / 2:g} for {self.rewards} rewards"
             require(self.sigma >= width / 2, "sigma", least, self.sigma)
@@ -369,17 +379,23 @@ class _Brief(SimpleNamespace):
         )
         sigma = float(rounded_up(limits[arm]))
         said = f"sigma = {sigma:g} is estimated from the pilot: {PILOT:.0%} upper limit for {arm}, if normal."
-        said += " It is an assumption: if sigma is larger, nothing is guaranteed."
+        void = "an assumption: if sigma is larger, nothing is guaranteed"
+        said += f" It is {void if self.sigma_known else 'a guess, on which no guarantee rests'}."
         vars(self).update(sigma=sigma, assumed=said)
 
     def compared(self) -> dict[str, int]:
         """The races that are made and simulated in seconds, and their rounds at most."""
-        if self.algorithm is not None:
-            return {self.algorithm: self.deadline}
+        if self.algorithm is not None or not self.sigma_known:
+            return {self.algorithm or "staked": self.deadline}
         sharp, *others, certified, _ = RACES
         compared = dict.fromkeys([sharp] if self.n_arms > MOST_COMPARED else [sharp, *others], self.deadline)
         coins, plain = self.rewards == "Bernoulli", self.k == 1 and not (self.blocks or self.bought)
-        if plain and (coins or self.rewards == "Gaussian") and self.n_arms <= MOST_DESIGNED_ARMS:
+        if (
+            plain
+            and self.sigma_known
+            and (coins or self.rewards == "Gaussian")
+            and self.n_arms <= MOST_DESIGNED_ARMS
+        ):
             risk = self.epsilon / self.scale.width, self.delta, 0.5
             last = bechhofer_count(self.n_arms, *risk) if coins else NORMAL
             looks = min(self.deadline, MOST_DESIGNED // last)
@@ -410,6 +426,8 @@ class _Brief(SimpleNamespace):
         half = width / (math.sqrt(2) if self.blocks and self.support else 2)  # blocks need more
         rules: dict[str, Any] = {"epsilon": (self.epsilon or width / 2) / width, "delta": self.delta}
         rules |= {"sigma": (self.sigma or half) / width, **changes}
+        require(self.sigma_known or kind == "staked", "algorithm", "be 'staked' if sigma is a guess", kind)
+        rules |= {} if self.sigma_known else {"squares": True}
         race: Any
         if kind == "certified":
             rewards = self.rewards or ("Bernoulli" if self.support else "Gaussian")

@@ -571,6 +571,49 @@ def test_a_race_whose_most_pulls_are_unknown_is_over_any_budget(monkeypatch):
 
 
 @few_experiments
+def test_a_race_with_a_guessed_sigma_is_planned_started_and_learns_sigma(folder, run):
+    guess = {"rewards": "Gaussian", "sigma": 15.0}
+    plan = ebr.plan(3, 6, 5.0, sigma_known=False, **guess)
+    assert (list(plan.found), plan.terms.squares, plan.costs["at_most"].tolist()) == (
+        ["staked"],
+        True,
+        [math.inf],
+    )
+    assert "Gaussian with an unknown sigma; the guess is sigma = 15" in str(plan)
+    words = [*("--arms", *ARMS, "--deadline", 6, "--epsilon", 5, "--rewards", "Gaussian")]
+    assert run("plan", *words, "--sigma", 15, "--sigma-unknown", "--start", "a.jsonl")[0] == 0
+    with ebr.Race.open("a.jsonl") as race:  # against the game, told numbers of this test's own
+        assert race.algorithm == plan.algorithm
+        game = race.algorithm.play_lossy(
+            3, rewards="Gaussian", generator=np.random.default_rng(race.terms.seed)
+        )
+        standing, drawn = next(game), np.random.default_rng(1)
+        while not race.finished:
+            asked = race.ask()
+            assert [asked.get(arm, 0) for arm in ARMS] == standing.pulls[0].tolist()
+            told = {arm: drawn.normal(120 + 8 * ARMS.index(arm), 45, pulls) for arm, pulls in asked.items()}
+            race.tell(told)
+            rows = [np.asarray(told.get(arm, [])) / 30 for arm in ARMS]  # the scale is 2σ wide
+            counts, sums, squares = np.array([[len(x), x.sum(), (x**2).sum()] for x in rows]).T[:, None]
+            try:
+                standing = game.send((counts.astype(int), np.array([sums, squares])))
+            except StopIteration as end:
+                best = end.value.arms[0]
+        assert (race.round > 1, race.recommendation) == (True, ARMS[best])
+    assert "a guess, on which no guarantee rests" in str(
+        ebr.plan(deadline=3, epsilon=5, rewards="Gaussian", pilot=SPREAD, sigma_known=False)
+    ).replace("\n", " ")
+    for asked, says in (
+        ({"rewards": "Bernoulli"}, "sigma_known must be True unless rewards are 'Gaussian' and sigma"),
+        ({"rewards": "Gaussian"}, "sigma_known must be True unless"),
+        (guess | {"algorithm": "sharp"}, "algorithm must be 'staked' if sigma is a guess"),
+        (guess | {"deadline": 1}, "deadline must be at least 2 where sigma is only a guess"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            ebr.plan(**{"n_arms": 3, "deadline": 6, "epsilon": 0.2, "sigma_known": False} | asked)
+
+
+@few_experiments
 @every_kind
 def test_a_large_budget_buys_no_failure_less_likely_than_a_billionth(kind):
     plan = ebr.plan(3, 6, 0.3, budget=10**12, algorithm=kind)
