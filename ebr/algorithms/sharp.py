@@ -270,7 +270,8 @@ class _Races(Survivors):
             return np.full_like(self.leader, -1), self.within
         even = self.missing is None
         pairs = Pairs(self.first, self.counts[0], self.second(), self.counts[0]) if even else self._pairs()
-        within = pairs.behind + normal_width(pairs, self.log_terms[t], self.race.sigma)
+        leader, other = pairs.means
+        within = other - leader + normal_width(pairs, self.log_terms[t], self.race.sigma)
         if even:
             best = self._leading(self._sums)
         else:

@@ -42,12 +42,6 @@ class Pairs:
         """The leader's mean and the other's."""
         return self.leader / self.leader_pulls, self.other / self.other_pulls
 
-    @property
-    def behind(self) -> FloatArray:
-        """How far the leader is behind the other."""
-        leader, other = self.means
-        return other - leader
-
 
 def log_terms(miss: FloatArray, model: str) -> FloatArray:
     """L for tests of level α: by the normal law, for two rewards in [0, 1], or by Chernoff's bound."""
