@@ -14,7 +14,7 @@ from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
 
 N_ARMS, DEADLINE, EPSILON, DELTA = 10, 15, 0.005, 0.01
-RUNS = rival_entrants.Runs(batched=400, staged=2, single=12, closest=400, near=100, mixed=60, staked=1000)
+RUNS = rival_entrants.Runs(batched=250, staged=2, single=5, closest=250, near=50, mixed=60, staked=600)
 
 
 def table(names, **others):
