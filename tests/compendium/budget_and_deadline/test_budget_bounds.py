@@ -96,12 +96,6 @@ def test_ranking_tails_of_two_normal_arms_and_of_equal_ones():
     assert tied == pytest.approx([2 / 3, 1 / 3], rel=1e-9)
 
 
-def test_an_enumeration_of_many_arms_is_refused():
-    plan = Plan(6, (1,), (3,))
-    with pytest.raises(ValueError, match=r"^problem must have the plan's 6 arms, at most 5, got 6$"):
-        exact_error(ebr.Bernoulli([0.9] + [0.5] * 5), plan)
-
-
 def test_the_floor_is_below_what_a_last_round_of_two_does():
     # m = 1: the rival at √(2/H₂); it is ahead with Φ(−√(c/H₂)/σ).
     for count in (1, 10, 100):

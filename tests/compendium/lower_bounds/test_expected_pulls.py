@@ -2,11 +2,10 @@
 
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from compendium.lower_bounds import counter_example, expected_pulls, least_probability, near_optimal
-from compendium.lower_bounds.partition_races import costs, draw
+from compendium.lower_bounds.partition_races import costs
 from oracles import Diary
 from scipy.integrate import quad
 from scipy.stats import norm
@@ -31,17 +30,6 @@ def test_costs_tell_the_pulls_and_the_bounds_of_every_partition():
     printed = math.log(1 / (2.4 * DELTA)) * 0.5 * 2  # 2σ² log(1/2.4δ) Σ, σ = ½, two arms
     smallest = np.array([math.sqrt(EPSILON) + EPSILON, EPSILON])
     assert table["printed"].to_numpy() == pytest.approx(printed / smallest**2)
-
-
-def test_a_partition_is_named_by_the_gaps_of_its_hardest_problem():
-    figure = draw(costs([(3, 2)], EPSILON, DELTA, 2, 1, fixed(1, 1, 1)), EPSILON, n_arms=3, deadline=2)
-    names = [label.get_text() for label in figure.axes[0].get_xticklabels()]
-    assert names == [
-        "0.45, 0.45",
-        "≤ 0.2, 0.45",
-        "≤ 0.2, ≤ 0.2",
-    ]  # √0.2 = 0.447; γ = (1,1,1), (1,2,2), (2,2,2)
-    plt.close(figure)
 
 
 def test_errors_fall_with_the_gap_and_with_the_threshold_and_costs_with_the_gap():

@@ -146,8 +146,3 @@ def test_on_the_setups_no_run_stops_early(problem):
     assert (tri["rounds"] == 3).all()
     assert (tri["pulls"] == 2200).all()
     assert binomtest(int((tri["arm"] != 0).sum()), 200).proportion_ci(CERTAIN).low > 0.01
-
-
-def test_rewards_other_than_0_and_1_are_refused():
-    with pytest.raises(ValueError, match="problem must be Bernoulli"):
-        rivals.tri_bbai(ebr.Gaussian([0.6, 0.5], 0.5), 0.1, 1, 0)

@@ -53,19 +53,6 @@ def test_everybodys_races_are_kept_and_found_again(everybody, monkeypatch):
     pd.testing.assert_frame_equal(comparison.played(points, 0.1, FEW, 1), first, check_exact=True)
 
 
-@pytest.mark.parametrize(
-    "name", ["Tri-BBAI", "Opt-BBAI", "Paulson", "Paulson, T looks", "Kim–Nelson", "Kim–Nelson, T looks"]
-)
-def test_a_race_depends_on_seed_and_problem_alone(name):
-    problem = comparison.problems(20)["Setup 1"][ENTRANTS[name].rewards]
-    first, again, other = (
-        ENTRANTS[name].race(rival_entrants.Setting(problem, 4, 0.1, 0.1, 30, seed)) for seed in (5, 5, 6)
-    )
-    assert list(first.columns) == ["pulls", "rounds", "arm"]
-    assert first.equals(again)
-    assert not first.equals(other)
-
-
 def test_a_point_is_what_the_race_itself_gives():
     point = comparison.everybody([OURS], 5, 3, 0.2)[1]
     row = comparison.played([point], 0.1, FEW, 7).iloc[0]

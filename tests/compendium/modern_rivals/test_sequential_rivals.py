@@ -1,7 +1,6 @@
 """The sequential rivals against plain loops, their thresholds against sums, integrals and exact chances."""
 
 import math
-from functools import partial
 from unittest.mock import patch
 
 import numpy as np
@@ -15,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import rel_entr, xlogy
 from scipy.stats import beta
 
-from ebr.theory.problems import Bernoulli, Gaussian, setup_1
+from ebr.theory.problems import Bernoulli, setup_1
 
 PRIORS = [(0.5, 0.5), (1.0, 1.0), (5.0, 1.0)]
 PUBLISHED = [("LUCB", None), ("T&S", None), ("T&S, forced", None), ("EB-TC", None)]
@@ -302,15 +301,3 @@ def test_failures_are_at_most_delta_where_all_others_are_just_bad(name, prior):
     problem, epsilon, delta, runs = Bernoulli([0.6, 0.4, 0.4, 0.4]), 0.2, 0.4, 500
     wrong = ~problem.is_good(rivals.sequential(problem, epsilon, delta, runs, 3, name, prior)["arm"], epsilon)
     assert at_least(int(wrong.sum()), runs) <= delta
-
-
-@pytest.mark.parametrize(("name", "prior"), EVERY)
-def test_results_are_a_function_of_seed_and_problem(name, prior):
-    rival = partial(rivals.sequential, rule=name, prior=prior)
-    problem = Bernoulli([0.7, 0.5, 0.3])
-    table = rival(problem, 0.2, 0.1, 5, 1)
-    assert list(table.columns) == ["pulls", "rounds", "arm"]
-    assert table.head(3).equals(rival(problem, 0.2, 0.1, 3, 1))
-    assert not table.equals(rival(problem, 0.2, 0.1, 5, 2))
-    with pytest.raises(ValueError, match="problem must have Bernoulli rewards, got Gaussian"):
-        rival(Gaussian([0.7, 0.5], 0.5), 0.2, 0.1, 5, 1)

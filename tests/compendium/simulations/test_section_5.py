@@ -2,7 +2,6 @@
 
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -186,27 +185,3 @@ def test_the_points_are_figure_2s():
         assert point.algorithm.epsilon == point.labels["epsilon"]
         if point.labels["algorithm"] not in lineup.WITHOUT_DEADLINE:
             assert point.algorithm.deadline == point.labels["deadline"]
-
-
-@pytest.mark.parametrize(
-    ("deadlines", "epsilons", "names"),
-    [([1, 2.5], [0.1], r"deadline must .* got 2\.5"), ([1], [0.1, 1.5], r"epsilon must .* got 1\.5")],
-)
-def test_a_grid_out_of_range_is_an_error_before_anything_runs(deadlines, epsilons, names):
-    with pytest.raises(ValueError, match=names):
-        lineup.points(deadlines, epsilons)
-
-
-def test_a_panel_draws_each_algorithm_of_the_table_in_its_own_looks(fulfilled):
-    axis = lineup.four_panels(fulfilled).axes[2]
-    drawn = [container.lines[0].get_label() for container in axis.containers]
-    assert drawn == [name for name in lineup.LOOKS if name in lineup.ALGORITHMS]
-    for name, container in zip(drawn, axis.containers, strict=True):
-        line = container.lines[0]
-        assert (line.get_color(), line.get_marker()) == lineup.LOOKS[name][:2]
-        curve = lineup.part(fulfilled, "Setup 1", "ε").query("algorithm == @name")
-        assert line.get_xydata().tolist() == curve[["epsilon", "pulls"]].to_numpy().tolist()
-    assert [axis.get_title() for axis in lineup.four_panels(fulfilled).axes] == [
-        "Setup 1, ε = 0.01", "Setup 2, ε = 0.01", "Setup 1, T = 15", "Setup 2, T = 15",
-    ]  # fmt: skip
-    plt.close("all")

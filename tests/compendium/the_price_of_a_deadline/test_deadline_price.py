@@ -136,18 +136,3 @@ def test_without_a_deadline_by_hand():
     information = 0.98 * math.log(99)  # d(0.99, 0.01)
     assert deadline_price.sequential_price(2, 0.01) == pytest.approx(4 * information)
     assert deadline_price.sequential_price(10, 0.01) == pytest.approx(1.8 * information)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: two_arms(0.1, 0.5), "delta must lie in"),
-        (lambda: unavoidable(FAMILIES["two"], [5.0, 5.0]), "thresholds must rise"),
-        (lambda: price(FAMILIES["two"], 0), "deadline must be"),
-        (lambda: deadline_price.closed_form(10, 0.5, 0.01, 9), "epsilon must be small enough"),
-        (lambda: deadline_price.closed_form(10, 0.01, 0.49, 2), "delta must be below"),
-    ],
-)
-def test_bad_input_is_an_error_that_names_it(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -2,7 +2,6 @@
 
 from contextlib import nullcontext
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -181,14 +180,3 @@ def test_equal_cost_and_equal_error_pick_one_setting_of_each_method(table):
     race = "T = 4, δ = 0.3"
     assert kept["equal cost"] == [race, "s = 0.1", "5 splits", "4 splits", "60 fits"]
     assert kept["equal error"] == [race, "s = 0.05", "5 splits", "4 splits", "30 fits"]
-
-
-def test_the_figure_has_a_curve_for_every_method(table):
-    figure = search_methods.draw_errors(table, 0.05, 100)
-    plt.close(figure)
-    (axis,) = figure.axes
-    for drawn in axis.containers:
-        rows = table[table["method"] == drawn.get_label()].sort_values("fits")
-        assert drawn.lines[0].get_xdata().tolist() == rows["fits"].tolist()
-        assert drawn.lines[0].get_ydata().tolist() == rows["errors"].tolist()
-    assert {"δ", "promised"} <= {text.get_text() for text in axis.texts}
