@@ -42,7 +42,7 @@ from compendium.modern_rivals.sequential_races import (
     Stopping,
     race,
 )
-from ebr.theory.problems import Bernoulli, Problem
+from ebr.theory.problems import Problem
 from ebr.validation import in_unit_interval, whole
 
 EXPONENT = 1.1  # α of KL-LUCB; near the best for 10⁴ to 10⁶ rounds
@@ -77,8 +77,6 @@ def sequential(
     arm. Rewards are a function of seed, rule, means and the run's number.
     """
     in_unit_interval("epsilon", epsilon)
-    if not isinstance(problem, Bernoulli):
-        raise ValueError(f"problem must have Bernoulli rewards, got {type(problem).__name__}")
     chosen = RULES[rule]
     bounds = chosen.sampling == LUCB
     if prior is not None:

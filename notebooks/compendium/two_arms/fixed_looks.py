@@ -15,7 +15,6 @@ from compendium.shared.walks import Looks
 from compendium.two_arms.two_arms_grid import weight
 from compendium.two_rounds.policies import elastic_reach
 from ebr.arrays import FloatArray
-from ebr.validation import checked, scale
 
 
 def from_bars(information: FloatArray, bars: FloatArray) -> Looks:
@@ -34,14 +33,12 @@ def worst_ratio(looks: Looks, epsilon: float) -> float:
     return float(ratios(looks, gaps).max())
 
 
-@checked()
 def elastic_looks(deadline: int, epsilon: float, delta: float) -> Looks:
     """Algorithm 1 on two arms, without ceilings."""
     pulls, apart = elastic_reach(deadline, epsilon, delta)
     return from_bars(pulls * epsilon**2 / 2, (apart * np.sqrt(pulls / 2))[:-1])
 
 
-@checked(start=scale)
 def sharp_looks(deadline: int, epsilon: float, delta: float, start: float = 0.5) -> Looks:
     """Sharp racing on two Gaussian arms, without ceilings: stop where they are more than w_t − ε apart.
 
@@ -53,7 +50,6 @@ def sharp_looks(deadline: int, epsilon: float, delta: float, start: float = 0.5)
     return from_bars(pulls * epsilon**2 / 2, ((widths - epsilon) * np.sqrt(pulls / 2))[:-1])
 
 
-@checked()
 def best_looks(deadline: int, epsilon: float, delta: float) -> Looks:
     """The PAC looks with the least worst ratio that a local search finds, from a sensible design.
 
