@@ -53,7 +53,7 @@ def test_where_failures_are_common_plain_races_fail_as_often(case):
     check_plain_races(*case.race())
 
 
-def check_plain_races(algorithm, problem, runs=200_000):
+def check_plain_races(algorithm, problem, runs=50_000):
     exact = 10 ** exact_failures.log10_failure(algorithm, problem)
     failures = (~ebr.simulate(algorithm, problem, runs, seed=3).correct(algorithm.epsilon)).sum()
     assert failures > 100

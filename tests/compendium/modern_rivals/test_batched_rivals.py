@@ -64,7 +64,7 @@ HARD_AND_EASY = [([0.9, 0.15], 1e-4, 0.05), ([0.9, 0.1], 1e-6, None), ([0.7, 0.6
 
 @pytest.mark.parametrize(("means", "delta", "shift"), HARD_AND_EASY)
 def test_tri_bbai_is_a_plain_loop(means, delta, shift):
-    problem, runs = ebr.Bernoulli(means), 10
+    problem, runs = ebr.Bernoulli(means), 6
     frame = rivals.tri_bbai(problem, delta, runs, 3, shift)
     generator = rivals.generator_of(f"Tri-BBAI {delta!r} {shift!r}", problem, 3)
     pulls, sums, stopped = first_stages_by_hand(problem, generator, runs, delta, shift)
@@ -106,7 +106,7 @@ def phases_by_hand(problem, generator, runs, delta, share):
 
 @pytest.mark.parametrize(("means", "delta", "shift"), HARD_AND_EASY)
 def test_opt_bbai_is_a_plain_loop(means, delta, shift):
-    problem, runs, share = ebr.Bernoulli(means), 10, 0.125
+    problem, runs, share = ebr.Bernoulli(means), 6, 0.125
     frame = rivals.opt_bbai(problem, delta, runs, 3, shift, share)
     generator = rivals.generator_of(f"Opt-BBAI {delta!r} {shift!r} {share!r}", problem, 3)
     pulls, _, stopped = first_stages_by_hand(problem, generator, runs, delta, shift)

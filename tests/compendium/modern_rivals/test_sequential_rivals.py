@@ -286,7 +286,7 @@ def chance_of_a_wrong_stop(best, epsilon, horizon, stopping):
 def test_a_pair_of_arms_errs_with_at_most_delta_exactly(best):
     proved = [rivals.mixture_stopping(2, 0.5, prior) for prior in PRIORS]
     for stopping in (*proved, rivals.deviation_stopping(2, 0.5)):
-        assert chance_of_a_wrong_stop(best, 0.1, 40, stopping) <= 0.5
+        assert chance_of_a_wrong_stop(best, 0.1, 25, stopping) <= 0.5
     # A planted error: the likelihood ratio without the regret.
     assert chance_of_a_wrong_stop(best, 0.1, 70, proved[0]._replace(first=0.0, kind=races.CLOCK)) > 0.5
 
@@ -298,6 +298,6 @@ def at_least(failures, runs):
 
 @pytest.mark.parametrize(("name", "prior"), EVERY)
 def test_failures_are_at_most_delta_where_all_others_are_just_bad(name, prior):
-    problem, epsilon, delta, runs = Bernoulli([0.6, 0.4, 0.4, 0.4]), 0.2, 0.4, 500
+    problem, epsilon, delta, runs = Bernoulli([0.6, 0.4, 0.4, 0.4]), 0.2, 0.4, 200
     wrong = ~problem.is_good(rivals.sequential(problem, epsilon, delta, runs, 3, name, prior)["arm"], epsilon)
     assert at_least(int(wrong.sum()), runs) <= delta
