@@ -66,11 +66,3 @@ def test_the_best_budget_for_one_round_is_that_of_uniform_allocation():
     assert (table["best"] <= table["balanced"] * 1.003).all()
     assert (table["balanced"] <= table["geometric"] * 1.003).all()
     assert (table["geometric fresh"] < table["sketch"]).all()
-
-
-def test_prices_are_in_order():
-    table = budget_schedules.prices(100, [1, 2, 7, 99])
-    assert (table["floor"] <= table["sharpest"] * (1 + 1e-12)).all()
-    assert (table["sharpest"] <= table["balanced"] * (1 + 1e-12)).all()
-    assert (table["balanced"] < 2 * table["floor"]).all()
-    assert (table["balanced"] < table["sketch"]).all()

@@ -83,15 +83,6 @@ def test_the_evidence_has_the_extremes_that_decide(fulfilled):
     assert (less.value, more.value) == (0, 0)
 
 
-def test_a_panel_bears_on_the_claims_of_its_sweep(fulfilled):
-    frame = plant(fulfilled, "failures", 1, setup="Setup 2", algorithm="AE", deadline=50)
-    along_deadline, along_epsilon = (section_5.met(lineup.part(frame, "Setup 2", key)) for key in "Tε")
-    assert list(along_deadline) == ["C22", "C23", "C24", "C26", "C27"]
-    assert list(along_epsilon) == ["C22", "C23", "C25", "C31"]
-    assert along_deadline.iloc[0].tolist() == ["not met"] + ["met"] * 4
-    assert set(along_epsilon.iloc[0]) == {"met"}
-
-
 @pytest.mark.parametrize(
     ("check", "algorithm", "end", "rest"),
     [
@@ -172,16 +163,3 @@ def test_crossings_are_found_on_the_log_axes():
     curve = pd.DataFrame({"epsilon": [0.01, 0.1, 1.0], "ratio": [100.0, 10.0, 1.0]})
     assert section_5.crossing(curve, math.sqrt(1000)) == pytest.approx([0.01 * math.sqrt(10)])
     assert section_5.crossing(curve, 1000) == []
-
-
-def test_the_points_are_figure_2s():
-    points = lineup.points([1, 50], [0.001, 0.3])
-    assert len(points) == 2 * 5 * 4
-    assert {point.problem.n_arms for point in points} == {100}
-    assert {(p.labels["sweep"], p.labels["deadline"], p.labels["epsilon"]) for p in points} == {
-        ("T", 1, 0.01), ("T", 50, 0.01), ("ε", 15, 0.001), ("ε", 15, 0.3),
-    }  # fmt: skip
-    for point in points:
-        assert point.algorithm.epsilon == point.labels["epsilon"]
-        if point.labels["algorithm"] not in lineup.WITHOUT_DEADLINE:
-            assert point.algorithm.deadline == point.labels["deadline"]

@@ -6,14 +6,13 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 from compendium.two_rounds import adaptive, adaptive_program
-from compendium.two_rounds.adaptive import Adaptive, Prior, bayes_value, floor, second_sizes
+from compendium.two_rounds.adaptive import Adaptive, Prior, bayes_value, floor
 from compendium.two_rounds.adaptive_program import best_adaptive, best_prior, solve
 from compendium.two_rounds.policies import best_policy, complexity, pac_policy, worst_ratio
 from scipy.optimize import linprog, minimize_scalar
 from scipy.stats import binomtest, norm
 
 EPSILON, DELTA = 0.1, 0.05
-SIZES = second_sizes(EPSILON, DELTA, 1.2)
 THREE = Adaptive(  # 40 pulls if close, 10 or 0 by lot if not, 0 beyond
     12.0, np.array([0.0, 0.2, 0.6]), np.array([0.0, 10.0, 40.0]), np.array([[0.0, 0.0, 1.0], [0.5, 0.5, 0.0]])
 )
