@@ -1,9 +1,9 @@
 """Notebook 09: pausing with errors in its levels, its counts, its binomial test, its final and its rules.
 
-Only the part of the check that an error breaks is done again, and of it only the models that it breaks most.
-Without an error it holds on all of them. What the union bound spends is computed, not simulated: errors raise
-it from 0.999 δ to nearly 4 δ or more. The adversary's tables are the check's own, none of which may end with
-a wrong arm: 10 and more of them do.
+Only the part of the check that an error breaks is done again, for the models it breaks most.
+Without an error the check holds for all models. What the union bound spends is computed, not simulated:
+errors raise it from 0.999 δ to nearly 4 δ or more. None of the adversary's tables may end with a wrong arm:
+with an error, several do.
 """
 
 from functools import cache, partial
@@ -98,7 +98,7 @@ def many_binomial_tests():
 
 
 def certified_once(self, stage, right=pausing.Paces.lead):
-    """Whoever is certified against an arm, it pauses under every leader."""
+    """An arm that one leader has certified pauses under every leader."""
     right(self, stage)
     self.open &= self.certifier < 0
 

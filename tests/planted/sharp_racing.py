@@ -76,7 +76,7 @@ OFTEN = {"EBR": (4000, 300), "pausing": (4000, 100), "staked": (400, 150), "stak
 
 
 def savings(**makers):
-    """Figure 3's points at ε = 0.01 with T = 1 and 15; some algorithms made otherwise."""
+    """Figure 3's points at ε = 0.01 with T = 1 and 15; `makers` are used in place of some algorithms."""
     racing = lineup.ALGORITHMS | sharp_guarantee.OURS | sharp_guarantee.OFTEN | makers
     shown = ("EBR", "AE", *sharp_guarantee.SHARP, "pausing", "staked")
     few = [raced(name, racing[name], (1, 15), (40, 40)) for name in shown]

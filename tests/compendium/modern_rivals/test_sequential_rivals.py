@@ -35,7 +35,7 @@ class Watched(list):
 
 
 def fixed(means):
-    """Means as a problem has them: for an array that may be written to, races would be compiled anew."""
+    """Read-only means, as a problem has them: for a writable array races would be compiled anew."""
     return Bernoulli(means).means
 
 
@@ -94,7 +94,7 @@ def plain_charge(successes, count, stopping, clock=1):
 
 
 def proportions(means, epsilon, start=math.inf, places=None):
-    """w* by the compiled search, from nowhere in particular unless told."""
+    """w* by the compiled search, which may be told where to start."""
     places = np.full(len(means), -1.0) if places is None else places
     weights = np.empty(len(means))
     races.proportions(np.array(means), epsilon, start, places, weights)
@@ -111,7 +111,7 @@ def plain_tracked(weights, counts, forced):
 
 
 def plain_race(means, epsilon, name, stopping, generator):
-    """A race from its description: everything anew before every pull; w* alone has a test of its own."""
+    """A race from its description: all but w*, which has its own test, is computed anew before every pull."""
     n, pulled, rounds, horizon, renewal, turns = len(means), [], 1, 1, 0, {}
     successes, counts = [0] * n, [0] * n
     for arm in range(n):
@@ -264,7 +264,7 @@ def test_a_mixture_is_a_law_so_that_its_likelihood_ratio_has_mean_one(prior):
 
 
 def chance_of_a_wrong_stop(best, epsilon, horizon, stopping):
-    """Exactly: how often a, worse than b by ε, is the answer after at most so many pulls of each in turn."""
+    """The exact probability that the worse of two arms is the answer within so many pulls of each."""
     law, wrong = np.ones((1, 1)), 0.0
     chances = (best - epsilon, best)
     for count in range(1, horizon + 1):
@@ -292,7 +292,7 @@ def test_a_pair_of_arms_errs_with_at_most_delta_exactly(best):
 
 
 def at_least(failures, runs):
-    """A lower bound on the chance of failure that is wrong once in a million."""
+    """A lower bound on the probability of failure; it is wrong once in a million times."""
     return float(beta.ppf(1e-6, failures, runs - failures + 1)) if failures else 0.0
 
 
