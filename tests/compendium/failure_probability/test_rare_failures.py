@@ -1,5 +1,7 @@
 """Notebook 10: the search for hard problems, and what is paid there."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -141,3 +143,9 @@ def test_promises_are_kept_until_the_plain_races_refute_it():
     assert promises_kept(made_up([limit - 1, 1000])).holds
     assert not promises_kept(made_up([limit, 1000])).holds
     assert not promises_kept(made_up([0, 1300])).holds
+
+
+def test_the_evidence_names_the_algorithm_that_pays_most_of_its_delta():
+    table = made_up([0, 0], log10=(-3.0, math.log10(0.05)))
+    _, share, *_ = promises_kept(table).evidence
+    assert (share.where, share.value) == ("sharp, δ = 0.1, n = 7, T = 3, ε = 0.01", pytest.approx(0.5))

@@ -57,6 +57,14 @@ def test_the_least_overpull_by_hand(ratio, schedule):
     assert minimax_schedule(len(schedule), ratio) == pytest.approx(schedule, rel=1e-12)
 
 
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+def test_below_its_range_a_ratio_has_no_root(rounds):
+    least = least_ratio(rounds) if rounds > 1 else 1.0
+    assert minimax_overpull(rounds, least) == pytest.approx(GOLDEN if rounds > 1 else 1.0)
+    with pytest.raises(ValueError, match="ratio must be at least"):
+        minimax_overpull(rounds, 0.999 * least)
+
+
 @st.composite
 def places(draw):
     """A number of rounds, R, N and a schedule of the class in any order, far from the best or near it."""

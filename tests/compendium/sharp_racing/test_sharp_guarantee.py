@@ -128,6 +128,12 @@ def test_the_adversarys_bounded_means_stay_within_the_two_divergences_and_reach_
     assert seen >= 2
 
 
+def test_one_round_spends_all_of_delta_but_for_its_last_pull():
+    # b ≤ L/ε² + 1 with σ = ½, so that e^{−ε²} of δ is spent, or more.
+    for share, spent in ((0.985, False), (0.995, True), (1.0, True), (1.01, False)):
+        assert sharp_event.fully_spent(share, 0.1) == spent
+
+
 def test_the_steps_count_tables_that_end_wrong_or_late():
     class Careless(SharpElasticBatchRacing):
         """Ends after the first round, whoever leads."""

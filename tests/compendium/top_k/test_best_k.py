@@ -145,6 +145,14 @@ def test_the_adversary_stays_inside_the_event_of_sharp_ebr(rewards):
         assert (most - least).max() <= math.sqrt(L / pulled)  # 2σ √(L/b)
 
 
+def test_cases_have_a_k_below_the_number_of_arms_and_slippage_its_gap():
+    chosen = top_k_cases.cases(problem_sets.random_problems(20, 1), 1)
+    assert all(1 <= k < case.problem.n_arms for case, k in chosen)
+    (kind, problem, epsilon, *_), k = top_k_cases.slippage(6, 2, 0.125, 3, 0.1)
+    assert (kind, epsilon, k) == ("slippage", 0.125, 2)
+    assert problem.is_good(range(6), epsilon, k).tolist() == [False] * 4 + [True] * 2
+
+
 def verified(race, pulls, means, generator):
     """The arms that a verification returns, and whether it has a third round; from the means' normal law."""
     first = generator.normal(means, race.sigma / math.sqrt(pulls))
