@@ -89,7 +89,7 @@ def sequential(
     return pd.DataFrame(rows, columns=["pulls", "rounds", "arm"])
 
 
-def clock_stopping(n_arms: int, delta: float, exponent: float = EXPONENT) -> Stopping:
+def clock_stopping(n_arms: int, delta: float) -> Stopping:
     """KL-LUCB's own: U_u − L_a ≤ ε, bounds where N_a kl(μ̂_a, ·) = β(t, δ) = log(k₁ n t^α / δ), t the rounds.
 
     α = 1.1 and k₁ = ζ(α), fixed in advance (the paper asks for k₁ > 1 + 1/(α − 1), which ζ(α) makes a little
@@ -100,8 +100,8 @@ def clock_stopping(n_arms: int, delta: float, exponent: float = EXPONENT) -> Sto
     U_[1] > μ_[1] and L_a < μ_a for all other a, at all times, but for n Σ_s exp(−β(s)) = δ ζ(α)/k₁ ≤ δ. Then
     μ_[1] < U_[1] ≤ U_u ≤ L_a + ε < μ_a + ε when it ends with an a ≠ [1].
     """
-    level = math.log(float(zeta(exponent)) * n_arms / in_unit_interval("delta", delta))
-    return Stopping(level, CLOCK, exponent)
+    level = math.log(float(zeta(EXPONENT)) * n_arms / in_unit_interval("delta", delta))
+    return Stopping(level, CLOCK, EXPONENT)
 
 
 def deviation_stopping(n_arms: int, delta: float) -> Stopping:

@@ -39,12 +39,12 @@ def elastic_looks(deadline: int, epsilon: float, delta: float) -> Looks:
     return from_bars(pulls * epsilon**2 / 2, (apart * np.sqrt(pulls / 2))[:-1])
 
 
-def sharp_looks(deadline: int, epsilon: float, delta: float, start: float = 0.5) -> Looks:
+def sharp_looks(deadline: int, epsilon: float, delta: float) -> Looks:
     """Sharp racing on two Gaussian arms, without ceilings: stop where they are more than w_t − ε apart.
 
-    w_t = w_0 (ε/w_0)^{t/T}, δ_t ∝ 1/w_t, b_t = 2z²/w_t² with the normal quantile z at δ_t.
+    w_0 = ½, w_t = w_0 (ε/w_0)^{t/T}, δ_t ∝ 1/w_t, b_t = 2z²/w_t² with the normal quantile z at δ_t.
     """
-    widths = start * (epsilon / start) ** (np.arange(1, deadline + 1) / deadline)
+    widths = 0.5 * (epsilon / 0.5) ** (np.arange(1, deadline + 1) / deadline)
     quantiles = -ndtri(delta / widths / (1 / widths).sum())
     pulls = 2 * quantiles**2 / widths**2
     return from_bars(pulls * epsilon**2 / 2, ((widths - epsilon) * np.sqrt(pulls / 2))[:-1])
