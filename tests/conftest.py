@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="module", autouse=True)
 def unkept():
-    """Tests alter what is simulated, so they neither use nor leave results that are kept."""
+    """Tests alter what is simulated, so they neither read nor write the cache of results."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("EBR_CACHE", raising=False)
         yield
@@ -51,11 +51,11 @@ def run(capsys):
 
 @pytest.fixture
 def unflushed(monkeypatch):
-    """Flushing changes nothing that another process sees, and takes most of the time."""
+    """Skip flushing to the disk: it takes most of the time, and other processes see the same bytes."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture
 def few_experiments(monkeypatch):
-    """Means of a plan, which are not what is looked at: two experiments each."""
+    """A plan simulates two experiments only: these tests do not look at its means."""
     monkeypatch.setattr("ebr.live.plan.RUNS", 2)

@@ -36,7 +36,7 @@ class Rewards:
 
 
 class Seasons:
-    """Arms that pay another value in every round, each pull alike: only fresh samples can tell the best."""
+    """Arms whose pulls all pay one value within a round, and another in the next round."""
 
     def __init__(self, values):
         self.values = values
@@ -71,7 +71,7 @@ def overheard(game, hear):
 
 
 class Bare(Algorithm):
-    """What an algorithm of a test's own has beside its game."""
+    """What an algorithm must have beside its game, for algorithms that tests define."""
 
     epsilon, delta, sigma, deadline = 0.1, None, math.inf, None
 
@@ -376,7 +376,7 @@ def roots(k, N, p):
 
 
 def margins(p, piece, a, N, c, M, shift, alpha):
-    """By how much the clearest of the three conditions holds at each p, on which piece it is."""
+    """The largest margin of the three conditions at each p; `piece` is the piece in which p lies."""
     y, z = quantile(0.05 * alpha), quantile(0.9 * alpha)
     middle = (1 - shift) * np.sin(np.pi / 128 * (piece + 0.5)) ** 2
     variance, other = middle * (1 - middle) / N, (middle + shift) * (1 - middle - shift) / M
@@ -419,7 +419,7 @@ class TooCloseError(Exception):
 
 
 def clearly_refuted(a, N, c, M, shift, alpha):
-    """Refuse to say where a halved piece's range of roots is wider than the margin."""
+    """Whether every p is refuted; raises where the margin is too small for halved pieces."""
     margin = least_margin(a, N, c, M, shift, alpha)
     if 0 < margin < 2 * math.pi / 128 / 2**12 * (math.sqrt(N) + math.sqrt(M)):
         raise TooCloseError
@@ -428,7 +428,7 @@ def clearly_refuted(a, N, c, M, shift, alpha):
 
 @cache
 def sign_count(epsilon, alpha):
-    """The first count of all, from ⌈1/ε⌉, but no more than Hoeffding's bound takes."""
+    """The least count from ⌈1/ε⌉ on whose error is at most α; Hoeffding's count if that is less."""
     enough = math.ceil(-math.log(alpha) / epsilon**2) + 1
     b = np.arange(min(math.ceil(1 / epsilon), enough), enough)
     few = b[binom.sf(b - 1, 2 * b, (1 - epsilon) / 2) <= alpha]
@@ -446,7 +446,7 @@ def last_count(n, epsilon, sigma, model, share):
 
 @cache
 def pausing_schedule(n, deadline, epsilon, delta, sigma, model, start, lead):
-    """The grid's counts, from b_0 = 0, the level of each pair of stages, and how far ahead arms may be."""
+    """The grid's counts from b_0 = 0, each pair's level, and by how many stages arms may be ahead."""
     start = max(start, epsilon)
     widths = [start ** (1 - t / deadline) * epsilon ** (t / deadline) for t in range(1, deadline + 1)]
     total = sum(w**-0.5 for w in widths)

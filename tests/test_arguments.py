@@ -10,14 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from compendium.budget_and_deadline import budget_bounds, budgeted, budgets, plan_prices
 from compendium.clinical_trial import exact_selection
-from compendium.confidence import exact_tails
-from compendium.shared import characteristic_time
-from compendium.the_price_of_a_deadline import deadline_price
-from compendium.two_arms import fixed_looks, two_arms_solutions
-from compendium.two_arms.elastic_pair import ElasticPair
-from compendium.two_rounds import policies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,7 +46,6 @@ def played(algorithm):
 
 
 GAME = {"n_arms": 2, "replicates": 1, "rewards_known": None}
-FIXED = {"budget": 40}
 USUAL = {"n_arms": 3, "deadline": 2, "epsilon": 0.1, "delta": 0.1, "sigma": 0.5}
 
 
@@ -62,7 +54,6 @@ def usual(names, **more):
     return {name: USUAL[name] for name in names.split()} | more
 
 
-BUDGET = usual("deadline", n_arms=5)
 GAMMA = usual("epsilon deadline", gamma=(1, 2, 2))
 CERTIFIED = usual("epsilon delta sigma", looks=(4, 9), boundaries=(2.0,), rewards="Bernoulli", pruning=0.9)
 CERTIFIED |= {"floor": 2.5, "shifts": (0.2,), "control": 1, "margin": 0.2}
@@ -84,15 +75,10 @@ PLAYED = {
     "staked": (STAKES, RACE | STAKED),
     "staked coins": (STAKES, RACE | COIN | {"rate": 0.35}),
     "certified": (partial(ebr.CertifiedElasticBatchRacing, 8), CERTIFIED),
-    "ElasticPair": (ElasticPair, RACE | usual("sigma")),
     "Passive": (ebr.Passive, usual("delta sigma", epsilon=0.3)),
     "sequential": (ebr.SequentialRacing, usual("delta sigma", epsilon=0.3, end="certified")),
     "AE": (ebr.AggressiveElimination, RACE | {"rounding": "up"}),
     "kδER": (ebr.DeltaElimination, RACE | {"constants": "published", "k": 1}),
-    "budgeted": (budgeted.BudgetedElimination, FIXED | {"deadline": 2, "sizes": "balanced", "memory": "all"}),
-    "geometric": (budgeted.BudgetedElimination, FIXED | {"deadline": 2, "sizes": "geometric"}),
-    "SequentialHalving": (budgeted.SequentialHalving, FIXED),
-    "SuccessiveRejects": (budgeted.SuccessiveRejects, FIXED),
 }
 # By name: what is called, and arguments with which it answers; each of them is replaced by every nasty value.
 CALLS = {name: (played(algorithm), GAME | arguments) for name, (algorithm, arguments) in PLAYED.items()} | {
@@ -114,8 +100,6 @@ CALLS = {name: (played(algorithm), GAME | arguments) for name, (algorithm, argum
     "deviation": (confidence.deviation, usual("n_arms deadline delta sigma", pulls=5)),
     "sequential_deviation": (confidence.sequential_deviation, usual("n_arms delta sigma", pulls=5)),
     "fixed_count_deviation": (confidence.fixed_count_deviation, usual("sigma", pulls=5, miss=0.1)),
-    "chernoff_deviation": (exact_tails.chernoff_deviation, {"pulls": 5, "mean": 0.3, "miss": 0.1}),
-    "binomial_deviation": (exact_tails.binomial_deviation, {"pulls": 5, "mean": 0.3, "miss": 0.1}),
     "told_apart": (bounds.told_apart, usual("delta", arms=3)),
     "passive_pulls": (bounds.passive_pulls, usual("n_arms epsilon delta sigma")),
     "hpcm": (bounds.hpcm, usual("delta")),
@@ -129,38 +113,11 @@ CALLS = {name: (played(algorithm), GAME | arguments) for name, (algorithm, argum
     "bechhofer_count": (selection.bechhofer_count, usual("n_arms epsilon delta sigma")),
     "binomial_count": (exact_selection.binomial_count, usual("n_arms delta", epsilon=0.3)),
     "sign_count": (pairs.sign_count, {"epsilon": 0.3, "miss": 0.1}),
-    "characteristic": (partial(characteristic_time.characteristic, COINS), usual("epsilon")),
-    "characteristic_lower_bound": (
-        partial(characteristic_time.characteristic_lower_bound, COINS),
-        usual("epsilon delta"),
-    ),
-    "geometric_sizes": (budgets.geometric_sizes, BUDGET),
-    "balanced_plan": (budgets.balanced_plan, BUDGET | FIXED),
-    "geometric_plan": (budgets.geometric_plan, BUDGET | FIXED),
-    "halving_plan": (budgets.halving_plan, FIXED | {"n_arms": 5}),
-    "rejects_plan": (budgets.rejects_plan, FIXED | {"n_arms": 5}),
-    "least_price": (plan_prices.least_price, BUDGET),
-    "floor_price": (plan_prices.floor_price, BUDGET),
-    "best_sizes": (plan_prices.best_sizes, {"weights": [0.5, 0.3, 0.2], "rounds": 2}),
-    "hardness": (budget_bounds.hardness, {"gaps": [0.3, 0.2]}),
-    "hardest_gaps": (budget_bounds.hardest_gaps, usual("n_arms", hardness=40.0)),
-    "closed_form_bound": (budget_bounds.closed_form_bound, BUDGET | FIXED | usual("sigma", hardness=40.0)),
-    "two_arms": (deadline_price.two_arms, usual("epsilon delta")),
-    "many_arms": (deadline_price.many_arms, usual("epsilon delta", arms=5)),
-    "sequential_price": (deadline_price.sequential_price, usual("delta", arms=5)),
-    "closed_form": (deadline_price.closed_form, usual("deadline", arms=100, epsilon=0.01, delta=0.01)),
-    "pac_policy": (policies.pac_policy, usual("epsilon delta", first=50.0, spent=0.5)),
-    "ebr_policy": (policies.ebr_policy, usual("epsilon delta")),
-    "sharp_policy": (policies.sharp_policy, usual("epsilon delta")),
-    "elastic_looks": (fixed_looks.elastic_looks, RACE),
-    "sharp_looks": (fixed_looks.sharp_looks, RACE | {"start": 0.5}),
-    "solution": (two_arms_solutions.solution, usual("deadline epsilon", delta=0.01)),
-    "strategy": (two_arms_solutions.strategy, RACE),
 }
 # An argument goes by another name in what is called, or is an array of which this says nothing.
 SAID = {"rewards_known": "rewards"}
 LEFT_OUT = {("deviation", "pulls"), ("sequential_deviation", "pulls"), ("fixed_count_deviation", "pulls")}
-SLOW = {"certified_design", "plan", "plan of a budget", "strategy", "sequential"}
+SLOW = {"certified_design", "plan", "plan of a budget", "sequential"}
 
 
 def numbers(result):

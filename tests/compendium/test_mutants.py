@@ -1,6 +1,6 @@
-"""What checks do not see: the mutants of their formulas in tests/survivors.csv, each with a reason.
+"""tests/survivors.csv lists the mutants of formulas that a check does not see, each with a reason.
 
-tools/mutate.py lists them. Here some of the quickest checks are held against a few of their mutants again.
+tools/mutate.py finds them. Here some of the quickest checks meet a few mutants of their formulas again.
 """
 
 import csv

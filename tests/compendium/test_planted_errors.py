@@ -2,7 +2,8 @@
 
 For every decided claim, tests/planted has the check as it is, which gives the ledger's verdict, and the same
 with one or more errors: a constant scaled, a sign flipped, an elimination rule loosened. An edited table of
-results is no such error. How likely chance alone is to change a verdict, the ledger says (`false_alarm`).
+results is no such error. The ledger says how likely chance alone
+is to change a verdict (`false_alarm`).
 """
 
 import pkgutil

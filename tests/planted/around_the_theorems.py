@@ -11,6 +11,7 @@ import ebr
 from ebr.theory import bounds, divergence
 from planted.algorithms import Backwards, DropsNobody, Meddling, TooManyPulls
 from planted.lower_bounds import a_quarter_more
+from planted.upper_bounds import at_few_ends
 
 SHAPES = [(2, 3), (3, 3)]
 SEQUENTIAL = complexity.raced([0.2])
@@ -110,9 +111,9 @@ PLANTED = {
         lambda: partition.shrinks(infimum=wide_bins),
     ),
     "C34": (
-        remarks.tightest,
-        lambda: remarks.tightest(with_constant(1300)),
-        lambda: remarks.tightest(with_constant(600)),
+        at_few_ends(remarks, remarks.tightest),
+        at_few_ends(remarks, remarks.tightest, with_constant(1300)),
+        at_few_ends(remarks, remarks.tightest, with_constant(600)),
     ),
     "C35": (
         restricted_class,
@@ -181,7 +182,7 @@ PLANTED = {
     ),
     "C59": (
         sample_needs.needs_the_gap,
-        lambda: sample_needs.needs_the_gap(lambda t, e, d: ebr.AggressiveElimination(t, e / 10, d)),
+        lambda: sample_needs.needs_the_gap(lambda t, e, d: ebr.AggressiveElimination(t, e / 7, d)),
         lambda: sample_needs.needs_the_gap(lambda t, e, d: ebr.AggressiveElimination(t, min(10 * e, 0.9), d)),
     ),
     "C60": (

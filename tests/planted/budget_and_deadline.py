@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 
 def remembered(function):
-    """The same, computed once for the same arguments."""
+    """The same function, which keeps its answers."""
     known = {}
 
     def answer(*arguments):
@@ -24,7 +24,7 @@ def remembered(function):
     return answer
 
 
-# What bounds are compared with: an error in a bound changes none of it.
+# Bounds are compared with these; no error in a bound changes them.
 YARDSTICKS = {
     name: remembered(getattr(elimination_plans, name))
     for name in ("exact_error", "ranking_bound", "ranking_tails", "failure")
@@ -35,7 +35,7 @@ measured = mock.patch.multiple(elimination_plans, **YARDSTICKS)
 @cache
 @measured
 def parts():
-    """What no error below changes."""
+    """The tables that no error below changes."""
     return {
         "exact": elimination_plans.exact_table(),
         "rare": elimination_plans.rare_table(100, 1),

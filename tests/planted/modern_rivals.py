@@ -14,11 +14,11 @@ from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
 
 N_ARMS, DEADLINE, EPSILON, DELTA = 10, 15, 0.005, 0.01
-RUNS = rival_entrants.Runs(batched=400, staged=2, single=12, closest=400, near=100, mixed=60, staked=1000)
+RUNS = rival_entrants.Runs(batched=250, staged=2, single=5, closest=250, near=50, mixed=60, staked=600)
 
 
 def table(names, **others):
-    """Races of the named, some of them made otherwise."""
+    """Races of the named algorithms; `others` are used in place of some."""
     entrants = rival_entrants.ENTRANTS | others
     points = comparison.everybody(names, N_ARMS, DEADLINE, EPSILON)
     points = [point for point in points if point.labels["setup"] == "Setup 2"]
@@ -37,7 +37,7 @@ def ours():
 
 
 def check(make=None, others=None, name=OURS):
-    """The check with one of ours made otherwise, or with other rivals."""
+    """The check with another race in place of one of ours, or with other rivals."""
     mine = ours() if make is None else ours() | {name: table((name,), **{name: rival_entrants.ours(make)})}
     both = pd.concat([*mine.values(), rivals() if others is None else others])
     paid = comparison.spent(N_ARMS, DEADLINE, EPSILON, DELTA)
@@ -79,7 +79,7 @@ def with_half_the_regret():
 
 
 def without_a_mixture():
-    """The closest rival ended by the published threshold: as few runs as the others with it have."""
+    """The closest rival with the published threshold, with as few runs as the others that have it."""
     late = table((CLOSEST,), **{CLOSEST: rival_entrants._single("Top-Two")})
     return check(others=pd.concat([rivals()[rivals()["algorithm"] != CLOSEST], late]))
 

@@ -6,10 +6,12 @@ import numpy as np
 from compendium.scheduling import theorem_5
 from compendium.scheduling.batch_schedules import minimax_overpull, printed_bound
 
+SEARCH = cache(theorem_5.least_overpull)
+
 
 @cache
-def schedules(**errors):
-    return theorem_5.schedules([1, 2, 3], [4.0, 5.0, 100.0], 1, **errors)
+def schedules(search=SEARCH, **errors):
+    return theorem_5.schedules([1, 2, 3], [4.0, 5.0, 100.0], 1, search=search, **errors)
 
 
 def without_sums(rounds, ratio):

@@ -87,7 +87,7 @@ def raced(make):
 
 
 def savings(**makers):
-    """Figure 14's points along k, with few runs of the sequential oracle; some algorithms made otherwise."""
+    """Figure 14's points along k, with few runs; `makers` are used in place of some algorithms."""
     racing = {name: top_k_rivals.RACERS[name] for name in ("EBR", "kδER", "sharp")} | makers
     rows = []
     for labels, algorithm, problem in best_k.points([1, 20], [], racers=racing):

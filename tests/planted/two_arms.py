@@ -1,4 +1,4 @@
-"""Notebook 13, X8."""
+"""Notebook 19, X8: errors in what a policy pays or in a prior's bound, at one T alone."""
 
 from functools import cache, partial
 from unittest import mock
@@ -14,8 +14,6 @@ EPSILON, DELTA = 0.1, 0.01
 
 def bound(found, *grid, rounds=0, price=1.0, refund=1.0, chances=None):
     """The prior's bound with an error: other rounds, price or refund of errors, or chances."""
-    if found.deadline == 1:
-        return found.bound()
     prior = found.prior._replace(price=price * found.prior.price)
     if chances is not None:
         prior = prior._replace(chances=chances(prior))
@@ -40,8 +38,6 @@ def priced(found, factor):
 
 def forgetful(found):
     """H = 2Δ^{−2}: the ε in it is forgotten."""
-    if found.deadline == 1:
-        return least_price.evaluated(found)
     law, gaps = found.profile(), np.geomspace(1, 1 / found.epsilon, 300)
     return float((law.ratios(gaps) * (gaps / (1 + gaps)) ** 2).max()), law.error
 
@@ -62,20 +58,21 @@ def oracle():
 
 
 @cache
-def right(deadline):
-    return least_price.evaluated(solution(deadline, EPSILON, DELTA))
+def right(what, deadline, *grid):
+    found = solution(deadline, EPSILON, DELTA)
+    return found.bound(*grid) if what == "bound" else least_price.evaluated(found)
 
 
-@cache
-def right_bound(deadline, *grid):
-    return solution(deadline, EPSILON, DELTA).bound(*grid)
+def computed(at=2, **wrong):
+    """The check with an error at one T; at the others all is as it was."""
 
+    def part(what):
+        other = wrong.get(what)
+        return lambda found, *grid: (
+            other(found, *grid) if other and found.deadline == at else right(what, found.deadline, *grid)
+        )
 
-def computed(
-    evaluate=lambda found: right(found.deadline),
-    bound=lambda found, *grid: right_bound(found.deadline, *grid),
-):
-    table = least_price.certified((1, 2, 3), (EPSILON,), (DELTA,), evaluate, bound)
+    table = least_price.certified((1, 2, 3), (EPSILON,), (DELTA,), part("evaluate"), part("bound"))
     return least_price.computed(table, oracle(), EPSILON, DELTA)
 
 
@@ -88,10 +85,10 @@ PLANTED = {
         lambda: computed(bound=charged(1.0)),
         lambda: computed(bound=charged(1.04)),
         lambda: computed(bound=partial(bound, rounds=1)),
-        lambda: computed(bound=lambda found, *grid: bound(found, *grid, rounds=-(found.deadline == 3))),
+        lambda: computed(bound=partial(bound, rounds=-1), at=3),
         lambda: computed(bound=partial(bound, refund=0.0)),  # λδ is not paid back
         lambda: computed(bound=partial(bound, price=2.0)),  # an error at +ε and at −ε
-        lambda: computed(bound=partial(bound, chances=every_gap_alike)),
+        lambda: computed(bound=partial(bound, chances=every_gap_alike), at=3),
         lambda: computed(bound=partial(bound, chances=widest_alone)),
     )
 }

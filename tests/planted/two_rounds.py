@@ -31,7 +31,7 @@ def forgetful(first, spent, epsilon, delta):
 
 
 def all_at_once(lowest, highest, epsilon, delta, widest):
-    """PAC, and no two-round policy: all of it in the first, the second round's sizes are never used."""
+    """PAC with one round: it makes all pulls, and the sizes of the second round are never used."""
     enough = 2.02 * (norm.isf(delta) / epsilon) ** 2
     return best_adaptive(enough, 1.01 * enough, epsilon, delta, widest, step=3.0)
 
@@ -82,7 +82,7 @@ def both(**errors):
 
 
 def unknown(epsilon, delta, ceiling):
-    """Where a check does not read what policies by outcome do."""
+    """Stands in for policies by outcome where a check does not read them."""
     return {"outcome": ceiling * epsilon, "least": ceiling * epsilon, "outcome_error": delta}
 
 

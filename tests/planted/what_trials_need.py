@@ -10,7 +10,7 @@ from compendium.what_trials_need import dropouts
 from ebr.algorithms.certified import CertifiedElasticBatchRacing, _Reading
 
 RACE = CertifiedElasticBatchRacing(5, (30, 55, 100), (2.6, 2.4), 0.2, 0.1, floor=2.5, shifts=(0.4,))
-NUMBER, TRIALS = 500, 200  # at which small races in error are ten and more standard errors apart
+NUMBER, TRIALS = 150, 100  # at which small races in error are far enough apart
 
 
 @cache

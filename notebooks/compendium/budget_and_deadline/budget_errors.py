@@ -12,7 +12,6 @@ from compendium.budget_and_deadline.budgets import Plan
 from ebr.arrays import FloatArray
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
-MOST_ARMS = 5  # in an enumeration, which goes through all orders of the arms
 REACH, STEP = 12.0, 0.1  # of the integral over the best arm's mean, in standard deviations
 NEGLIGIBLE = 1e-40  # a probability of the best arm's sum that no tail can feel
 LOTS = 8  # nodes of the integral over the best arm's lot
@@ -40,7 +39,7 @@ def ranking_tails(problem: Problem, count: int, most: int | None = None) -> Floa
         weight = STEP * norm.pdf(noise)
         sum_of_best = problem.means.max() + problem.sigma * noise / np.sqrt(count)
         ahead = ndtr(-(sum_of_best - others[:, None]) * np.sqrt(count) / problem.sigma)
-    elif isinstance(problem, Bernoulli):
+    else:
         nodes, lots = leggauss(LOTS)
         total = np.arange(count + 1)
         total = total[binom.pmf(total, count, problem.means.max()) > NEGLIGIBLE]
@@ -48,8 +47,6 @@ def ranking_tails(problem: Problem, count: int, most: int | None = None) -> Floa
         tied = np.asarray(binom.pmf(total, count, others[:, None]))[:, :, None] * (nodes + 1) / 2
         better = np.asarray(binom.sf(total, count, others[:, None]))[:, :, None]
         ahead = (better + tied).reshape(len(others), -1)
-    else:
-        raise ValueError(f"problem must be Bernoulli or Gaussian, got {problem!r}")
     return np.asarray((_at_least(ahead, most or len(others)) * weight).sum(axis=1))
 
 
@@ -67,10 +64,6 @@ def exact_error(problem: Bernoulli, plan: Plan) -> float:
 
     Ties are broken by an order of the arms drawn at random once for each game.
     """
-    if problem.n_arms != plan.n_arms or problem.n_arms > MOST_ARMS:
-        raise ValueError(
-            f"problem must have the plan's {plan.n_arms} arms, at most {MOST_ARMS}, got {problem.n_arms}"
-        )
     orders = list(permutations(range(problem.n_arms)))
     start = np.ones((1,) * problem.n_arms)
     return float(np.mean([_error(problem, plan, order, start, 0) for order in orders]))

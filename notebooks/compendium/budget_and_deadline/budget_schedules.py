@@ -65,10 +65,10 @@ def with_intervals(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(share=table["failures"] / table["runs"], low=low, high=high)
 
 
-def sketch(budget: float, n_arms: int, deadline: int, hardness: float, sigma: float = 0.5) -> float:
-    """2T n^{1/T} exp(−B / (8σ² T n^{1/T} H₂)): proved where every B/(T m_t) is whole."""
+def sketch(budget: float, n_arms: int, deadline: int, hardness: float) -> float:
+    """2T n^{1/T} exp(−B / (8σ² T n^{1/T} H₂)) with σ = ½: proved where every B/(T m_t) is whole."""
     cost = deadline * float(n_arms ** (1 / deadline))
-    return 2 * cost * math.exp(-budget / (8 * sigma**2 * cost * hardness))
+    return 2 * cost * math.exp(-budget / (2 * cost * hardness))
 
 
 def budget_for(bound: Callable[[int], float], error: float, guess: int) -> int:

@@ -34,7 +34,7 @@ class Planned(Algorithm):
     sigma = np.inf  # any rewards are allowed
 
     def plan(self, n_arms: int) -> Plan:
-        """How the budget is spent on so many arms; ValueError if it is too small."""
+        """How the budget is spent on so many arms."""
         raise NotImplementedError
 
     def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:

@@ -6,16 +6,13 @@ been pulled by then: n = m_1 > m_2 > … > m_{T+1} = 1 and c_1 < … < c_T, for 
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ebr.arrays import twelve_digits
-from ebr.validation import MOST_PULLS, MOST_ROUNDS, checked, whole
 
-_budget = partial(whole, at_least=1, at_most=MOST_PULLS)
 HALVINGS = 200  # of the interval for the level of a plan's counts: more than a float can resolve
 
 
@@ -60,7 +57,6 @@ class Plan(NamedTuple):
         return self.new if self.fresh else self.counts
 
 
-@checked(n_arms=partial(whole, at_least=2, at_most=MOST_PULLS))  # a formula: nothing is played
 def geometric_sizes(n_arms: int, deadline: int) -> tuple[int, ...]:
     """m_{t+1} = ⌈n^{1−t/T}⌉: halving where n = 2^T. With many rounds, some drop no arm."""
     shares = 1 - np.arange(1, deadline + 1) / deadline
@@ -69,7 +65,6 @@ def geometric_sizes(n_arms: int, deadline: int) -> tuple[int, ...]:
     return tuple(math.ceil(size) for size in sizes)
 
 
-@checked()
 def balanced_sizes(n_arms: int, deadline: int) -> tuple[int, ...]:
     """m_{t+1} + 1 = 2((n+1)/2)^{1−t/T}, rounded; each round drops an arm or more, so there are n − 1 at most.
 
@@ -85,7 +80,6 @@ def balanced_sizes(n_arms: int, deadline: int) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-@checked(budget=_budget)
 def balanced_plan(budget: int, n_arms: int, deadline: int) -> Plan:
     """`balanced_sizes`, with c_t ≥ C/(m_{t+1} + 1) for the largest C that the budget allows (`plan_for`).
 
@@ -95,14 +89,12 @@ def balanced_plan(budget: int, n_arms: int, deadline: int) -> Plan:
     return plan_for(budget, n_arms, kept, 1 / (np.array(kept) + 1))
 
 
-@checked(budget=_budget)
 def plan_for(budget: int, n_arms: int, kept: Sequence[int], weights: ArrayLike) -> Plan:
     """A plan with these survivors, whose counts are proportional to weights that do not fall.
 
     c_t = max(⌈C w_t⌉, c_{t−1} + 1), with the largest C that the budget allows: a pull or more in every round.
     """
     floor = Plan(n_arms, tuple(kept), tuple(range(1, len(kept) + 1)))
-    _feeds(budget, floor.pulls, len(kept), n_arms)
     weight = np.asarray(weights, dtype=np.float64)
     rounds = np.arange(len(kept))
 
@@ -120,13 +112,11 @@ def plan_for(budget: int, n_arms: int, kept: Sequence[int], weights: ArrayLike) 
     return at(low)
 
 
-@checked(budget=_budget)
 def geometric_plan(budget: int, n_arms: int, deadline: int, fresh: bool = True) -> Plan:
     """`geometric_sizes`, with ⌊B/(T m_t)⌋ pulls of each survivor in each round: equal rounds."""
     return _equal_rounds(budget, n_arms, geometric_sizes(n_arms, deadline), fresh)
 
 
-@checked(budget=_budget)
 def halving_plan(budget: int, n_arms: int) -> Plan:
     """Sequential halving (Karnin, Koren and Somekh, ICML 2013): ⌈m/2⌉ are kept, in ⌈log₂ n⌉ equal rounds."""
     kept = [n_arms]
@@ -135,14 +125,11 @@ def halving_plan(budget: int, n_arms: int) -> Plan:
     return _equal_rounds(budget, n_arms, tuple(kept[1:]), fresh=True)
 
 
-@checked(budget=_budget)
 def rejects_plan(budget: int, n_arms: int) -> Plan:
     """Successive rejects (Audibert, Bubeck and Munos, COLT 2010): one arm is dropped in each of n − 1 rounds.
 
     n_k = ⌈(B − n) / (l (n + 1 − k))⌉ with l = ½ + Σ_{i=2}^n 1/i; where n_k = n_{k−1} two rounds are one.
     """
-    whole("n_arms", n_arms, 2, MOST_ROUNDS)  # one round for each dropped arm
-    _feeds(budget, n_arms + 1, 1, n_arms)
     left = np.arange(n_arms, 1, -1)
     length = 0.5 + (1 / left).sum()
     counts = np.ceil((budget - n_arms) / (length * left)).astype(np.int64)
@@ -151,13 +138,5 @@ def rejects_plan(budget: int, n_arms: int) -> Plan:
 
 def _equal_rounds(budget: int, n_arms: int, kept: tuple[int, ...], fresh: bool) -> Plan:
     rounds = len(kept)
-    _feeds(budget, n_arms * rounds, rounds, n_arms)
     counts = np.cumsum([budget // (rounds * arms) for arms in (n_arms, *kept[:-1])])
     return Plan(n_arms, kept, tuple(counts.tolist()), fresh)
-
-
-def _feeds(budget: int, least: int, rounds: int, n_arms: int) -> None:
-    """Raise ValueError unless every survivor can be pulled in every round."""
-    if budget < least:
-        words = f"{rounds} rounds" if rounds > 1 else "one round"
-        raise ValueError(f"budget must be at least {least} for {words} on {n_arms} arms, got {budget}")

@@ -1,14 +1,9 @@
 """Prices of a deadline: the least cost of elimination plans."""
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from ebr.validation import MOST_PULLS, checked, numbers, rounds, whole
-
-_formal = partial(whole, at_least=2, at_most=MOST_PULLS)  # arms in a formula: nothing is played
 
 
 def price(n_arms: int, kept: Sequence[int]) -> float:
@@ -21,14 +16,12 @@ def price(n_arms: int, kept: Sequence[int]) -> float:
     return float(((before - left) / (np.array(kept) + 1)).sum())
 
 
-@checked(n_arms=_formal)
 def least_price(n_arms: int, deadline: int) -> float:
     """T (((n+1)/2)^{1/T} − 1) + ½: no plan of T rounds has a smaller Λ."""
     growth = float(((n_arms + 1) / 2) ** (1 / deadline))
     return deadline * (growth - 1) + 0.5
 
 
-@checked(n_arms=_formal)
 def floor_price(n_arms: int, deadline: int) -> float:
     """T (n^{1/T} − 1) + 1: in every plan some c_t m_{t+1} is no larger than the budget over this.
 
@@ -38,14 +31,13 @@ def floor_price(n_arms: int, deadline: int) -> float:
     return deadline * (growth - 1) + 1
 
 
-@checked(rounds=rounds)
 def best_sizes(weights: ArrayLike, rounds: int) -> tuple[int, ...]:
     """The m_2 > … > m_{T+1} = 1 that minimise Σ_t (m_t − m_{t+1}) w(m_{t+1}), with all of m_T in round T.
 
     `weights` are w(1), …, w(n−1): what a survivor's pulls are to be, in any unit, when so many are kept. A
     shortest path, in T n² steps. `price` has w(m) = 1/(m+1).
     """
-    weight = numbers("weights", weights)
+    weight = np.asarray(weights, dtype=np.float64)
     n_arms = len(weight) + 1
     sizes = np.arange(1, n_arms + 1)
     # cost[m − 1]: the least that remains to be paid with m arms and so many rounds left.

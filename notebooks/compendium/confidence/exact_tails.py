@@ -1,21 +1,17 @@
 """Empirical means of Bernoulli or Gaussian rewards: how wide an interval must be, how often it misses."""
 
 import math
-from functools import partial
 
 import numpy as np
 
 from compendium.shared.distributions import bernoulli_kl
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.problems import Gaussian, Problem
-from ebr.validation import LEAST, MOST_PULLS, checked, in_unit_interval, probability, whole
+from ebr.validation import LEAST
 
-MOST_OUTCOMES = 10**7  # largest binomial sum whose outcomes are enumerated
 NOTHING = 50  # a probability e^50 times smaller than another one can be left out
-_miss = partial(in_unit_interval, least=1e-300)
 
 
-@checked(pulls=partial(whole, at_least=1, at_most=MOST_PULLS), mean=probability, miss=_miss)
 def chernoff_deviation(pulls: int, mean: float, miss: float) -> float:
     """The KL bound for Bernoulli(μ) rewards: the wider side of {x : τ kl(x, μ) ≤ log(2/p)}."""
     from scipy.optimize import brentq
@@ -31,7 +27,6 @@ def chernoff_deviation(pulls: int, mean: float, miss: float) -> float:
     return max(side(0.0), side(1.0))
 
 
-@checked(pulls=partial(whole, at_least=1, at_most=MOST_OUTCOMES), mean=probability, miss=_miss)
 def binomial_deviation(pulls: int, mean: float, miss: float) -> float:
     """The least w with P(|μ̂ − μ| > w) ≤ p for Bernoulli(μ) rewards: nothing narrower would do."""
     from scipy.stats import binom

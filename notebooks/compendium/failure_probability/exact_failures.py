@@ -48,8 +48,6 @@ def looks(algorithm: Racing, sigma: float) -> Looks:
         pulls = algorithm.pulls_by_round(2)
         reach = 2 * algorithm.deviation(pulls, 2) - algorithm.slack(2)
     elif isinstance(algorithm, PausingElasticBatchRacing):
-        if algorithm.ahead and algorithm.deadline > 2:
-            raise ValueError("a race that looks ahead has arms at two stages; choose a smaller ε or T")
         pulls = algorithm.pulls_by_stage(2, "Gaussian")
         log_terms = algorithm.log_terms(algorithm.shares().diagonal(), "Gaussian")
         reach = 2 * algorithm.sigma * np.sqrt(log_terms / pulls) - algorithm.epsilon

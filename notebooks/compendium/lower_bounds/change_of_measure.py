@@ -83,10 +83,6 @@ def _information_bound(
 ) -> Statement:
     """The lemma for the event Î = 1; the error of d(P, P′) by its slopes in P and P′."""
     (mean, error), (p, p_error), (q, q_error) = _mean(information), _mean(first), _mean(first_there)
-    if not (0 < p < 1 and 0 < q < 1):
-        raise ValueError(
-            f"problem and other must each see arm 1 recommended at times, got shares {p} and {q}"
-        )
     slope_p, slope_q = math.log(p * (1 - q) / (q * (1 - p))), (q - p) / (q * (1 - q))
     spread = math.hypot(slope_p * p_error, slope_q * q_error)
     return "Σ E[Ñ] KL ≥ d(P, P′)", mean, entropy(p, q), math.hypot(error, spread), "at least"

@@ -42,7 +42,7 @@ from compendium.modern_rivals.sequential_races import (
     Stopping,
     race,
 )
-from ebr.theory.problems import Bernoulli, Problem
+from ebr.theory.problems import Problem
 from ebr.validation import in_unit_interval, whole
 
 EXPONENT = 1.1  # α of KL-LUCB; near the best for 10⁴ to 10⁶ rounds
@@ -77,8 +77,6 @@ def sequential(
     arm. Rewards are a function of seed, rule, means and the run's number.
     """
     in_unit_interval("epsilon", epsilon)
-    if not isinstance(problem, Bernoulli):
-        raise ValueError(f"problem must have Bernoulli rewards, got {type(problem).__name__}")
     chosen = RULES[rule]
     bounds = chosen.sampling == LUCB
     if prior is not None:
@@ -91,7 +89,7 @@ def sequential(
     return pd.DataFrame(rows, columns=["pulls", "rounds", "arm"])
 
 
-def clock_stopping(n_arms: int, delta: float, exponent: float = EXPONENT) -> Stopping:
+def clock_stopping(n_arms: int, delta: float) -> Stopping:
     """KL-LUCB's own: U_u − L_a ≤ ε, bounds where N_a kl(μ̂_a, ·) = β(t, δ) = log(k₁ n t^α / δ), t the rounds.
 
     α = 1.1 and k₁ = ζ(α), fixed in advance (the paper asks for k₁ > 1 + 1/(α − 1), which ζ(α) makes a little
@@ -102,8 +100,8 @@ def clock_stopping(n_arms: int, delta: float, exponent: float = EXPONENT) -> Sto
     U_[1] > μ_[1] and L_a < μ_a for all other a, at all times, but for n Σ_s exp(−β(s)) = δ ζ(α)/k₁ ≤ δ. Then
     μ_[1] < U_[1] ≤ U_u ≤ L_a + ε < μ_a + ε when it ends with an a ≠ [1].
     """
-    level = math.log(float(zeta(exponent)) * n_arms / in_unit_interval("delta", delta))
-    return Stopping(level, CLOCK, exponent)
+    level = math.log(float(zeta(EXPONENT)) * n_arms / in_unit_interval("delta", delta))
+    return Stopping(level, CLOCK, EXPONENT)
 
 
 def deviation_stopping(n_arms: int, delta: float) -> Stopping:

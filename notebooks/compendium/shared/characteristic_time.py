@@ -17,7 +17,6 @@ from compendium.shared.distributions import bernoulli_kl
 from ebr.arrays import FloatArray
 from ebr.theory.divergence import bisected, relative_entropy
 from ebr.theory.problems import Gaussian, Problem
-from ebr.validation import checked
 
 EDGE = 1e-9  # how near 0 and 1 a Bernoulli mean may be
 FARTHEST = 1 - 1e-6  # of the way to the farthest λ: beyond it weights are useless
@@ -31,7 +30,6 @@ class Characteristic(NamedTuple):
     proportions: FloatArray
 
 
-@checked()
 def characteristic_lower_bound(problem: Problem, epsilon: float, delta: float) -> float:
     """T*(ν) kl(δ, 1−δ): no (ε, δ)-PAC algorithm has a smaller E[Ñ] on ν if one arm alone is ε-optimal.
 
@@ -41,7 +39,6 @@ def characteristic_lower_bound(problem: Problem, epsilon: float, delta: float) -
     return characteristic(problem, epsilon).time * bernoulli_kl(1 - delta, delta)
 
 
-@checked()
 def characteristic(problem: Problem, epsilon: float) -> Characteristic:
     """T*(ν) and its optimal proportions for ε-best-arm identification, Gaussian or Bernoulli rewards.
 

@@ -9,13 +9,11 @@ from ebr.theory.problems import Gaussian, Problem
 
 def gaussian_kl(problem: Gaussian, other: Gaussian) -> FloatArray:
     """KL(ν_i, ν′_i) = (μ_i − μ′_i)² / 2σ² of each arm."""
-    _same_noise(problem, other)
     return np.asarray((problem.means - other.means) ** 2 / (2 * problem.sigma**2))
 
 
 def log_likelihood_ratio(problem: Problem, other: Problem, pulls: IntArray, sums: FloatArray) -> FloatArray:
     """L = Σ_i Σ_k log f_i(X_{i,k}) / f′_i(X_{i,k}), from each arm's pulls and rewards' sum (runs × arms)."""
-    _same_noise(problem, other)
     return np.asarray(log_ratios(problem, problem.means, other.means, pulls, sums).sum(axis=1))
 
 
@@ -38,10 +36,3 @@ def _times_log(counts: FloatArray, chance: FloatArray) -> FloatArray:
     from scipy.special import xlogy
 
     return np.asarray(xlogy(counts, chance))
-
-
-def _same_noise(problem: Problem, other: Problem) -> None:
-    if type(problem) is not type(other):
-        raise ValueError(f"other must be of the problem's kind, {type(problem).__name__}, got {other!r}")
-    if problem.sigma != other.sigma:
-        raise ValueError(f"other must have the problem's sigma, {problem.sigma}, got {other.sigma}")

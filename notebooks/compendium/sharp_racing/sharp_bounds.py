@@ -29,8 +29,6 @@ def sharp_problem_bound(
 
     L is the largest L_t of sharp EBR; with joint looks at Gaussian rewards, what its `longest` says.
     """
-    if not start >= 0.5:
-        raise ValueError(f"start must be at least 0.5, half the largest gap, got {start}")
     overpull = float((max(start, epsilon) / epsilon) ** (2 / deadline))
     main = constant * problem.sigma**2 * overpull * log_term * problem.complexity(epsilon, k)
     return main + problem.n_arms

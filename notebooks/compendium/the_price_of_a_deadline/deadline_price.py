@@ -19,7 +19,7 @@ from scipy.special import ndtr, ndtri
 
 from compendium.shared.distributions import bernoulli_kl
 from ebr.arrays import FloatArray, IntArray
-from ebr.validation import checked, several, whole
+from ebr.validation import whole
 
 Curve = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 LEVELS = 300  # of S_T at which its law is bounded
@@ -94,29 +94,21 @@ def many_arms_stop(miss: FloatArray, epsilon: float, delta: float, arms: int) ->
     return np.asarray(root**2 * (arms - 1) / epsilon**2)
 
 
-@checked()
 def two_arms(epsilon: float, delta: float) -> Family:
     """Two arms with means ½ ± d/2, either one the better."""
-    misses = _misses(2 * _below(delta, 0.5))
+    misses = _misses(2 * delta)
     return Family(2, epsilon, 1 / 4, least_power, two_arms_stop(misses, epsilon, delta), misses)
 
 
-@checked(arms=several)
 def many_arms(arms: int, epsilon: float, delta: float) -> Family:
     """One arm of mean d, any of them, and n − 1 arms of mean 0."""
     share = (arms - 1) / arms
-    misses = _misses(_below(delta, share) / share)
+    misses = _misses(delta / share)
 
     def curve(chance: FloatArray, seen: FloatArray) -> tuple[FloatArray, FloatArray]:
         return least_average(chance, seen, arms)
 
     return Family(arms, epsilon, 1 / arms, curve, many_arms_stop(misses, epsilon, delta, arms), misses)
-
-
-def _below(delta: float, most: float) -> float:
-    if not delta < most:
-        raise ValueError(f"delta must lie in (0, {most:g}), got {delta}")
-    return delta
 
 
 def _misses(lowest: float) -> FloatArray:
@@ -170,8 +162,6 @@ def unavoidable(
     the first are at `start`.
     """
     levels = np.asarray(thresholds, dtype=np.float64)
-    if not (np.diff(levels, prepend=0.0) > 0).all():
-        raise ValueError(f"thresholds must rise from above 0, got {levels.tolist()}")
     gaps = np.geomspace(family.epsilon, 1.0, GAPS)
     many = len(levels)
     chances, least = np.full(many, 0.5 / (many + 1)) if start is None else start, math.inf
@@ -256,7 +246,6 @@ def price(family: Family, deadline: int) -> Price:
     return unavoidable(family, best)
 
 
-@checked(arms=several)
 def sequential_price(arms: int, delta: float) -> float:
     """The price at the gap ε without a deadline: 4σ² d(1−δ, δ), or 2σ² (n−1)/n d(1−δ, δ) for n > 2.
 
@@ -264,10 +253,9 @@ def sequential_price(arms: int, delta: float) -> float:
     another is raised to 2ε (which must be at most 1): a pull of that arm has divergence 2ε²/σ².
     """
     share = 4.0 if arms == 2 else 2 * (arms - 1) / arms
-    return share * bernoulli_kl(1 - _below(delta, 0.5), delta)
+    return share * bernoulli_kl(1 - delta, delta)
 
 
-@checked(arms=several)
 def closed_form(arms: int, epsilon: float, delta: float, deadline: int) -> tuple[float, FloatArray]:
     """The price for n arms in a formula, for q = ½, M_t = κ n σ² ρᵗ and some p_t ≥ 1/2T; and its d_1 … d_T.
 
@@ -276,8 +264,6 @@ def closed_form(arms: int, epsilon: float, delta: float, deadline: int) -> tuple
     The gaps used, d_1 = 1 and d_t = √(x*/κρ^{t−1}), must lie in [ε, 1]: ρ ≥ x*/κ and ρ ≥ x_0(n−1)/nx*.
     """
     last = float(many_arms_stop(np.array(0.5), epsilon, delta, arms))
-    if not last > 0:
-        raise ValueError(f"delta must be below (n − 1)/2n = {(arms - 1) / (2 * arms):g}, got {delta}")
     half_chance = np.array(0.5 / deadline)
 
     def gained(seen: float) -> float:
@@ -289,8 +275,4 @@ def closed_form(arms: int, epsilon: float, delta: float, deadline: int) -> tuple
     kappa, rho = -best.fun, (last / (-best.fun * arms)) ** (1 / deadline)
     gaps = np.sqrt(best.x / kappa * rho ** -np.arange(deadline))
     gaps[0] = 1.0
-    if not ((gaps >= epsilon).all() and (gaps <= 1).all()):
-        raise ValueError(
-            f"epsilon must be small enough for {deadline} rounds at delta = {delta}, got {epsilon}"
-        )
     return kappa * rho / (2 * deadline), gaps

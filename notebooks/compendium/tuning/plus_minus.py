@@ -16,11 +16,6 @@ class PlusMinus(Problem):
 
     rewards: ClassVar[str] = "bounded"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if min(self.means.min(), 1 - self.means.max()) < self.sigma:
-            raise ValueError(f"means must lie in [{self.sigma:g}, {1 - self.sigma:g}], σ from 0 and 1")
-
 
 @draw_sums.register
 def _(problem: PlusMinus, means: FloatArray, pulls: IntArray, generator: np.random.Generator) -> FloatArray:

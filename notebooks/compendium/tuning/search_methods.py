@@ -143,7 +143,7 @@ def signed_rank(differences: FloatArray) -> FloatArray:
     return np.asarray(ndtr((positive - number * (number + 1) / 4) / np.sqrt(variance)))
 
 
-def pruned(scores: FloatArray, splits: int, seed: int, threshold: float = 0.1) -> Chosen:
+def pruned(scores: FloatArray, splits: int, seed: int) -> Chosen:
     """Optuna's WilcoxonPruner: one arm after the other, in random order, on up to so many splits each.
 
     After each split, from the second on, an arm is given up if its mean is below the best arm's so far and
@@ -162,7 +162,7 @@ def pruned(scores: FloatArray, splits: int, seed: int, threshold: float = 0.1) -
             behind = np.flatnonzero(going)
             behind = behind[mine[behind, :number].mean(axis=1) < target[behind]]
             if number > 1 and len(behind):
-                going[behind] = signed_rank(differences[behind, :number]) >= threshold
+                going[behind] = signed_rank(differences[behind, :number]) >= 0.1
         better = going & (mine.mean(axis=1) > target)
         best = np.where(better, arm, best)
     return Chosen(best, fits, fits * TRAIN)

@@ -15,7 +15,6 @@ from compendium.shared.walks import Looks
 from compendium.two_arms.two_arms_grid import weight
 from compendium.two_rounds.policies import elastic_reach
 from ebr.arrays import FloatArray
-from ebr.validation import checked, scale
 
 
 def from_bars(information: FloatArray, bars: FloatArray) -> Looks:
@@ -34,26 +33,23 @@ def worst_ratio(looks: Looks, epsilon: float) -> float:
     return float(ratios(looks, gaps).max())
 
 
-@checked()
 def elastic_looks(deadline: int, epsilon: float, delta: float) -> Looks:
     """Algorithm 1 on two arms, without ceilings."""
     pulls, apart = elastic_reach(deadline, epsilon, delta)
     return from_bars(pulls * epsilon**2 / 2, (apart * np.sqrt(pulls / 2))[:-1])
 
 
-@checked(start=scale)
-def sharp_looks(deadline: int, epsilon: float, delta: float, start: float = 0.5) -> Looks:
+def sharp_looks(deadline: int, epsilon: float, delta: float) -> Looks:
     """Sharp racing on two Gaussian arms, without ceilings: stop where they are more than w_t − ε apart.
 
-    w_t = w_0 (ε/w_0)^{t/T}, δ_t ∝ 1/w_t, b_t = 2z²/w_t² with the normal quantile z at δ_t.
+    w_0 = ½, w_t = w_0 (ε/w_0)^{t/T}, δ_t ∝ 1/w_t, b_t = 2z²/w_t² with the normal quantile z at δ_t.
     """
-    widths = start * (epsilon / start) ** (np.arange(1, deadline + 1) / deadline)
+    widths = 0.5 * (epsilon / 0.5) ** (np.arange(1, deadline + 1) / deadline)
     quantiles = -ndtri(delta / widths / (1 / widths).sum())
     pulls = 2 * quantiles**2 / widths**2
     return from_bars(pulls * epsilon**2 / 2, ((widths - epsilon) * np.sqrt(pulls / 2))[:-1])
 
 
-@checked()
 def best_looks(deadline: int, epsilon: float, delta: float) -> Looks:
     """The PAC looks with the least worst ratio that a local search finds, from a sensible design.
 

@@ -25,7 +25,6 @@ from compendium.two_arms.two_arms_prior import STEPS, bayes_bound
 from compendium.two_arms.two_arms_search import TEMPERATURES, search
 from compendium.two_rounds.adaptive import Prior
 from ebr.arrays import FloatArray, twelve_digits
-from ebr.validation import checked
 
 FILE = "two_arms_solutions.json"
 EPSILONS, DELTAS, DEADLINES = (0.1, 0.03, 0.01, 0.003, 0.001), (0.01, 0.001), (2, 3, 4)
@@ -71,7 +70,6 @@ def solutions() -> dict[tuple[int, float, float], Solution]:
     return {(row["deadline"], row["epsilon"], row["delta"]): _solution(row) for row in rows}
 
 
-@checked()
 def solution(deadline: int, epsilon: float, delta: float) -> Solution:
     """The solution for a (T, ε, δ) of the file; for T = 1 that of every ε and δ.
 
@@ -83,14 +81,9 @@ def solution(deadline: int, epsilon: float, delta: float) -> Solution:
         price = 4 * (1 + widest) ** 2 * quantile / density
         prior = Prior(np.array([widest]), np.ones(1), price)
         return Solution(1, epsilon, delta, prior, price, Looks(np.array([quantile**2]), np.array([])))
-    if (deadline, epsilon, delta) not in solutions():
-        known = f"{DEADLINES}, {EPSILONS} and {DELTAS}"
-        got = f"{deadline}, {epsilon} and {delta}"
-        raise ValueError(f"deadline, epsilon and delta must be among {known}, got {got}")
     return solutions()[deadline, epsilon, delta]
 
 
-@checked()
 @lru_cache(8)
 def strategy(deadline: int, epsilon: float, delta: float) -> tuple[FloatArray, Plan]:
     """The τ of the looks and the plan for any ε and δ that the file covers: those of the next smaller ones.
@@ -100,17 +93,9 @@ def strategy(deadline: int, epsilon: float, delta: float) -> tuple[FloatArray, P
     """
     if deadline == 1:
         return np.array([float(ndtri(delta)) ** 2]), Plan(np.ones(1), ())
-    if deadline > max(DEADLINES):
-        raise ValueError(f"deadline must be at most {max(DEADLINES)}, got {deadline}")
-    nearest = _next_smaller("epsilon", epsilon, EPSILONS), _next_smaller("delta", delta, DELTAS)
-    found = solution(deadline, *nearest)
+    smaller = max(one for one in EPSILONS if one <= epsilon), max(one for one in DELTAS if one <= delta)
+    found = solution(deadline, *smaller)
     return make_grid(deadline, found.epsilon, found.delta).information, found.plan()
-
-
-def _next_smaller(name: str, value: float, known: tuple[float, ...]) -> float:
-    if value < min(known):
-        raise ValueError(f"{name} must be at least {min(known)} for more than one round, got {value}")
-    return max(one for one in known if one <= value)
 
 
 def settle(deadline: int, epsilon: float, delta: float, prior: Prior, looks: Looks) -> Solution:

@@ -59,8 +59,6 @@ def solve(
         b_eq=np.append(np.zeros(laws.shape[0]), 1.0),
         options={"presolve": False},  # which finds nothing to remove, in three times the solver's time
     )
-    if not found.success:
-        raise ValueError(f"no policy with first rounds of {firsts} pulls and these sizes is PAC")
     parts = np.split(found.x[:-1], ends[:-1])
     laws_found = (block.chances(part, cells, len(sizes)) for block, part in zip(blocks, parts, strict=True))
     policies = tuple(

@@ -20,7 +20,6 @@ from compendium.shared.walks import log_ratio
 from ebr.arrays import FloatArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
-from ebr.validation import checked, in_unit_interval, scale
 
 ORDER = 120  # nodes below 0 and above: where n₂ is small the integrand is a step near 0
 NONE = 1e-9  # n₂ where the first round is enough
@@ -64,14 +63,12 @@ def _errors(first: float, threshold: float, gap: float) -> Callable[[float], flo
     return error
 
 
-@checked()
 def complexity(gap: FloatArray | float, epsilon: float) -> FloatArray:
     """H(ν) of two arms: 2ε^{−2} where Δ < ε, 2(Δ+ε)^{−2} elsewhere."""
     gap = np.asarray(gap)
     return np.asarray(2 * np.where(gap < epsilon, epsilon, gap + epsilon) ** -2.0)
 
 
-@checked(first=scale, spent=in_unit_interval)
 def pac_policy(first: float, spent: float, epsilon: float, delta: float) -> Policy:
     """The policy with this n₁ whose early stops err with a share `spent` of δ on Δ = ε, and the least n₂.
 
@@ -90,13 +87,10 @@ def pac_policy(first: float, spent: float, epsilon: float, delta: float) -> Poli
 
     # Who never stops errs less with as many pulls; who does errs with `spent` and what those miss, at most.
     least, most = max((1 - ROOM) * needed - first, NONE), (1 + ROOM) * enough - first
-    if excess(math.log(most)) > 0:  # by the quadrature's last digits
-        raise ValueError(f"spent must leave something of delta for the second round, got {spent}")
     second = math.exp(float(brentq(excess, math.log(least), math.log(most), xtol=1e-10)))
     return Policy(first, second, threshold)
 
 
-@checked()
 def worst_ratio(policy: Policy, epsilon: float, chance: float | None = None) -> float:
     """The supremum over Δ ∈ [0, ½] of E[Ñ_2]/H; given a chance, of what Ñ_2/H reaches with it."""
     gaps, weights = problem_grid(epsilon)
@@ -113,7 +107,6 @@ def problem_grid(epsilon: float) -> tuple[FloatArray, FloatArray]:
     return gaps, complexity(gaps, epsilon)
 
 
-@checked()
 def best_policy(epsilon: float, delta: float, chance: float | None = None) -> tuple[Policy, float]:
     """The PAC policy of the family with the least worst ratio, and that ratio."""
 
@@ -135,7 +128,6 @@ def best_policy(epsilon: float, delta: float, chance: float | None = None) -> tu
     return policy(best.x), math.exp(best.fun)
 
 
-@checked()
 def elastic_reach(deadline: int, epsilon: float, delta: float) -> tuple[FloatArray, FloatArray]:
     """Algorithm 1 on two arms, without ceilings: b_t, and the 2D_t − ε/(2∧T) apart at which it stops."""
     log_term = math.log(2 * deadline / delta)
@@ -149,7 +141,6 @@ def ebr_policy(epsilon: float, delta: float) -> Policy:
     return Policy(first, both - first, threshold)
 
 
-@checked()
 def sharp_policy(epsilon: float, delta: float) -> Policy:
     """Sharp racing, w_0 = 1 and δ_t = δ/2: b_t = 4 log(2/δ)/w_t², unrounded; stops where |x| > w_1 − ε."""
     widths = math.sqrt(epsilon), epsilon

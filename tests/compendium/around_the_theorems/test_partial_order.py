@@ -30,11 +30,3 @@ def test_in_the_examples_the_harder_problem_costs_less_though_its_index_is_large
     assert (low <= high).all()
     assert (low < high).any()
     assert (strict[0] < strict[1]).all()
-
-
-def test_the_bound_of_a_smaller_index_is_smaller_and_no_race_is_above_its_own():
-    finding = partial_order.easier_is_cheaper([(2, 3)], [0.05], runs=20, seed=1)
-    disorder, above, hardest, *_ = finding.evidence
-    assert (disorder.value, above.value, hardest.value) == (0, 0, 0)
-    # γ = (1,1), (2,2), (3,3): three problems and three pairs; 9 problems inside them.
-    assert (above.runs, hardest.where) == (20 * 12, "the hardest of each P_γ, of 3 pairs")

@@ -45,8 +45,6 @@ def test_fresh_rounds_count_their_own_survivors_and_pulls_alone():
 def test_hardness_and_the_hardest_gaps():
     assert budget_bounds.hardness([0.5, 0.1, 0.2]) == pytest.approx(max(2 / 0.01, 3 / 0.04, 4 / 0.25))
     assert budget_bounds.hardness(budget_bounds.hardest_gaps(20, 37.0)) == pytest.approx(37)
-    with pytest.raises(ValueError, match=r"^gaps must be a list of numbers above 0"):
-        budget_bounds.hardness([0.1, 0.0])
 
 
 def enumerated(problem, plan):
@@ -94,12 +92,6 @@ def test_ranking_tails_of_two_normal_arms_and_of_equal_ones():
     assert alike == pytest.approx([3 / 4, 2 / 4, 1 / 4], rel=1e-9)
     tied = ranking_tails(ebr.Bernoulli([0.5, 0.5, 0.5]), 3)
     assert tied == pytest.approx([2 / 3, 1 / 3], rel=1e-9)
-
-
-def test_an_enumeration_of_many_arms_is_refused():
-    plan = Plan(6, (1,), (3,))
-    with pytest.raises(ValueError, match=r"^problem must have the plan's 6 arms, at most 5, got 6$"):
-        exact_error(ebr.Bernoulli([0.9] + [0.5] * 5), plan)
 
 
 def test_the_floor_is_below_what_a_last_round_of_two_does():

@@ -105,34 +105,6 @@ def test_one_round_is_uniform_and_more_rounds_than_can_drop_an_arm_are_not_used(
     assert BudgetedElimination(1000, 50).plan(4) == BudgetedElimination(1000, 3).plan(4)
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "n_arms", "message"),
-    [
-        (BudgetedElimination(99, 1), 100, "100 for one round on 100 arms, got 99"),
-        (BudgetedElimination(130, 3), 100, "132 for 3 rounds on 100 arms, got 130"),
-        (BudgetedElimination(299, 3, "geometric"), 100, "300 for 3 rounds on 100 arms, got 299"),
-        (SequentialHalving(23), 8, "24 for 3 rounds on 8 arms, got 23"),
-        (SuccessiveRejects(8), 8, "9 for one round on 8 arms, got 8"),
-    ],
-)
-def test_a_budget_that_cannot_feed_every_round_is_refused_before_anything_runs(algorithm, n_arms, message):
-    with pytest.raises(ValueError, match=f"^budget must be at least {message}$"):
-        next(algorithm.play(n_arms))
-
-
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ({"budget": 0}, "budget must be an integer of at least 1, got 0"),
-        ({"sizes": "equal"}, "sizes must be one of 'balanced', 'geometric', got 'equal'"),
-        ({"memory": "none"}, "memory must be one of 'all', 'round', got 'none'"),
-    ],
-)
-def test_bad_parameters_are_named_with_their_value_and_range(bad, message):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        BudgetedElimination(**{"budget": 100, "deadline": 2} | bad)
-
-
 @pytest.mark.parametrize("kept", [1, 3, 4])
 def test_who_is_kept_is_the_first_of_a_sorted_row_however_many_are_dropped(kept):
     values = np.random.default_rng(2).integers(0, 3, (200, 5)).astype(float)  # of which many are equal

@@ -1,19 +1,10 @@
 """The comparison of budgets and the check of X10: plain counts, known cases, pictures of what is saved."""
 
 import math
-from itertools import product
 
-import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pytest
-from compendium.budget_and_deadline import (
-    budget_bounds,
-    budget_figures,
-    budget_schedules,
-    budgets,
-    elimination_plans,
-)
+from compendium.budget_and_deadline import budget_bounds, budget_schedules, budgets, elimination_plans
 from compendium.budget_and_deadline.budget_errors import ranking_bound
 from scipy.stats import norm
 
@@ -75,31 +66,3 @@ def test_the_best_budget_for_one_round_is_that_of_uniform_allocation():
     assert (table["best"] <= table["balanced"] * 1.003).all()
     assert (table["balanced"] <= table["geometric"] * 1.003).all()
     assert (table["geometric fresh"] < table["sketch"]).all()
-
-
-def test_prices_are_in_order():
-    table = budget_schedules.prices(100, [1, 2, 7, 99])
-    assert (table["floor"] <= table["sharpest"] * (1 + 1e-12)).all()
-    assert (table["sharpest"] <= table["balanced"] * (1 + 1e-12)).all()
-    assert (table["balanced"] < 2 * table["floor"]).all()
-    assert (table["balanced"] < table["sketch"]).all()
-
-
-def test_pictures_show_every_row_of_the_tables():
-    names = list(budget_schedules.hard_problems(100))
-    rows = product(names, (100, 1000), budget_schedules.algorithms(1000, [1, 2, 3, 7]))
-    table = pd.DataFrame(rows, columns=["problem", "budget", "algorithm"]).assign(
-        share=0.2, low=0.1, high=0.3
-    )
-    figure = budget_figures.draw_errors(table)
-    assert [axis.get_title() for axis in figure.axes] == names
-    shown = sum(len(bars[0].get_xdata()) for axis in figure.axes for bars in axis.containers)
-    assert shown == len(table)
-    plt.close(figure)
-    price = budget_schedules.prices(20, [1, 2, 5])
-    need = pd.DataFrame({"problem": ["a", "a", "b"], "deadline": [1, 2, 1], "ratio": [1, 0.5, 1.0]})
-    figure = budget_figures.draw_prices(price, need)
-    left, right = figure.axes
-    assert sum(len(line.get_xdata()) for line in left.lines) == 4 * len(price)
-    assert sum(len(line.get_xdata()) for line in right.lines) == len(need)
-    plt.close(figure)

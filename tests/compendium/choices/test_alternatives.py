@@ -1,6 +1,5 @@
 """The open choices: each alternative in place of its own curve, and the verdicts that hang on one."""
 
-import matplotlib.pyplot as plt
 import pytest
 from compendium.choices import alternatives
 from compendium.shared import lineup
@@ -44,15 +43,3 @@ def test_a_verdict_hangs_on_a_choice_that_changes_it(fulfilled):
     (row,) = alternatives.hanging(fulfilled, tables).itertuples(index=False)
     assert row[:4] == ("A5", "C27", "holds", "fails as stated")
     assert row.value == 50
-
-
-def test_a_small_multiple_shows_default_alternative_and_what_they_are_compared_with(fulfilled):
-    doubled = fulfilled.assign(pulls=2 * fulfilled["pulls"])
-    figure = alternatives.draw(fulfilled, dict.fromkeys(alternatives.VIEWS, doubled))
-    for axis, view in zip(figure.axes, alternatives.VIEWS.values(), strict=True):
-        assert axis.get_title() == view.words
-        for beside, usual, other in (axis.lines[:3], axis.lines[3:]):
-            assert (usual.get_ls(), other.get_ls(), beside.get_color()) == ("-", "--", "0.7")
-            assert usual.get_color() == other.get_color() == lineup.LOOKS[view.algorithm].color
-            assert (other.get_ydata() == 2 * usual.get_ydata()).all()
-    plt.close("all")

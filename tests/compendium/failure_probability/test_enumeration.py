@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compendium.failure_probability import enumeration, exact_failures
+from compendium.failure_probability import enumeration
 from oracles import least_margin
 from scipy.stats import binom
 
@@ -46,13 +46,3 @@ def test_outcomes_that_are_alike_are_one_with_all_their_ways():
         last[here] = coming
     states = np.hstack([found.pulls, last, found.successes, found.arm[:, None]])
     assert len(np.unique(states, axis=0)) == len(states)
-
-
-def test_too_many_outcomes_are_refused():
-    with pytest.raises(ValueError, match="at most 1000000 outcomes"):
-        enumeration.failure(PausingElasticBatchRacing(3, 0.05, 0.01), ebr.Bernoulli([0.4, 0.6]))
-
-
-def test_looks_are_for_races_whose_arms_are_at_one_stage():
-    with pytest.raises(ValueError, match="two stages"):
-        exact_failures.looks(PausingElasticBatchRacing(4, 0.1, 0.1, rewards="Gaussian"), 0.5)

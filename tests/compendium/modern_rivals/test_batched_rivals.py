@@ -64,7 +64,7 @@ HARD_AND_EASY = [([0.9, 0.15], 1e-4, 0.05), ([0.9, 0.1], 1e-6, None), ([0.7, 0.6
 
 @pytest.mark.parametrize(("means", "delta", "shift"), HARD_AND_EASY)
 def test_tri_bbai_is_a_plain_loop(means, delta, shift):
-    problem, runs = ebr.Bernoulli(means), 10
+    problem, runs = ebr.Bernoulli(means), 6
     frame = rivals.tri_bbai(problem, delta, runs, 3, shift)
     generator = rivals.generator_of(f"Tri-BBAI {delta!r} {shift!r}", problem, 3)
     pulls, sums, stopped = first_stages_by_hand(problem, generator, runs, delta, shift)
@@ -106,7 +106,7 @@ def phases_by_hand(problem, generator, runs, delta, share):
 
 @pytest.mark.parametrize(("means", "delta", "shift"), HARD_AND_EASY)
 def test_opt_bbai_is_a_plain_loop(means, delta, shift):
-    problem, runs, share = ebr.Bernoulli(means), 10, 0.125
+    problem, runs, share = ebr.Bernoulli(means), 6, 0.125
     frame = rivals.opt_bbai(problem, delta, runs, 3, shift, share)
     generator = rivals.generator_of(f"Opt-BBAI {delta!r} {shift!r} {share!r}", problem, 3)
     pulls, _, stopped = first_stages_by_hand(problem, generator, runs, delta, shift)
@@ -123,8 +123,6 @@ def test_opt_bbai_is_a_plain_loop(means, delta, shift):
 
 def test_the_batches_at_a_hundredth_are_a_few_pulls():
     assert rivals.batch_sizes(0.01) == (3, 8, 22)
-    with pytest.raises(ValueError, match="delta must lie below 1/e"):
-        rivals.batch_sizes(0.5)
 
 
 @pytest.mark.parametrize("n_arms", [2, 100])
@@ -146,8 +144,3 @@ def test_on_the_setups_no_run_stops_early(problem):
     assert (tri["rounds"] == 3).all()
     assert (tri["pulls"] == 2200).all()
     assert binomtest(int((tri["arm"] != 0).sum()), 200).proportion_ci(CERTAIN).low > 0.01
-
-
-def test_rewards_other_than_0_and_1_are_refused():
-    with pytest.raises(ValueError, match="problem must be Bernoulli"):
-        rivals.tri_bbai(ebr.Gaussian([0.6, 0.5], 0.5), 0.1, 1, 0)

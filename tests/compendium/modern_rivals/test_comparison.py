@@ -24,18 +24,8 @@ def here():
 FEW = Runs(batched=20, staged=3, single=2, closest=4, near=2, mixed=2, staked=5)
 
 
-@pytest.fixture(scope="module")
-def everybody(here, tmp_path_factory):
-    """All races of everybody, once: the points, their table, and the folder in which they are kept."""
-    folder = tmp_path_factory.mktemp("kept")
-    points = comparison.everybody(ENTRANTS, 4, 3, 0.3)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EBR_CACHE", str(folder))
-        return points, comparison.played(points, 0.1, FEW, 1), folder
-
-
-def test_everybody_races_on_both_setups_for_the_rewards_of_their_guarantee(everybody):
-    _, table, _ = everybody
+def test_everybody_races_on_both_setups_for_the_rewards_of_their_guarantee():
+    table = comparison.played(comparison.everybody(ENTRANTS, 4, 3, 0.3), 0.1, FEW, 1)
     assert len(table) == 2 * len(ENTRANTS)
     within = table["algorithm"].map(lambda name: ENTRANTS[name].deadline)
     assert (table["longest"][within == "T"] <= 3).all()
@@ -43,27 +33,6 @@ def test_everybody_races_on_both_setups_for_the_rewards_of_their_guarantee(every
     np.testing.assert_allclose(table["over"] * table["floor"], table["pulls"])
     runs = table.groupby("algorithm")["runs"].max()
     assert (runs[rival_entrants.CLOSEST], runs["KL-LUCB"], runs[OURS], runs[IN_UNIT]) == (4, 2, 5, 5)
-
-
-def test_everybodys_races_are_kept_and_found_again(everybody, monkeypatch):
-    points, first, folder = everybody
-    assert len(list(folder.iterdir())) == len(points)
-    monkeypatch.setenv("EBR_CACHE", str(folder))
-    monkeypatch.setattr("ebr.simulation.sweep.workers", None)  # nobody is asked to work
-    pd.testing.assert_frame_equal(comparison.played(points, 0.1, FEW, 1), first, check_exact=True)
-
-
-@pytest.mark.parametrize(
-    "name", ["Tri-BBAI", "Opt-BBAI", "Paulson", "Paulson, T looks", "Kim–Nelson", "Kim–Nelson, T looks"]
-)
-def test_a_race_depends_on_seed_and_problem_alone(name):
-    problem = comparison.problems(20)["Setup 1"][ENTRANTS[name].rewards]
-    first, again, other = (
-        ENTRANTS[name].race(rival_entrants.Setting(problem, 4, 0.1, 0.1, 30, seed)) for seed in (5, 5, 6)
-    )
-    assert list(first.columns) == ["pulls", "rounds", "arm"]
-    assert first.equals(again)
-    assert not first.equals(other)
 
 
 def test_a_point_is_what_the_race_itself_gives():

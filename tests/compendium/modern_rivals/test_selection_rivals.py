@@ -18,7 +18,7 @@ CERTAIN = 1 - 1e-6
 
 
 def staged_by_hand(problem, triangle, seed, block):
-    """One run, reward by reward; draws come in blocks, and the rest of one too short for a stage is left."""
+    """One run, reward by reward. Draws come in blocks; what is too short for a stage is thrown away."""
     generator, draws = np.random.default_rng(seed), []
     totals = dict.fromkeys(range(problem.n_arms), 0.0)
     pulls = stage = 0

@@ -11,14 +11,6 @@ from compendium.scheduling.batch_schedules import GOLDEN, minimax_overpull, over
 import ebr
 
 
-def test_the_table_of_schedules_has_the_case_worked_by_hand():
-    # N/R = 16 in two rounds: ρ(1 + ρ) = 16; the lemma as printed has ⅛ · 4.
-    (row,) = theorem_5.schedules([2], [4.0], 1).to_dict("records")
-    rho = (math.sqrt(65) - 1) / 2
-    assert [row[key] for key in ("exact", "attained", "printed")] == pytest.approx([rho, rho, 0.5])
-    assert row["found"] == pytest.approx(rho, rel=1e-3)
-
-
 def test_algorithm_1_overpulls_by_at_most_the_ratio_of_its_totals_and_no_schedule_by_less_than_the_least():
     epsilon = 0.01
     table = theorem_5.standings(range(1, 16), epsilon).set_index("rounds")
@@ -39,14 +31,6 @@ def test_the_teeth_reach_the_least_overpull_once_a_round():
     rho = minimax_overpull(3, 1000.0)
     assert saw["ratio"].max() == pytest.approx(rho)
     assert (saw["ratio"] > rho * (1 - 1e-9)).sum() == 3
-
-
-def test_what_is_proved_of_theorem_5_is_a_twelfth_and_an_eighth_from_two_rounds_on():
-    # At T = 1 the root is N/R = 1/4ε², so that ρ ε²/3 = 1/12. At T = 2, ε = 1/8: ρ(1+ρ) = 16, over 3 · 8.
-    assert theorem_5.theorem_5().evidence[0].value == pytest.approx(1 / 12)
-    least, later, over, expected = (row.value for row in theorem_5.repaired_constants().evidence)
-    assert [least, over, expected] == pytest.approx([1 / 12, 1, 1 / 72])
-    assert later == pytest.approx((math.sqrt(65) - 1) / 2 / 24)
 
 
 def test_part_2_of_the_lemmas_proof_does_not_follow_from_part_1():

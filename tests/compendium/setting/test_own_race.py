@@ -33,7 +33,7 @@ def test_sliders_redraw_the_picture_and_are_made_for_a_jupyter_server_alone(monk
     monkeypatch.setenv("JPY_SESSION_NAME", "01-setting.ipynb")
     *sliders, picture = own_race.panel(**START).children
     assert [slider.value for slider in sliders] == list(START.values())[:5]
-    for slider, value in zip(sliders, (5, 4, 0.2, 0.1, 0.2), strict=True):
+    for slider, value in zip(sliders[::4], (5, 0.2), strict=True):
         before = picture.value
         slider.value = value
         assert bytes(picture.value).startswith(b"\x89PNG")

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+from io import BytesIO
 
 import matplotlib.pyplot as plt
 import nbformat
@@ -37,26 +38,32 @@ def draw(folder, monkeypatch, data=DATA):
     return files(folder)
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The files of a figure that was saved once for all tests that only look at them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "parameters", lambda notebook: {"runs": 3, "seed": 1})
+        return draw(tmp_path_factory.mktemp("saved"), patch)
+
+
 def files(folder):
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
     }
 
 
-def test_a_rerun_writes_the_same_bytes_and_nothing_else(tmp_path, monkeypatch):
-    first = draw(tmp_path / "a", monkeypatch)
-    assert set(first) == {"fig0.png", "fig0.svg", "fig0.pdf", "data/fig0.csv"}
-    assert draw(tmp_path / "b", monkeypatch) == first
+def test_a_rerun_writes_the_same_bytes_and_nothing_else(saved, tmp_path, monkeypatch):
+    assert set(saved) == {"fig0.png", "fig0.svg", "fig0.pdf", "data/fig0.csv"}
+    assert draw(tmp_path, monkeypatch) == saved
 
 
-def test_every_file_tells_notebook_parameters_and_the_datas_hash_and_has_every_digit(tmp_path, monkeypatch):
-    written = draw(tmp_path, monkeypatch)
-    digest = hashlib.sha256(written["data/fig0.csv"]).hexdigest()
+def test_every_file_tells_notebook_parameters_and_the_datas_hash_and_has_every_digit(saved):
+    digest = hashlib.sha256(saved["data/fig0.csv"]).hexdigest()
     expected = f"ebr notebook 99-nothing; runs=3, seed=1; data sha256 {digest}"
-    assert Image.open(tmp_path / "fig0.png").text["Description"] == expected
-    assert expected in written["fig0.svg"].decode()
-    assert expected.encode() in written["fig0.pdf"]
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "data" / "fig0.csv"), DATA, check_exact=True)
+    assert Image.open(BytesIO(saved["fig0.png"])).text["Description"] == expected
+    assert expected in saved["fig0.svg"].decode()
+    assert expected.encode() in saved["fig0.pdf"]
+    pd.testing.assert_frame_equal(pd.read_csv(BytesIO(saved["data/fig0.csv"])), DATA, check_exact=True)
 
 
 def test_parameters_have_names_from_the_notebook_and_values_from_the_kernel(tmp_path, monkeypatch):
@@ -150,10 +157,10 @@ def put(path, there, new):
     return path.read_bytes() == there
 
 
-def test_a_picture_stays_where_no_eye_could_tell_the_new_one_from_it(tmp_path, monkeypatch):
-    right = draw(tmp_path, monkeypatch)["fig0.png"]
-    path = tmp_path / "fig0.png"
-    with Image.open(path) as picture:
+def test_a_picture_stays_where_no_eye_could_tell_the_new_one_from_it(saved, tmp_path, monkeypatch):
+    monkeypatch.setenv("EBR_FIGURES", str(tmp_path))
+    right, path = saved["fig0.png"], tmp_path / "fig0.png"
+    with Image.open(BytesIO(right)) as picture:
         before, facts = np.asarray(picture).astype(int), picture.info
     notes = PngImagePlugin.PngInfo()
     notes.add_text("Description", facts["Description"])
@@ -172,8 +179,9 @@ def moved(drawing, by):
     return drawing.replace(frame[1], place).replace(name, b"p0123456789")
 
 
-def test_a_drawing_stays_where_only_last_bits_and_the_names_made_of_them_differ(tmp_path, monkeypatch):
-    right, path = draw(tmp_path, monkeypatch)["fig0.svg"], tmp_path / "fig0.svg"
+def test_a_drawing_stays_where_only_last_bits_and_the_names_made_of_them_differ(saved, tmp_path, monkeypatch):
+    monkeypatch.setenv("EBR_FIGURES", str(tmp_path))
+    right, path = saved["fig0.svg"], tmp_path / "fig0.svg"
     assert put(path, moved(right, 2e-6), right)
     for other in (
         moved(right, 2e-3),
@@ -185,9 +193,9 @@ def test_a_drawing_stays_where_only_last_bits_and_the_names_made_of_them_differ(
         assert not put(path, other, right)
 
 
-def test_a_picture_of_other_numbers_is_written_however_alike_it_looks(tmp_path, monkeypatch):
-    first = draw(tmp_path, monkeypatch)["fig0.png"]
-    assert draw(tmp_path, monkeypatch, DATA.assign(x=[1, 2, 4]))["fig0.png"] != first
+def test_a_picture_of_other_numbers_is_written_however_alike_it_looks(saved, tmp_path, monkeypatch):
+    (tmp_path / "fig0.png").write_bytes(saved["fig0.png"])
+    assert draw(tmp_path, monkeypatch, DATA.assign(x=[1, 2, 4]))["fig0.png"] != saved["fig0.png"]
 
 
 def test_a_figure_is_laid_out_as_matplotlib_would_to_save_it(tmp_path, monkeypatch):

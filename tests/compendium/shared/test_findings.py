@@ -17,7 +17,6 @@ from compendium.shared.findings import (
     table,
 )
 from compendium.shared.ledger import VERDICTS
-from scipy.stats import beta, binom
 
 ROW = Evidence("pulls", 1 / 3, "T = 3", allowed="≤ 1")
 
@@ -50,23 +49,6 @@ def test_too_many_events_by_hand():
     assert [exceeds(k, k, 0.1 * (1 + 1e-9)) for k in (5, 6, 7)] == [False, False, True]
     assert [exceeds(k, k, 0.1 * (1 + 1e-9), tests=100) for k in (7, 8, 9)] == [False, False, True]
     assert not exceeds(0, 10**6, 1e-3)  # fewer than allowed speak for the claim
-
-
-@pytest.mark.parametrize("tests", [1, 1000])
-@pytest.mark.parametrize(("trials", "allowed"), [(50, 0.01), (1000, 0.1), (10**6, 1e-5)])
-def test_the_first_count_that_exceeds_is_the_first_with_a_tail_below_the_false_alarm(trials, allowed, tests):
-    first = next(k for k in range(trials) if binom.sf(k - 1, trials, allowed) < 1e-6 / tests)  # P(X ≥ k)
-    assert exceeds(first, trials, allowed, tests)
-    assert not exceeds(first - 1, trials, allowed, tests)
-
-
-@pytest.mark.parametrize(("events", "trials"), [(0, 20), (3, 20), (20, 20), (12, 10**5)])
-def test_a_frequency_has_the_clopper_pearson_interval(events, trials):
-    low = beta.ppf(0.005, events, trials - events + 1) if events else 0.0
-    high = beta.ppf(0.995, events + 1, trials - events) if events < trials else 1.0
-    row = counted("failures", events, trials)
-    assert (row.value, row.runs) == (events / trials, trials)
-    assert (row.low, row.high) == pytest.approx((low, high))
 
 
 def test_an_interval_by_hand():

@@ -11,14 +11,6 @@ from scipy.stats import bernoulli, norm
 import ebr
 
 
-def test_problems_of_another_kind_have_no_likelihood_ratio():
-    pair = ebr.Bernoulli([0.5, 0.5]), ebr.Gaussian([0.5, 0.5], 0.5)
-    for problem, other in (pair, pair[::-1]):
-        message = f"other must be of the problem's kind, {type(problem).__name__}, got {type(other).__name__}"
-        with pytest.raises(ValueError, match=message):
-            log_likelihood_ratio(problem, other, *np.ones((2, 1, 2)))
-
-
 def test_the_gaussian_divergence_is_the_integral_over_the_density():
     sigma, here, there = 0.3, [0.2, 0.5, 0.9], [0.6, 0.5, 0.7]
     found = gaussian_kl(ebr.Gaussian(here, sigma), ebr.Gaussian(there, sigma))

@@ -2,7 +2,6 @@
 
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -82,15 +81,6 @@ def test_the_evidence_has_the_extremes_that_decide(fulfilled):
     assert [row.value for row in section_5.orders_of_magnitude(fulfilled).evidence] == [600, 300, 200] * 2
     *_, less, more = section_5.between_the_ends(fulfilled).evidence
     assert (less.value, more.value) == (0, 0)
-
-
-def test_a_panel_bears_on_the_claims_of_its_sweep(fulfilled):
-    frame = plant(fulfilled, "failures", 1, setup="Setup 2", algorithm="AE", deadline=50)
-    along_deadline, along_epsilon = (section_5.met(lineup.part(frame, "Setup 2", key)) for key in "Tε")
-    assert list(along_deadline) == ["C22", "C23", "C24", "C26", "C27"]
-    assert list(along_epsilon) == ["C22", "C23", "C25", "C31"]
-    assert along_deadline.iloc[0].tolist() == ["not met"] + ["met"] * 4
-    assert set(along_epsilon.iloc[0]) == {"met"}
 
 
 @pytest.mark.parametrize(
@@ -173,40 +163,3 @@ def test_crossings_are_found_on_the_log_axes():
     curve = pd.DataFrame({"epsilon": [0.01, 0.1, 1.0], "ratio": [100.0, 10.0, 1.0]})
     assert section_5.crossing(curve, math.sqrt(1000)) == pytest.approx([0.01 * math.sqrt(10)])
     assert section_5.crossing(curve, 1000) == []
-
-
-def test_the_points_are_figure_2s():
-    points = lineup.points([1, 50], [0.001, 0.3])
-    assert len(points) == 2 * 5 * 4
-    assert {point.problem.n_arms for point in points} == {100}
-    assert {(p.labels["sweep"], p.labels["deadline"], p.labels["epsilon"]) for p in points} == {
-        ("T", 1, 0.01), ("T", 50, 0.01), ("ε", 15, 0.001), ("ε", 15, 0.3),
-    }  # fmt: skip
-    for point in points:
-        assert point.algorithm.epsilon == point.labels["epsilon"]
-        if point.labels["algorithm"] not in lineup.WITHOUT_DEADLINE:
-            assert point.algorithm.deadline == point.labels["deadline"]
-
-
-@pytest.mark.parametrize(
-    ("deadlines", "epsilons", "names"),
-    [([1, 2.5], [0.1], r"deadline must .* got 2\.5"), ([1], [0.1, 1.5], r"epsilon must .* got 1\.5")],
-)
-def test_a_grid_out_of_range_is_an_error_before_anything_runs(deadlines, epsilons, names):
-    with pytest.raises(ValueError, match=names):
-        lineup.points(deadlines, epsilons)
-
-
-def test_a_panel_draws_each_algorithm_of_the_table_in_its_own_looks(fulfilled):
-    axis = lineup.four_panels(fulfilled).axes[2]
-    drawn = [container.lines[0].get_label() for container in axis.containers]
-    assert drawn == [name for name in lineup.LOOKS if name in lineup.ALGORITHMS]
-    for name, container in zip(drawn, axis.containers, strict=True):
-        line = container.lines[0]
-        assert (line.get_color(), line.get_marker()) == lineup.LOOKS[name][:2]
-        curve = lineup.part(fulfilled, "Setup 1", "ε").query("algorithm == @name")
-        assert line.get_xydata().tolist() == curve[["epsilon", "pulls"]].to_numpy().tolist()
-    assert [axis.get_title() for axis in lineup.four_panels(fulfilled).axes] == [
-        "Setup 1, ε = 0.01", "Setup 2, ε = 0.01", "Setup 1, T = 15", "Setup 2, T = 15",
-    ]  # fmt: skip
-    plt.close("all")

@@ -211,12 +211,6 @@ def test_a_million_arms_are_verified_for_less_than_theorem_3_with_h_k_says():
     assert race.supposed() == pytest.approx(0.5 * 229.383 * 10**6 / 0.894328**2, rel=1e-5)
 
 
-@pytest.mark.parametrize(("deadline", "index"), [(200, 2), (3, 2), (2, 2)])
-def test_a_verification_needs_a_narrow_bin_with_room(deadline, index):
-    with pytest.raises(ValueError, match="the bin must be narrow and leave room"):
-        joint_verification.Verification(100, 2, 0.1, deadline, index, 0.1).third_round(5)
-
-
 def test_an_arm_that_rises_makes_the_old_answer_wrong_only_for_one_place():
     assert [best_k.moved(k, 0.15) for k in (1, 2, 3)] == [True, False, False]
 

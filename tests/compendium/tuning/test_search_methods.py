@@ -2,7 +2,6 @@
 
 from contextlib import nullcontext
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -171,24 +170,3 @@ def test_a_row_counts_wrong_choices(table):
     assert row[["fits", "images", "errors", "repetitions"]].tolist() == [10, 1000, mistakes / 50, 50]
     assert row["lower"] == pytest.approx(beta.ppf(0.025, mistakes, 51 - mistakes))
     assert row["upper"] == pytest.approx(beta.ppf(0.975, mistakes + 1, 50 - mistakes))
-
-
-def test_equal_cost_and_equal_error_pick_one_setting_of_each_method(table):
-    table = table.assign(fits=[100, 98, 50, 30, 90, 60, 20, 105])
-    table = table.assign(errors=[0, 0, 0.04, 0.2, 0.05, 0, 0.01, 0])
-    found = search_methods.equal(table, 0.05)
-    kept = {name: part.index.get_level_values("setting").tolist() for name, part in found.groupby(level=0)}
-    race = "T = 4, δ = 0.3"
-    assert kept["equal cost"] == [race, "s = 0.1", "5 splits", "4 splits", "60 fits"]
-    assert kept["equal error"] == [race, "s = 0.05", "5 splits", "4 splits", "30 fits"]
-
-
-def test_the_figure_has_a_curve_for_every_method(table):
-    figure = search_methods.draw_errors(table, 0.05, 100)
-    plt.close(figure)
-    (axis,) = figure.axes
-    for drawn in axis.containers:
-        rows = table[table["method"] == drawn.get_label()].sort_values("fits")
-        assert drawn.lines[0].get_xdata().tolist() == rows["fits"].tolist()
-        assert drawn.lines[0].get_ydata().tolist() == rows["errors"].tolist()
-    assert {"δ", "promised"} <= {text.get_text() for text in axis.texts}

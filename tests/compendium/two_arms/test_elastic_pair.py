@@ -22,10 +22,10 @@ def arms(gap, sigma):
 def test_it_errs_with_at_most_delta_at_the_hardest_gap(deadline):
     for epsilon, delta in ((0.1, 0.01), (0.05, 0.04)):
         algorithm = ElasticPair(deadline, epsilon, delta, sigma=1.0)
-        result = ebr.simulate(algorithm, arms(epsilon * 1.0000001, 1.0), runs=100_000, seed=deadline)
+        result = ebr.simulate(algorithm, arms(epsilon * 1.0000001, 1.0), runs=30_000, seed=deadline)
         failures = int((result.arm == 1).sum())
         # So many failures have a chance of one in a million under δ.
-        assert failures <= binom.isf(1e-6, 100_000, delta)
+        assert failures <= binom.isf(1e-6, 30_000, delta)
         assert result.rounds.max() <= deadline
 
 
@@ -35,14 +35,14 @@ def test_it_costs_and_errs_as_the_exact_evaluation_says(deadline):
     law = solution(deadline, epsilon, delta).profile()
     for ratio in (1.0, 6.0):
         gap = ratio * epsilon * 1.0000001
-        result = ebr.simulate(ElasticPair(deadline, epsilon, delta, 1.0), arms(gap, 1.0), runs=50_000, seed=5)
+        result = ebr.simulate(ElasticPair(deadline, epsilon, delta, 1.0), arms(gap, 1.0), runs=20_000, seed=5)
         exact = float(law.ratios(np.array([ratio]))[0] * complexity(gap, epsilon))
-        error = result.pulls.std() / math.sqrt(50_000)
+        error = result.pulls.std() / math.sqrt(20_000)
         # Six standard errors (chance: one in a hundred million), and what rounding up adds.
         assert -6 * error < result.pulls.mean() - exact < 6 * error + 4 * deadline
         if ratio == 1.0:
             failures = int((result.arm == 1).sum())
-            assert abs(failures - 50_000 * law.error) < 6 * math.sqrt(50_000 * law.error)
+            assert abs(failures - 20_000 * law.error) < 6 * math.sqrt(20_000 * law.error)
 
 
 def test_either_arm_may_be_the_better_one():
@@ -52,7 +52,7 @@ def test_either_arm_may_be_the_better_one():
 
 def test_the_bridge_has_the_law_of_the_walk():
     """D at real counts between whole ones: variances and covariances as if pulls could be cut."""
-    generator, runs, sigma = np.random.default_rng(1), 200_000, 0.7
+    generator, runs, sigma = np.random.default_rng(1), 50_000, 0.7
     walk, running = _Paths(runs, sigma), np.ones(runs, dtype=bool)
     values = []
     for count in (0.3, 0.6, 1.9, 4.2):
@@ -66,25 +66,6 @@ def test_the_bridge_has_the_law_of_the_walk():
     expected = 2 * sigma**2 * np.minimum.outer(times, times)
     # The standard error of a covariance is below 1.5 times the larger variance / √runs; six of them.
     assert np.abs(np.cov(values) - expected).max() < 6 * 1.5 * expected.max() / math.sqrt(runs)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((5, 0.1, 0.1), "deadline must be at most 4"),
-        ((2, 0.0001, 0.1), "epsilon must be at least 0.001"),
-        ((2, 0.1, 0.0001), "delta must be at least 0.001"),
-        ((2, 0.1, 0.1), "n_arms must be 2"),
-    ],
-)
-def test_what_it_cannot_do_is_a_clear_error(arguments, words):
-    with pytest.raises(ValueError, match=words):
-        next(ElasticPair(*arguments).play(3))
-
-
-def test_it_warns_where_rewards_are_not_gaussian():
-    with pytest.warns(UserWarning, match="not Gaussian"):
-        next(ElasticPair(2, 0.1, 0.1).play(2, rewards="bounded"))
 
 
 def test_a_pair_is_raced_reopened_and_replayed(tmp_path):

@@ -133,7 +133,7 @@ def test_the_last_look_is_the_best_of_all():
 
 def test_more_rounds_never_cost_more():
     prior = solution(2, 0.1, 0.01).prior
-    values = [two_arms_prior.bayes_bound(rounds, 0.1, 0.01, prior, 1.01) for rounds in (2, 3, 4)]
+    values = [two_arms_prior.bayes_bound(rounds, 0.1, 0.01, prior, 1.05) for rounds in (2, 3, 4)]
     assert values[0] >= values[1] >= values[2]
 
 
@@ -180,8 +180,8 @@ def test_the_file_has_every_solution():
         assert found.prior.gaps.max() <= 1 / found.epsilon * (1 + 1e-9)
 
 
-# Notebook 19 does the same, with fewer nodes, at each ε that is a power of ten; here one of these for each T.
-PLACES = [(t, e, d) for t, e, d in sorted(solutions()) if e in (0.03, 0.003) or (e, d) == (0.1, 0.01)]
+# Notebook 19 does the same, with fewer nodes, at each ε that is a power of ten; here at the others.
+PLACES = [place for place in sorted(solutions()) if place[1] in (0.03, 0.003)]
 
 
 @pytest.mark.slow
@@ -190,7 +190,7 @@ def test_policy_and_prior_meet_and_the_policy_is_pac(place):
     found = solution(*place)
     law = found.profile(inside=3)
     assert law.error <= found.delta
-    ratio, bound = law.worst_ratio(1 / found.epsilon), found.bound(1.02)
+    ratio, bound = law.worst_ratio(1 / found.epsilon), found.bound(1.03)
     assert bound <= ratio <= bound * 1.03
 
 

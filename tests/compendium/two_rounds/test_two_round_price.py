@@ -58,13 +58,6 @@ def test_scaling_tells_of_the_policy_that_the_search_finds():
     assert row["outcome"] == pytest.approx(worst_ratio(policy, EPSILON), rel=1e-4)
 
 
-def test_the_mixture_that_refutes_the_remark_is_pac():
-    error, idle, other = randomised_rounds.every_realisation(EPSILON, DELTA).evidence
-    # δ/2 + (1 − δ/2) δ/2
-    assert error.value == pytest.approx(DELTA - DELTA**2 / 4, rel=1e-4)
-    assert idle.value == 0 < 1 / (100 * EPSILON) < other.value
-
-
 def test_the_steps_for_a_randomised_first_round_by_hand():
     steps = randomised_rounds.randomised_steps([0.01]).set_index("step")
     assert (steps["margin"] >= 0).all()
