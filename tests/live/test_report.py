@@ -181,7 +181,7 @@ def test_names_are_names_in_every_format(path, unflushed):
         (ebr.SharpElasticBatchRacing(2, 0.2, 0.1, 5), {"support": (-4, 6)}, "each is between -4 and 6"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:the algorithm's sigma")
+@pytest.mark.filterwarnings("ignore:the guarantee is void")
 def test_every_race_that_a_journal_holds_can_be_reported(algorithm, options, says, path, unflushed):
     race = raced(algorithm, ["A", "B", "C"], path, **options)
     report = race.report()
