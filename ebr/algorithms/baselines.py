@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
-from ebr.algorithms.game import Algorithm, Game, Known, Rng, check_places, entered, spelled
+from ebr.algorithms.game import Algorithm, Game, Known, Rng, spelled
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.bounds import iterated_log, passive_pulls
@@ -42,7 +42,7 @@ class AggressiveElimination(Algorithm):
 
     def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Play the rounds; how many arms are kept does not depend on the rewards."""
-        n_arms, replicates = entered(n_arms, replicates, rewards)
+        n_arms, replicates = self.entered(n_arms, replicates, rewards)
         survivors = np.tile(np.arange(n_arms), (replicates, 1))
         rounds_left, log_term = self.deadline, math.log(8 / self.delta)
         rounded = math.ceil if self.rounding == "up" else math.floor
@@ -95,8 +95,7 @@ class DeltaElimination(Algorithm):
 
     def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Play the rounds; random draws are the generator's. |S_r| does not depend on the rewards."""
-        n_arms, replicates = entered(n_arms, replicates, rewards)
-        check_places(self.k, n_arms)
+        n_arms, replicates = self.entered(n_arms, replicates, rewards)
         generator = generator or np.random.default_rng()
         published = self.constants == "published"
         later, again = (2, 4) if published else (8, 2)  # in δ_{r+1} and round T; in what S′ is pulled
@@ -187,7 +186,7 @@ class Passive(Algorithm):
 
     def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Pull every arm equally often, once."""
-        n_arms, replicates = entered(n_arms, replicates, rewards)
+        n_arms, replicates = self.entered(n_arms, replicates, rewards)
         pulls = count(passive_pulls(n_arms, self.epsilon, self.delta, self.sigma), n_arms)
         sums = yield np.full((replicates, n_arms), pulls)
         return np.asarray(sums.argmax(axis=1))
@@ -238,7 +237,7 @@ class SequentialRacing(Algorithm):
 
     def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Race one sweep at a time; with rewards in [0, 1], skip ahead over sweeps that decide nothing."""
-        n_arms, replicates = entered(n_arms, replicates, rewards)
+        n_arms, replicates = self.entered(n_arms, replicates, rewards)
         self._check_end(n_arms)
         slack = self.epsilon / n_arms
         survivors = Survivors(n_arms, replicates)

@@ -15,19 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
-from ebr.algorithms.game import (
-    Algorithm,
-    Ending,
-    Game,
-    Known,
-    LossyGame,
-    Rng,
-    Standing,
-    advance,
-    check_known,
-    entered,
-    spelled,
-)
+from ebr.algorithms.game import Algorithm, Ending, Game, Known, LossyGame, Rng, Standing, advance, spelled
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.certificates import Boundaries
 from ebr.theory.confidence import fixed_count_deviation
@@ -192,10 +180,8 @@ class CertifiedElasticBatchRacing(Boundaries, Algorithm):
 
     def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
-        n_arms, replicates = entered(n_arms, replicates, rewards)
-        check_known(self.rewards, rewards)
+        n_arms, replicates = self.entered(n_arms, replicates, rewards)
         require(n_arms <= self.n_arms, "n_arms", f"be at most {self.n_arms}, as certified", n_arms)
-        self.check_control(n_arms)
         survivors = Survivors(n_arms, replicates)
         for look, more in enumerate(np.diff(self.looks, prepend=0).tolist()):
             sums, last = (yield survivors.pulls(more)), look + 1 == self.deadline

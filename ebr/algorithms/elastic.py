@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
-from ebr.algorithms.game import Algorithm, Game, Known, Rng, check_places, entered, spelled
+from ebr.algorithms.game import Algorithm, Game, Known, Rng, spelled
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import deviation
@@ -104,8 +104,7 @@ class ElasticBatchRacing(Algorithm):
 
     def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Race."""
-        n_arms, replicates = entered(n_arms, replicates, rewards)
-        check_places(self.k, n_arms)
+        n_arms, replicates = self.entered(n_arms, replicates, rewards)
         slack = self.slack(n_arms)
         survivors = Survivors(n_arms, replicates, self.k)  # S_1, which the paper calls S_0
         pulled = 0

@@ -127,6 +127,27 @@ class Algorithm:
         place = self.control or 0
         require(place < n_arms, "control", f"lie in 0 … {n_arms - 1}, the arms' numbers", place)
 
+    def entered(self, n_arms: int, replicates: int, told: Known) -> tuple[int, int]:
+        """Return a game's arms and replicates as plain numbers; raise ValueError if it cannot be played.
+
+        Warn if the rewards void the guarantee.
+        """
+        assumed = self.rewards
+        if told is not None:
+            one_of("rewards", told, REWARDS)
+        n_arms = several("n_arms", n_arms)
+        replicates = whole("replicates", replicates, 1, MOST_CELLS // n_arms)
+        unbounded = assumed in IN_UNIT and told not in (*IN_UNIT, None)
+        must = f"not be {assumed!r} for {told} rewards, which have no bounds"
+        require(not unbounded, "rewards", must, assumed)
+        must = "not be 'Bernoulli' for bounded rewards, which need not be 0 and 1"
+        require(not (assumed == "Bernoulli" and told == "bounded"), "rewards", must, assumed)
+        if assumed == "Gaussian" and told in IN_UNIT:
+            warnings.warn("the rewards are not Gaussian: the algorithm's guarantee is void", stacklevel=3)
+        check_places(self.k, n_arms)
+        self.check_control(n_arms)
+        return n_arms, replicates
+
     def model(self, told: Known) -> str:
         """The rewards' model that is used, one of `REWARDS`, given the caller's."""
         return told or "sub-Gaussian"
@@ -155,10 +176,6 @@ class Algorithm:
         """The most pulls of all arms together, if no reward is missing; None if unknown."""
         schedule = self.pulls_by_round(n_arms, rewards)
         return None if schedule is None else n_arms * int(schedule[-1])
-
-    def gone(self, n_arms: int, rewards: Known = None) -> FloatArray | None:
-        """By the end of each round, arms so much worse than the best are dropped, with 1 − δ; or None."""
-        return None
 
     def objection(self, feature: str, rewards: Known = None) -> str | None:
         """Why this race does not permit one of `FEATURES`, given the rewards' model; None if it does."""
@@ -252,25 +269,6 @@ def drive(game: Game, respond: Callable[[IntArray], FloatArray]) -> IntArray:
         turn = advance(game, respond(turn.pulls))
     assert turn.arms is not None
     return turn.arms
-
-
-def entered(n_arms: int, replicates: int, rewards: Known) -> tuple[int, int]:
-    """Return a game's arms and replicates as plain numbers; raise ValueError if it cannot be played."""
-    if rewards is not None:
-        one_of("rewards", rewards, REWARDS)
-    n_arms = several("n_arms", n_arms)
-    return n_arms, whole("replicates", replicates, 1, MOST_CELLS // n_arms)
-
-
-def check_known(assumed: Known, told: Known) -> None:
-    """Raise ValueError if rewards are not what an algorithm is told to assume; warn where that voids it."""
-    unbounded = assumed in IN_UNIT and told not in (*IN_UNIT, None)
-    require(not unbounded, "rewards", f"not be {assumed!r} for {told} rewards, which have no bounds", assumed)
-    between = assumed == "Bernoulli" and told == "bounded"
-    must = "not be 'Bernoulli' for bounded rewards, which need not be 0 and 1"
-    require(not between, "rewards", must, assumed)
-    if assumed == "Gaussian" and told in IN_UNIT:
-        warnings.warn("the rewards are not Gaussian: the algorithm's guarantee is void", stacklevel=3)
 
 
 def check_places(k: int, n_arms: int) -> None:

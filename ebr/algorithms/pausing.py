@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ebr.algorithms.game import Differences, Game, Known, Rng, check_known, entered
+from ebr.algorithms.game import Differences, Game, Known, Rng
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted, log_terms, normal_refuted, sign_count
@@ -104,8 +104,7 @@ class PausingElasticBatchRacing(Differences):
 
     def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Race."""
-        n_arms, replicates = entered(n_arms, replicates, rewards)
-        check_known(self.rewards, rewards)
+        n_arms, replicates = self.entered(n_arms, replicates, rewards)
         tests = _tests(self, n_arms, self.model(rewards))
         arms = Paces(n_arms, replicates)
         stage = 1

@@ -24,20 +24,7 @@ from typing import ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
-from ebr.algorithms.game import (
-    FEATURES,
-    Differences,
-    Ending,
-    Game,
-    Known,
-    LossyGame,
-    Rng,
-    Standing,
-    check_known,
-    check_places,
-    entered,
-    spelled,
-)
+from ebr.algorithms.game import FEATURES, Differences, Ending, Game, Known, LossyGame, Rng, Standing, spelled
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.divergence import pair_divergence, pair_threshold
@@ -120,10 +107,6 @@ class SharpElasticBatchRacing(Differences):
         # As L_t may fall faster than w_t²: b_T pulls are enough to end the race, in whichever round.
         return np.asarray(np.minimum(np.maximum.accumulate(pulls), pulls[-1]), dtype=np.int64)
 
-    def gone(self, n_arms: int, rewards: Known = None) -> FloatArray:
-        """2w̄_t, twice the width of each round's test."""
-        return 2 * self.width(self.pulls_by_round(n_arms, rewards), self.log_terms(n_arms, rewards))
-
     def objection(self, feature: str, rewards: Known = None) -> str | None:
         """Why a feature is not permitted; only what is proved is permitted."""
         if feature in ("missing", "stopping") and self.k > 1:
@@ -185,10 +168,7 @@ class _Races(Survivors):
     """Replicates of a race, and the rules by which arms are dropped and races end."""
 
     def __init__(self, race: SharpElasticBatchRacing, n_arms: int, replicates: int, told: Known) -> None:
-        n_arms, replicates = entered(n_arms, replicates, told)
-        check_known(race.rewards, told)
-        check_places(race.k, n_arms)
-        race.check_control(n_arms)
+        n_arms, replicates = race.entered(n_arms, replicates, told)
         super().__init__(n_arms, replicates, race.k)
         self.race, self.told = race, told
         self.targets: list[int] = race.pulls_by_round(n_arms, told).tolist()  # b_t

@@ -7,18 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from ebr.algorithms import allocation
-from ebr.algorithms.game import (
-    Differences,
-    Ending,
-    Game,
-    Known,
-    LossyGame,
-    Rng,
-    Standing,
-    check_known,
-    entered,
-    spelled,
-)
+from ebr.algorithms.game import Differences, Ending, Game, Known, LossyGame, Rng, Standing, spelled
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.bets import MOST_TESTED, Beliefs, believed, paid, pooled, thinned
@@ -235,9 +224,7 @@ class _Table:
         lots: Rng,
         said: bool,
     ) -> None:
-        n_arms, replicates = entered(n_arms, replicates, rewards)
-        check_known(race.rewards, rewards)
-        race.check_control(n_arms)
+        n_arms, replicates = race.entered(n_arms, replicates, rewards)
         self.race, self.model, self.lots = race, race.model(rewards), lots or np.random.default_rng()
         margin = [race.margin] if race.margin is not None and race.margin > race.epsilon else []
         self.shifts: FloatArray = np.array([*margin, race.epsilon, 0.0])

@@ -240,7 +240,8 @@ class BinomialLimits:
         while len(left):
             chosen, first, number = np.unique(places[left], return_index=True, return_counts=True)
             tried = np.ceil(other[left[first + number // 2]])
-            stage, sums = np.divmod(keys[chosen].astype(np.int64), self.counts[high] + 1)
+            stage, sums = np.divmod(keys[chosen], self.counts[high] + 1)  # an expected sum is not whole
+            stage = stage.astype(np.int64)
             pairs = Pairs(sums, np.full(len(stage), self.counts[high]), tried, self.counts[stage])
             there = binomial_refuted(pairs, shift, self.miss[high, stage])
             least[chosen[there]], most[chosen[~there]] = tried[there], tried[~there]

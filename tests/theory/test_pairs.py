@@ -179,6 +179,14 @@ def test_sums_are_refuted_up_to_their_limit_whatever_was_asked_before(shift, sho
             assert refuted == table[int(own), int(sums)]
 
 
+def test_a_leaders_sum_that_is_not_whole_is_not_rounded():
+    limits, leader = BinomialLimits(np.array([0, 30]), np.full((2, 2), 0.1)), np.arange(10, 30, 0.25)
+    for other in range(31):
+        pair = Pairs(leader, np.full(80, 30), np.full(80, float(other)), np.full(80, 30))
+        found = limits.refuted(leader, 1, np.ones(80, dtype=int), 0.1, pair.other)
+        assert (found == binomial_refuted(pair, 0.1, np.full(80, 0.1))).all()
+
+
 def test_a_sum_is_tried_once(monkeypatch):
     limits = BinomialLimits(np.array([0, 30]), np.full((2, 2), 0.1))
     ask = (np.repeat([20.0, 29.0], 31), 1, np.ones(62, dtype=int), 0.1, np.tile(np.arange(31.0), 2))

@@ -14,7 +14,7 @@ from compendium.budget_and_deadline.budgets import (
     halving_plan,
     rejects_plan,
 )
-from ebr.algorithms.game import Algorithm, Game, Known, Rng, entered
+from ebr.algorithms.game import Algorithm, Game, Known, Rng
 from ebr.arrays import FloatArray, IntArray
 from ebr.validation import MOST_PULLS, check_fields, whole
 
@@ -39,7 +39,7 @@ class Planned(Algorithm):
 
     def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Eliminate; how many arms are kept does not depend on the rewards, only which ones."""
-        n_arms, replicates = entered(n_arms, replicates, rewards)
+        n_arms, replicates = self.entered(n_arms, replicates, rewards)
         plan = self.plan(n_arms)
         generator = generator or np.random.default_rng()
         survivors = generator.permuted(np.tile(np.arange(n_arms), (replicates, 1)), axis=1)

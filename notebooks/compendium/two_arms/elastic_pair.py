@@ -6,7 +6,7 @@ import numpy as np
 
 from compendium.two_arms.two_arms_grid import REACH
 from compendium.two_arms.two_arms_solutions import strategy
-from ebr.algorithms.game import Algorithm, Game, Known, Rng, entered
+from ebr.algorithms.game import Algorithm, Game, Known, Rng
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.validation import check_fields, count
 
@@ -51,7 +51,7 @@ class ElasticPair(Algorithm):
 
     def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Pull both arms equally often, in rounds whose sizes depend on what was seen."""
-        n_arms, replicates = entered(n_arms, replicates, rewards)
+        n_arms, replicates = self.entered(n_arms, replicates, rewards)
         lots = generator or np.random.default_rng()
         information, plan = strategy(self.deadline, self.epsilon, self.delta)
         counts = 2 * (self.sigma / self.epsilon) ** 2 * information
