@@ -374,9 +374,8 @@ class _Brief(SimpleNamespace):
         ends = {arm: (len(each) - 1) / chdtri(len(each) - 1, PILOT) for arm, each in pilot.items()}
         limits = {arm: each.std(ddof=1) * math.sqrt(ends[arm]) for arm, each in pilot.items()}
         arm = max(limits, key=lambda each: limits[each])
-        require(
-            limits[arm], "sigma", "be given, or a support: each arm's rewards in the pilot are equal", None
-        )
+        must = "be given, or a support: each arm's rewards in the pilot are equal"
+        require(limits[arm], "sigma", must, None)
         sigma = float(rounded_up(limits[arm]))
         said = f"sigma = {sigma:g} is estimated from the pilot: {PILOT:.0%} upper limit for {arm}, if normal."
         void = "an assumption: if sigma is larger, nothing is guaranteed"

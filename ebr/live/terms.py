@@ -255,11 +255,8 @@ class Terms:
             return
         low, high = self.support
         void = f"the guarantee is void for rewards between {low:g} and {high:g}"
-        sigma, need = (
-            self.algorithm.sigma * self.scale.width,
-            (high - low) / (math.sqrt(2) if self.blocks else 2),
-        )
-        if sigma < need:
+        sigma = self.algorithm.sigma * self.scale.width
+        if sigma < (need := (high - low) / (math.sqrt(2) if self.blocks else 2)):
             known = f"unless sigma, {sigma:g}, is known to be enough: they may need {need:.4g}"
             warnings.warn(f"{void} {known}", stacklevel=4)
         if self.rewards not in IN_UNIT and (why := self.void):  # for rewards in [0, 1] the algorithm warns
