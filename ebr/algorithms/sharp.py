@@ -51,9 +51,10 @@ class SharpElasticBatchRacing(Differences):
         a likelihood ratio, which saves most near 0 and 1. `None`: the model of the problem, or "sub-Gaussian"
         if it has none.
     start
-        w_0. The default, ½, is half the largest possible gap; 1 gives the paper's ε^{−2t/T}.
+        w_0. The default, ½, is half the largest possible gap.
     split
-        How δ is shared among the rounds: "late", δ_t ∝ 1/w_t, or "equal", δ/T each.
+        How δ is shared among the rounds: "late", δ_t ∝ 1/w_t, or "equal", δ/T each: as
+        in the paper. With `start=1` the schedule is then the paper's but for its constant, b_t ∝ ε^{−2t/T}.
     k
         How many arms to find, as in `ElasticBatchRacing`. There are k(n−k) pairs of arms to tell apart.
     control, margin
@@ -72,8 +73,6 @@ class SharpElasticBatchRacing(Differences):
 
     *Cost.* If w_0 ≥ ½ and no gap is above 1, at most 36σ² (max(w_0, ε)/ε)^{2/T} L H_k(ν) + n pulls with
     probability 1 − δ, on the event of the guarantee; L is the largest L_t.
-
-    `start=1, split="equal"` has the paper's own schedule but for its constant: b_t ∝ ε^{−2t/T}.
     """
 
     split: str = "late"

@@ -88,6 +88,7 @@ class StakedElasticBatchRacing(Differences):
     squares: bool | None = None
     fixed_counts: ClassVar[bool] = False
     resumes: ClassVar[bool] = True
+    __repr__ = spelled
 
     def __post_init__(self) -> None:
         self._check(rate=probability, reach=positive, hope=positive, spare=rounds)
@@ -95,8 +96,6 @@ class StakedElasticBatchRacing(Differences):
         require(self.squares in (None, True, False), "squares", "be True, False or None", self.squares)
         learns = self.deadline > 1 or not self.guessed
         require(learns, "deadline", "be at least 2 where sigma is only a guess", self.deadline)
-
-    __repr__ = spelled
 
     def objection(self, feature: str, rewards: Known = None) -> str | None:
         """Blocks are not permitted: bets are on arms that are independent."""
@@ -408,9 +407,9 @@ class _Table:
         again.
         """
         (model, told), came, fresh = self._told(lots), self.came, self.fresh
+        steps: list[float] = shifts.tolist()
         sums = [
-            thinned(fresh, came, shift, lots) if model == "Bernoulli" else (fresh, fresh)
-            for shift in shifts.tolist()
+            thinned(fresh, came, step, lots) if model == "Bernoulli" else (fresh, fresh) for step in steps
         ]
         beliefs, pulls = [table.ravel() for table in self.beliefs], came.ravel()
         first = np.arange(live.shape[1]) == self.share.argmax(axis=1)[:, None]
@@ -420,7 +419,7 @@ class _Table:
             seat, other = np.divmod(claim, live.shape[2])
             arms = seat // live.shape[1] * live.shape[2]  # where the arms of a claim's replicate begin
             both = arms + self.claimant.ravel()[seat], arms + other
-            for claims, shift, (raised, lowered) in zip(purses, shifts.tolist(), sums, strict=True):
+            for claims, shift, (raised, lowered) in zip(purses, steps, sums, strict=True):
                 flat = claims.ravel()
                 due = np.flatnonzero(flat[claim] < 0)
                 for some in (due[start : start + AT_ONCE] for start in range(0, len(due), AT_ONCE)):
