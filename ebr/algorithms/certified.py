@@ -107,10 +107,6 @@ class CertifiedElasticBatchRacing(Boundaries, Tested):
         """T, the number of looks."""
         return len(self.looks)
 
-    def model(self, told: Known) -> str:
-        """The reward model of the design."""
-        return self.rewards
-
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
         """b_t."""
         return np.array(self.looks)

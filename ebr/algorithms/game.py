@@ -135,8 +135,8 @@ class Algorithm:
         return n_arms, replicates
 
     def model(self, told: Known) -> str:
-        """The rewards' model that is used, one of `REWARDS`, given the caller's."""
-        return told or "sub-Gaussian"
+        """The rewards' model that is used, one of `REWARDS`: its own, else the caller's, else the weakest."""
+        return self.rewards or told or "sub-Gaussian"
 
     def assuming(self, rewards: str) -> Self:
         """The race with this model of the rewards, if it has such a parameter and leaves it open."""
@@ -230,11 +230,8 @@ class Differences(Tested):
         return np.asarray(start * (self.epsilon / start) ** (np.arange(1, self.deadline + 1) / self.deadline))
 
     def model(self, told: Known) -> str:
-        """The rewards' model: the parameter `rewards`, else what the race is told, else the weakest.
-
-        A σ below ½ is a stronger statement than that rewards lie in [0, 1].
-        """
-        known = self.rewards or told or "sub-Gaussian"
+        """As in `Algorithm`; a σ below ½ is a stronger statement than that rewards lie in [0, 1]."""
+        known = super().model(told)
         return "sub-Gaussian" if known in IN_UNIT and self.sigma < 0.5 else known
 
 

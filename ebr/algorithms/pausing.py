@@ -179,12 +179,10 @@ class _Tests:
         self.log_terms = race.log_terms(self.miss, model)
         self.limits = BinomialLimits(self.counts, self.miss)
 
-    def refuted(
-        self, leaders: FloatArray, high: int, arms: Paces, chosen: BoolArray, shift: float
-    ) -> BoolArray:
+    def refuted(self, best: FloatArray, high: int, arms: Paces, which: BoolArray, shift: float) -> BoolArray:
         """Of which of these arms it is refuted that they are better, by s, than leaders of no lower stage."""
-        places = np.flatnonzero(chosen)
-        leader, other = leaders[places // chosen.shape[1]], arms.sums.take(places)
+        places = np.flatnonzero(which)
+        leader, other = best[places // which.shape[1]], arms.sums.take(places)
         low = arms.stage.take(places)
         pairs = Pairs(leader, np.full(len(low), self.counts[high]), other, self.counts[low])
         if self.model == "Bernoulli":
@@ -193,7 +191,7 @@ class _Tests:
             found = bounded_refuted(pairs, shift, self.miss[high, low])
         else:
             found = normal_refuted(pairs, shift, self.log_terms[high, low], self.race.sigma)
-        refuted = np.zeros_like(chosen)
+        refuted = np.zeros_like(which)
         refuted.put(places[found], True)
         return refuted
 

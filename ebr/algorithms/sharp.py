@@ -58,9 +58,8 @@ class SharpElasticBatchRacing(Differences):
     k
         How many arms to find, as in `ElasticBatchRacing`. There are k(n−k) pairs of arms to tell apart.
     control, margin
-        The number of the control arm, and how much better than it another arm must be to matter: at least ε,
-        which is the default. The race ends early and recommends the control once no arm can be better by the
-        margin. Only for k = 1.
+        The number of the control arm, and how much better than it another arm must be to matter: ε or more,
+        by default ε. Once no arm can be better by the margin the race ends with the control. Only for k = 1.
 
     Notes
     -----

@@ -215,23 +215,17 @@ class _Table:
     )
 
     def __init__(
-        self,
-        race: StakedElasticBatchRacing,
-        n_arms: int,
-        replicates: int,
-        rewards: Known,
-        lots: Rng,
-        said: bool,
+        self, race: StakedElasticBatchRacing, n_arms: int, replicates: int, told: Known, lots: Rng, said: bool
     ) -> None:
-        n_arms, replicates = race.entered(n_arms, replicates, rewards)
-        self.race, self.model, self.lots = race, race.model(rewards), lots or np.random.default_rng()
+        n_arms, replicates = race.entered(n_arms, replicates, told)
+        self.race, self.model, self.lots = race, race.model(told), lots or np.random.default_rng()
         margin = [race.margin] if race.margin is not None and race.margin > race.epsilon else []
         self.shifts: FloatArray = np.array([*margin, race.epsilon, 0.0])
         self.place = len(margin)  # of the claims by ε
         coarser = race.epsilon * COARSER ** np.arange(MOST_SHIFTS if said else 0, 0.0, -1.0)
         self.coarser = coarser[coarser < (1 if self.model in IN_UNIT else math.inf)]
         self.other_lots = self.lots.spawn(1)[0] if said else self.lots
-        self.planned, self.never = race.last_count(n_arms, rewards), MOST_PULLS // n_arms
+        self.planned, self.never = race.last_count(n_arms, told), MOST_PULLS // n_arms
         self.last: IntArray = np.full((replicates, 1), self.planned)
         self.spare = max(1, min(race.spare, (race.deadline - 1) // 3))
         self.arms: IntArray = np.full(replicates, -1)
@@ -241,14 +235,14 @@ class _Table:
         self.counts: IntArray = np.zeros(shape, dtype=np.int64)
         self.sums, self.first_sums, self.squares = np.zeros((3, *shape))
         self.came, self.fresh, self.fresh_squares = self.counts, self.sums, self.squares
-        self.squared = race.wants_squares(rewards) and not race.guessed
+        self.squared = race.wants_squares(told) and not race.guessed
         self.out: BoolArray = np.zeros(shape, dtype=bool)
         self.claimant: IntArray = np.zeros((replicates, seats), dtype=np.int64)
         self.share: FloatArray = np.zeros((replicates, seats))
         self.purses: FloatArray = np.full((len(self.shifts), replicates, seats, n_arms), -np.inf)
         self.said: FloatArray = np.full((len(self.coarser), replicates, seats, n_arms), -np.inf)
         self.left: FloatArray = np.full(replicates, (1 - SAID) * (1 - race.last_part))
-        self.asked: IntArray = np.full(shape, race.first_count(n_arms, rewards))
+        self.asked: IntArray = np.full(shape, race.first_count(n_arms, told))
         self.final: BoolArray = np.full(shape, race.deadline == 1)
 
     def pulls(self) -> IntArray:
