@@ -191,7 +191,7 @@ class Algorithm:
 
 
 class Tested(Algorithm):
-    """A race that tests differences at fixed counts of rewards, for a model of them that may be normal."""
+    """A race that is decided by tests of differences, for rewards that may be taken for normal."""
 
     deadline: int
     delta: float
@@ -230,7 +230,7 @@ class Differences(Tested):
         return np.asarray(start * (self.epsilon / start) ** (np.arange(1, self.deadline + 1) / self.deadline))
 
     def model(self, told: Known) -> str:
-        """As in `Algorithm`; a σ below ½ is a stronger statement than that rewards lie in [0, 1]."""
+        """As in `Algorithm`, but a σ below ½ is a stronger statement than that rewards lie in [0, 1]."""
         known = super().model(told)
         return "sub-Gaussian" if known in IN_UNIT and self.sigma < 0.5 else known
 
