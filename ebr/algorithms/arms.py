@@ -96,10 +96,6 @@ class Survivors:
         self._alive &= ~accepted
         np.putmask(self._sums, accepted, np.inf)
 
-    def settle(self, arm: int, settled: BoolArray) -> None:
-        """End some replicates with this arm; for k = 1."""
-        self.end(settled, np.full(len(settled), arm))
-
     def size(self) -> IntArray:
         """How many arms survive in each replicate that runs."""
         return np.asarray(np.add.reduce(self._alive, axis=0, dtype=np.int32))

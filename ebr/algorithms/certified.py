@@ -15,10 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
-from ebr.algorithms.game import Algorithm, Ending, Game, Known, LossyGame, Rng, Standing, advance, spelled
+from ebr.algorithms.game import Ending, Game, Known, LossyGame, Rng, Standing, Tested, advance, spelled
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.certificates import Boundaries
-from ebr.theory.confidence import fixed_count_deviation
 from ebr.validation import MOST_PULLS, Rule, check_fields, in_unit_interval, positive, require, whole
 
 MOST_TOGETHER = 1_000  # arms: the bound is the largest over as many mixtures of near and far rivals
@@ -36,7 +35,7 @@ def _listed(rule: Rule, name: str, values: Any) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class CertifiedElasticBatchRacing(Boundaries, Algorithm):
+class CertifiedElasticBatchRacing(Boundaries, Tested):
     """Race with looks b_1 < … < b_T and boundaries for which a certificate was computed.
 
     Survivors have b_t rewards each at look t. An arm is dropped if the leader is ahead of it by more than
@@ -108,10 +107,6 @@ class CertifiedElasticBatchRacing(Boundaries, Algorithm):
         """T, the number of looks."""
         return len(self.looks)
 
-    def model(self, told: Known) -> str:
-        """The reward model of the design."""
-        return self.rewards
-
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
         """b_t."""
         return np.array(self.looks)
@@ -119,15 +114,6 @@ class CertifiedElasticBatchRacing(Boundaries, Algorithm):
     def objection(self, feature: str, rewards: Known = None) -> str | None:
         """All features are permitted but rewards in blocks: the certificate is for independent arms."""
         return super().objection(feature, rewards) if feature == "blocks" else None
-
-    def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
-        """Bounded rewards are not normal."""
-        normal = bounded and self.rewards == "Gaussian"
-        return "the algorithm is made for normal rewards, which have no bounds" if normal else None
-
-    def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
-        """Hoeffding's half-width for one mean, so that all n of all T looks are covered with 1 − δ."""
-        return fixed_count_deviation(pulls, self.delta / (n_arms * self.deadline), self.sigma)
 
     def behind(self, look: int, leader: FloatArray, shift: float) -> FloatArray:
         """The limit below which an arm with the leader's sum refutes that others are better by the shift.
@@ -162,8 +148,7 @@ class CertifiedElasticBatchRacing(Boundaries, Algorithm):
         self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None
     ) -> LossyGame:
         """Race that may be stopped at every look, and with rewards that may be missing at random."""
-        lots = generator or np.random.default_rng()
-        races = [_Reading(self, n_arms, rewards, lots) for _ in range(replicates)]
+        races = [_Reading(self, n_arms, rewards, generator) for _ in range(replicates)]
         asked, came = np.zeros((2, replicates, n_arms), dtype=np.int64)
         for target in self.looks:
             wanted = np.stack([race.wanted for race in races])
@@ -193,7 +178,7 @@ class CertifiedElasticBatchRacing(Boundaries, Algorithm):
             if self.control is not None and self.margin is not None:
                 control, others = survivors.against(self.control)
                 futile = others < self.behind(look, control, self.margin)
-                survivors.settle(self.control, np.isfinite(control) & futile)
+                survivors.end(np.isfinite(control) & futile, np.full(replicates, self.control))
             ended = survivors.second() < self.behind(look, survivors.first, self.epsilon)
             survivors.drop(survivors.first - self.behind(look, survivors.first, 0.0))
             survivors.end(ended | (survivors.size() == 1))
@@ -206,11 +191,9 @@ class CertifiedElasticBatchRacing(Boundaries, Algorithm):
 class _Reading:
     """One race whose rewards may be missing: a game without losses, and the rewards that it has not read."""
 
-    def __init__(
-        self, race: CertifiedElasticBatchRacing, n_arms: int, rewards: Known, lots: np.random.Generator
-    ) -> None:
-        self.race, self.lots = race, lots
-        self.game = race.play(n_arms, rewards=rewards, generator=lots)
+    def __init__(self, race: CertifiedElasticBatchRacing, n_arms: int, rewards: Known, lots: Rng) -> None:
+        self.race, self.lots = race, lots or np.random.default_rng()
+        self.game = race.play(n_arms, rewards=rewards, generator=self.lots)
         self.wanted: IntArray = next(self.game)[0]  # for the next look; nothing once the game has ended
         self.counts, self.sums = 0 * self.wanted, 0.0 * self.wanted  # of rewards not read yet
         self.looks, self.read = 0, 0.0 * self.wanted  # looks taken, and the sums that were read

@@ -8,19 +8,9 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
-from ebr.models import IN_UNIT, REWARDS
+from ebr.models import IN_UNIT
 from ebr.theory.confidence import fixed_count_deviation
-from ebr.validation import (
-    MOST_ROUNDS,
-    Rule,
-    check_fields,
-    in_unit_interval,
-    one_of,
-    require,
-    scale,
-    several,
-    whole,
-)
+from ebr.validation import MOST_ROUNDS, Rule, check_fields, in_unit_interval, require, scale, several, whole
 
 # Features that a race may permit, with their names in messages.
 FEATURES = {
@@ -128,13 +118,9 @@ class Algorithm:
         require(place < n_arms, "control", f"lie in 0 … {n_arms - 1}, the arms' numbers", place)
 
     def entered(self, n_arms: int, replicates: int, told: Known) -> tuple[int, int]:
-        """Return a game's arms and replicates as plain numbers; raise ValueError if it cannot be played.
-
-        Warn if the rewards void the guarantee.
-        """
+        """A game's arms and replicates as plain numbers, checked; warn if the rewards void the guarantee."""
         assumed = self.rewards
-        if told is not None:
-            one_of("rewards", told, REWARDS)
+        check_fields({"rewards": told})
         n_arms = several("n_arms", n_arms)
         replicates = whole("replicates", replicates, 1, MOST_CELLS // n_arms)
         unbounded = assumed in IN_UNIT and told not in (*IN_UNIT, None)
@@ -149,8 +135,8 @@ class Algorithm:
         return n_arms, replicates
 
     def model(self, told: Known) -> str:
-        """The rewards' model that is used, one of `REWARDS`, given the caller's."""
-        return told or "sub-Gaussian"
+        """The rewards' model that is used, one of `REWARDS`: its own, else the caller's, else the weakest."""
+        return self.rewards or told or "sub-Gaussian"
 
     def assuming(self, rewards: str) -> Self:
         """The race with this model of the rewards, if it has such a parameter and leaves it open."""
@@ -204,8 +190,24 @@ class Algorithm:
         raise ValueError(self.objection("stopping", rewards))
 
 
+class Tested(Algorithm):
+    """A race that is decided by tests of differences, for rewards that may be taken for normal."""
+
+    deadline: int
+    delta: float
+
+    def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
+        """Tests for normal rewards prove nothing for others, and bounded rewards are not normal."""
+        normal = bounded and self.model(rewards) == "Gaussian"
+        return "the algorithm is made for normal rewards, which have no bounds" if normal else None
+
+    def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
+        """Hoeffding's half-width for one mean, so that all n of all T rounds are covered with 1 − δ."""
+        return fixed_count_deviation(pulls, self.delta / (n_arms * self.deadline), self.sigma)
+
+
 @dataclass(frozen=True)
-class Differences(Algorithm):
+class Differences(Tested):
     """A race whose rounds resolve differences from w_0 down to ε; `start` is w_0."""
 
     deadline: int
@@ -219,8 +221,6 @@ class Differences(Algorithm):
     def _check(self, **checks: Rule | tuple[str, ...]) -> None:
         """Check the common fields, and those of one race by the checks given."""
         check_fields(self, start=scale, **checks)
-        if self.rewards is not None:
-            one_of("rewards", self.rewards, REWARDS)
         wide = self.rewards not in IN_UNIT or self.sigma >= 0.5
         require(wide, "sigma", f"be at least 0.5 for {self.rewards} rewards", self.sigma)
 
@@ -229,21 +229,9 @@ class Differences(Algorithm):
         start = max(self.start, self.epsilon)
         return np.asarray(start * (self.epsilon / start) ** (np.arange(1, self.deadline + 1) / self.deadline))
 
-    def void(self, rewards: Known, bounded: bool, blocks: bool) -> str | None:
-        """Tests for normal rewards prove nothing for others, and bounded rewards are not normal."""
-        normal = bounded and self.model(rewards) == "Gaussian"
-        return "the algorithm is made for normal rewards, which have no bounds" if normal else None
-
-    def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
-        """Hoeffding's half-width for one mean, so that all n of all T rounds are covered with 1 − δ."""
-        return fixed_count_deviation(pulls, self.delta / (n_arms * self.deadline), self.sigma)
-
     def model(self, told: Known) -> str:
-        """The rewards' model: the parameter `rewards`, else what the race is told, else the weakest.
-
-        A σ below ½ is a stronger statement than that rewards lie in [0, 1].
-        """
-        known = self.rewards or told or "sub-Gaussian"
+        """As in `Algorithm`, but a σ below ½ is a stronger statement than that rewards lie in [0, 1]."""
+        known = super().model(told)
         return "sub-Gaussian" if known in IN_UNIT and self.sigma < 0.5 else known
 
 
@@ -277,10 +265,7 @@ def check_places(k: int, n_arms: int) -> None:
 
 
 def spelled(algorithm: Any) -> str:
-    """The repr of a dataclass that has learned more since, as to find the k best; defaults go without saying.
-
-    Simulations are seeded by it: what was raced before there was a k is still the same race.
-    """
+    """The repr without `UNSAID` values: simulations are seeded by it, and older ones stay the same."""
     values = {field.name: getattr(algorithm, field.name) for field in fields(algorithm)}
     said = (f"{name}={value!r}" for name, value in values.items() if (name, value) not in UNSAID.items())
     return f"{type(algorithm).__qualname__}({', '.join(said)})"

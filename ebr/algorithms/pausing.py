@@ -17,8 +17,6 @@ from ebr.validation import count, scale, whole
 MOST_STAGES = 1_000  # every stage is tested against every other: the table has this many squared
 FALL = 1 / 3  # how fast the shares of δ fall with the lag between two arms
 
-_stages = partial(whole, at_least=1, at_most=MOST_STAGES)
-
 
 @dataclass(frozen=True)
 class PausingElasticBatchRacing(Differences):
@@ -31,14 +29,8 @@ class PausingElasticBatchRacing(Differences):
 
     Parameters
     ----------
-    deadline, epsilon, delta, sigma
-        As in `ElasticBatchRacing`.
-    rewards
-        "sub-Gaussian": Chernoff's bound. "Gaussian": the normal law. "bounded": a likelihood ratio, for
-        rewards in [0, 1]. "Bernoulli": rewards 0 and 1, compared by a binomial test. `None`: what the
-        problem says, and "sub-Gaussian" if it says nothing.
-    start
-        w_0: the grid resolves gaps from w_0 down to ε, as in sharp EBR.
+    deadline, epsilon, delta, sigma, rewards, start
+        As in `SharpElasticBatchRacing`, but "Bernoulli" rewards, 0 and 1, are compared by a binomial test.
     lead
         How far beyond the round's own count b_t an arm may be pulled: a is about the largest number of stages
         with b_{t+a} ≤ lead · b_t.
@@ -49,7 +41,7 @@ class PausingElasticBatchRacing(Differences):
     most_rounds: ClassVar[int] = MOST_STAGES
 
     def __post_init__(self) -> None:
-        self._check(deadline=_stages, lead=scale)
+        self._check(deadline=partial(whole, at_least=1, at_most=MOST_STAGES), lead=scale)
 
     @property
     def ahead(self) -> int:
@@ -187,16 +179,11 @@ class _Tests:
         self.log_terms = race.log_terms(self.miss, model)
         self.limits = BinomialLimits(self.counts, self.miss)
 
-    def refuted(
-        self, leaders: FloatArray, high: int, arms: Paces, chosen: BoolArray, shift: float
-    ) -> BoolArray:
+    def refuted(self, best: FloatArray, high: int, arms: Paces, which: BoolArray, shift: float) -> BoolArray:
         """Of which of these arms it is refuted that they are better, by s, than leaders of no lower stage."""
-        places = np.flatnonzero(chosen)
-        leader, other, low = (
-            leaders[places // chosen.shape[1]],
-            arms.sums.take(places),
-            arms.stage.take(places),
-        )
+        places = np.flatnonzero(which)
+        leader, other = best[places // which.shape[1]], arms.sums.take(places)
+        low = arms.stage.take(places)
         pairs = Pairs(leader, np.full(len(low), self.counts[high]), other, self.counts[low])
         if self.model == "Bernoulli":
             found = self.limits.refuted(leader, high, low, shift, other)
@@ -204,7 +191,7 @@ class _Tests:
             found = bounded_refuted(pairs, shift, self.miss[high, low])
         else:
             found = normal_refuted(pairs, shift, self.log_terms[high, low], self.race.sigma)
-        refuted = np.zeros_like(chosen)
+        refuted = np.zeros_like(which)
         refuted.put(places[found], True)
         return refuted
 

@@ -51,15 +51,15 @@ class SharpElasticBatchRacing(Differences):
         a likelihood ratio, which saves most near 0 and 1. `None`: the model of the problem, or "sub-Gaussian"
         if it has none.
     start
-        w_0. The default, ½, is half the largest possible gap; 1 gives the paper's ε^{−2t/T}.
+        w_0. The default, ½, is half the largest possible gap.
     split
-        How δ is shared among the rounds: "late", δ_t ∝ 1/w_t, or "equal", δ/T each.
+        How δ is shared among the rounds: "late", δ_t ∝ 1/w_t, or "equal", δ/T each: as
+        in the paper. With `start=1` the schedule is then the paper's but for its constant, b_t ∝ ε^{−2t/T}.
     k
         How many arms to find, as in `ElasticBatchRacing`. There are k(n−k) pairs of arms to tell apart.
     control, margin
-        The number of the control arm, and how much better than it another arm must be to matter: at least ε,
-        which is the default. The race ends early and recommends the control once no arm can be better by the
-        margin. Only for k = 1.
+        The number of the control arm, and how much better than it another arm must be to matter: ε or more,
+        by default ε. Once no arm can be better by the margin the race ends with the control. Only for k = 1.
 
     Notes
     -----
@@ -72,8 +72,6 @@ class SharpElasticBatchRacing(Differences):
 
     *Cost.* If w_0 ≥ ½ and no gap is above 1, at most 36σ² (max(w_0, ε)/ε)^{2/T} L H_k(ν) + n pulls with
     probability 1 − δ, on the event of the guarantee; L is the largest L_t.
-
-    `start=1, split="equal"` has the paper's own schedule but for its constant: b_t ∝ ε^{−2t/T}.
     """
 
     split: str = "late"

@@ -88,6 +88,7 @@ class StakedElasticBatchRacing(Differences):
     squares: bool | None = None
     fixed_counts: ClassVar[bool] = False
     resumes: ClassVar[bool] = True
+    __repr__ = spelled
 
     def __post_init__(self) -> None:
         self._check(rate=probability, reach=positive, hope=positive, spare=rounds)
@@ -95,8 +96,6 @@ class StakedElasticBatchRacing(Differences):
         require(self.squares in (None, True, False), "squares", "be True, False or None", self.squares)
         learns = self.deadline > 1 or not self.guessed
         require(learns, "deadline", "be at least 2 where sigma is only a guess", self.deadline)
-
-    __repr__ = spelled
 
     def objection(self, feature: str, rewards: Known = None) -> str | None:
         """Blocks are not permitted: bets are on arms that are independent."""
@@ -216,23 +215,17 @@ class _Table:
     )
 
     def __init__(
-        self,
-        race: StakedElasticBatchRacing,
-        n_arms: int,
-        replicates: int,
-        rewards: Known,
-        lots: Rng,
-        said: bool,
+        self, race: StakedElasticBatchRacing, n_arms: int, replicates: int, told: Known, lots: Rng, said: bool
     ) -> None:
-        n_arms, replicates = race.entered(n_arms, replicates, rewards)
-        self.race, self.model, self.lots = race, race.model(rewards), lots or np.random.default_rng()
+        n_arms, replicates = race.entered(n_arms, replicates, told)
+        self.race, self.model, self.lots = race, race.model(told), lots or np.random.default_rng()
         margin = [race.margin] if race.margin is not None and race.margin > race.epsilon else []
         self.shifts: FloatArray = np.array([*margin, race.epsilon, 0.0])
         self.place = len(margin)  # of the claims by ε
         coarser = race.epsilon * COARSER ** np.arange(MOST_SHIFTS if said else 0, 0.0, -1.0)
         self.coarser = coarser[coarser < (1 if self.model in IN_UNIT else math.inf)]
         self.other_lots = self.lots.spawn(1)[0] if said else self.lots
-        self.planned, self.never = race.last_count(n_arms, rewards), MOST_PULLS // n_arms
+        self.planned, self.never = race.last_count(n_arms, told), MOST_PULLS // n_arms
         self.last: IntArray = np.full((replicates, 1), self.planned)
         self.spare = max(1, min(race.spare, (race.deadline - 1) // 3))
         self.arms: IntArray = np.full(replicates, -1)
@@ -242,14 +235,14 @@ class _Table:
         self.counts: IntArray = np.zeros(shape, dtype=np.int64)
         self.sums, self.first_sums, self.squares = np.zeros((3, *shape))
         self.came, self.fresh, self.fresh_squares = self.counts, self.sums, self.squares
-        self.squared = race.wants_squares(rewards) and not race.guessed
+        self.squared = race.wants_squares(told) and not race.guessed
         self.out: BoolArray = np.zeros(shape, dtype=bool)
         self.claimant: IntArray = np.zeros((replicates, seats), dtype=np.int64)
         self.share: FloatArray = np.zeros((replicates, seats))
         self.purses: FloatArray = np.full((len(self.shifts), replicates, seats, n_arms), -np.inf)
         self.said: FloatArray = np.full((len(self.coarser), replicates, seats, n_arms), -np.inf)
         self.left: FloatArray = np.full(replicates, (1 - SAID) * (1 - race.last_part))
-        self.asked: IntArray = np.full(shape, race.first_count(n_arms, rewards))
+        self.asked: IntArray = np.full(shape, race.first_count(n_arms, told))
         self.final: BoolArray = np.full(shape, race.deadline == 1)
 
     def pulls(self) -> IntArray:
@@ -408,9 +401,9 @@ class _Table:
         again.
         """
         (model, told), came, fresh = self._told(lots), self.came, self.fresh
+        steps: list[float] = shifts.tolist()
         sums = [
-            thinned(fresh, came, shift, lots) if model == "Bernoulli" else (fresh, fresh)
-            for shift in shifts.tolist()
+            thinned(fresh, came, step, lots) if model == "Bernoulli" else (fresh, fresh) for step in steps
         ]
         beliefs, pulls = [table.ravel() for table in self.beliefs], came.ravel()
         first = np.arange(live.shape[1]) == self.share.argmax(axis=1)[:, None]
@@ -420,7 +413,7 @@ class _Table:
             seat, other = np.divmod(claim, live.shape[2])
             arms = seat // live.shape[1] * live.shape[2]  # where the arms of a claim's replicate begin
             both = arms + self.claimant.ravel()[seat], arms + other
-            for claims, shift, (raised, lowered) in zip(purses, shifts.tolist(), sums, strict=True):
+            for claims, shift, (raised, lowered) in zip(purses, steps, sums, strict=True):
                 flat = claims.ravel()
                 due = np.flatnonzero(flat[claim] < 0)
                 for some in (due[start : start + AT_ONCE] for start in range(0, len(due), AT_ONCE)):
