@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+Numbers = IntArray | FloatArray
 
 
 def twelve_digits(numbers: Iterable[float]) -> FloatArray:

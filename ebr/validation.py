@@ -21,6 +21,7 @@ LEAST = 1e-100  # the least ε and δ: their squares do not underflow
 LONGEST = 80  # characters of a value in a message
 
 Rule = Callable[[str, Any], Any]
+Check = Rule | tuple[str, ...]  # a rule, or possible choices
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -67,6 +68,9 @@ def in_unit_interval(name: str, value: Any, least: float = LEAST) -> float:
     return _real(name, value, lambda x: x >= least, f"be at least {least:g}, or its square is no number")
 
 
+rare: Rule = partial(in_unit_interval, least=1e-300)  # where a formula takes its logarithm alone
+
+
 def scale(name: str, value: Any) -> float:
     """Return `value` if it is a positive number that can be squared; raise ValueError otherwise."""
     positive(name, value)
@@ -107,7 +111,7 @@ def numbers(name: str, values: ArrayLike, at_least: int = 1) -> FloatArray:
     return array
 
 
-def optional(rule: Rule | tuple[str, ...]) -> Rule:
+def optional(rule: Check) -> Rule:
     """The same rule, or one of these choices, for what may also be None."""
     checked = partial(one_of, choices=rule) if isinstance(rule, tuple) else rule
     return lambda name, value: None if value is None else checked(name, value)
@@ -129,7 +133,7 @@ COMMON: dict[str, Rule] = {
 }
 
 
-def check_fields(parameters: object, **checks: Rule | tuple[str, ...]) -> None:
+def check_fields(parameters: object, **checks: Check) -> None:
     """Check a dict or an object's fields by the common rules and those given, or by possible choices.
 
     Numbers become plain Python numbers, so that equal parameters print alike and are seeded alike.
@@ -141,7 +145,7 @@ def check_fields(parameters: object, **checks: Rule | tuple[str, ...]) -> None:
             fields[name] = rule(name, fields[name])
 
 
-def checked(**checks: Rule) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+def checked(**checks: Check) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """Check a function's arguments."""
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

@@ -15,7 +15,7 @@ from ebr.simulation.simulate import simulate
 from ebr.theory.certificates import Certificate
 from ebr.theory.problems import Bernoulli, Gaussian
 from ebr.theory.selection import bechhofer_count
-from ebr.validation import checked, numbers, one_of, require, whole
+from ebr.validation import checked, numbers, require, whole
 
 MOST_RUNS = 10**6  # simulated races of each truth
 FIRST = 8  # rewards of an arm at the first look, at least
@@ -32,7 +32,6 @@ STEPS = {
     "pruning": (1.03, 0.7, 1.0),
     "floor": (1.04, 1.0, 2.0),
 }
-OBJECTIVES = ("mean", "worst", "most")
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ def _checked_truths(truths: Any, n_arms: int) -> tuple[tuple[float, ...], ...]:
     return made
 
 
-@checked(objective=partial(one_of, choices=OBJECTIVES), runs=partial(whole, at_least=1, at_most=MOST_RUNS))
+@checked(objective=("mean", "worst", "most"), runs=partial(whole, at_least=1, at_most=MOST_RUNS))
 def certified_design(
     n_arms: int,
     deadline: int,
@@ -155,8 +154,7 @@ def certified_design(
     n_arms, deadline, epsilon, delta, rewards, sigma, shifts
         As in `CertifiedElasticBatchRacing`; looks at most.
     truths
-        Means of the arms, a list for each truth. Left out: all others ε worse, spread evenly, all alike, and
-        all others 6ε worse.
+        Means of the arms, a list for each truth. Left out: those of `expected_truths`.
     objective
         What is to be least: the "mean" of the truths' mean subjects, that of the "worst" truth, or the
         "most" subjects that there can be.

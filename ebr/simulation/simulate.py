@@ -9,9 +9,10 @@ from functools import singledispatch
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.random import Generator
 
 from ebr.algorithms.game import Algorithm, drive
-from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.arrays import BoolArray, FloatArray, IntArray, Numbers
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.validation import MOST_TOTAL, require, shown, true_or_false, whole
 
@@ -101,12 +102,9 @@ def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> "pd.DataFram
     import pandas as pd
 
     check(algorithm, problem, seed)
-    rounds: list[tuple[IntArray, FloatArray]] = []
-
-    def watch(pulls: IntArray, sums: FloatArray) -> None:
-        rounds.append((pulls[0].copy(), sums[0].copy()))
-
-    race(algorithm, problem, 1, _generator(algorithm, problem, seed, 0), watch)
+    rounds: list[list[Numbers]] = []
+    generator = _generator(algorithm, problem, seed, 0)
+    race(algorithm, problem, 1, generator, lambda *seen: rounds.append([each[0].copy() for each in seen]))
     asked, drawn = map(np.array, zip(*rounds, strict=True))  # rounds × arms
     number, arm = np.nonzero(asked)
     pulls, sums = asked.cumsum(axis=0), drawn.cumsum(axis=0)
@@ -117,9 +115,7 @@ def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> "pd.DataFram
 
 
 @singledispatch
-def draw_sums(
-    problem: Problem, means: FloatArray, pulls: IntArray, generator: np.random.Generator
-) -> FloatArray | IntArray:
+def draw_sums(problem: Problem, means: FloatArray, pulls: IntArray, generator: Generator) -> Numbers:
     """Draw the sums of so many rewards (arms × replicates), of the problem's kind and with such means.
 
     One draw each, however many the pulls. A problem of one's own may have the sums of squares as well
@@ -129,19 +125,18 @@ def draw_sums(
 
 
 @draw_sums.register
-def _(problem: Bernoulli, means: FloatArray, pulls: IntArray, generator: np.random.Generator) -> IntArray:
+def _(problem: Bernoulli, means: FloatArray, pulls: IntArray, generator: Generator) -> IntArray:
     # Arm by arm: numpy keeps its set-up while count and probability stay the same from draw to draw.
     return np.asarray(generator.binomial(pulls, means))
 
 
 @draw_sums.register
-def _(problem: Gaussian, means: FloatArray, pulls: IntArray, generator: np.random.Generator) -> FloatArray:
-    noise = generator.standard_normal(pulls.shape)
-    return pulls * means + problem.sigma * np.sqrt(pulls) * noise
+def _(problem: Gaussian, means: FloatArray, pulls: IntArray, generator: Generator) -> FloatArray:
+    return pulls * means + problem.sigma * np.sqrt(pulls) * generator.standard_normal(pulls.shape)
 
 
 def race(
-    algorithm: Algorithm, problem: Problem, replicates: int, generator: np.random.Generator, watch: Watch
+    algorithm: Algorithm, problem: Problem, replicates: int, generator: Generator, watch: Watch
 ) -> IntArray:
     """Play replicates side by side; `watch` sees each round's pulls and sums. Return the recommended arms."""
     squares = algorithm.wants_squares(problem.rewards)
@@ -163,11 +158,7 @@ def race(
 
 
 def draw(
-    problem: Problem,
-    means: FloatArray,
-    pulls: IntArray,
-    generator: np.random.Generator,
-    squares: bool = False,
+    problem: Problem, means: FloatArray, pulls: IntArray, generator: Generator, squares: bool = False
 ) -> FloatArray:
     """Draw what `draw_sums` does in a round, passing over the arms that nobody pulls.
 
@@ -186,7 +177,7 @@ def draw(
 
 def blocks(
     algorithm: Algorithm, problem: Problem, runs: int, seed: int, beside: int = 1
-) -> Iterator[tuple[int, np.random.Generator]]:
+) -> Iterator[tuple[int, Generator]]:
     """Blocks of runs: the size of each, and the generator of its draws. A run consists of `beside` races."""
     check(algorithm, problem, seed)
     size = max(1, CELLS_PER_BLOCK // (problem.n_arms * beside))
@@ -195,7 +186,7 @@ def blocks(
 
 
 def _play(
-    algorithm: Algorithm, problem: Problem, replicates: int, generator: np.random.Generator, per_arm: bool
+    algorithm: Algorithm, problem: Problem, replicates: int, generator: Generator, per_arm: bool
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, FloatArray]:
     """Pulls, rounds, arms, and pulls and sums per arm of one block."""
     total, rounds = np.zeros((2, replicates), dtype=np.int64)
@@ -220,7 +211,7 @@ def identity(algorithm: Algorithm, problem: Problem) -> bytes:
     return hashlib.sha256(name.encode() + problem.means.tobytes()).digest()
 
 
-def _generator(algorithm: Algorithm, problem: Problem, seed: int, block: int) -> np.random.Generator:
+def _generator(algorithm: Algorithm, problem: Problem, seed: int, block: int) -> Generator:
     """Seed a block by what is simulated, never by when or where it is simulated."""
     words = np.frombuffer(identity(algorithm, problem), dtype="<u4")
     return np.random.default_rng(np.random.SeedSequence([seed, *words.tolist()], spawn_key=(block,)))

@@ -25,7 +25,6 @@ import joblib
 
 Result = dict[str, Any]  # of plain numbers and texts: what JSON has
 OURS = __name__.partition(".")[0]
-INSTALLED = {"site-packages", "dist-packages"}  # folders of packages whose versions count, not their sources
 STARTED = time.time()  # a source that changes later may not be the one that runs
 
 
@@ -112,8 +111,8 @@ def _files(package: str) -> list[Path]:
     if spec is None or spec.origin is None:
         raise ImportError(f"{package} has no file of its own")
     origin = Path(spec.origin).resolve()
-    if package != OURS and INSTALLED & set(origin.parts):
-        return []
+    if package != OURS and {"site-packages", "dist-packages"} & set(origin.parts):
+        return []  # its version counts instead
     every = origin.parent.rglob("*") if spec.submodule_search_locations else [origin]
     return [file for file in every if file.is_file() and file.parent.name != "__pycache__"]
 

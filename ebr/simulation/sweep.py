@@ -99,8 +99,7 @@ def computed(
     keys = [store.key(known, function, *call) for known, call in zip(behind, calls, strict=True)]
     found: list[Any] = [store.get(key) for key in keys]
     missing = [place for place, kept in enumerate(found) if kept is None]
-    task = joblib.delayed(_task)
-    tasks = [task(function, calls[place], names[place], behind[place]) for place in missing]
+    tasks = [joblib.delayed(_task)(function, calls[place], names[place], behind[place]) for place in missing]
     if tasks:
         jupyter = type(sys.stderr).__module__.startswith("ipykernel")
         hidden = False if jupyter else None  # None: unless standard error is a terminal

@@ -48,12 +48,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import bdtr, bdtrik, gammaln, ndtr, ndtri, stdtr
 
-from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.arrays import BoolArray, FloatArray, IntArray, Numbers
 from ebr.theory.pairs import Pairs
 
-NODES, WEIGHTS = (-1.3, 0.0, 1.3), (0.27, 0.46, 0.27)  # of a normal law, in three points
-SPREAD = 1.0  # standard errors of the believed difference that the mixture covers
+NODES, WEIGHTS = (-1.3, 0.0, 1.3), (0.27, 0.46, 0.27)  # of the mixture: a normal law in three points
 MOST_DRIFT = 8.0  # a larger drift only loses more where beliefs are wrong
 LEAST_DRIFT = 0.02  # with a smaller drift a purse hardly changes, and its cap is out of reach
 STEPS = 4  # steps of Newton's method for c
@@ -125,11 +125,9 @@ def paid(
         What else there is: lots, uniform on [0, 1], that break ties of rewards 0 and 1; of rewards in [0, 1]
         the claimants' and the rivals' sums of squares, or more, if they are known; of others σ, or S and ν.
     """
-    from scipy.special import ndtri
-
     claimant, rival = pair
     errors = [belief.variance / np.maximum(belief.counts, 1) for belief in pair]
-    steps = np.multiply.outer(NODES, SPREAD * np.sqrt(errors[0] + errors[1]))
+    steps = np.multiply.outer(NODES, np.sqrt(errors[0] + errors[1]))
     if model == "bounded":
         part = errors[0] / (errors[0] + errors[1])
         beliefs = [(claimant.mean + step * part, rival.mean - step * (1 - part)) for step in steps]
@@ -196,22 +194,15 @@ def _cap(purse: FloatArray, drifts: FloatArray) -> tuple[FloatArray, FloatArray]
     g falls: g' = −(log LR)' Σ w_j Φ(c − θ_j)/LR(c). Newton's method on log g, from the normal quantile of v,
     which is not above c; the first step goes beyond it, the others come back.
     """
-    from scipy.special import ndtr, ndtri
-
     weights, halves, target = np.asarray(WEIGHTS), drifts**2 / 2, purse * (1 - SLACK)
-    cap, parts, below = np.maximum(-ndtri(purse), -1.0), np.empty_like(drifts), np.empty_like(drifts)
-    for step in range(STEPS + 1):  # in place, which is faster
-        np.multiply(drifts, cap, out=parts)
-        parts -= halves
-        np.exp(parts, out=parts)
-        parts *= weights[:, None]
+    cap = np.maximum(-ndtri(purse), -1.0)
+    for step in range(STEPS + 1):
+        parts = weights[:, None] * np.exp(drifts * cap - halves)
         ratio = parts.sum(axis=0)
-        np.subtract(cap, drifts, out=below)
-        mean_below = weights @ ndtr(below, out=below) / ratio
+        mean_below = weights @ ndtr(cap - drifts) / ratio
         mean = ndtr(-cap) + mean_below
         if step < STEPS:
-            parts *= drifts
-            slope = parts.sum(axis=0) / ratio
+            slope = (parts * drifts).sum(axis=0) / ratio
             cap = np.minimum(cap + np.log(mean / target) * mean / (slope * mean_below), FARTHEST)
     return np.where(mean <= purse, cap, np.inf), np.log(ratio)
 
@@ -220,8 +211,6 @@ def normal_score(
     fresh: Pairs, shift: float, sigma: FloatArray, freedom: FloatArray | None = None
 ) -> FloatArray:
     """The score (Y̅ − Y̅' + s) / (σ √(1/m + 1/m')), N(0, 1) where μ' = μ + s; with S for σ that of a t-test."""
-    from scipy.special import ndtri, stdtr
-
     claimant, rival = fresh.means
     width = sigma * np.sqrt(1 / fresh.leader_pulls + 1 / fresh.other_pulls)
     score = np.asarray((claimant - rival + shift) / width)
@@ -231,9 +220,7 @@ def normal_score(
     return np.asarray(np.copysign(ndtri(tail), score))
 
 
-def thinned(
-    sums: FloatArray, pulls: IntArray, shift: float, lots: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
+def thinned(sums: FloatArray, pulls: IntArray, shift: float, lots: np.random.Generator) -> Two:
     """Successes of arms as claimants, raised by lot, and as rivals, lowered by lot, with λ = s/(1 + s)."""
     if shift == 0:
         return sums, sums
@@ -249,8 +236,6 @@ def drawn(lots: np.random.Generator, trials: IntArray, part: float) -> FloatArra
     """
     if trials.size > MOST_INVERTED:
         return np.asarray(lots.binomial(trials, part), dtype=np.float64)
-    from scipy.special import bdtr, bdtrik
-
     uniform = np.clip(lots.random(trials.shape), 1e-16, 1 - 1e-16)
     some = np.maximum(trials, 1)
     most = np.ceil(bdtrik(uniform, some, part))
@@ -264,8 +249,6 @@ def fisher_score(fresh: Pairs, lots: FloatArray) -> FloatArray:
 
     z = Φ̄⁻¹(P(X > A) + u P(X = A)), X hypergeometric: A, of m, given A + C, of m + m'.
     """
-    from scipy.special import ndtri
-
     a, c, m, other_m = fresh.leader, fresh.other, fresh.leader_pulls, fresh.other_pulls
     size = (int(m[0]) + 1, int(other_m[0]) + 1) if len(m) else (1, 1)
     if 4 * math.prod(size) < len(m) and (m == m[0]).all() and (other_m == other_m[0]).all():
@@ -280,23 +263,18 @@ def fisher_score(fresh: Pairs, lots: FloatArray) -> FloatArray:
 
 
 def _hypergeometric(
-    a: FloatArray, c: FloatArray, m: IntArray | FloatArray, other_m: IntArray | FloatArray
+    a: FloatArray, c: FloatArray, m: Numbers, other_m: Numbers
 ) -> tuple[BoolArray, FloatArray, FloatArray]:
     """Whether the upper tail at A is the smaller one, P(X = A), and that tail beyond A in parts of it."""
     b, d, table = m - a, other_m - c, _log_factorials()
-
-    def logs(*numbers: FloatArray) -> FloatArray:
-        return np.asarray(sum(table[each.astype(np.int64)] for each in numbers))
-
-    here = logs(a + b, c + d, a + c, b + d) - logs(a, b, c, d, a + b + c + d)
+    sides = (a + b, c + d, a + c, b + d), (a, b, c, d, a + b + c + d)
+    above, below = (sum(table[each.astype(np.int64)] for each in side) for side in sides)
     ahead = np.asarray(a * other_m >= c * m)
-    return ahead, np.exp(here), _tail(np.where(ahead, [a, b, c, d], [c, d, a, b]))
+    return ahead, np.exp(above - below), _tail(np.where(ahead, [a, b, c, d], [c, d, a, b]))
 
 
 @lru_cache(maxsize=1)
 def _log_factorials() -> FloatArray:
-    from scipy.special import gammaln
-
     return np.asarray(gammaln(np.arange(1, 2 * MOST_TESTED + 2, dtype=np.float64)))
 
 
@@ -339,11 +317,9 @@ def unit_bet(fresh: Pairs, shift: float, beliefs: Two) -> FloatArray:
         p = np.clip((one * mean + two * (other - shift)) / (one + two), low, high)
     most = ALMOST * np.minimum(m / p, other_m / np.maximum(1 - p - shift, 1e-9))
     stake = np.where(mean + shift > other, np.clip(m * (mean - p) / (p * (1 - p)), 0, most), 0.0)
-    up, down = stake / m, stake / other_m
+    up, down, missed = stake / m, stake / other_m, 1 - p - shift
     gained = fresh.leader * np.log1p(up * (1 - p)) + (m - fresh.leader) * np.log1p(-up * p)
-    lost = fresh.other * np.log1p(-down * (1 - p - shift)) + (other_m - fresh.other) * np.log1p(
-        down * (p + shift)
-    )
+    lost = fresh.other * np.log1p(-down * missed) + (other_m - fresh.other) * np.log1p(down * (p + shift))
     return np.asarray(gained + lost)
 
 
@@ -360,15 +336,13 @@ def square_bet(
     ahead = mean + shift - other
     p = np.clip(mean - ahead * m / (m + other_m), 1e-3 * (1 - shift), (1 - 1e-3) * (1 - shift))
     other_p = 1 - p - shift
-    laws = [
-        (m, p, _two_points(mean, variances[0], m)),
-        (other_m, other_p, _two_points(1 - other, variances[1], other_m)),
-    ]
+    claimant = m, p, _two_points(mean, variances[0], m)
+    rival = other_m, other_p, _two_points(1 - other, variances[1], other_m)
     stake, step = np.zeros_like(p), ALMOST * np.minimum(m / p, other_m / other_p)
     for _ in range(HALVINGS):
         step = step / 2
         slope = np.zeros_like(p)
-        for count, null, (part, *points) in laws:
+        for count, null, (part, *points) in (claimant, rival):
             for weight, point in zip((part, 1 - part), points, strict=True):
                 slope += weight * (point - null) / (1 + (stake + step) / count * (point - null))
         stake = np.where(slope > 0, stake + step, stake)
@@ -379,7 +353,7 @@ def square_bet(
 
 
 def _least_log(
-    total: FloatArray, square: FloatArray, count: IntArray | FloatArray, up: FloatArray, p: FloatArray
+    total: FloatArray, square: FloatArray, count: Numbers, up: FloatArray, p: FloatArray
 ) -> FloatArray:
     """A bound from below of Σ log(1 + b(Y − p)), of rewards in [0, 1] with these sums."""
     mean = np.maximum(total / count, 0)
@@ -388,8 +362,7 @@ def _least_log(
     return np.asarray(count * (part * np.log1p(up * (low - p)) + (1 - part) * np.log1p(up * (high - p))))
 
 
-def _two_points(mean: FloatArray, variance: FloatArray, count: IntArray | FloatArray) -> list[FloatArray]:
+def _two_points(mean: FloatArray, variance: FloatArray, count: Numbers) -> list[FloatArray]:
     """The law on l and h with this mean and variance: how likely l is, l, and h."""
-    reach = np.minimum(np.sqrt(variance * np.maximum(count - 1, 1)), mean)
-    reach = np.maximum(reach, LEAST_REACH)
+    reach = np.maximum(np.minimum(np.sqrt(variance * np.maximum(count - 1, 1)), mean), LEAST_REACH)
     return [variance / (variance + reach**2), mean - reach, mean + variance / reach]

@@ -30,6 +30,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 from threadpoolctl import threadpool_limits
 
 from ebr.arrays import FloatArray, IntArray
@@ -168,7 +169,6 @@ def _normal_errors(times: FloatArray, highest: Sequence[float], points: int, up:
     deviations, is N(−W/√2, ½) given W; W itself may be smaller than on the grid by T + 1 steps.
     """
     from scipy.fft import irfft, next_fast_len, rfft
-    from scipy.special import ndtr
 
     # What lies above the grid, less than 10⁻¹¹, is kept at its highest point.
     step, size = (HIGHEST - LOWEST) / points, next_fast_len(3 * points + 1, real=True)
@@ -244,8 +244,6 @@ class Boundaries:
         c_t √(b_t/b_T) or, in the other test, π c_t √(b_t/b_T) + ε b_t/(σ√(2b_T)); at T where it exceeds the
         last term alone. With `up` ½ increments are rounded to the nearest point, to estimate with few points.
         """
-        from scipy.special import ndtr
-
         counts = np.array(self.looks)
         times = counts / counts[-1]
         heights = np.array(self.boundaries) * np.sqrt(times[:-1])

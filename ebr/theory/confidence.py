@@ -6,10 +6,11 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import betainccinv, betaincinv, ndtri
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.divergence import bisected, relative_entropy
-from ebr.validation import MOST_ARMS, check_fields, checked, in_unit_interval, require, whole
+from ebr.validation import MOST_ARMS, check_fields, checked, rare, require, whole
 
 Interval = tuple[FloatArray, FloatArray]  # the lower ends, and the upper ones
 # Lemma "confidence": the self-normalised bound of de la Peña, Klass and Lai (2004), Corollary 2.2.
@@ -18,22 +19,17 @@ SELF_NORMALISED = 4 + 2 * math.log(2)
 # Limits for formulas, which may be wider than for races that are played.
 _arms = partial(whole, at_least=1, at_most=MOST_ARMS)
 _rounds = partial(whole, at_least=1, at_most=10**300)
-_miss = partial(in_unit_interval, least=1e-300)
 
 
 @checked(n_arms=_arms, deadline=_rounds)
-def deviation(
-    pulls: IntArray | int, n_arms: int, deadline: int, delta: float, sigma: float = 0.5
-) -> FloatArray:
+def deviation(pulls: ArrayLike, n_arms: int, deadline: int, delta: float, sigma: float = 0.5) -> FloatArray:
     """Equation (2), the paper's deviation: D(τ, δ) = σ √((4 + 2 log 2) log(nT/δ) / τ)."""
     variance = sigma**2 * SELF_NORMALISED * math.log(n_arms * deadline / delta)
     return np.sqrt(variance / np.asarray(pulls, dtype=np.float64))
 
 
 @checked(n_arms=_arms)
-def sequential_deviation(
-    pulls: IntArray | FloatArray | int, n_arms: int, delta: float, sigma: float = 0.5
-) -> FloatArray:
+def sequential_deviation(pulls: ArrayLike, n_arms: int, delta: float, sigma: float = 0.5) -> FloatArray:
     """D(τ, ω) = 4σ √(log(log₂(2τ)/ω) / τ) with ω = √(δ/(6n)), valid for all τ at once.
 
     The bound of Jun, Jamieson, Nowak and Zhu, *Top Arm Identification in Multi-Armed Bandits with Batch
@@ -44,7 +40,7 @@ def sequential_deviation(
     return np.sqrt(16 * sigma**2 * np.log(np.log2(2 * tau) / omega) / tau)
 
 
-@checked(miss=_miss)
+@checked(miss=rare)
 def fixed_count_deviation(pulls: IntArray | int, miss: float, sigma: float = 0.5) -> FloatArray:
     """Hoeffding's σ √(2 log(2/p) / τ): with p at most the mean of a *fixed* number τ is off by more."""
     return np.sqrt(2 * sigma**2 * math.log(2 / miss) / np.asarray(pulls, dtype=np.float64))
@@ -55,8 +51,6 @@ def exact_interval(means: FloatArray, pulls: IntArray, miss: FloatArray | float)
 
     With S = b μ̂ ones among b rewards, the quantiles of Beta(S, b − S + 1) and of Beta(S + 1, b − S).
     """
-    from scipy.special import betainccinv, betaincinv
-
     ones = np.rint(np.asarray(means) * pulls)
     zeros, half = pulls - ones, np.asarray(miss) / 2
     # Beta laws need both parameters above 0; where one is not, the interval reaches to the end.
@@ -153,7 +147,5 @@ class Simultaneous:
 def half_width(method: str, counts: ArrayLike, miss: FloatArray | float, sigma: float) -> FloatArray:
     """Around a mean of b rewards: z σ/√b, the normal quantile z at p/2; or Hoeffding's σ √(2 log(2/p)/b)."""
     if method == "normal":
-        from scipy.special import ndtri
-
         return np.asarray(-ndtri(miss / 2) * sigma / np.sqrt(counts))
     return np.asarray(sigma * np.sqrt(2 * np.log(2 / miss) / counts))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import rel_entr
 
 from ebr.arrays import BoolArray, FloatArray
 
@@ -17,8 +18,6 @@ Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # values and slop
 
 def relative_entropy(x: ArrayLike, y: ArrayLike) -> FloatArray:
     """The binary relative entropy d(x, y) = x log(x/y) + (1−x) log((1−x)/(1−y)), with d(0,0) = d(1,1) = 0."""
-    from scipy.special import rel_entr
-
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     return np.asarray(rel_entr(x, y) + rel_entr(1 - x, 1 - y))
 

@@ -8,14 +8,14 @@ with s = 0, the other arm is no better than the leader; refuted with s = ε, it 
 import math
 from bisect import bisect_left
 from dataclasses import dataclass
-from functools import partial
 from typing import Self
 
 import numpy as np
+from scipy.special import ndtri
 
-from ebr.arrays import BoolArray, FloatArray, IntArray
+from ebr.arrays import BoolArray, FloatArray, IntArray, Numbers
 from ebr.theory.divergence import erlang_quantile, pair_divergence
-from ebr.validation import checked, count, in_unit_interval
+from ebr.validation import checked, count, rare
 
 OWN = 0.1  # the part of α for the two arms' own bounds, half each; the rest is for both together
 PIECES = 64  # pieces of the leader's possible means; the two arms' weights are constant on each
@@ -29,13 +29,12 @@ class Pairs:
     """The sums of rewards of many pairs of arms, and how many rewards they are: arrays of one shape."""
 
     leader: FloatArray
-    leader_pulls: IntArray | FloatArray
+    leader_pulls: Numbers
     other: FloatArray
-    other_pulls: IntArray | FloatArray
+    other_pulls: Numbers
 
     def __getitem__(self, chosen: IntArray | BoolArray) -> Self:
-        counts = self.leader_pulls[chosen], self.other_pulls[chosen]
-        return type(self)(self.leader[chosen], counts[0], self.other[chosen], counts[1])
+        return type(self)(*(each[chosen] for each in vars(self).values()))
 
     @property
     def means(self) -> tuple[FloatArray, FloatArray]:
@@ -46,8 +45,6 @@ class Pairs:
 def log_terms(miss: FloatArray, model: str) -> FloatArray:
     """L for tests of level α: by the normal law, for two rewards in [0, 1], or by Chernoff's bound."""
     if model in ("Gaussian", "Bernoulli"):
-        from scipy.special import ndtri
-
         return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
     if model == "bounded":
         return erlang_quantile(miss)
@@ -96,8 +93,6 @@ def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
     One p, the pooled estimate, is tried first: what is not refuted there is not refuted. A range of p is then
     dealt with at once, as r_1 falls with p and r_2 rises; ranges that are not refuted at once are halved.
     """
-    from scipy.special import ndtri
-
     shrunk = Pairs(pairs.leader - 1, pairs.leader_pulls, pairs.other + 1, pairs.other_pulls)
     leader, other = shrunk.means
     refuted = (leader >= 0) & (other <= 1) & (leader > other - shift) & (miss > 0)
@@ -187,7 +182,7 @@ class _Binomials:
         return refuted
 
 
-def _root(sums: FloatArray, pulls: IntArray | FloatArray, p: FloatArray) -> FloatArray:
+def _root(sums: FloatArray, pulls: Numbers, p: FloatArray) -> FloatArray:
     """r, the signed root of a binomial likelihood ratio; logarithms by hand, several times faster."""
     mean, inside = sums / pulls, np.minimum(np.maximum(p, TINY), 1 - 2**-53)
     missed = 1 - mean
@@ -196,13 +191,13 @@ def _root(sums: FloatArray, pulls: IntArray | FloatArray, p: FloatArray) -> Floa
     return np.asarray(np.copysign(np.sqrt(2 * pulls * np.maximum(divergence, 0)), mean - p))
 
 
-def _reach(mean: FloatArray, pulls: IntArray | FloatArray, quantile: FloatArray) -> FloatArray:
+def _reach(mean: FloatArray, pulls: Numbers, quantile: FloatArray) -> FloatArray:
     """About how far from a mean of so many rewards its expectation may lie."""
     variance = np.maximum(mean * (1 - mean), 1 / pulls)
     return np.asarray(MARGIN * quantile * np.sqrt(variance / pulls) + quantile**2 / (2 * pulls))
 
 
-def _edge(piece: IntArray | FloatArray, shift: float) -> FloatArray:
+def _edge(piece: Numbers, shift: float) -> FloatArray:
     """Where a piece of the leader's possible probabilities, 0 to 1 − s, begins."""
     return np.asarray(np.sin(np.pi / (2 * PIECES) * piece) ** 2 * (1 - shift))
 
@@ -216,7 +211,7 @@ def _piece(p: FloatArray, shift: float) -> IntArray:
 class BinomialLimits:
     """Which sums of the other arm's rewards a leader's sum refutes, remembered.
 
-    Counts lie on a grid, with a level for each pair of counts. The largest sum that is refuted is bounded by
+    Numbers lie on a grid, with a level for each pair of counts. The largest sum that is refuted is bounded by
     two that were tried: one that is refuted, as all below it are, and one that is not, as none above it is.
     """
 
@@ -260,7 +255,7 @@ class BinomialLimits:
         return known
 
 
-@checked(miss=partial(in_unit_interval, least=1e-300))
+@checked(miss=rare)
 def sign_count(epsilon: float, miss: float) -> int:
     """The least b ≥ 1/ε with P(A ≥ C) ≤ α for binomial sums A, C of b rewards, C's probability larger by ε.
 

@@ -6,11 +6,12 @@ is no error and only takes wins from those that are. (Bechhofer, Ann. Math. Stat
 """
 
 import math
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import numpy as np
+from scipy.special import log_ndtr, ndtri
 
-from ebr.validation import checked, count, in_unit_interval
+from ebr.validation import checked, count, rare
 
 STEP = 1 / 16  # of the trapezoidal rule for the normal density, whose error is far below rounding
 PLACES = np.arange(-10, 10 + STEP, STEP)  # around the best arm's place when another wins
@@ -22,22 +23,16 @@ def normal_slippage_error(distance: float, n_arms: int) -> float:
     Sums of b rewards N(μ, σ²) each, with all others ε worse, are so with h = ε √b / σ. The error itself is
     computed, not 1 less it, so that small ones are as accurate as large.
     """
-    from scipy.special import log_ndtr
-
     best = PLACES - distance / 2
     some = -np.expm1((n_arms - 1) * log_ndtr(best + distance))
     return float(np.exp(-(best**2) / 2) @ some * STEP / math.sqrt(2 * math.pi))
 
 
-_miss = partial(in_unit_interval, least=1e-300)
-
-
-@checked(delta=_miss)
+@checked(delta=rare)
 @lru_cache(maxsize=4096)
 def bechhofer_distance(n_arms: int, delta: float) -> float:
     """The h ≥ 0 at which the normal slippage error is δ; 0 if a random choice errs no more often."""
     from scipy.optimize import brentq
-    from scipy.special import ndtri
 
     if normal_slippage_error(0.0, n_arms) <= delta:
         return 0.0
@@ -52,7 +47,7 @@ def bechhofer_distance(n_arms: int, delta: float) -> float:
     return float(brentq(excess, low, high, xtol=1e-13))
 
 
-@checked(delta=_miss)
+@checked(delta=rare)
 def bechhofer_count(n_arms: int, epsilon: float, delta: float, sigma: float) -> int:
     """Bechhofer's ⌈(hσ/ε)²⌉: how many rewards N(μ, σ²) of each arm make an error's probability at most δ."""
     return max(count((bechhofer_distance(n_arms, delta) * sigma / epsilon) ** 2, n_arms), 1)

@@ -223,7 +223,7 @@ def test_rewards_in_the_unit_interval_bet_fairly_summed_over_all_of_them():
     [
         ("ALMOST *", "1.6 *"),  # a factor may be negative
         ("down * (p + shift)", "down * p"),
-        ("-down * (1 - p - shift)", "-down * (1 - p)"),
+        ("-down * missed", "-down * (1 - p)"),
         ("stake / other_m", "stake / m"),
         ("-up * p", "-up * p / 2"),
     ],
