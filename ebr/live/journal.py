@@ -21,7 +21,6 @@ except ImportError:  # Windows lacks these locks; the error comes when a journal
 Line = dict[str, Any]  # the content of a line; "event" is its kind
 OPENING = b'{"event": '  # how every line begins on the disk
 CHECKSUM = b', "checksum": "%s"}\n'  # and ends
-CHECKSUM_LENGTH = len(CHECKSUM % (b"0" * 64))
 
 
 class JournalError(ValueError):
@@ -136,7 +135,7 @@ class Journal:
             *whole, torn = file.read().split(b"\n")
         for number, line in enumerate(whole, start=1):
             try:
-                if line + b"\n" != _sealed(line[: 1 - CHECKSUM_LENGTH], self._checksum):
+                if line + b"\n" != _sealed(line.rpartition(b", ")[0], self._checksum):
                     raise ValueError("it was changed, or lines before it are missing")
                 self._accept(line + b"\n")
             except (ValueError, RecursionError) as error:

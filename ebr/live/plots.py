@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:  # slow to import, and rarely needed in a terminal
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from pandas import DataFrame, Series
 
 STYLE = Path(__file__).with_name("ebr.mplstyle")
 CURVES = ("v--", "o-", "s-", "^-", "d-")  # of a plan: the worst case, then the truths
@@ -18,7 +18,7 @@ LINE, LETTER = 0.115, 0.065  # inches from one round of an arm to the next, and 
 
 
 def draw_race(
-    history: "pd.DataFrame", survives: "pd.Series[bool]", labels: tuple[str, str], axis: "Axes | None" = None
+    history: "DataFrame", survives: "Series[bool]", labels: tuple[str, str], axis: "Axes | None" = None
 ) -> "Figure":
     """Draw each arm's means and intervals, round below round; the labels are of survivors and others."""
     from matplotlib import figure, style
@@ -49,9 +49,7 @@ def draw_race(
     return cast("Figure", axis.get_figure(root=True))
 
 
-def draw_plan(
-    deadlines: "pd.DataFrame", planned: int, axis: "Axes | None", errors: "pd.DataFrame"
-) -> "Figure":
+def draw_plan(deadlines: "DataFrame", planned: int, axis: "Axes | None", errors: "DataFrame") -> "Figure":
     """Draw what one more round buys, pulls against rounds: `Plan.deadlines`, with `Plan.errors` as bars."""
     from matplotlib import figure, style, ticker
 

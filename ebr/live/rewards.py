@@ -16,7 +16,7 @@ import numpy as np
 from ebr.live.journal import Line
 from ebr.live.terms import Terms, listed
 from ebr.models import IN_UNIT
-from ebr.validation import MOST_PULLS, one_of, require, shown, whole
+from ebr.validation import MOST_PULLS, optional, require, shown, whole
 from ebr.validation import number as real
 
 MISSING = ("at random",)  # the only reason for missing rewards that the proofs cover
@@ -53,8 +53,7 @@ def told_line(
 
     `late` has rewards of earlier rounds, which replace some of this round's; `owed` is how many there may be.
     """
-    if missing is not None:
-        one_of("missing", missing, MISSING)
+    optional(MISSING)("missing", missing)
     came_late = {} if late is None else _sums("late", late, terms, pulls)
     came_late = {arm: sums for arm, sums in came_late.items() if sums[0]}
     for arm, (count, *_) in came_late.items():
@@ -84,10 +83,9 @@ def told_line(
 
 def check_line(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls, asked: bool) -> None:
     """Raise ValueError unless this race could write the line now: a question, its answer, or a stop."""
+    right = plain_line(terms, line["event"], number, pulls)
     if asked and line["event"] != "stop":
         right = _told_again(terms, line, number, pulls, owed)
-    else:
-        right = plain_line(terms, line["event"], number, pulls)
     said = {key: value for key, value in line.items() if key not in ("time", "checksum")}
     # Python takes 1, 1.0 and true for equal; JSON does not.
     if json.dumps(said, sort_keys=True) != json.dumps(right, sort_keys=True):

@@ -83,9 +83,8 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
     ) -> None:
         self.estimator, self.param_grid = estimator, param_grid
         self.epsilon, self.delta, self.deadline = epsilon, delta, deadline
-        self.support, self.spread = support, spread
+        self.support, self.spread, self.random_state = support, spread, random_state
         self.scoring, self.cv, self.n_jobs, self.refit = scoring, cv, n_jobs, refit
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Self:
         """Race the candidates; `groups` are for the splits, `params` for the estimator's fit."""
@@ -129,8 +128,7 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
         """The lower end and the width of the support, below which ε must be."""
         low, high, *more = numbers("support", self.support, 2).tolist()
         width = high - low
-        right = not more and 0 < width < np.inf
-        require(right, "support", "be two finite numbers (low, high)", self.support)
+        require(not more and 0 < width < np.inf, "support", "be two finite numbers (low, high)", self.support)
         inside = positive("epsilon", self.epsilon) < width
         require(inside, "epsilon", f"lie in (0, {width:g}), in the support", self.epsilon)
         return low, width
@@ -158,9 +156,8 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
         scores, (low, high) = np.full((len(on), len(models)), np.nan), self.support
         found = np.reshape(Parallel(n_jobs=self.n_jobs)(tasks), on.shape)
         wrong = found[~((low <= found) & (found <= high))].tolist()  # there nothing is proved
-        require(
-            not wrong, f"scores of {shown(self.estimator)}", f"lie in [{low:g}, {high:g}], the support", wrong
-        )
+        must = f"lie in [{low:g}, {high:g}], the support"
+        require(not wrong, f"scores of {shown(self.estimator)}", must, wrong)
         np.put_along_axis(scores, on, found, axis=1)
         return scores
 
@@ -181,8 +178,7 @@ def _columns(candidates: list[dict[str, Any]], scores: FloatArray, best: int) ->
     columns: dict[str, Any] = {"params": candidates}
     for place, candidate in enumerate(candidates):
         for name, value in candidate.items():
-            empty = np.ma.MaskedArray(np.empty(len(candidates), dtype=object), mask=True)
-            columns.setdefault(f"param_{name}", empty)[place] = value
+            columns.setdefault(f"param_{name}", np.ma.masked_all(len(candidates), object))[place] = value
     pulls, mean = np.isfinite(scores).sum(axis=0), np.nanmean(scores, axis=0)
     rank = np.lexsort((-mean, -pulls, np.arange(len(mean)) != best)).argsort() + 1
     moments = {"mean_test_score": mean, "std_test_score": np.nanstd(scores, axis=0)}
