@@ -37,7 +37,6 @@ class Journal:
     -----
     *A line counts once its newline is there*, and `append` returns once it is on the disk. What a crash
     leaves behind the last newline is a torn line: the next opening moves it to `path`.torn, with a warning.
-    It is copied, flushed, and only then cut off: nothing is lost.
 
     *Checksums* are chained: each covers its line and the checksum before, so a line that was changed, removed
     or moved is found and named; lines cut off at the very end leave no trace. If all checksums are computed
@@ -52,7 +51,6 @@ class Journal:
         self.path, self._file = Path(path), Path(os.path.realpath(path))  # whatever becomes of the directory
         self.lines: list[Line] = []
         self._checksum, self._readonly = b"", readonly
-        self._stamp: tuple[int, ...] = ()
         if fcntl is None and not readonly:
             raise JournalError(f"{self.path} cannot be locked on this system: open it with readonly=True")
         new = create and not readonly

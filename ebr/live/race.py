@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # slow to import, and a race is asked and told without them
     from matplotlib.figure import Figure
 
     Told = Mapping[str, Any] | pd.DataFrame | FloatArray
+    Late = Told | None
 
 
 class Race:
@@ -205,11 +206,7 @@ class Race:
             return dict(self._coming)
 
     def tell(
-        self,
-        rewards: "Told",
-        round: int | None = None,
-        missing: str | None = None,
-        late: "Told | None" = None,
+        self, rewards: "Told", round: int | None = None, missing: str | None = None, late: "Late" = None
     ) -> None:
         """Take in a round's rewards: for each arm asked for a list or array of them, or a tuple (count, sum).
 
@@ -270,9 +267,8 @@ class Race:
     @property
     def verdict(self) -> str:
         """What the race says at its end, in a sentence; before, nothing."""
-        return (
-            "" if self.within is None else verdict(self.terms, self.recommendation, self.within, self.stopped)
-        )
+        end = self.within
+        return "" if end is None else verdict(self.terms, self.recommendation, end, self.stopped)
 
     @property
     def survivors(self) -> list[str]:

@@ -231,10 +231,8 @@ def report_of(race: Any, journal: Journal, word: str) -> Report:
     if terms.control is not None and terms.algorithm.delta is not None and not spread_unknown(terms):
         tables["Differences from the control"], way = _differences(terms, history, intervals)
         reading += f" {way}"
-    facts = _facts(race, journal, rounds, losses, word)
-    spelled = digits(terms)
-    shown = {title: _in_words(table, spelled, word) for title, table in tables.items() if len(table)}
-    return Report(facts, tables, reading, shown, drawn(race))
+    shown = {title: _in_words(table, digits(terms), word) for title, table in tables.items() if len(table)}
+    return Report(_facts(race, journal, rounds, losses, word), tables, reading, shown, drawn(race))
 
 
 def _by_round(history: "DataFrame", journal: Journal) -> "DataFrame":

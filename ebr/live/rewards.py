@@ -107,11 +107,7 @@ def _told_again(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls
 
 
 def _sums(name: str, told: Any, terms: Terms, asked: Pulls) -> dict[str, list[Any]]:
-    """What is told of each arm, summed up, in the order in which arms were asked for.
-
-    It comes by arm, in a dict or a DataFrame; in blocks also as an array, with a column for each arm asked
-    for, in that order.
-    """
+    """What `Race.tell` is told of each arm, summed up, in the order in which arms were asked for."""
     by_arm = told
     if not isinstance(told, Mapping) and not hasattr(told, "columns"):
         table = np.asanyarray(told if terms.blocks else ())  # keeps masks, which are refused column by column
@@ -205,10 +201,7 @@ def blocks_from_file(name: str, arms: Sequence[str]) -> dict[str, list[float]]:
 
 
 def _table(name: str, known: set[str], right: Callable[[set[str]], bool], must: str) -> list[Row]:
-    """The rows of a CSV file with the right ones of the known columns, each with its place for messages.
-
-    Other columns are ignored.
-    """
+    """The rows of a CSV file, each with its place for messages; columns that are not known are ignored."""
     with open(name, newline="", encoding="utf-8-sig") as file:  # spreadsheets may write a byte order mark
         try:
             columns = next(csv.reader([file.readline(LONGEST)], skipinitialspace=True), [])
