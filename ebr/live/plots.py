@@ -72,6 +72,5 @@ def draw_plan(deadlines: "DataFrame", planned: int, axis: "Axes | None", errors:
         axis.set(yscale="log", xlabel="rounds until the deadline", ylabel="pulls of all arms")
         axis.set(xmargin=0.05, xticks=deadlines.index[:: len(deadlines) // 12 + 1])
         axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-        axis.yaxis.set_major_formatter("{x:,.0f}")
-        axis.yaxis.set_minor_formatter(ticker.NullFormatter())
+        axis.yaxis.set(major_formatter="{x:,.0f}", minor_formatter=ticker.NullFormatter())
     return cast("Figure", axis.get_figure(root=True))

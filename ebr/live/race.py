@@ -79,9 +79,6 @@ class Race:
     "Gaussian" rewards. In an interval of width w, σ ≤ w/√2 will do. Single arms have no intervals.
     """
 
-    recommendation: Chosen
-    within: float | None
-
     def __init__(
         self,
         algorithm: Algorithm,
@@ -146,7 +143,8 @@ class Race:
         """Start the game."""
         self.terms, self.algorithm, self.arms, self._game = terms, terms.algorithm, terms.arms, terms.game()
         self.round, self.finished, self.stopped = 0, False, False
-        self.recommendation = self.within = None
+        self.recommendation: Chosen = None
+        self.within: float | None = None
         self._chosen: tuple[str, ...] = ()
         self._places = {arm: place for place, arm in enumerate(self.arms)}
         self._pulls, self._totals = np.zeros(len(self.arms), dtype=np.int64), np.zeros(len(self.arms))

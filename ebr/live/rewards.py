@@ -108,23 +108,19 @@ def _told_again(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls
 
 def _sums(name: str, told: Any, terms: Terms, asked: Pulls) -> dict[str, list[Any]]:
     """What `Race.tell` is told of each arm, summed up, in the order in which arms were asked for."""
-    by_arm = told
     if not isinstance(told, Mapping) and not hasattr(told, "columns"):
         table = np.asanyarray(told if terms.blocks else ())  # keeps masks, which are refused column by column
         must = f"be a dict by arm, or in blocks a table of blocks × {len(asked)} arms ({listed(asked)})"
         require(table.ndim == 2 and table.shape[1] == len(asked), name, must, told)
-        by_arm = dict(zip(asked, table.T, strict=True))
-    if wrong := [arm for arm in by_arm if arm not in asked]:
+        told = dict(zip(asked, table.T, strict=True))
+    if wrong := [arm for arm in told if arm not in asked]:
         known = f"the arms asked for are {listed(asked)}"
         raise ValueError(f"arm {wrong[0]!r} is unknown, or not pulled in this round: {known}")
-    return {arm: _summed(arm, by_arm[arm], terms) for arm in asked if arm in by_arm}
+    return {arm: _summed(arm, told[arm], terms) for arm in asked if arm in told}
 
 
 def _summed(arm: str, rewards: Any, terms: Terms) -> list[Any]:
-    """Count, sum and, if wanted, squares of an arm's rewards, a list of them or such a tuple.
-
-    Squares are on the race's scale. Untold ones of rewards in [0, 1] are as large as they can be: the sum.
-    """
+    """Count, sum and, if wanted, squares of an arm's rewards, a list or a tuple as `Race.tell` has them."""
     (low, high), coins = terms.support or (-LARGEST, LARGEST), terms.rewards == "Bernoulli"
     unknown, singly = spread_unknown(terms), not isinstance(rewards, tuple)
     must = "be 0 or 1" if coins else f"lie in [{low}, {high}]"

@@ -99,9 +99,8 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
         if y is None and get_tags(self).target_tags.required:
             raise ValueError("the estimator requires y to be passed, but the target y is None")
         models = [clone(self.estimator).set_params(**clone(it, safe=False)) for it in candidates]
-        self.scorer_, data = check_scoring(self.estimator, self.scoring), indexable(X, y, groups)
-        self.multimetric_ = False
-        splitter, rounds = self._splitter(y), list[FloatArray]()
+        self.scorer_, self.multimetric_ = check_scoring(self.estimator, self.scoring), False
+        data, splitter, rounds = indexable(X, y, groups), self._splitter(y), list[FloatArray]()
         random = splitter.random_state = check_random_state(self.random_state)
 
         def respond(pulls: IntArray) -> FloatArray:
@@ -178,7 +177,8 @@ def _columns(candidates: list[dict[str, Any]], scores: FloatArray, best: int) ->
     columns: dict[str, Any] = {"params": candidates}
     for place, candidate in enumerate(candidates):
         for name, value in candidate.items():
-            columns.setdefault(f"param_{name}", np.ma.masked_all(len(candidates), object))[place] = value
+            empty = np.ma.MaskedArray(np.empty(len(candidates), dtype=object), mask=True)
+            columns.setdefault(f"param_{name}", empty)[place] = value
     pulls, mean = np.isfinite(scores).sum(axis=0), np.nanmean(scores, axis=0)
     rank = np.lexsort((-mean, -pulls, np.arange(len(mean)) != best)).argsort() + 1
     moments = {"mean_test_score": mean, "std_test_score": np.nanstd(scores, axis=0)}
