@@ -26,8 +26,7 @@ def draw_race(
     arms, rounds = list(survives.index), 1 if history.empty else int(history["round"].max())
     height = 0.9 + len(arms) * max(0.28, rounds * LINE / 0.7)  # of 1, an arm has 0.7 for its rounds
     width = COLUMN if max(map(len, arms)) * LETTER < COLUMN / 2 else PAGE
-    order = {arm: place for place, arm in enumerate(arms)}
-    places = history["arm"].map(order) + 0.7 * ((history["round"] - 0.5) / rounds - 0.5)
+    places = history["arm"].map(arms.index).astype(float) + 0.7 * ((history["round"] - 0.5) / rounds - 0.5)
     rows = history.assign(place=places, alive=history["arm"].map(survives))
     with style.context(STYLE):
         axis = figure.Figure((width, min(height, HIGHEST))).subplots() if axis is None else axis

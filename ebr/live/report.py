@@ -249,14 +249,14 @@ def _by_round(history: "DataFrame", journal: Journal) -> "DataFrame":
 def _by_arm(race: Any, rounds: "DataFrame") -> "DataFrame":
     """The rows of "Arms"."""
     table: DataFrame = race.intervals.reset_index()
-    survives, single = table.pop("survives"), race.algorithm.k == 1
+    survives = table.pop("survives")
     told = rounds.groupby("arm").agg({"missing": "sum", "late": "sum", "round": "max"})
     told = told.reindex(table["arm"], fill_value=0).reset_index()
     table.insert(2, "missing", told["missing"] - told["late"])
     alive = "recommended" if race.finished else "in the race"
     standing = survives.map({True: alive, False: word_for_left_out(race, "not recommended")})
     early = (told["round"] < told["round"].max()) | (not race.finished)
-    dropped = ~survives & early & (single and not race.algorithm.resumes)
+    dropped = ~survives & early & (race.algorithm.k == 1 and not race.algorithm.resumes)
     standing = standing.mask(dropped, "dropped after round " + told["round"].astype(str))
     return table.assign(**{"last round": told["round"], "standing": standing})
 

@@ -1,7 +1,4 @@
-"""Rewards as people pass them in: checked against what was asked for, and written as lines of a journal.
-
-They come as lists, as counts and sums, as tables of blocks × arms, as words, and as CSV files.
-"""
+"""Rewards as people pass them in: checked against what was asked for, and written as lines of a journal."""
 
 import csv
 import json
