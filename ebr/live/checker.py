@@ -65,8 +65,7 @@ def failure(looks: list[int], n_arms: int, tables: dict[float, Table], low: floa
     rates = {shift: min(high - shift + 1e-15, 1.0) if shift else high for shift in tables if shift <= high}
     errors = [rival_errors(looks, tables[shift], shift > 0, low, rate) for shift, rate in rates.items()]
     last = binom.pmf(np.arange(looks[-1] + 1), looks[-1], low)
-    found = together(last, errors, n_arms - 1)
-    return found * (1 + SLACK) + (n_arms - 1) * 8 * len(looks) * TINY
+    return together(last, errors, n_arms - 1) * (1 + SLACK) + (n_arms - 1) * 8 * len(looks) * TINY
 
 
 def rival_errors(looks: list[int], beaten: Table, sign: bool, best: float, rival: float) -> FloatArray:
@@ -138,6 +137,5 @@ def normal_errors(times: FloatArray, highest: list[float], steps: int) -> tuple[
 
 def simpson(start: float, end: float, steps: int) -> tuple[FloatArray, FloatArray]:
     """Nodes and weights of Simpson's rule."""
-    weights = np.ones(2 * steps + 1)
-    weights[1:-1:2], weights[2:-1:2] = 4, 2
+    weights = np.array([1, *[4, 2] * (steps - 1), 4, 1])
     return np.linspace(start, end, 2 * steps + 1), weights * (end - start) / (6 * steps)

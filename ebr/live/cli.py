@@ -268,20 +268,19 @@ def standing(race: "ebr.Race", journal: str) -> str:
 
     pulls, *numbers = race.known
     asked, spelled, survivors = race.asked, digits(race.terms), set(race.survivors)
-    left_out = "out" if race.finished else word_for_left_out(race.algorithm)
     names = (" mean", " lower", " upper")
     columns = [["arm", *race.arms], [" pulls", *map(str, pulls)]]
     if asked is not None:
         columns.insert(1, [" pulls now", *(str(asked.get(arm, 0)) for arm in race.arms)])
     columns += [[name, *map(spelled, column)] for name, column in zip(names, numbers, strict=True)]
+    left_out = word_for_left_out(race, "out")
     columns.append(["", *("in" if arm in survivors else left_out for arm in race.arms)])
     columns = [[text.rjust(max(map(len, column))) for text in column] for column in columns]
     rows = "\n".join(" ".join(row) for row in zip(*columns, strict=True))
     if race.finished:
         how = f"was stopped in round {race.round}" if race.stopped else f"has ended after round {race.round}"
         return f"The race {how}.\n\n{rows}\n\n{race.verdict}"
-    left = race.rounds_left
-    most = f" of at most {race.round + left - 1}" if left else ""
+    most = f" of at most {race.algorithm.deadline}" if race.algorithm.deadline else ""
     return f"Round {race.round}{most}\n\n{rows}\n\n{_said_now(race)}Next: {_next(race, journal)}"
 
 

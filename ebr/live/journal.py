@@ -21,7 +21,6 @@ except ImportError:  # Windows lacks these locks; the error comes when a journal
 Line = dict[str, Any]  # the content of a line; "event" is its kind
 OPENING = b'{"event": '  # how every line begins on the disk
 CHECKSUM = b', "checksum": "%s"}\n'  # and ends
-CHECKSUM_LENGTH = len(CHECKSUM % (b"0" * 64))
 
 
 class JournalError(ValueError):
@@ -38,7 +37,6 @@ class Journal:
     -----
     *A line counts once its newline is there*, and `append` returns once it is on the disk. What a crash
     leaves behind the last newline is a torn line: the next opening moves it to `path`.torn, with a warning.
-    It is copied, flushed, and only then cut off: nothing is lost.
 
     *Checksums* are chained: each covers its line and the checksum before, so a line that was changed, removed
     or moved is found and named; lines cut off at the very end leave no trace. If all checksums are computed
@@ -136,7 +134,7 @@ class Journal:
             *whole, torn = file.read().split(b"\n")
         for number, line in enumerate(whole, start=1):
             try:
-                if line + b"\n" != _sealed(line[: 1 - CHECKSUM_LENGTH], self._checksum):
+                if line + b"\n" != _sealed(line.rpartition(b", ")[0], self._checksum):
                     raise ValueError("it was changed, or lines before it are missing")
                 self._accept(line + b"\n")
             except (ValueError, RecursionError) as error:

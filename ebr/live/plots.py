@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:  # slow to import, and rarely needed in a terminal
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from pandas import DataFrame, Series
 
 STYLE = Path(__file__).with_name("ebr.mplstyle")
 CURVES = ("v--", "o-", "s-", "^-", "d-")  # of a plan: the worst case, then the truths
@@ -18,7 +18,7 @@ LINE, LETTER = 0.115, 0.065  # inches from one round of an arm to the next, and 
 
 
 def draw_race(
-    history: "pd.DataFrame", survives: "pd.Series[bool]", labels: tuple[str, str], axis: "Axes | None" = None
+    history: "DataFrame", survives: "Series[bool]", labels: tuple[str, str], axis: "Axes | None" = None
 ) -> "Figure":
     """Draw each arm's means and intervals, round below round; the labels are of survivors and others."""
     from matplotlib import figure, style
@@ -26,8 +26,7 @@ def draw_race(
     arms, rounds = list(survives.index), 1 if history.empty else int(history["round"].max())
     height = 0.9 + len(arms) * max(0.28, rounds * LINE / 0.7)  # of 1, an arm has 0.7 for its rounds
     width = COLUMN if max(map(len, arms)) * LETTER < COLUMN / 2 else PAGE
-    order = {arm: place for place, arm in enumerate(arms)}
-    places = history["arm"].map(order) + 0.7 * ((history["round"] - 0.5) / rounds - 0.5)
+    places = history["arm"].map(arms.index).astype(float) + 0.7 * ((history["round"] - 0.5) / rounds - 0.5)
     rows = history.assign(place=places, alive=history["arm"].map(survives))
     with style.context(STYLE):
         axis = figure.Figure((width, min(height, HIGHEST))).subplots() if axis is None else axis
@@ -49,9 +48,7 @@ def draw_race(
     return cast("Figure", axis.get_figure(root=True))
 
 
-def draw_plan(
-    deadlines: "pd.DataFrame", planned: int, axis: "Axes | None", errors: "pd.DataFrame"
-) -> "Figure":
+def draw_plan(deadlines: "DataFrame", planned: int, axis: "Axes | None", errors: "DataFrame") -> "Figure":
     """Draw what one more round buys, pulls against rounds: `Plan.deadlines`, with `Plan.errors` as bars."""
     from matplotlib import figure, style, ticker
 
@@ -74,6 +71,5 @@ def draw_plan(
         axis.set(yscale="log", xlabel="rounds until the deadline", ylabel="pulls of all arms")
         axis.set(xmargin=0.05, xticks=deadlines.index[:: len(deadlines) // 12 + 1])
         axis.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-        axis.yaxis.set_major_formatter("{x:,.0f}")
-        axis.yaxis.set_minor_formatter(ticker.NullFormatter())
+        axis.yaxis.set(major_formatter="{x:,.0f}", minor_formatter=ticker.NullFormatter())
     return cast("Figure", axis.get_figure(root=True))

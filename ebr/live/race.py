@@ -14,7 +14,6 @@ from ebr.live.journal import Journal, JournalError, Line
 from ebr.live.report import Chosen, Report, drawn, intervals_of, named, report_of, verdict
 from ebr.live.rewards import check_line, plain_line, told_line
 from ebr.live.terms import FLIPPED, UNIT, USUAL, Support, Terms
-from ebr.theory.confidence import Interval
 from ebr.validation import true_or_false, whole
 
 if TYPE_CHECKING:  # slow to import, and a race is asked and told without them
@@ -80,9 +79,6 @@ class Race:
     "Gaussian" rewards. In an interval of width w, σ ≤ w/√2 will do. Single arms have no intervals.
     """
 
-    recommendation: Chosen
-    within: float | None
-
     def __init__(
         self,
         algorithm: Algorithm,
@@ -147,7 +143,8 @@ class Race:
         """Start the game."""
         self.terms, self.algorithm, self.arms, self._game = terms, terms.algorithm, terms.arms, terms.game()
         self.round, self.finished, self.stopped = 0, False, False
-        self.recommendation = self.within = None
+        self.recommendation: Chosen = None
+        self.within: float | None = None
         self._chosen: tuple[str, ...] = ()
         self._places = {arm: place for place, arm in enumerate(self.arms)}
         self._pulls, self._totals = np.zeros(len(self.arms), dtype=np.int64), np.zeros(len(self.arms))
@@ -193,8 +190,7 @@ class Race:
     def _end(self, ending: Ending | Standing) -> None:
         self.finished, self._asked, self._coming = True, False, {}
         self._chosen = tuple(self.arms[arm] for arm in np.atleast_1d(ending.arms[0]) if arm >= 0)
-        several = ending.arms.ndim > 1
-        self.recommendation = self._chosen if several else next(iter(self._chosen), None)
+        self.recommendation = self._chosen if ending.arms.ndim > 1 else next(iter(self._chosen), None)
         # What is void, or for gaps alone, says nothing of how far the arm is from the best.
         nothing = self.terms.void or self.algorithm.needs_gap
         self.within = math.inf if nothing else float(ending.within[0]) * self.terms.scale.width
@@ -230,8 +226,7 @@ class Race:
                 raise ValueError(f"round must be {self.round}, got {told}, which {why}")
             if not self._asked:
                 raise ValueError(f"round {self.round} has not been asked for yet: ask first, then tell")
-            line = told_line(self.terms, self.round, self._coming, self._owed, rewards, missing, late)
-            self._record(line)
+            self._record(told_line(self.terms, self.round, self._coming, self._owed, rewards, missing, late))
 
     def stop(self) -> None:
         """End the race with the result in `now`, if the algorithm permits it; untold rewards do not count."""
@@ -274,12 +269,6 @@ class Race:
         return "" if end is None else verdict(self.terms, self.recommendation, end, self.stopped)
 
     @property
-    def rounds_left(self) -> int | None:
-        """How many rounds remain at most, this one included; None if the algorithm has no deadline."""
-        deadline = self.algorithm.deadline
-        return 0 if self.finished else deadline and deadline - self.round + 1
-
-    @property
     def survivors(self) -> list[str]:
         """The arms of the coming round (others are out, paused or accepted); at the end, the recommended."""
         alive = self._coming.keys() | self._chosen
@@ -292,8 +281,7 @@ class Race:
 
         kinds = {"round": int, "arm": str, "pulls": int, "sum": float, "total": int, "mean": float}
         frame = pd.DataFrame(self._rows, columns=list(kinds)).astype(kinds)  # also where there are no rows
-        frame["mean"] /= frame["total"]
-        lower, upper = self._bounds(frame["mean"].to_numpy(), frame["total"].to_numpy())
+        frame["mean"], lower, upper = self._estimates(frame["mean"].to_numpy(), frame["total"].to_numpy())
         return frame.assign(lower=lower, upper=upper)
 
     @property
@@ -313,14 +301,14 @@ class Race:
     @property
     def known(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
         """The numbers of `intervals` as arrays, in the order of the arms: a table takes long to load."""
-        mean = np.divide(self._totals, self._pulls, out=self._totals * np.nan, where=self._pulls > 0)
-        return self._pulls.copy(), mean, *self._bounds(mean, self._pulls)
+        return self._pulls.copy(), *self._estimates(self._totals, self._pulls)
 
-    def _bounds(self, mean: FloatArray, pulls: IntArray) -> Interval:
-        """The confidence bounds of means of so many pulls; NaN where there are none."""
-        losses = any("missing" in line for line in self._journal.lines)
-        intervals, nothing = intervals_of(self.terms, losses), np.full(len(mean), np.nan)
-        return (nothing, nothing) if intervals is None else intervals.around(mean, pulls)
+    def _estimates(self, totals: FloatArray, pulls: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The means of so many pulls and their bounds; NaN where there are none."""
+        nothing = np.full(len(pulls), np.nan)
+        mean = np.divide(totals, pulls, out=nothing.copy(), where=pulls > 0)
+        intervals = intervals_of(self.terms, any("missing" in line for line in self._journal.lines))
+        return mean, *((nothing, nothing) if intervals is None else intervals.around(mean, pulls))
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
         """Draw each arm's mean and interval, round below round, on `axis` or on a new figure."""

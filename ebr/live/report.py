@@ -13,7 +13,6 @@ from itertools import pairwise
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from ebr.algorithms.game import Algorithm
 from ebr.live.journal import Journal
 from ebr.live.plots import draw_race
 from ebr.live.rewards import spread_unknown
@@ -22,8 +21,8 @@ from ebr.theory.confidence import Simultaneous, half_width
 from ebr.validation import require
 
 if TYPE_CHECKING:  # slow to import, and a race is asked and told without tables
-    import pandas as pd
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 METHODS = {"exact": "exact (Clopper–Pearson)", "KL": "Chernoff (KL)"}
 MOST_ROUNDS_SAID = 20  # of a schedule that is listed
@@ -38,6 +37,7 @@ table { border-collapse: collapse; margin: .6em 0 } td, th { padding: .2em .8em;
 th, td { border-bottom: 1px solid #ccc; vertical-align: top } td { overflow-wrap: anywhere }
 table.facts td, table.facts th, td:first-child, th:first-child { text-align: left } th { white-space: nowrap }
 img { max-width: 100%; width: 34em } @media print { body { margin: 0; font-size: 11pt } }"""
+escaped = partial(re.sub, r"([\\`*_\[\]<>|#~&$])", r"\\\1")  # text in which nothing is Markdown
 Chosen = str | tuple[str, ...] | None  # a recommendation: an arm, k arms, or none
 
 
@@ -47,9 +47,10 @@ def named(recommendation: Chosen) -> str:
     return ", ".join(names) or "no arm"
 
 
-def word_for_left_out(algorithm: Algorithm) -> str:
+def word_for_left_out(race: Any, at_end: str) -> str:
     """What to call an arm that is not in the coming round; one of the k > 1 best may have been accepted."""
-    return "paused or out" if algorithm.resumes else "decided" if algorithm.k > 1 else "out"
+    so_far = "paused or out" if race.algorithm.resumes else "decided" if race.algorithm.k > 1 else "out"
+    return at_end if race.finished else so_far
 
 
 def verdict(terms: Terms, recommendation: Chosen, within: float, stopped: bool = False) -> str:
@@ -156,9 +157,9 @@ class Report:
     """
 
     facts: dict[str, str]
-    tables: dict[str, "pd.DataFrame"]
+    tables: dict[str, "DataFrame"]
     reading: str
-    _shown: dict[str, "pd.DataFrame"]  # the tables in words
+    _shown: dict[str, "DataFrame"]  # the tables in words
     _draw: Callable[[], "Figure"]
 
     def __str__(self) -> str:
@@ -173,7 +174,7 @@ class Report:
         parts = [_markdown_table([("", ""), *self.facts.items()])]
         for title, table in self._shown.items():
             parts += [f"**{title}**", _markdown_table([table.columns, *table.to_numpy()])]
-        return "\n\n".join([*parts, _escaped(self.reading)])
+        return "\n\n".join([*parts, escaped(self.reading)])
 
     def html(self) -> str:
         """The report as a page of its own, which needs no other file."""
@@ -202,26 +203,20 @@ class Report:
 
 def _markdown_table(rows: Iterable[Iterable[str]]) -> str:
     """A table of Markdown, its head first."""
-    head, *body = ([_escaped(cell) for cell in row] for row in rows)
+    head, *body = ([escaped(cell) for cell in row] for row in rows)
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body))
 
 
-def _in_words(table: "pd.DataFrame", spelled: Callable[[Any], str], word: str) -> "pd.DataFrame":
+def _in_words(table: "DataFrame", spelled: Callable[[Any], str], word: str) -> "DataFrame":
     """A table in words; intervals, late and missing rewards only where there are some."""
     none = [name for name in ("late", "missing") if name in table and not table[name].any()]
     table = table.drop(columns=none).dropna(axis="columns", how="all")
     return table.map(spelled).rename(columns={"pulls": word})
 
 
-def _escaped(text: str) -> str:
-    """Text in which nothing is Markdown."""
-    return re.sub(r"([\\`*_\[\]<>|#~&$])", r"\\\1", text)
-
-
 def drawn(race: Any) -> Callable[..., "Figure"]:
     """What draws a race as it stands, on an axis or on a new figure."""
-    labels = ("in the race", word_for_left_out(race.algorithm))
-    labels = ("recommended", "others") if race.finished else labels
+    labels = "recommended" if race.finished else "in the race", word_for_left_out(race, "others")
     return partial(draw_race, race.history, race.intervals["survives"], labels)
 
 
@@ -236,13 +231,11 @@ def report_of(race: Any, journal: Journal, word: str) -> Report:
     if terms.control is not None and terms.algorithm.delta is not None and not spread_unknown(terms):
         tables["Differences from the control"], way = _differences(terms, history, intervals)
         reading += f" {way}"
-    facts = _facts(race, journal, rounds, losses, word)
-    spelled = digits(terms)
-    shown = {title: _in_words(table, spelled, word) for title, table in tables.items() if len(table)}
-    return Report(facts, tables, reading, shown, drawn(race))
+    shown = {title: _in_words(table, digits(terms), word) for title, table in tables.items() if len(table)}
+    return Report(_facts(race, journal, rounds, losses, word), tables, reading, shown, drawn(race))
 
 
-def _by_round(history: "pd.DataFrame", journal: Journal) -> "pd.DataFrame":
+def _by_round(history: "DataFrame", journal: Journal) -> "DataFrame":
     """The rows of "Round by round"."""
     pairs = [(ask, tell) for ask, tell in pairwise(journal.lines) if tell["event"] == "tell"]
     asked = [ask["pulls"][arm] for ask, tell in pairs for arm in tell["rewards"]]
@@ -253,26 +246,22 @@ def _by_round(history: "pd.DataFrame", journal: Journal) -> "pd.DataFrame":
     return table[columns].astype({"asked": int, "late": int, "missing": int})
 
 
-def _by_arm(race: Any, rounds: "pd.DataFrame") -> "pd.DataFrame":
+def _by_arm(race: Any, rounds: "DataFrame") -> "DataFrame":
     """The rows of "Arms"."""
-    table: pd.DataFrame = race.intervals.reset_index()
-    survives, algorithm = table.pop("survives"), race.algorithm
+    table: DataFrame = race.intervals.reset_index()
+    survives = table.pop("survives")
     told = rounds.groupby("arm").agg({"missing": "sum", "late": "sum", "round": "max"})
     told = told.reindex(table["arm"], fill_value=0).reset_index()
     table.insert(2, "missing", told["missing"] - told["late"])
-    alive, other = "in the race", word_for_left_out(algorithm)
-    if race.finished:
-        alive, other = "recommended", "not recommended"
+    alive = "recommended" if race.finished else "in the race"
+    standing = survives.map({True: alive, False: word_for_left_out(race, "not recommended")})
     early = (told["round"] < told["round"].max()) | (not race.finished)
-    dropped = ~survives & early & (algorithm.k == 1 and not algorithm.resumes)
-    standing = survives.map({True: alive, False: other})
+    dropped = ~survives & early & (race.algorithm.k == 1 and not race.algorithm.resumes)
     standing = standing.mask(dropped, "dropped after round " + told["round"].astype(str))
     return table.assign(**{"last round": told["round"], "standing": standing})
 
 
-def _differences(
-    terms: Terms, history: "pd.DataFrame", intervals: Simultaneous | None
-) -> tuple["pd.DataFrame", str]:
+def _differences(terms: Terms, rows: "DataFrame", intervals: Simultaneous | None) -> tuple["DataFrame", str]:
     """The rows of "Differences from the control", and what their intervals rest on.
 
     Let N and N′ be the counts of an arm and of the control after the last round that both were in. If counts
@@ -281,7 +270,7 @@ def _differences(
     δ/((n−1)T). Otherwise the ends of the single intervals are subtracted, which costs nothing more.
     """
     delta, rivals, most = terms.algorithm.delta or 0.0, len(terms.arms) - 1, terms.algorithm.deadline or 1
-    rows = history[history["total"] > 0]
+    rows = rows[rows["total"] > 0]
     both = rows.merge(rows[rows["arm"] == terms.control], on="round", suffixes=("", "_control"))
     both = both[both["arm"] != terms.control].groupby("arm", sort=False, as_index=False).last()
     gap = both["mean"] - both["mean_control"]
@@ -302,7 +291,7 @@ def _differences(
     return both[["arm"]].assign(**columns), f"{said} Their intervals {hold}."
 
 
-def _facts(race: Any, journal: Journal, rounds: "pd.DataFrame", losses: bool, word: str) -> dict[str, str]:
+def _facts(race: Any, journal: Journal, rounds: "DataFrame", losses: bool, word: str) -> dict[str, str]:
     """The report's facts in words."""
     terms, most, lines = race.terms, race.algorithm.deadline, journal.lines
     so_far, told = "" if race.finished else " so far", rounds["round"].nunique()

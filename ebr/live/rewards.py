@@ -1,7 +1,4 @@
-"""Rewards as people pass them in: checked against what was asked for, and written as lines of a journal.
-
-They come as lists, as counts and sums, as tables of blocks × arms, as words, and as CSV files.
-"""
+"""Rewards as people pass them in: checked against what was asked for, and written as lines of a journal."""
 
 import csv
 import json
@@ -16,7 +13,7 @@ import numpy as np
 from ebr.live.journal import Line
 from ebr.live.terms import Terms, listed
 from ebr.models import IN_UNIT
-from ebr.validation import MOST_PULLS, one_of, require, shown, whole
+from ebr.validation import MOST_PULLS, optional, require, shown, whole
 from ebr.validation import number as real
 
 MISSING = ("at random",)  # the only reason for missing rewards that the proofs cover
@@ -53,8 +50,7 @@ def told_line(
 
     `late` has rewards of earlier rounds, which replace some of this round's; `owed` is how many there may be.
     """
-    if missing is not None:
-        one_of("missing", missing, MISSING)
+    optional(MISSING)("missing", missing)
     came_late = {} if late is None else _sums("late", late, terms, pulls)
     came_late = {arm: sums for arm, sums in came_late.items() if sums[0]}
     for arm, (count, *_) in came_late.items():
@@ -84,10 +80,9 @@ def told_line(
 
 def check_line(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls, asked: bool) -> None:
     """Raise ValueError unless this race could write the line now: a question, its answer, or a stop."""
+    right = plain_line(terms, line["event"], number, pulls)
     if asked and line["event"] != "stop":
         right = _told_again(terms, line, number, pulls, owed)
-    else:
-        right = plain_line(terms, line["event"], number, pulls)
     said = {key: value for key, value in line.items() if key not in ("time", "checksum")}
     # Python takes 1, 1.0 and true for equal; JSON does not.
     if json.dumps(said, sort_keys=True) != json.dumps(right, sort_keys=True):
@@ -109,28 +104,20 @@ def _told_again(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls
 
 
 def _sums(name: str, told: Any, terms: Terms, asked: Pulls) -> dict[str, list[Any]]:
-    """What is told of each arm, summed up, in the order in which arms were asked for.
-
-    It comes by arm, in a dict or a DataFrame; in blocks also as an array, with a column for each arm asked
-    for, in that order.
-    """
-    by_arm = told
+    """What `Race.tell` is told of each arm, summed up, in the order in which arms were asked for."""
     if not isinstance(told, Mapping) and not hasattr(told, "columns"):
         table = np.asanyarray(told if terms.blocks else ())  # keeps masks, which are refused column by column
         must = f"be a dict by arm, or in blocks a table of blocks × {len(asked)} arms ({listed(asked)})"
         require(table.ndim == 2 and table.shape[1] == len(asked), name, must, told)
-        by_arm = dict(zip(asked, table.T, strict=True))
-    if wrong := [arm for arm in by_arm if arm not in asked]:
+        told = dict(zip(asked, table.T, strict=True))
+    if wrong := [arm for arm in told if arm not in asked]:
         known = f"the arms asked for are {listed(asked)}"
         raise ValueError(f"arm {wrong[0]!r} is unknown, or not pulled in this round: {known}")
-    return {arm: _summed(arm, by_arm[arm], terms) for arm in asked if arm in by_arm}
+    return {arm: _summed(arm, told[arm], terms) for arm in asked if arm in told}
 
 
 def _summed(arm: str, rewards: Any, terms: Terms) -> list[Any]:
-    """Count, sum and, if wanted, squares of an arm's rewards, a list of them or such a tuple.
-
-    Squares are on the race's scale. Untold ones of rewards in [0, 1] are as large as they can be: the sum.
-    """
+    """Count, sum and, if wanted, squares of an arm's rewards, a list or a tuple as `Race.tell` has them."""
     (low, high), coins = terms.support or (-LARGEST, LARGEST), terms.rewards == "Bernoulli"
     unknown, singly = spread_unknown(terms), not isinstance(rewards, tuple)
     must = "be 0 or 1" if coins else f"lie in [{low}, {high}]"
@@ -207,10 +194,7 @@ def blocks_from_file(name: str, arms: Sequence[str]) -> dict[str, list[float]]:
 
 
 def _table(name: str, known: set[str], right: Callable[[set[str]], bool], must: str) -> list[Row]:
-    """The rows of a CSV file with the right ones of the known columns, each with its place for messages.
-
-    Other columns are ignored.
-    """
+    """The rows of a CSV file, each with its place for messages; columns that are not known are ignored."""
     with open(name, newline="", encoding="utf-8-sig") as file:  # spreadsheets may write a byte order mark
         try:
             columns = next(csv.reader([file.readline(LONGEST)], skipinitialspace=True), [])

@@ -83,9 +83,8 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
     ) -> None:
         self.estimator, self.param_grid = estimator, param_grid
         self.epsilon, self.delta, self.deadline = epsilon, delta, deadline
-        self.support, self.spread = support, spread
+        self.support, self.spread, self.random_state = support, spread, random_state
         self.scoring, self.cv, self.n_jobs, self.refit = scoring, cv, n_jobs, refit
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Self:
         """Race the candidates; `groups` are for the splits, `params` for the estimator's fit."""
@@ -100,9 +99,8 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
         if y is None and get_tags(self).target_tags.required:
             raise ValueError("the estimator requires y to be passed, but the target y is None")
         models = [clone(self.estimator).set_params(**clone(it, safe=False)) for it in candidates]
-        self.scorer_, data = check_scoring(self.estimator, self.scoring), indexable(X, y, groups)
-        self.multimetric_ = False
-        splitter, rounds = self._splitter(y), list[FloatArray]()
+        self.scorer_, self.multimetric_ = check_scoring(self.estimator, self.scoring), False
+        data, splitter, rounds = indexable(X, y, groups), self._splitter(y), list[FloatArray]()
         random = splitter.random_state = check_random_state(self.random_state)
 
         def respond(pulls: IntArray) -> FloatArray:
@@ -129,8 +127,7 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
         """The lower end and the width of the support, below which ε must be."""
         low, high, *more = numbers("support", self.support, 2).tolist()
         width = high - low
-        right = not more and 0 < width < np.inf
-        require(right, "support", "be two finite numbers (low, high)", self.support)
+        require(not more and 0 < width < np.inf, "support", "be two finite numbers (low, high)", self.support)
         inside = positive("epsilon", self.epsilon) < width
         require(inside, "epsilon", f"lie in (0, {width:g}), in the support", self.epsilon)
         return low, width
@@ -158,9 +155,8 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
         scores, (low, high) = np.full((len(on), len(models)), np.nan), self.support
         found = np.reshape(Parallel(n_jobs=self.n_jobs)(tasks), on.shape)
         wrong = found[~((low <= found) & (found <= high))].tolist()  # there nothing is proved
-        require(
-            not wrong, f"scores of {shown(self.estimator)}", f"lie in [{low:g}, {high:g}], the support", wrong
-        )
+        must = f"lie in [{low:g}, {high:g}], the support"
+        require(not wrong, f"scores of {shown(self.estimator)}", must, wrong)
         np.put_along_axis(scores, on, found, axis=1)
         return scores
 

@@ -274,7 +274,6 @@ def test_an_algorithm_of_ones_own_races_too(path):
             assert race.finished
             assert race.recommendation is None
             assert race.survivors == []
-            assert race.rounds_left == 0
             assert race.intervals["lower"].isna().all()
     with pytest.raises(JournalError, match=r"how is \[1, 'high'\] there and \[1, 'low'\] here"):
         Race(Coin((1, "low")), ["A", "B"], path, support=None)
@@ -318,10 +317,10 @@ def test_the_intervals_and_the_rounds_are_the_algorithms(path, unflushed):
         assert race.intervals["pulls"].tolist() == [0, 0, 0]
         assert race.intervals[["mean", "lower", "upper"]].isna().all(axis=None)
         assert " ".join(race.history.columns) == "round arm pulls sum total mean lower upper"
-        assert (race.round, race.rounds_left, race.recommendation) == (1, 3, None)
+        assert (race.round, race.recommendation) == (1, None)
         race.tell(rewards(race))
         assert race.survivors == ["good", "fair"]
-        assert (race.round, race.rounds_left) == (2, 2)
+        assert race.round == 2
         race.tell(rewards(race))
         intervals, history = race.intervals, race.history
     schedule = ALGORITHM.pulls_by_round(3)
