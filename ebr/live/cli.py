@@ -143,7 +143,7 @@ def report(race: "ebr.Race", options: Options) -> str:
 
 def certify(race: "ebr.Race", options: Options) -> str:
     """Check a certified race again, by a computation of its own (seconds); this changes nothing."""
-    from ebr.live.checker import largest_failure
+    from ebr.theory.checker import largest_failure
     from ebr.validation import require
 
     design, kind = race.terms.line()["parameters"], type(race.algorithm).__name__

@@ -13,8 +13,8 @@ from oracles import CertifiedPairs, Rewards, all_paths, certified_race, play
 import ebr
 from ebr.algorithms.certified import _Reading
 from ebr.algorithms.game import advance
-from ebr.live.checker import largest_failure
 from ebr.simulation.designs import expected_truths
+from ebr.theory.checker import largest_failure
 
 SMALL = ebr.CertifiedElasticBatchRacing(3, (2, 3, 4), (0.8, 0.7), 0.3, 0.2, pruning=0.9, floor=0.7)
 DESIGN = ebr.certified_design(3, 4, 0.25, 0.1, runs=400)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from oracles import CertifiedPairs
 
-from ebr.live import checker
-from ebr.theory import certificates
+from ebr.theory import certificates, checker
 from ebr.theory.certificates import Boundaries, Cell, Certificate
 
 RULES = [

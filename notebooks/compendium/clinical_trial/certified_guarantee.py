@@ -13,8 +13,8 @@ from compendium.shared.findings import Evidence, Finding, counted, refutes
 from ebr.algorithms.certified import CertifiedElasticBatchRacing
 from ebr.algorithms.game import Algorithm, drive
 from ebr.arrays import FloatArray, IntArray
-from ebr.live import checker
 from ebr.simulation.simulate import simulate
+from ebr.theory import checker
 from ebr.theory.certificates import Certificate
 from ebr.theory.problems import Bernoulli
 
