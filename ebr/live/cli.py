@@ -88,6 +88,8 @@ def plan(options: Options) -> str:
     from ebr.live.rewards import from_file
 
     arms, given = options.arms or [], {"run", "journal", "picture", "arms", "pilot"}
+    if vars(options).get("support", ()) is None:
+        warnings.warn("--unbounded is old: say --rewards sub-Gaussian, or Gaussian", stacklevel=1)
     made = ebr.plan(
         int(arms[0]) if len(arms) == 1 and arms[0].isdecimal() else len(arms) or None,
         pilot=from_file(options.pilot) if options.pilot else None,
@@ -204,7 +206,10 @@ def _add_options(name: str, command: argparse.ArgumentParser) -> None:
         add("--budget", type=int, metavar="B", help="pulls at most; finds the epsilon or delta left out")
         add("--rewards", choices=REWARDS, help="each is 0 or 1, or in the support, or normal, or no wider")
         limits, pair = "limits of the rewards (0 1, or none if Gaussian or sub-Gaussian)", ("LOW", "HIGH")
-        add("--support", nargs=2, type=float, metavar=pair, default=argparse.SUPPRESS, help=limits)
+        unsaid: Any = {"dest": "support", "default": argparse.SUPPRESS}
+        either = command.add_mutually_exclusive_group().add_argument
+        either("--support", nargs=2, type=float, metavar=pair, help=limits, **unsaid)
+        either("--unbounded", action="store_const", const=None, help=argparse.SUPPRESS, **unsaid)  # of 0.1.0
         add("--sigma", type=float, help="their standard deviation (half the support's width, or 0.5)")
         guess = "sigma is a guess: the race learns it (Gaussian rewards)"
         add("--sigma-unknown", dest="sigma_known", action="store_false", help=guess)

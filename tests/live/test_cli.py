@@ -207,6 +207,14 @@ def test_a_race_in_milliseconds_of_which_the_smallest_are_the_best(run):
     assert "scale is [300.0, 0.0] there and [0.0, 300.0] here" in refused
 
 
+def test_an_old_word_for_rewards_without_limits_warns_and_works(run, capsys):
+    words = ["start", "t.jsonl", *map(str, THREE), "--epsilon", "0.1"]
+    assert main([*words, "--unbounded"]) == 0
+    assert capsys.readouterr().err.startswith("warning: --unbounded is old")
+    assert Race.open("t.jsonl", readonly=True).terms.support is None
+    assert run(*words, "--unbounded", "--support", 0, 1)[0] == 2
+
+
 @pytest.mark.parametrize("low", ["-1e3", "-1.E+3", "-1000"])
 def test_a_support_below_zero_is_written_as_any_number_is(run, low):
     assert run("start", "t.jsonl", *THREE, "--epsilon", 100, "--support", low, "1e3")[0] == 0
