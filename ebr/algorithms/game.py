@@ -21,7 +21,7 @@ FEATURES = {
 }
 MOST_CELLS = 2**25  # most replicates × arms played side by side: 256 MB a table
 # Parameters that were added later, with the values that a repr leaves out.
-UNSAID = {"k": 1, "control": None, "margin": None, "squares": None}
+UNSAID = {"k": 1, "control": None, "margin": None, "squares": None, "blocks": False}
 Known = str | None  # the rewards' model, one of REWARDS; None, where nothing is said, is the last
 Rng = np.random.Generator | None
 
@@ -138,6 +138,10 @@ class Algorithm:
         """The rewards' model that is used, one of `REWARDS`: its own, else the caller's, else the weakest."""
         return self.rewards or told or "sub-Gaussian"
 
+    def in_blocks(self) -> Self:
+        """The race for arms that are observed in the same blocks, if that is another one."""
+        return self
+
     def assuming(self, rewards: str) -> Self:
         """The race with this model of the rewards, if it has such a parameter and leaves it open."""
         return self._filled("rewards", rewards)
@@ -223,6 +227,13 @@ class Differences(Tested):
         check_fields(self, start=scale, **checks)
         wide = self.rewards not in IN_UNIT or self.sigma >= 0.5
         require(wide, "sigma", f"be at least 0.5 for {self.rewards} rewards", self.sigma)
+
+    def independent(self, rewards: Known) -> str | None:
+        """The objection to blocks where tests need independent arms, as those of rewards in [0, 1] do."""
+        if (model := self.rewards or rewards) not in IN_UNIT:
+            return None
+        why = "as the test for those in [0, 1] needs independent arms"
+        return f"rewards must be 'sub-Gaussian' or 'Gaussian' in blocks, {why}, got {model!r}"
 
     def widths(self) -> FloatArray:
         """w_t = w_0 (ε/w_0)^{t/T}, from nearly w_0 down to ε; ε throughout where w_0 is no larger."""

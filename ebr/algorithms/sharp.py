@@ -26,7 +26,6 @@ import numpy as np
 from ebr.algorithms.arms import Survivors
 from ebr.algorithms.game import FEATURES, Differences, Ending, Game, Known, LossyGame, Rng, Standing, spelled
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.models import IN_UNIT
 from ebr.theory.divergence import pair_divergence, pair_threshold
 from ebr.theory.pairs import Pairs, bounded_refuted, log_terms, normal_refuted, normal_width
 from ebr.validation import count
@@ -109,12 +108,7 @@ class SharpElasticBatchRacing(Differences):
         """Why a feature is not permitted; only what is proved is permitted."""
         if feature in ("missing", "stopping") and self.k > 1:
             return f"{FEATURES[feature]} is for k = 1, got k = {self.k}"
-        if feature == "blocks" and (model := self.rewards or rewards) in IN_UNIT:
-            return (
-                "rewards must be 'sub-Gaussian' or 'Gaussian' in blocks, as the test for those in [0, 1]"
-                f" needs independent arms, got {model!r}"
-            )
-        return None
+        return self.independent(rewards) if feature == "blocks" else None
 
     def width(self, pulls: IntArray | int, log_term: FloatArray | float) -> FloatArray:
         """2σ √(L/b): a difference of two means of b rewards exceeds its expectation by more with e^{−L}."""

@@ -1,7 +1,7 @@
 """Staked Elastic Batch Racing: δ is money, staked on the claims of likely winners, paid by fresh rewards."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.bets import MOST_TESTED, Beliefs, believed, paid, pooled, thinned
 from ebr.theory.confidence import sequential_deviation
-from ebr.theory.pairs import Pairs, sign_count
+from ebr.theory.pairs import Pairs, log_terms, sign_count
 from ebr.theory.selection import bechhofer_count
 from ebr.validation import MOST_PULLS, count, positive, probability, require, rounds
 
@@ -56,6 +56,9 @@ class StakedElasticBatchRacing(Differences):
         Rounds before the last by which the race should be over; fewer in a short race.
     control, margin
         As in `SharpElasticBatchRacing`. The control always has a seat while it is in.
+    blocks
+        Whether the arms of a round are observed in the same blocks, with σ the noise within a block. All arms
+        that are in are then pulled equally often. `Race` says so if it is told.
     squares
         Whether sums of squares come with the sums. Rewards in [0, 1] of small spread then need far fewer
         pulls. If `rewards` is "Gaussian", σ is then unknown: `sigma` is a guess that plans the first round,
@@ -76,6 +79,9 @@ class StakedElasticBatchRacing(Differences):
     *Missing rewards* must be lost independently of all rewards. The rewards that came in settle the bets. If
     rewards of the last round are missing, there is no final: the race ends as if it were stopped.
 
+    *Blocks.* The arms that are in have all seen the same blocks. So every bet, and the final, is on a sum of
+    differences within blocks. As these depend on each other, b_T is by a union over arms.
+
     *Unknown σ.* Each round's bets are t-tests with the round's own S. The first round's S² sets b_T (Stein).
     """
 
@@ -86,6 +92,7 @@ class StakedElasticBatchRacing(Differences):
     control: int | None = None
     margin: float | None = None
     squares: bool | None = None
+    blocks: bool = False
     fixed_counts: ClassVar[bool] = False
     resumes: ClassVar[bool] = True
     __repr__ = spelled
@@ -97,9 +104,19 @@ class StakedElasticBatchRacing(Differences):
         learns = self.deadline > 1 or not self.guessed
         require(learns, "deadline", "be at least 2 where sigma is only a guess", self.deadline)
 
+    def in_blocks(self) -> Self:
+        """The race that pulls all arms equally often."""
+        return replace(self, blocks=True)
+
     def objection(self, feature: str, rewards: Known = None) -> str | None:
-        """Blocks are not permitted: bets are on arms that are independent."""
-        return super().objection(feature, rewards) if feature == "blocks" else None
+        """Blocks are permitted if `blocks` says so, and σ is known."""
+        if feature != "blocks":
+            return None
+        if not self.blocks or self.guessed:
+            return (
+                f"algorithm must have blocks=True and a known sigma for rewards in blocks, got {self!r:.60}"
+            )
+        return self.independent(rewards)
 
     @property
     def guessed(self) -> bool:
@@ -128,16 +145,19 @@ class StakedElasticBatchRacing(Differences):
     def last_count(self, n_arms: int, rewards: Known = None) -> int:
         """b_T: with so many rewards each, the sign of a difference errs with c_T δ, if σ is `sigma`."""
         model, miss = self.model(rewards), self.delta * self.last_part
-        if model == "Gaussian":
+        if model == "Gaussian" and not self.blocks:
             return bechhofer_count(n_arms, self.epsilon, miss, self.sigma)
+        others = n_arms - 1
         if model == "Bernoulli":
-            return sign_count(self.epsilon, miss / (n_arms - 1))
-        return max(count(4 * self.sigma**2 * math.log((n_arms - 1) / miss) / self.epsilon**2, n_arms), 1)
+            return sign_count(self.epsilon, miss / others)
+        normal = model == "Gaussian"
+        log_term = log_terms(np.array([miss / others]), model)[0] if normal else math.log(others / miss)
+        return max(count(4 * self.sigma**2 * log_term / self.epsilon**2, n_arms), 1)
 
     def most_pulls(self, n_arms: int, rewards: Known = None) -> int | None:
-        """(n + √n) b_T; with T = 1, n b_T; None if σ is unknown."""
-        last = self.last_count(n_arms, rewards)
-        most = n_arms * last + (int(math.sqrt(n_arms) * last) if self.deadline > 1 else 0)
+        """(n + √n) b_T; with T = 1 or in blocks n b_T; None if σ is unknown."""
+        last, equal = self.last_count(n_arms, rewards), self.deadline == 1 or self.blocks
+        most = n_arms * last + (0 if equal else int(math.sqrt(n_arms) * last))
         return None if self.guessed else most
 
     def first_count(self, n_arms: int, rewards: Known = None) -> int:
@@ -511,7 +531,11 @@ class _Table:
             need = np.where(cheaper[:, None], other, need)
         cost = need.sum(axis=1)
         part = allocation.paced(have, cost, max(race.deadline - 1 - self.spare - now, 1))
-        self.asked = allocation.within(np.ceil(need * part[:, None]), self.counts, self.last, self.out)
+        asked = np.ceil(need * part[:, None])
+        if race.blocks:
+            seen = self.out | (self.counts >= self.last)
+            asked = np.where(seen, 0.0, np.ceil(asked.mean(axis=1, keepdims=True, where=~self.out)))
+        self.asked = allocation.within(asked, self.counts, self.last, self.out)
         self.final = np.zeros_like(self.out)
         stuck = self.asked[rows, claimant] == 0
         least = self.last[:, 0] - np.where(self.out, 0, self.counts).max(axis=1)  # a final costs no less

@@ -74,8 +74,8 @@ class Race:
     are out; no race can check that. Missing rewards are asked for again (`ebr.algorithms.sharp` has the
     proof).
 
-    *Blocks.* Sharp EBR compares survivors by differences of their means over the same blocks, so what is
-    common to a block cancels. It needs independent blocks and √2σ-sub-Gaussian differences, N(·, 2σ²) for
+    *Blocks.* Sharp and staked EBR compare arms by differences of their means over the same blocks, so what is
+    common to a block cancels. They need independent blocks and √2σ-sub-Gaussian differences, N(·, 2σ²) for
     "Gaussian" rewards. In an interval of width w, σ ≤ w/√2 will do. Single arms have no intervals.
     """
 

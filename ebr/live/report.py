@@ -30,7 +30,8 @@ UNKNOWN = "normal with a common standard deviation that is not assumed to be kno
 WIDTH = 96  # of a line of text
 DIGITS = 4  # of a mean, behind the point, where rewards are about 1 wide
 # Parameters that other facts say.
-SAID = {"n_arms", "deadline", "epsilon", "delta", "sigma", "rewards", "k", "control", "margin", "squares"}
+SAID = {"n_arms", "deadline", "epsilon", "delta", "sigma", "rewards", "k", "control", "margin"}
+SAID |= {"squares", "blocks"}
 STYLE = """\
 body { font: 16px/1.45 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222 }
 table { border-collapse: collapse; margin: .6em 0 } td, th { padding: .2em .8em; text-align: right }
@@ -267,7 +268,8 @@ def _differences(terms: Terms, rows: "DataFrame", intervals: Simultaneous | None
     Let N and N′ be the counts of an arm and of the control after the last round that both were in. If counts
     are fixed, as in blocks, the difference of means is σ√(1/N + 1/N′)-sub-Gaussian, like the mean of
     1/(1/N + 1/N′) rewards; σ is half the support's width at most, by Hoeffding's lemma. Each may miss with
-    δ/((n−1)T). Otherwise the ends of the single intervals are subtracted, which costs nothing more.
+    δ/((n−1)T), and N = N′ in blocks, where it depends on rewards, with δ/((n−1)N(N+1)). Otherwise the ends of
+    the single intervals are subtracted, which costs nothing more.
     """
     delta, rivals, most = terms.algorithm.delta or 0.0, len(terms.arms) - 1, terms.algorithm.deadline or 1
     rows = rows[rows["total"] > 0]
@@ -281,10 +283,12 @@ def _differences(terms: Terms, rows: "DataFrame", intervals: Simultaneous | None
         method, sigma = _model(terms)
         if terms.support and not terms.blocks and method != "Hoeffding":
             sigma = (terms.support[1] - terms.support[0]) / 2
-        counts = 1 / (1 / both["total"] + 1 / both["total_control"])
-        width = half_width(method, counts, delta / (rivals * most), sigma)
+        counts, fixed = 1 / (1 / both["total"] + 1 / both["total_control"]), terms.algorithm.fixed_counts
+        looks = most if fixed else (both["total"] * (both["total"] + 1)).to_numpy()
+        width = half_width(method, counts, delta / (rivals * looks), sigma)
         lower, upper = gap - width, gap + width
-        hold = f"all hold at once with probability at least {1 - delta:g} ({rivals} arms × {most} rounds)"
+        over = f"{rivals} arms × {most} rounds" if fixed else f"{rivals} arms × all counts"
+        hold = f"all hold at once with probability at least {1 - delta:g} ({over})"
     better = "below" if terms.scale.worst > terms.scale.best else "above"
     columns = {"after round": both["round"], "difference": gap, "lower": lower, "upper": upper}
     said = f"Differences are means minus the control's, after the last round of both; {better} 0 is better."

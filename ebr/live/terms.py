@@ -117,6 +117,7 @@ class Terms:
         if rewards is None:
             rewards = _model(algorithm.rewards, limits, units, blocks is True)
         names = _checked_arms(arms)
+        algorithm = algorithm.in_blocks() if blocks is True else algorithm
         squared = algorithm.squared()  # so that small spreads do not pay for the support
         if squared.wants_squares(rewards) and squared.model(rewards) in IN_UNIT:
             algorithm = squared

@@ -688,3 +688,66 @@ def test_a_race_of_which_nothing_came_says_nothing():
     _, ending, _ = lossy(race, [0.5, 0.4], 4, 1.0, 1, "bounded")
     assert ending.arms.tolist() == [-1] * 4
     assert np.isinf(ending.within).all()
+
+
+# Blocks: what is common to all arms of a block is large, and cancels.
+
+
+def false_in_blocks(race, means, runs, loss=0.0):
+    """Play races in blocks of which some are lost; how many end with what is not so."""
+    generator, noise = np.random.default_rng(1), [0.5, 20.0]  # within a block, and of blocks
+    game = race.play_lossy(len(means), runs, rewards="Gaussian", generator=generator)
+    standing = next(game)
+    while True:
+        blocks = standing.pulls.max(axis=1, keepdims=True)
+        lost = blocks - generator.binomial(blocks, 1 - loss)
+        came = np.maximum(standing.pulls - lost, 0)
+        order = came.argsort(axis=1)  # an arm's blocks are the first of the round
+        steps = np.diff(np.take_along_axis(came, order, axis=1), prepend=0, axis=1)
+        shared = np.cumsum(np.sqrt(steps) * generator.standard_normal(steps.shape), axis=1)
+        common = np.take_along_axis(shared, order.argsort(axis=1), axis=1)
+        own = np.sqrt(came) * generator.standard_normal(came.shape)
+        try:
+            standing = game.send((came, came * means + noise[0] * own + noise[1] * common))
+        except StopIteration as end:
+            gap = max(means) - np.array(means)[end.value.arms]
+            return int((gap >= end.value.within - 1e-9).sum())
+
+
+IN_BLOCKS = StakedElasticBatchRacing(6, 0.1, 0.3, rewards="Gaussian", blocks=True)
+
+
+@pytest.mark.parametrize("model", ["Gaussian", "sub-Gaussian"])
+@pytest.mark.parametrize("loss", [0.0, 0.3])
+def test_in_blocks_races_fail_with_at_most_delta_however_much_blocks_differ(model, loss):
+    race = dataclasses.replace(IN_BLOCKS, rewards=model)
+    for means in ([0.5, 0.4, 0.4], [0.6, 0.5, 0.5, 0.2, 0.1], [0.5, 0.4]):
+        false = false_in_blocks(race, means, 400, loss)
+        assert binomtest(false, 400, 0.3, "greater").pvalue > 1e-4
+
+
+def test_a_race_that_does_not_know_of_blocks_fails_in_them(monkeypatch):
+    means, plain = [0.6, 0.5, 0.5, 0.2, 0.1], dataclasses.replace(IN_BLOCKS, blocks=False)
+    assert "must have blocks=True" in plain.objection("blocks", "Gaussian")
+    assert false_in_blocks(plain, means, 200) > 80
+    plant(monkeypatch, "plan", ("if race.blocks:", "if not race.blocks:"))  # counts differ
+    assert false_in_blocks(IN_BLOCKS, means, 200) > 80
+
+
+def test_in_blocks_the_final_is_by_a_union_over_arms():
+    for n_arms, deadline in product((2, 5, 50), (1, 4)):
+        race = dataclasses.replace(IN_BLOCKS, deadline=deadline)
+        last, share = race.last_count(n_arms), 0.3 / math.sqrt(deadline)
+        chances = [norm.sf(0.1 * math.sqrt(count / 2) / 0.5) * (n_arms - 1) for count in (last - 1, last)]
+        assert chances[0] > share >= chances[1]
+    assert IN_BLOCKS.objection("blocks", "Gaussian") is None
+    for wrong in ({"rewards": "bounded"}, {"squares": True}):
+        assert dataclasses.replace(IN_BLOCKS, **wrong).objection("blocks")
+
+
+def test_in_blocks_a_long_race_needs_less_than_sharp_racing():
+    problem, rules = ebr.Gaussian(ebr.setup_1().means, 0.5), (15, 0.01, 0.01)
+    staked = StakedElasticBatchRacing(*rules, rewards="Gaussian", blocks=True)
+    pulls = ebr.simulate(staked, problem, 20).pulls
+    sharp = ebr.simulate(ebr.SharpElasticBatchRacing(*rules, rewards="Gaussian"), problem, 20).pulls
+    assert pulls.mean() < 0.85 * sharp.mean()

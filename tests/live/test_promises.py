@@ -62,7 +62,7 @@ def by_hand(name, told, support, blocks, control):
         return None
     if name in PLAIN:
         return None if blocks or control else PLAIN[name][1]
-    sharp, assumed, best = name[0] == "sharp", name[1], 2 if 2 in name else 1
+    assumed, best = name[1], 2 if 2 in name else 1
     known = told or ("bounded" if place in ("unit", "scaled") and not blocks else "sub-Gaussian")
     if told is None and assumed == "Bernoulli":
         known = "Bernoulli" if place == "unit" else "refused"
@@ -73,7 +73,7 @@ def by_hand(name, told, support, blocks, control):
     model = assumed or known
     if control and not (name[0] in ("sharp", "staked") and best == 1):
         return None
-    if blocks and not (sharp and model in ("sub-Gaussian", "Gaussian")):
+    if blocks and not (name[0] in ("sharp", "staked") and model in ("sub-Gaussian", "Gaussian")):
         return None
     if model == "Gaussian" and blocks and place != "any":
         return None

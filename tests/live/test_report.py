@@ -380,6 +380,17 @@ def test_differences_of_unbounded_rewards_and_in_blocks_are_as_wide_as_sigma_say
         assert (row["upper"] - row["lower"]) / 2 == pytest.approx(half)
 
 
+def test_in_blocks_differences_hold_for_all_counts_where_these_depend_on_rewards(path):
+    staked = ebr.StakedElasticBatchRacing(4, 0.1, 0.05, 2.0)
+    race = raced(staked, ["A", "B", "C"], path, 1, support=None, blocks=True, control="C")
+    n = int(race.history["total"].iloc[0])
+    report, share = race.report(), 0.05 / (2 * n * (n + 1))
+    for row in report.tables["Differences from the control"].to_dict("records"):
+        half = 2 * math.sqrt(2 * math.log(2 / share)) * math.sqrt(2 / n)
+        assert (row["upper"] - row["lower"]) / 2 == pytest.approx(half)
+    assert "(2 arms × all counts)" in report.reading
+
+
 def test_where_counts_depend_on_rewards_differences_follow_from_single_intervals(path, unflushed):
     staked = ebr.StakedElasticBatchRacing(4, 0.1, 0.1)
     race = raced(staked, ["A", "B", "C"], path, rounds=1, means=[0.5] * 3, control="C")
