@@ -282,30 +282,17 @@ def plan(
 
 
 class _Brief(SimpleNamespace):
-    """What is asked: the parameters of `plan` by name, checked, and what follows from them.
+    """What is asked: the parameters of `plan` by name, checked and filled in, and what follows from them.
 
     `tried` are a pilot's means by arm; `bought` is what is sought for the budget. Without a support the scale
     is 2σ wide, so that a plan does not depend on the units.
     """
 
     n_arms: int
-    deadline: int
-    epsilon: Any  # a number, or None if it is to be found
     delta: float
     sigma: float | None
     rewards: str | None
-    algorithm: str | None
-    k: int
-    budget: Any
     support: Support
-    control: bool
-    margin: float | None
-    lower_is_better: bool
-    blocks: bool
-    missing: bool
-    sigma_known: bool
-    truths: Any
-    pilot: Any
     tried: dict[str, float]
     assumed: str
     bought: str | None
@@ -317,14 +304,13 @@ class _Brief(SimpleNamespace):
         if self.pilot is not None:
             self._learn()
         if self.epsilon is None or (self.delta is None and self.budget is not None):
-            vars(self).update(bought="epsilon" if self.epsilon is None else "delta")
-        vars(self).update(delta=0.05 if self.delta is None else self.delta)
+            self.bought = "epsilon" if self.epsilon is None else "delta"
+        self.delta = 0.05 if self.delta is None else self.delta
         check_fields(
             self,
             **dict.fromkeys(("epsilon", "sigma", "margin"), optional(positive)),
             algorithm=optional(RACES),
-            control=true_or_false,
-            sigma_known=true_or_false,
+            **dict.fromkeys(("control", "sigma_known"), true_or_false),
             runs=optional(partial(whole, at_least=2)),
         )
         must = "be a number above 0, in the rewards' units, or a budget be given"
@@ -334,12 +320,11 @@ class _Brief(SimpleNamespace):
         require(not alone, "margin", "be left out where there is no control", self.margin)
         several = isinstance(self.truths, Mapping | Sequence | np.ndarray) and len(self.truths)
         require(self.truths is None or several, "truths", "be one or more lists of means", self.truths)
-        support = checked_support(self.support, self.rewards)
-        low, high = support or (0.0, 1.0 if self.sigma is None else 2 * self.sigma)
-        arms = list(self.tried) or [f"arm {number + 1}" for number in range(self.n_arms)]
-        scale = Scale(high, low) if self.lower_is_better else Scale(low, high)
-        vars(self).update(arms=arms, support=support, scale=scale)
-        width = high - low
+        self.support = checked_support(self.support, self.rewards)
+        low, high = self.support or (0.0, 1.0 if self.sigma is None else 2 * self.sigma)
+        self.arms = list(self.tried) or [f"arm {number + 1}" for number in range(self.n_arms)]
+        self.scale = Scale(high, low) if self.lower_is_better else Scale(low, high)
+        width = self.scale.width
         must = f"lie in (0, {width:g}), the width of the rewards' support, or twice their sigma (give one)"
         require((self.epsilon or 0) < width, "epsilon", must, self.epsilon)
         guessed = self.rewards == "Gaussian" and self.sigma is not None
@@ -361,11 +346,11 @@ class _Brief(SimpleNamespace):
         for arm, values in pilot.items():  # no counts and sums
             require(not isinstance(values, tuple), f"pilot of {arm!r}", "be a list of single rewards", values)
         pilot = {str(arm): _in_support(f"pilot of {arm!r}", each, limits) for arm, each in pilot.items()}
-        vars(self).update(n_arms=len(pilot), tried={arm: float(each.mean()) for arm, each in pilot.items()})
+        self.n_arms, self.tried = len(pilot), {arm: float(each.mean()) for arm, each in pilot.items()}
         if unsaid and all(np.isin(values, (0, 1)).all() for values in pilot.values()):
-            vars(self).update(rewards="Bernoulli", assumed="that they are 0 or 1 is taken from the pilot")
+            self.rewards, self.assumed = "Bernoulli", "that they are 0 or 1 is taken from the pilot"
         elif limits is None:
-            vars(self).update(rewards=self.rewards or "sub-Gaussian")
+            self.rewards = self.rewards or "sub-Gaussian"
             if self.sigma is None:
                 self._estimate(pilot)
 
@@ -373,14 +358,14 @@ class _Brief(SimpleNamespace):
         """Take the largest upper limit for σ of an arm."""
         ends = {arm: (len(each) - 1) / chdtri(len(each) - 1, PILOT) for arm, each in pilot.items()}
         limits = {arm: each.std(ddof=1) * math.sqrt(ends[arm]) for arm, each in pilot.items()}
-        arm = max(limits, key=lambda each: limits[each])
+        arm, largest = max(limits.items(), key=lambda each: each[1])
         must = "be given, or a support: each arm's rewards in the pilot are equal"
-        require(limits[arm], "sigma", must, None)
-        sigma = float(rounded_up(limits[arm]))
-        said = f"sigma = {sigma:g} is estimated from the pilot: {PILOT:.0%} upper limit for {arm}, if normal."
+        require(largest, "sigma", must, None)
+        self.sigma = float(rounded_up(largest))
+        said = f"sigma = {self.sigma:g} is estimated from the pilot: {PILOT:.0%} upper limit for {arm}"
         void = "an assumption: if sigma is larger, nothing is guaranteed"
-        said += f" It is {void if self.sigma_known else 'a guess, on which no guarantee rests'}."
-        vars(self).update(sigma=sigma, assumed=said)
+        rests = void if self.sigma_known else "a guess, on which no guarantee rests"
+        self.assumed = f"{said}, if normal. It is {rests}."
 
     def compared(self) -> dict[str, int]:
         """The races that are made and simulated in seconds, and their rounds at most."""
@@ -389,12 +374,7 @@ class _Brief(SimpleNamespace):
         sharp, *others, certified, _ = RACES
         compared = dict.fromkeys([sharp] if self.n_arms > MOST_COMPARED else [sharp, *others], self.deadline)
         coins, plain = self.rewards == "Bernoulli", self.k == 1 and not (self.blocks or self.bought)
-        if (
-            plain
-            and self.sigma_known
-            and (coins or self.rewards == "Gaussian")
-            and self.n_arms <= MOST_DESIGNED_ARMS
-        ):
+        if plain and (coins or self.rewards == "Gaussian") and self.n_arms <= MOST_DESIGNED_ARMS:
             risk = self.epsilon / self.scale.width, self.delta, 0.5
             last = bechhofer_count(self.n_arms, *risk) if coins else NORMAL
             looks = min(self.deadline, MOST_DESIGNED // last)
