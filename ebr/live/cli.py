@@ -28,8 +28,7 @@ an experiment, from its start to its end:
   python -m ebr report trial.jsonl --format markdown       for a protocol or a paper
 
 exit status: 0 done, 2 refused, 3 done but the output could not be written, 130 interrupted"""
-SINGLE_REWARDS = """\
-(rewards.csv: columns arm and reward, one row per pull)"""
+SINGLE_REWARDS = "(rewards.csv: columns arm and reward, one row per pull)"
 SUMS = """
 (ARM=COUNT:SUM is accepted too, but does not show how little rewards vary: unless each of them is 0 or 1, the
 race may then need many more pulls)"""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from ebr.live.journal import Journal
 from ebr.live.plots import draw_race
-from ebr.live.rewards import spread_unknown
 from ebr.live.terms import ALGORITHMS, Terms
 from ebr.theory.confidence import Simultaneous, half_width
 from ebr.validation import require
@@ -131,7 +130,7 @@ def intervals_of(terms: Terms, losses: bool = False) -> Simultaneous | None:
     In blocks σ is about differences of arms. Where rewards were missing (`losses`), counts may not be fixed.
     """
     algorithm = terms.algorithm
-    if algorithm.delta is None or terms.blocks or spread_unknown(terms):
+    if algorithm.delta is None or terms.blocks or terms.spread_unknown:
         return None
     fixed = algorithm.fixed_given_losses if losses else algorithm.fixed_counts
     looks, (method, sigma) = algorithm.deadline if fixed else None, _model(terms)
@@ -229,7 +228,7 @@ def report_of(race: Any, journal: Journal, word: str) -> Report:
     losses = any("missing" in line for line in journal.lines)
     intervals, rounds = intervals_of(terms, losses), _by_round(history, journal)
     tables, reading = {"Arms": _by_arm(race, rounds), "Round by round": rounds}, _reading(intervals, terms)
-    if terms.control is not None and terms.algorithm.delta is not None and not spread_unknown(terms):
+    if terms.control is not None and terms.algorithm.delta is not None and not terms.spread_unknown:
         tables["Differences from the control"], way = _differences(terms, history, intervals)
         reading += f" {way}"
     shown = {title: _in_words(table, digits(terms), word) for title, table in tables.items() if len(table)}
@@ -349,7 +348,7 @@ def _rewards(terms: Terms, losses: bool) -> str:
     method, sigma = _model(terms)
     sigma *= 2**0.5 if terms.blocks else 1
     kind = f"normal with σ = {sigma:g}" if method == "normal" else f"{sigma:g}-sub-Gaussian"
-    kind = UNKNOWN if spread_unknown(terms) else kind
+    kind = UNKNOWN if terms.spread_unknown else kind
     limits = "between {:g} and {:g}".format(*terms.support) if terms.support else ""
     each = {"exact": "0 or 1", "KL": limits}.get(method, f"{kind} and {limits}" if limits else kind)
     lost = "; missing or late for reasons that have nothing to do with any of them" if losses else ""

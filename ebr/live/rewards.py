@@ -12,7 +12,6 @@ import numpy as np
 
 from ebr.live.journal import Line
 from ebr.live.terms import Terms, listed
-from ebr.models import IN_UNIT
 from ebr.validation import MOST_PULLS, optional, require, shown, whole
 from ebr.validation import number as real
 
@@ -27,11 +26,6 @@ EARLIEST = "pass the first {} in the order in which they were observed: more tha
 FORMS = ("(count, sum)", "(count, sum, squares)")  # the second where the race takes in squares
 Pulls = dict[str, int]
 Row = tuple[str, dict[str, str]]
-
-
-def spread_unknown(terms: Terms) -> bool:
-    """Whether the race estimates σ: it takes in squares of rewards that need not lie in [0, 1]."""
-    return terms.squares and terms.rewards not in IN_UNIT
 
 
 def plain_line(terms: Terms, event: str, number: int, pulls: Pulls) -> Line:
@@ -119,7 +113,7 @@ def _sums(name: str, told: Any, terms: Terms, asked: Pulls) -> dict[str, list[An
 def _summed(arm: str, rewards: Any, terms: Terms) -> list[Any]:
     """Count, sum and, if wanted, squares of an arm's rewards, a list or a tuple as `Race.tell` has them."""
     (low, high), coins = terms.support or (-LARGEST, LARGEST), terms.rewards == "Bernoulli"
-    unknown, singly = spread_unknown(terms), not isinstance(rewards, tuple)
+    unknown, singly = terms.spread_unknown, not isinstance(rewards, tuple)
     must = "be 0 or 1" if coins else f"lie in [{low}, {high}]"
     told: Any = rewards
     if singly:

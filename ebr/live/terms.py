@@ -205,6 +205,11 @@ class Terms:
         return self.algorithm.wants_squares(self.rewards)
 
     @property
+    def spread_unknown(self) -> bool:
+        """Whether the race estimates σ: it takes in squares of rewards that need not lie in [0, 1]."""
+        return self.squares and self.rewards not in IN_UNIT
+
+    @property
     def most_pulls(self) -> float:
         """The most pulls of all arms if no reward is missing; ∞ if unknown."""
         most = self.algorithm.most_pulls(len(self.arms), self.rewards)
