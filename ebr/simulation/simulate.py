@@ -101,9 +101,8 @@ def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> "pd.DataFram
     """
     import pandas as pd
 
-    check(algorithm, problem, seed)
     rounds: list[list[Numbers]] = []
-    generator = _generator(algorithm, problem, seed, 0)
+    ((_, generator),) = blocks(algorithm, problem, 1, seed)
     race(algorithm, problem, 1, generator, lambda *seen: rounds.append([each[0].copy() for each in seen]))
     asked, drawn = map(np.array, zip(*rounds, strict=True))  # rounds × arms
     number, arm = np.nonzero(asked)
@@ -181,8 +180,11 @@ def blocks(
     """Blocks of runs: the size of each, and the generator of its draws. A run consists of `beside` races."""
     check(algorithm, problem, seed)
     size = max(1, CELLS_PER_BLOCK // (problem.n_arms * beside))
+    # A block is seeded by what is simulated, never by when or where it is simulated.
+    words = np.frombuffer(identity(algorithm, problem), dtype="<u4").tolist()
     for block, start in enumerate(range(0, whole("runs", runs, 1, MOST_RUNS), size)):
-        yield min(size, runs - start), _generator(algorithm, problem, seed, block)
+        seeds = np.random.SeedSequence([seed, *words], spawn_key=(block,))
+        yield min(size, runs - start), np.random.default_rng(seeds)
 
 
 def _play(
@@ -209,12 +211,6 @@ def identity(algorithm: Algorithm, problem: Problem) -> bytes:
     """A digest of what is simulated: equal for equal algorithms on equal problems."""
     name = f"{algorithm!r} on {type(problem).__name__} with sigma={problem.sigma!r} and means "
     return hashlib.sha256(name.encode() + problem.means.tobytes()).digest()
-
-
-def _generator(algorithm: Algorithm, problem: Problem, seed: int, block: int) -> Generator:
-    """Seed a block by what is simulated, never by when or where it is simulated."""
-    words = np.frombuffer(identity(algorithm, problem), dtype="<u4")
-    return np.random.default_rng(np.random.SeedSequence([seed, *words.tolist()], spawn_key=(block,)))
 
 
 def check(algorithm: Algorithm, problem: Problem, seed: int) -> None:

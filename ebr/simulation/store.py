@@ -31,14 +31,12 @@ STARTED = time.time()  # a source that changes later may not be the one that run
 def get(name: str | None) -> Result | None:
     """Read an entry; None if there is none, or not a whole one."""
     path = _path(name)
-    if path is None or not path.is_file():  # a pipe would be waited for
-        return None
-    try:
-        check, body = path.read_bytes().split(b"\n", 1)
-        result = json.loads(body) if check == _check(path.name, body) else None
-    except (OSError, ValueError, RecursionError):
-        return None
-    return result if isinstance(result, dict) else None
+    with suppress(OSError, ValueError, RecursionError):
+        if path is not None and path.is_file():  # a pipe would be waited for
+            check, body = path.read_bytes().split(b"\n", 1)
+            if check == _check(path.name, body) and isinstance(result := json.loads(body), dict):
+                return result
+    return None
 
 
 def put(name: str | None, result: Result) -> None:

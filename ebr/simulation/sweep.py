@@ -57,27 +57,21 @@ def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> "pd.DataFr
     """
     import pandas as pd
 
-    points = _checked(points, seed)
-    whole("runs", runs, 1)
-    keys = [(type(algorithm), identity(algorithm, problem)) for _, algorithm, problem in points]
-    distinct = dict(zip(keys, points, strict=True))
-    calls = [(point.algorithm, point.problem, runs, seed) for point in distinct.values()]
-    names = [f"the point {point.labels}, {point.algorithm!r}" for point in distinct.values()]
-    found = dict(zip(distinct, computed(_summary, calls, names), strict=True))
-    return pd.DataFrame([point.labels | found[key] for point, key in zip(points, keys, strict=True)])
-
-
-def _checked(points: Iterable[Point], seed: int) -> list[Point]:
-    """The points; ValueError if one cannot be simulated, or a result would overwrite its labels."""
     made = list(points) if isinstance(points, Iterable) else []
     require(made, "points", "be a list of at least one Point", points)
     for point in made:
         require(isinstance(point, Point), "points", "be of class Point", point)
         require(isinstance(point.labels, dict), "labels", "be a dict", point.labels)
-        free = set(COLUMNS).isdisjoint(point.labels)
+        free = set(COLUMNS).isdisjoint(point.labels)  # or a result would overwrite a label
         require(free, "labels", f"not be named {', '.join(COLUMNS)}", point.labels)
         check(point.algorithm, point.problem, seed)
-    return made
+    whole("runs", runs, 1)
+    keys = [(type(algorithm), identity(algorithm, problem)) for _, algorithm, problem in made]
+    distinct = dict(zip(keys, made, strict=True))
+    calls = [(point.algorithm, point.problem, runs, seed) for point in distinct.values()]
+    names = [f"the point {point.labels}, {point.algorithm!r}" for point in distinct.values()]
+    found = dict(zip(distinct, computed(_summary, calls, names), strict=True))
+    return pd.DataFrame([point.labels | found[key] for point, key in zip(made, keys, strict=True)])
 
 
 def _summary(algorithm: Algorithm, problem: Problem, runs: int, seed: int) -> store.Result:
@@ -120,7 +114,9 @@ def _task(
 
     A process whose sources changed since it began has no digest, which is an error only on a cluster.
     """
-    here, worker = store.sources(function, *call), _worker()
+    here, worker = store.sources(function, *call), None
+    with suppress(KeyError, ValueError):  # this is no Dask worker
+        worker = sys.modules["distributed"].get_worker().address
     if here != behind and (worker or (here and behind)):
         raise RuntimeError(f"worker {worker or f'process {os.getpid()}'} {SAME_SOURCES}")
     key = store.key(here, function, *call)
@@ -131,13 +127,6 @@ def _task(
     except Exception as error:
         kind = ValueError if isinstance(error, ValueError) else RuntimeError
         raise kind(f"{name}: {type(error).__name__}: {error}") from error
-
-
-def _worker() -> str | None:
-    """The address of the Dask worker that runs this; None elsewhere."""
-    with suppress(KeyError, ValueError):
-        return str(sys.modules["distributed"].get_worker().address)
-    return None
 
 
 @contextmanager
