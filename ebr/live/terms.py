@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from typing import Any, Self, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ import ebr
 from ebr.algorithms.game import Algorithm, Ending, Game, Known, LossyGame, Standing, advance
 from ebr.live.journal import Line
 from ebr.models import IN_UNIT, REWARDS
-from ebr.validation import number, one_of, positive, require, shown, true_or_false, whole
+from ebr.validation import check_fields, number, one_of, positive, require, shown, true_or_false, whole
 from ebr.validation import scale as squarable
 
 FORMAT = 5
@@ -82,14 +83,11 @@ class Terms:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        vars(self).update(arms=_checked_arms(self.arms), seed=whole("seed", self.seed, 0))
-        for name in ("rounding", "blocks"):
-            true_or_false(name, vars(self)[name])
+        vars(self).update(arms=_checked_arms(self.arms))
+        check_fields(self, seed=partial(whole, at_least=0), rounding=true_or_false)
         support, scale, rewards = self.support, self.scale, self.rewards
         ends = min(scale.worst, scale.best), max(scale.worst, scale.best)
         require(scale in UNITS or support in (None, ends), "support", f"be {ends}, as the scale", support)
-        if rewards is not None:
-            one_of("rewards", rewards, REWARDS)
         if rewards in IN_UNIT:
             unit = _in_unit(support, scale) and (scale in UNITS or rewards != "Bernoulli")
             require(unit, "support", f"lie in [0, 1] for {rewards} rewards", support)
