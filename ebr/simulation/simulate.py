@@ -28,22 +28,14 @@ Watch = Callable[[IntArray, FloatArray], None]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simulation:
-    """Results of the runs: arrays with one entry for each run.
-
-    Attributes
-    ----------
-    pulls, rounds, arm
-        The pulls of all arms, the rounds used, the recommended arm; if k > 1 are sought, k arms (runs × k).
-    arm_pulls, arm_sums
-        The pulls of each arm and the sum of its rewards (runs × arms), if they were asked for.
-    """
+    """Results of the runs: arrays with one entry for each run."""
 
     problem: Problem
-    pulls: IntArray
-    rounds: IntArray
-    arm: IntArray
-    arm_pulls: IntArray | None = None
-    arm_sums: FloatArray | None = None
+    pulls: IntArray  # of all arms
+    rounds: IntArray  # used
+    arm: IntArray  # the recommended one; if k > 1 are sought, k arms (runs × k)
+    arm_pulls: IntArray | None = None  # of each arm (runs × arms), if they were asked for
+    arm_sums: FloatArray | None = None  # of its rewards
 
     def __repr__(self) -> str:
         """A summary in three lines, the mean with its normal interval."""

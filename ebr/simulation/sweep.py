@@ -49,8 +49,6 @@ class Point(NamedTuple):
 def sweep(points: Iterable[Point], runs: int = 100, seed: int = 0) -> "pd.DataFrame":
     """Simulate every point `runs` times, in parallel, with a progress bar on a terminal or in Jupyter.
 
-    Returns
-    -------
     A row for each point: its labels, then pulls (the mean), error (one standard error of it), rounds (the
     most used), failures (runs whose arm was not ε-optimal) and runs. Everything is checked before anything
     runs. Points that are the same experiment under other labels are simulated once.
