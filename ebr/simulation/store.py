@@ -5,7 +5,6 @@ package that the values come from, the Python and the installed packages. So no 
 """
 
 import ast
-import hashlib
 import importlib.util
 import json
 import os
@@ -61,16 +60,12 @@ def _path(name: str | None) -> Path | None:
 
 def _check(name: str, body: bytes) -> bytes:
     """The first line of an entry: a digest of its name and body."""
-    return _sha(name.encode() + b"\n" + body).encode()
-
-
-def _sha(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+    return str(joblib.hash((name, body))).encode()
 
 
 def key(behind: str | None, *values: Any) -> str | None:
     """The name of the entry for these values, the `sources` behind them, and this environment."""
-    return behind and _sha(f"{behind} {_environment()} {joblib.hash(values)}".encode())
+    return behind and joblib.hash((behind, _environment(), values))
 
 
 def sources(*values: Any) -> str | None:
@@ -97,8 +92,8 @@ def _digest(packages: frozenset[str]) -> tuple[str, list[Path]]:
         seen.add(name)
         files += (found := _files(name))
         waiting.update(*map(_imports, found))
-    contents = [f"{file.parent.name}/{file.name} {_sha(file.read_bytes())}" for file in files]
-    return _sha("\n".join(sorted(contents)).encode()), files
+    contents = sorted((f"{file.parent.name}/{file.name}", file.read_bytes()) for file in files)
+    return joblib.hash(contents), files
 
 
 def _files(package: str) -> list[Path]:
