@@ -49,14 +49,12 @@ class Race:
     rewards
         The reward model: "Bernoulli" (each is 0 or 1), "bounded", "Gaussian" or "sub-Gaussian". The default
         is what the support implies: "bounded" in [0, 1] ("Bernoulli" if the algorithm assumes it).
-    blocks
-        Whether all arms of a round are observed in the same blocks (the same splits, the same days). σ is
-        then the noise within a block.
+    blocks, lower_is_better
+        Whether all arms of a round are observed in the same blocks (the same splits, the same days); σ is
+        then the noise within a block. Whether the smallest mean is the best, as of a latency.
     control, margin
         The arm that others must beat, and by how much, in your units (ε by default). When no arm can, the
         race ends early and recommends the control.
-    lower_is_better
-        Whether the smallest mean is the best, as of a latency.
 
     Attributes
     ----------

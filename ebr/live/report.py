@@ -207,13 +207,6 @@ def _markdown_table(rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body))
 
 
-def _in_words(table: "DataFrame", spelled: Callable[[Any], str], word: str) -> "DataFrame":
-    """A table in words; intervals, late and missing rewards only where there are some."""
-    none = [name for name in ("late", "missing") if name in table and not table[name].any()]
-    table = table.drop(columns=none).dropna(axis="columns", how="all")
-    return table.map(spelled).rename(columns={"pulls": word})
-
-
 def drawn(race: Any) -> Callable[..., "Figure"]:
     """What draws a race as it stands, on an axis or on a new figure."""
     labels = "recommended" if race.finished else "in the race", word_for_left_out(race, "others")
@@ -231,7 +224,12 @@ def report_of(race: Any, journal: Journal, word: str) -> Report:
     if terms.control is not None and terms.algorithm.delta is not None and not terms.spread_unknown:
         tables["Differences from the control"], way = _differences(terms, history, intervals)
         reading += f" {way}"
-    shown = {title: _in_words(table, digits(terms), word) for title, table in tables.items() if len(table)}
+    spelled, shown = digits(terms), {}
+    for title, table in tables.items():  # intervals, late and missing rewards only where there are some
+        none = [name for name in ("late", "missing") if name in table and not table[name].any()]
+        words = table.drop(columns=none).dropna(axis="columns", how="all").map(spelled)
+        if len(table):
+            shown[title] = words.rename(columns={"pulls": word})
     return Report(_facts(race, journal, rounds, losses, word), tables, reading, shown, drawn(race))
 
 
