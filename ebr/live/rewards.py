@@ -75,26 +75,20 @@ def told_line(
 def check_line(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls, asked: bool) -> None:
     """Raise ValueError unless this race could write the line now: a question, its answer, or a stop."""
     right = plain_line(terms, line["event"], number, pulls)
-    if asked and line["event"] != "stop":
-        right = _told_again(terms, line, number, pulls, owed)
+    if asked and line["event"] != "stop":  # the same rewards are told again
+        parts = (dict(line.get(part, {})) for part in ("rewards", "late"))
+        rewards, late = ({arm: tuple(sums) for arm, sums in part.items()} for part in parts)
+        drawn = terms.rounding and "counted" in line  # by an old ebr: so many ones for rewards in [0, 1]
+        told = replace(terms, rewards="bounded", rounding=False) if drawn else terms
+        right = told_line(told, number, pulls, owed, rewards, line.get("missing"), late)
+        if drawn:
+            ones, counts = dict(line["counted"]), right["rewards"].items()
+            sums = _sums("counted", {arm: (n, ones.get(arm)) for arm, (n, _) in counts}, terms, pulls)
+            right["counted"] = {arm: int(total) for arm, (_, total) in sums.items()}
     said = {key: value for key, value in line.items() if key not in ("time", "checksum")}
     # Python takes 1, 1.0 and true for equal; JSON does not.
     if json.dumps(said, sort_keys=True) != json.dumps(right, sort_keys=True):
         raise ValueError(f"it would be {shown(right)}")
-
-
-def _told_again(terms: Terms, line: Line, number: int, pulls: Pulls, owed: Pulls) -> Line:
-    """The line that would be written now for the same rewards."""
-    parts = (dict(line.get(part, {})) for part in ("rewards", "late"))
-    rewards, late = ({arm: tuple(sums) for arm, sums in part.items()} for part in parts)
-    drawn = terms.rounding and "counted" in line  # by an old ebr: so many ones for rewards in [0, 1]
-    told = replace(terms, rewards="bounded", rounding=False) if drawn else terms
-    again = told_line(told, number, pulls, owed, rewards, line.get("missing"), late)
-    if drawn:
-        ones, counts = dict(line["counted"]), again["rewards"].items()
-        sums = _sums("counted", {arm: (n, ones.get(arm)) for arm, (n, _) in counts}, terms, pulls)
-        again["counted"] = {arm: int(total) for arm, (_, total) in sums.items()}
-    return again
 
 
 def _sums(name: str, told: Any, terms: Terms, asked: Pulls) -> dict[str, list[Any]]:
