@@ -14,7 +14,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 import ebr
-from ebr.algorithms.game import Algorithm, Ending, Game, Known, LossyGame, Standing, advance
+from ebr.algorithms.game import Algorithm, Ending, Known, LossyGame, Standing, advance
 from ebr.live.journal import Line
 from ebr.models import IN_UNIT, REWARDS
 from ebr.validation import check_fields, number, one_of, positive, require, shown, true_or_false, whole
@@ -230,12 +230,17 @@ class Terms:
         }
 
     def game(self) -> LossyGame:
-        """Start the race's game, in which rewards may be missing if the algorithm permits that."""
-        algorithm, generator = self.algorithm, np.random.default_rng(self.seed)
-        if algorithm.objection("stopping", self.rewards):
-            game = algorithm.play(len(self.arms), rewards=self.rewards, generator=generator)
-            return _whole(game, algorithm.epsilon)
-        return algorithm.play_lossy(len(self.arms), rewards=self.rewards, generator=generator)
+        """Play the race's game, in which rewards may be missing if the algorithm permits that."""
+        algorithm, n_arms, generator = self.algorithm, len(self.arms), np.random.default_rng(self.seed)
+        if not algorithm.objection("stopping", self.rewards):
+            return (yield from algorithm.play_lossy(n_arms, rewards=self.rewards, generator=generator))
+        game = algorithm.play(n_arms, rewards=self.rewards, generator=generator)
+        turn = advance(game)
+        while turn.pulls is not None:
+            _, sums = yield Standing(turn.pulls, np.array([-1]), np.array([math.inf]))
+            turn = advance(game, sums)
+        assert turn.arms is not None
+        return Ending(turn.arms, np.array([algorithm.epsilon]))
 
     def differences(self, there: Self, first: Line) -> str:
         """How the race of a journal's first line, and of the terms that it says, differs from this one."""
@@ -265,16 +270,6 @@ class Terms:
             warnings.warn(f"{void} {known}", stacklevel=4)
         if self.rewards not in IN_UNIT and (why := self.void):  # for rewards in [0, 1] the algorithm warns
             warnings.warn(f"{void}: {why}", stacklevel=4)
-
-
-def _whole(game: Game, epsilon: float) -> LossyGame:
-    """A game in which no reward may be missing, played as one of those in which they may."""
-    turn = advance(game)
-    while turn.pulls is not None:
-        _, sums = yield Standing(turn.pulls, np.array([-1]), np.array([math.inf]))
-        turn = advance(game, sums)
-    assert turn.arms is not None
-    return Ending(turn.arms, np.array([epsilon]))
 
 
 def listed(names: Iterable[str]) -> str:
