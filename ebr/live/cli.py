@@ -60,8 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as end:  # argparse's own way out
         return int(end.code or 0) or _say("")
     looks = options.run in (status, plot, report, certify)
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
+    with warnings.catch_warnings(action="always", category=UserWarning):
         warnings.showwarning = lambda message, *_, **__: _complain(f"warning: {message}")
         try:
             if options.run in (start, plan):

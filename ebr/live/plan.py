@@ -423,8 +423,7 @@ class _Brief(SimpleNamespace):
         lossy = race.objection("missing", self.rewards) is None and not race.resumes
         require(lossy or not self.missing, "algorithm", "be 'sharp' if rewards may be missing", kind)
         units = self.support, None, self.scale, self.blocks
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the warning comes when the race is started
+        with warnings.catch_warnings(action="ignore"):  # the warning comes when the race is started
             return Terms.agreed(race, self.arms, *units, self.arms[-1] if control else None, margin)
 
     def expected(self, epsilon: float) -> dict[str, FloatArray]:

@@ -66,11 +66,10 @@ class Race:
 
     Notes
     -----
-    *Counts are fixed before rewards are seen*: rewards added until an arm looks good would bias its mean. So
-    no more are accepted than were asked for, and fewer only with `missing="at random"`. Which are missing or
-    late, and the decision not to wait, must have nothing to do with any reward, and so not with which arms
-    are out; no race can check that. Missing rewards are asked for again (`ebr.algorithms.sharp` has the
-    proof).
+    *Counts are fixed before rewards are seen*: rewards added until an arm looks good would bias its mean.
+    Which are missing or late, and the decision not to wait, must have nothing to do with any reward, and so
+    not with which arms are out; no race can check that. Missing rewards are asked for again
+    (`ebr.algorithms.sharp` has the proof).
 
     *Blocks.* Sharp and staked EBR compare arms by differences of their means over the same blocks, so what is
     common to a block cancels. They need independent blocks and √2σ-sub-Gaussian differences, N(·, 2σ²) for

@@ -135,8 +135,7 @@ class Terms:
         made = cls(algorithm, names, limits, units, rewards, blocks=blocks, seed=seed)
         require(not blocks or not made.void, "blocks", f"be False, or nothing is proved: {made.void}", blocks)
         made.warn()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the race itself will warn
+        with warnings.catch_warnings(action="ignore"):  # the race itself will warn
             advance(algorithm.play(len(names), rewards=rewards))  # raises the algorithm's objections
         return made
 
