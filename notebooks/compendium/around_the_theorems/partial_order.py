@@ -11,10 +11,15 @@ import numpy as np
 from compendium.shared.distributions import norm
 from compendium.shared.findings import FALSE_ALARM, Evidence, Finding, counted, exceeds, measured
 from compendium.shared.lineup import MakeElastic
-from compendium.shared.problem_sets import DELTA, hardest, inside_partition, nonempty_partitions
+from compendium.shared.problem_sets import (
+    DELTA,
+    hardest,
+    inside_partition,
+    nonempty_partitions,
+    twelve_digits,
+)
 from compendium.upper_bounds.lemmas import pulls_ratio
 from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.arrays import twelve_digits
 from ebr.simulation.simulate import simulate
 from ebr.theory import bounds
 from ebr.theory.problems import Gaussian, Problem

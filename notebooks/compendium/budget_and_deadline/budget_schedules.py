@@ -19,8 +19,9 @@ from compendium.budget_and_deadline.budgeted import (
 )
 from compendium.budget_and_deadline.budgets import Plan
 from compendium.shared.findings import interval
+from compendium.shared.problem_sets import twelve_digits
 from ebr.algorithms.game import Algorithm
-from ebr.arrays import FloatArray, twelve_digits
+from ebr.arrays import FloatArray
 from ebr.simulation.simulate import simulate
 from ebr.simulation.sweep import Point
 from ebr.theory.problems import Bernoulli, Gaussian, Problem, setup_1, setup_2

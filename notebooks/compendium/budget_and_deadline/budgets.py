@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ebr.arrays import twelve_digits
+from compendium.shared.problem_sets import twelve_digits
 
 HALVINGS = 200  # of the interval for the level of a plan's counts: more than a float can resolve
 

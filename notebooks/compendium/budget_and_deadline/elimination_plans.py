@@ -14,8 +14,9 @@ from compendium.budget_and_deadline.budgeted import BudgetedElimination
 from compendium.budget_and_deadline.budgets import Plan
 from compendium.failure_probability.importance import failure
 from compendium.shared.findings import Evidence, Finding, counted, exceeds, measured
+from compendium.shared.problem_sets import twelve_digits
 from ebr.algorithms.game import Algorithm, drive
-from ebr.arrays import FloatArray, IntArray, twelve_digits
+from ebr.arrays import FloatArray, IntArray
 from ebr.simulation.simulate import simulate
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.special import betaincinv, expit, logit
 
 from compendium.shared.likelihood import log_ratios
+from compendium.shared.problem_sets import twelve_digits
 from ebr.algorithms.game import Algorithm, Game, drive
-from ebr.arrays import FloatArray, IntArray, twelve_digits
+from ebr.arrays import FloatArray, IntArray
 from ebr.simulation.simulate import blocks, draw, simulate
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 

@@ -11,11 +11,11 @@ from compendium.modern_rivals.selection_rivals import bechhofer, kim_nelson, pau
 from compendium.modern_rivals.sequential_rivals import JEFFREYS, sequential
 from compendium.shared.joint_race import SharpElasticBatchRacing
 from compendium.shared.lineup import Maker
+from compendium.shared.problem_sets import twelve_digits
 from ebr.algorithms.baselines import SequentialRacing
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
-from ebr.arrays import twelve_digits
 from ebr.simulation.simulate import simulate
 from ebr.theory.problems import Problem
 

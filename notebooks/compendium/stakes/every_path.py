@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
+from compendium.shared.problem_sets import twelve_digits
 from compendium.stakes.supermartingale import BEYOND, table_of
 from ebr.algorithms.game import advance
 from ebr.algorithms.staked import StakedElasticBatchRacing
-from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
+from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.problems import Bernoulli
 
 MOST = 2_000_000  # paths

@@ -15,14 +15,14 @@ from matplotlib.figure import Figure
 from compendium.shared import figures
 from compendium.shared.characteristic_time import characteristic_lower_bound
 from compendium.shared.lineup import LOOKS, legend_below
-from compendium.shared.problem_sets import Instance
+from compendium.shared.problem_sets import Instance, twelve_digits
 from compendium.stakes.small_designs import designs
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.game import Algorithm
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
-from ebr.arrays import FloatArray, twelve_digits
+from ebr.arrays import FloatArray
 from ebr.models import IN_UNIT
 from ebr.simulation.sweep import Point, sweep
 from ebr.theory.problems import Bernoulli, Gaussian, setup_1, setup_2

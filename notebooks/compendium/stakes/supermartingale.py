@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from compendium.shared.problem_sets import Instance
+from compendium.shared.problem_sets import Instance, twelve_digits
 from ebr.algorithms.game import Game, advance
 from ebr.algorithms.staked import StakedElasticBatchRacing
-from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
+from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT, REWARDS
 from ebr.simulation.simulate import blocks, draw
 from ebr.theory.problems import Bernoulli, Gaussian, Problem

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 from scipy.special import log_ndtr
 
+from compendium.shared.problem_sets import twelve_digits
 from compendium.the_price_of_a_deadline.deadline_price import least_average, many_arms_stop
 from ebr.algorithms.game import Algorithm, drive
-from ebr.arrays import BoolArray, FloatArray, IntArray, twelve_digits
+from ebr.arrays import BoolArray, FloatArray, IntArray
 
 Least = Callable[[FloatArray, FloatArray, int], tuple[FloatArray, FloatArray]]
 Stop = Callable[[FloatArray, float, float, int], FloatArray]

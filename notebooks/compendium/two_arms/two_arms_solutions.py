@@ -17,6 +17,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
+from compendium.shared.problem_sets import twelve_digits
 from compendium.shared.walks import Looks
 from compendium.two_arms.fixed_looks import best_looks, from_bars
 from compendium.two_arms.two_arms_grid import CELLS, make_grid, weight
@@ -24,7 +25,7 @@ from compendium.two_arms.two_arms_policies import Plan, Profile, plan, profile
 from compendium.two_arms.two_arms_prior import STEPS, bayes_bound
 from compendium.two_arms.two_arms_search import TEMPERATURES, search
 from compendium.two_rounds.adaptive import Prior
-from ebr.arrays import FloatArray, twelve_digits
+from ebr.arrays import FloatArray
 
 FILE = "two_arms_solutions.json"
 EPSILONS, DELTAS, DEADLINES = (0.1, 0.03, 0.01, 0.003, 0.001), (0.01, 0.001), (2, 3, 4)
