@@ -5,12 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import rel_entr
+from scipy.special import gammainccinv, rel_entr
 
 from ebr.arrays import BoolArray, FloatArray
 
 HALVINGS = 60  # of an interval in [0, 1]: to the last digit
-STEPS = 6  # of Newton's method, from a bound that is not far: to the last digit
 NEAR = 1e-10  # Newton's method stops after a step this short: the next would be below rounding
 LOWEST = 1e-4  # its least start for a threshold, as a part of the mean
 Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # values and slopes
@@ -58,17 +57,8 @@ def pair_divergence(
 
 
 def erlang_quantile(miss: ArrayLike) -> FloatArray:
-    """The x that two independent Exp(1) variables together exceed with probability α: (1 + x) e^{−x} = α.
-
-    Newton's method for x − log(1 + x) = t, t = −log α, from t + √(2t), which is more than x (Chatzigeorgiou,
-    IEEE Commun. Lett. 17, 2013): the left side is convex. An α of 0 has an infinite x.
-    """
-    miss = np.asarray(miss, dtype=np.float64)
-    target = -np.log(np.where(miss > 0, miss, 0.5))
-    found = target + np.sqrt(2 * target)
-    for _ in range(STEPS):
-        found -= (found - np.log1p(found) - target) * (1 + found) / found
-    return np.where(miss > 0, found, np.inf)
+    """The x that two independent Exp(1) variables together exceed with probability α: (1 + x) e^{−x} = α."""
+    return np.asarray(gammainccinv(2.0, np.asarray(miss, dtype=np.float64)))
 
 
 def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
