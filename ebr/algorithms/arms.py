@@ -33,23 +33,22 @@ class Survivors:
         self._second: FloatArray = np.zeros(replicates)  # for k > 1
         self._k = k
         self._shape = (n_arms, replicates)
-        self._replicates = np.arange(replicates)
         self._arms = np.arange(n_arms)
-        self._alive = np.ones(self._shape, dtype=bool)
         self._sums = np.zeros(self._shape)  # −∞ for an arm that is dropped, ∞ for one that is accepted
+
+    @property
+    def _alive(self) -> BoolArray:
+        return np.isfinite(self._sums)  # neither dropped nor accepted
 
     def pulls(self, each: IntArray | int) -> IntArray:
         """The pulls to ask for: `each` of every survivor, one number or one per replicate."""
-        asked: IntArray = self._alive * (self.running * each)
-        if len(asked) == self._shape[0]:
-            return asked.T
         table = np.zeros(self._shape, dtype=np.int64)
-        table[self._arms] = asked
+        table[self._arms] = self._alive * (self.running * each)
         return table.T
 
     def add(self, sums: FloatArray) -> None:
         """Add the sums of a round's rewards."""
-        self._sums += sums.T if len(self._arms) == len(sums.T) else sums.T[self._arms]
+        self._sums += sums.T[self._arms]
         if self._k == 1:
             largest = self._sums.max(axis=0)
         else:
@@ -62,7 +61,7 @@ class Survivors:
         if self._k > 1:
             return self._second
         rivals = self._sums.copy()
-        rivals[rivals.argmax(axis=0), self._replicates] = -np.inf
+        np.put_along_axis(rivals, rivals.argmax(axis=0, keepdims=True), -np.inf, axis=0)
         return np.asarray(rivals.max(axis=0))
 
     def best(self) -> FloatArray:
@@ -72,8 +71,7 @@ class Survivors:
     def against(self, arm: int) -> tuple[FloatArray, FloatArray]:
         """An arm's sum, −∞ if it is dropped, and the largest of all other survivors'; for k = 1."""
         own = self._arms == arm
-        lowest = np.full((1, len(self._replicates)), -np.inf)
-        one, others = (np.concatenate([lowest, self._sums[rows]]).max(axis=0) for rows in (own, ~own))
+        one, others = (self._sums[rows].max(axis=0, initial=-np.inf) for rows in (own, ~own))
         return one, others
 
     def last(self) -> FloatArray:
@@ -87,13 +85,11 @@ class Survivors:
 
     def discard(self, dropped: BoolArray) -> None:
         """Drop these arms."""
-        self._alive &= ~dropped
         np.putmask(self._sums, dropped, -np.inf)
 
     def accept(self, reach: FloatArray | float) -> None:
         """Accept every arm that is more than `reach` ahead of the (k+1)-th, if k > 1."""
         accepted = (self._sums > self._second + reach) & self.running
-        self._alive &= ~accepted
         np.putmask(self._sums, accepted, np.inf)
 
     def size(self) -> IntArray:
@@ -106,13 +102,10 @@ class Survivors:
         if len(ending):
             self.leader[ending] = self._leading(self._sums[:, ending]) if arms is None else arms[ending]
             self.running[ending] = False
-        # Remove the arms that no replicate pulls any more.
-        needed = np.asarray((self._alive & self.running).any(axis=1))
-        if self._k > 1:  # an accepted arm still has its place
-            needed |= np.asarray((np.isposinf(self._sums) & self.running).any(axis=1))
+        # Remove the arms that no replicate pulls any more; an accepted arm still has its place.
+        needed = np.asarray(((self._sums > -np.inf) & self.running).any(axis=1))
         if 0 < np.count_nonzero(needed) < 0.8 * len(needed):  # a few dead rows cost less than a copy
             self._arms = self._arms[needed]
-            self._alive = self._alive[needed]
             self._sums = self._sums[needed]
 
     def _leading(self, sums: FloatArray) -> IntArray:
