@@ -1,8 +1,8 @@
 """Pausing Elastic Batch Racing: arms stop where they need not go on, and every arm has its own pace."""
 
 import math
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from ebr.algorithms.game import Differences, Game, Known, Rng
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
-from ebr.theory.pairs import BinomialLimits, Pairs, bounded_refuted, log_terms, normal_refuted, sign_count
+from ebr.theory.pairs import Pairs, binomial_refuted, bounded_refuted, log_terms, normal_refuted, sign_count
 from ebr.theory.selection import bechhofer_count
 from ebr.validation import count, scale, whole
 
@@ -97,7 +97,7 @@ class PausingElasticBatchRacing(Differences):
     def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Race."""
         n_arms, replicates = self.entered(n_arms, replicates, rewards)
-        tests = _tests(self, n_arms, self.model(rewards))
+        tests = _Tests(self, n_arms, self.model(rewards))
         arms = Paces(n_arms, replicates)
         stage = 1
         for now in range(1, self.deadline + 1):
@@ -177,7 +177,6 @@ class _Tests:
         self.miss: FloatArray = np.zeros((len(kept) + 1, len(kept) + 1))
         self.miss[1:, 1:] = race.shares()[np.ix_(kept, kept)] / (n_arms - 1)
         self.log_terms = race.log_terms(self.miss, model)
-        self.limits = BinomialLimits(self.counts, self.miss)
 
     def refuted(self, best: FloatArray, high: int, arms: Paces, which: BoolArray, shift: float) -> BoolArray:
         """Of which of these arms it is refuted that they are better, by s, than leaders of no lower stage."""
@@ -185,8 +184,11 @@ class _Tests:
         leader, other = best[places // which.shape[1]], arms.sums.take(places)
         low = arms.stage.take(places)
         pairs = Pairs(leader, np.full(len(low), self.counts[high]), other, self.counts[low])
-        if self.model == "Bernoulli":
-            found = self.limits.refuted(leader, high, low, shift, other)
+        if self.model == "Bernoulli":  # many replicates share a pair of sums; an expected sum is not whole
+            sums = leader + low * (self.counts[high] + 1) + 1j * np.ceil(other)
+            _, first, again = np.unique(sums, return_index=True, return_inverse=True)
+            tried = replace(pairs, other=sums.imag)[first]
+            found = binomial_refuted(tried, shift, self.miss[high, low[first]])[again]
         elif self.model == "bounded":
             found = bounded_refuted(pairs, shift, self.miss[high, low])
         else:
@@ -244,6 +246,3 @@ class _Tests:
             lower = waiting & (arms.stage <= high)
             wanted |= waiting & ~self.refuted(weakest, high, arms, lower, self.race.epsilon)
         return wanted
-
-
-_tests = lru_cache(maxsize=64)(_Tests)  # the limits of a race are searched for once

@@ -208,53 +208,6 @@ def _piece(p: FloatArray, shift: float) -> IntArray:
     return np.asarray(np.minimum((2 * PIECES / np.pi * angle).astype(np.int64), PIECES - 1))
 
 
-class BinomialLimits:
-    """Which sums of the other arm's rewards a leader's sum refutes, remembered.
-
-    Numbers lie on a grid, with a level for each pair of counts. The largest sum that is refuted is bounded by
-    two that were tried: one that is refuted, as all below it are, and one that is not, as none above it is.
-    """
-
-    def __init__(self, counts: IntArray, miss: FloatArray) -> None:
-        self.counts, self.miss = counts, miss
-        self._known: dict[tuple[int, float], FloatArray] = {}
-
-    def refuted(
-        self, leader: FloatArray, high: int, low: IntArray, shift: float, other: FloatArray
-    ) -> BoolArray:
-        """Whether the other arms' sums are, each at its stage by its leader's sum; all leaders are at one.
-
-        Of the sums that share a limit the middle one is tried, until all are decided: mostly none is near the
-        limit. A sum that is not whole, as an expected one, is refuted if the next whole one is.
-        """
-        asked = leader + low * (self.counts[high] + 1)  # a number for each pair of stage and sum
-        keys, least, most = self._bounds(asked, high, shift)
-        places = np.searchsorted(keys, asked)
-        left = np.flatnonzero((other > least[places]) & (other <= most[places] - 1))
-        left = left[np.lexsort((other[left], places[left]))]
-        while len(left):
-            chosen, first, number = np.unique(places[left], return_index=True, return_counts=True)
-            tried = np.ceil(other[left[first + number // 2]])
-            stage, sums = np.divmod(keys[chosen], self.counts[high] + 1)  # an expected sum is not whole
-            stage = stage.astype(np.int64)
-            pairs = Pairs(sums, np.full(len(stage), self.counts[high]), tried, self.counts[stage])
-            there = binomial_refuted(pairs, shift, self.miss[high, stage])
-            least[chosen[there]], most[chosen[~there]] = tried[there], tried[~there]
-            left = left[((other > least[places]) & (other <= most[places] - 1))[left]]
-        return np.asarray(other <= least[places])
-
-    def _bounds(self, asked: FloatArray, high: int, shift: float) -> FloatArray:
-        """Keys in ascending order, a refuted sum (−1: none is known), and one that is not; all 1 never is."""
-        known = self._known.get((high, shift), np.array([[-1.0], [-1.0], [0.0]]))  # a key that no limit has
-        places = np.searchsorted(known[0], asked)
-        new = np.unique(asked[known[0].take(places, mode="clip") != asked])
-        if len(new):
-            most = self.counts[(new // (self.counts[high] + 1)).astype(np.int64)]
-            known = np.hstack([known, [new, np.full(len(new), -1.0), most]])
-            self._known[high, shift] = known = known[:, known[0].argsort()]
-        return known
-
-
 @checked(miss=rare)
 def sign_count(epsilon: float, miss: float) -> int:
     """The least b ≥ 1/ε with P(A ≥ C) ≤ α for binomial sums A, C of b rewards, C's probability larger by ε.

@@ -17,14 +17,6 @@ from ebr.theory import pairs, selection
 every_model = pytest.mark.parametrize("model", REWARDS)
 
 
-@pytest.fixture(autouse=True)
-def no_test_is_remembered():
-    """A planted error must not stay behind in the tests of a race, nor sound ones be used for it."""
-    pausing._tests.cache_clear()
-    yield
-    pausing._tests.cache_clear()
-
-
 def random_race(model, generator):
     """The parameters and the rewards of three replicates of a race."""
     n_arms, unit = generator.integers(2, 9), model in ("Bernoulli", "bounded")
@@ -84,7 +76,7 @@ def test_the_schedule_is_the_plain_one(model):
     for n_arms, deadline, epsilon, delta in product((2, 3, 9), (1, 2, 3, 15), (0.1, 0.3), (0.01, 0.5)):
         race = PausingElasticBatchRacing(deadline, epsilon, delta, rewards=model)
         counts, levels, ahead = pausing_schedule(n_arms, deadline, epsilon, delta, 0.5, model, 0.5, 3.0)
-        tests = pausing._tests(race, n_arms, model)
+        tests = pausing._Tests(race, n_arms, model)
         assert tests.counts.tolist() == counts, (race, n_arms)
         assert race.ahead == ahead
         for pair, level in levels.items():
@@ -138,10 +130,30 @@ def failures(paths, arm, gaps):
 GAPS = {2: [(1, 0)], 3: [(1, 1, 0), (1, 0.5, 0), (1, 0, 0)]}  # in units of ε
 
 
+@pytest.mark.parametrize("shift", [0.0, 0.1])
+def test_coins_that_share_their_sums_are_told_apart_as_if_each_were_alone(shift):
+    generator = np.random.default_rng(2)
+    tests = pausing._Tests(PausingElasticBatchRacing(4, 0.1, 0.3), 5, "Bernoulli")
+    for high in range(1, tests.top + 1):
+        arms = pausing.Paces(5, 200)
+        arms.stage = generator.integers(1, high + 1, size=(200, 5))
+        arms.sums = generator.integers(0, 8, size=(200, 5)) * tests.counts[arms.stage] / 8
+        best, which = (
+            generator.integers(0, 8, size=200) * tests.counts[high] / 8,
+            arms.stage < generator.integers(5),
+        )
+        found = tests.refuted(best, high, arms, which, shift)
+        for arm in range(5):
+            stage, sums = arms.stage[:, arm], np.ceil(arms.sums[:, arm])
+            every = pairs.Pairs(best, np.full(200, tests.counts[high]), sums, tests.counts[stage])
+            alone = pairs.binomial_refuted(every, shift, tests.miss[high, stage])
+            assert (found[:, arm] == (alone & which[:, arm])).all()
+
+
 def largest_failure(model, n_arms, deadline, epsilon, delta, start):
     """Over many means; None where the ways are too many to be counted."""
     race = PausingElasticBatchRacing(deadline, epsilon, delta, rewards=model, start=start)
-    counts = pausing._tests(race, n_arms, model).counts
+    counts = pausing._Tests(race, n_arms, model).counts
     if math.prod(np.diff(counts) + 1) ** n_arms > 150_000:
         return None
     ways = winners(race, n_arms, counts)
@@ -204,7 +216,6 @@ def certificate_of_two_epsilon(self, *seen):
 def test_with_a_planted_error_it_fails_more_often_than_with_delta(monkeypatch, where, name, planted, case):
     assert largest_failure("Bernoulli", *case) <= case[3]
     monkeypatch.setattr(where, name, planted)
-    pausing._tests.cache_clear()
     assert largest_failure("Bernoulli", *case) > case[3]
 
 

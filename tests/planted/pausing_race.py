@@ -75,16 +75,11 @@ class TooFewAtLast(PAUSING):
 def with_error(place, name, error, check=lambda: guarantee(adversary=steps(["Gaussian"]))):
     """The check with a rule of the race, or a part of the binomial test, in error."""
     parts()
-    forget()  # limits that were sought without the error
+    pausing_adversary.stages.cache_clear()  # limits that were sought without the error
     with mock.patch.object(place, name, error):
         finding = check()
-    forget()
-    return finding
-
-
-def forget():
-    pausing._tests.cache_clear()
     pausing_adversary.stages.cache_clear()
+    return finding
 
 
 def long_root(sums, pulls, p, right=pairs._root):

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from ebr.theory import pairs
-from ebr.theory.pairs import BinomialLimits, Pairs, binomial_refuted, bounded_refuted, normal_refuted
+from ebr.theory.pairs import Pairs, binomial_refuted, bounded_refuted, normal_refuted
 
 ROUNDING = 1 + 1e-9
 SHIFTS = (0, 0.01, 0.1, 0.3)
@@ -37,9 +37,6 @@ def binomial_table(leader_pulls, other_pulls, shift, level, refuted=binomial_ref
     every = every_sum(leader_pulls, other_pulls)
     table = refuted(every, shift, np.full(len(every.leader), level))
     return table.reshape(leader_pulls + 1, other_pulls + 1)
-
-
-known_table = cache(binomial_table)  # for errors that are not planted
 
 
 def chances(table, shift):
@@ -152,48 +149,6 @@ def test_more_for_the_leader_or_less_for_the_other_refutes_no_less(counts):
 
 def test_at_level_zero_nothing_is_refuted():
     assert not binomial_table(30, 30, 0.1, 0.0).any()
-
-
-COUNTS = np.array([0, 4, 30, 61])
-MISS = np.array([[0, 0, 0, 0], [0, 0.3, 0, 0], [0, 0.1, 0.02, 0], [0, 0.001, 0.2, 0.05]])
-
-
-def asked(generator):
-    """Many times a stage, and some leaders' sums there against arms at stages not above it."""
-    for high in generator.permuted(np.repeat([1, 2, 3], 8)):
-        low, own = generator.integers(1, high + 1, size=7), generator.integers(0, COUNTS[high] + 1, size=7)
-        whose = generator.integers(7, size=20)  # several ask for the same limit
-        yield own[whose].astype(float), high, low[whose]
-
-
-@pytest.mark.parametrize("short", [0, 0.4])
-@pytest.mark.parametrize("shift", SHIFTS)
-def test_sums_are_refuted_up_to_their_limit_whatever_was_asked_before(shift, short):
-    generator, limits = np.random.default_rng(2), BinomialLimits(COUNTS, MISS)
-    for leader, high, low in asked(generator):
-        whole = np.floor(generator.random(20) * (COUNTS[low] + 1))
-        other = np.maximum(whole - short, 0)  # not above a limit that the next whole sum is not above
-        found = limits.refuted(leader, high, low, shift, other)
-        for refuted, own, stage, sums in zip(found, leader, low, whole, strict=True):
-            table = known_table(COUNTS[high], COUNTS[stage], shift, MISS[high, stage])
-            assert refuted == table[int(own), int(sums)]
-
-
-def test_a_leaders_sum_that_is_not_whole_is_not_rounded():
-    limits, leader = BinomialLimits(np.array([0, 30]), np.full((2, 2), 0.1)), np.arange(10, 30, 0.25)
-    for other in range(31):
-        pair = Pairs(leader, np.full(80, 30), np.full(80, float(other)), np.full(80, 30))
-        found = limits.refuted(leader, 1, np.ones(80, dtype=int), 0.1, pair.other)
-        assert (found == binomial_refuted(pair, 0.1, np.full(80, 0.1))).all()
-
-
-def test_a_sum_is_tried_once(monkeypatch):
-    limits = BinomialLimits(np.array([0, 30]), np.full((2, 2), 0.1))
-    ask = (np.repeat([20.0, 29.0], 31), 1, np.ones(62, dtype=int), 0.1, np.tile(np.arange(31.0), 2))
-    before = limits.refuted(*ask)
-    assert (before.reshape(2, 31) == known_table(30, 30, 0.1, 0.1)[[20, 29]]).all()
-    monkeypatch.setattr(pairs, "binomial_refuted", None)
-    assert (limits.refuted(*ask) == before).all()
 
 
 def test_the_normal_test_has_level_alpha_for_gaussian_arms():
