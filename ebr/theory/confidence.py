@@ -126,22 +126,19 @@ class Simultaneous:
         """The lower and upper ends for means of `pulls` rewards, within the support; NaN without rewards."""
         none = np.asarray(pulls) < 1
         counts, middle = np.maximum(pulls, 1), np.where(none, 0.5, means)
-        lower, upper = self._ends(middle, counts, self.miss(counts))
-        low, high = self.support or (-math.inf, math.inf)
+        miss, (low, high) = self.miss(counts), self.support or (-math.inf, math.inf)
+        if self.method == "exact":
+            lower, upper = exact_interval(middle, counts, miss)
+        elif self.method == "KL":
+            ends = kl_interval((middle - low) / (high - low), counts, miss)
+            lower, upper = (low + (high - low) * end for end in ends)
+        else:
+            width = half_width(self.method, counts, miss, self.sigma)
+            lower, upper = middle - width, middle + width
         # The interval holds its mean, however a sum was rounded.
         lower = np.maximum(np.minimum(lower, middle), low)
         upper = np.minimum(np.maximum(upper, middle), high)
         return np.where(none, np.nan, lower), np.where(none, np.nan, upper)
-
-    def _ends(self, means: FloatArray, counts: IntArray, miss: FloatArray) -> Interval:
-        if self.method == "exact":
-            return exact_interval(means, counts, miss)
-        if self.method == "KL" and self.support is not None:
-            low, high = self.support
-            lower, upper = kl_interval((means - low) / (high - low), counts, miss)
-            return low + (high - low) * lower, low + (high - low) * upper
-        width = half_width(self.method, counts, miss, self.sigma)
-        return means - width, means + width
 
 
 def half_width(method: str, counts: ArrayLike, miss: FloatArray | float, sigma: float) -> FloatArray:
