@@ -99,7 +99,6 @@ CALLS = {name: (played(algorithm), GAME | arguments) for name, (algorithm, argum
     "hardest_complexity": (problems.hardest_complexity, GAMMA),
     "deviation": (confidence.deviation, usual("n_arms deadline delta sigma", pulls=5)),
     "sequential_deviation": (confidence.sequential_deviation, usual("n_arms delta sigma", pulls=5)),
-    "fixed_count_deviation": (confidence.fixed_count_deviation, usual("sigma", pulls=5, miss=0.1)),
     "told_apart": (bounds.told_apart, usual("delta", arms=3)),
     "passive_pulls": (bounds.passive_pulls, usual("n_arms epsilon delta sigma")),
     "hpcm": (bounds.hpcm, usual("delta")),
@@ -116,7 +115,7 @@ CALLS = {name: (played(algorithm), GAME | arguments) for name, (algorithm, argum
 }
 # An argument goes by another name in what is called, or is an array of which this says nothing.
 SAID = {"rewards_known": "rewards"}
-LEFT_OUT = {("deviation", "pulls"), ("sequential_deviation", "pulls"), ("fixed_count_deviation", "pulls")}
+LEFT_OUT = {("deviation", "pulls"), ("sequential_deviation", "pulls")}
 SLOW = {"certified_design", "plan", "plan of a budget", "sequential"}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT
-from ebr.theory.confidence import fixed_count_deviation
+from ebr.theory.confidence import half_width
 from ebr.validation import MOST_ROUNDS, Rule, check_fields, in_unit_interval, require, scale, several, whole
 
 # Features that a race may permit, with their names in messages.
@@ -207,7 +207,7 @@ class Tested(Algorithm):
 
     def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
         """Hoeffding's half-width for one mean, so that all n of all T rounds are covered with 1 − δ."""
-        return fixed_count_deviation(pulls, self.delta / (n_arms * self.deadline), self.sigma)
+        return half_width("Hoeffding", pulls, self.delta / (n_arms * self.deadline), self.sigma)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from scipy.special import betainccinv, betaincinv, ndtri
 
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.divergence import bisected, relative_entropy
-from ebr.validation import MOST_ARMS, check_fields, checked, rare, require, whole
+from ebr.validation import MOST_ARMS, check_fields, checked, require, whole
 
 Interval = tuple[FloatArray, FloatArray]  # the lower ends, and the upper ones
 # Lemma "confidence": the self-normalised bound of de la Peña, Klass and Lai (2004), Corollary 2.2.
@@ -38,12 +38,6 @@ def sequential_deviation(pulls: ArrayLike, n_arms: int, delta: float, sigma: flo
     tau = np.asarray(pulls, dtype=np.float64)
     omega = math.sqrt(delta / (6 * n_arms))
     return np.sqrt(16 * sigma**2 * np.log(np.log2(2 * tau) / omega) / tau)
-
-
-@checked(miss=rare)
-def fixed_count_deviation(pulls: IntArray | int, miss: float, sigma: float = 0.5) -> FloatArray:
-    """Hoeffding's σ √(2 log(2/p) / τ): with p at most the mean of a *fixed* number τ is off by more."""
-    return np.sqrt(2 * sigma**2 * math.log(2 / miss) / np.asarray(pulls, dtype=np.float64))
 
 
 def exact_interval(means: FloatArray, pulls: IntArray, miss: FloatArray | float) -> Interval:

@@ -6,7 +6,7 @@ from functools import cache
 from compendium.confidence import coverage
 
 import ebr
-from ebr.theory.confidence import fixed_count_deviation, sequential_deviation
+from ebr.theory.confidence import half_width, sequential_deviation
 from planted.algorithms import TooNarrow
 
 PROBLEMS = {"Bernoulli": ebr.Bernoulli([0.5, 0.4]), "Gaussian": ebr.Gaussian([0.5, 0.5], 1.0)}
@@ -48,7 +48,7 @@ PLANTED = {
         lambda: coverage.sequential_guarantee(lambda *place: 0.5 * sequential_deviation(*place)),
         # As if the bound held at one count alone.
         lambda: coverage.sequential_guarantee(
-            lambda tau, n, d, s: fixed_count_deviation(tau, 2 * (d / (6 * n)) ** 2, s)
+            lambda tau, n, d, s: half_width("Hoeffding", tau, 2 * (d / (6 * n)) ** 2, s)
         ),
     ),
 }

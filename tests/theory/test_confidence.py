@@ -15,7 +15,7 @@ from ebr.theory.confidence import (
     Simultaneous,
     deviation,
     exact_interval,
-    fixed_count_deviation,
+    half_width,
     kl_interval,
     sequential_deviation,
 )
@@ -45,8 +45,8 @@ def test_jun_et_als_deviation_by_hand():
 
 def test_hoeffdings_deviation_by_hand():
     # log(2/p) = 2: σ √(4/τ).
-    assert fixed_count_deviation(np.array([16, 100]), 2 * math.exp(-2)) == pytest.approx([0.25, 0.1])
-    assert fixed_count_deviation(16, 2 * math.exp(-2), sigma=3) == pytest.approx(1.5)
+    assert half_width("Hoeffding", np.array([16, 100]), 2 * math.exp(-2), 0.5) == pytest.approx([0.25, 0.1])
+    assert half_width("Hoeffding", 16, 2 * math.exp(-2), sigma=3) == pytest.approx(1.5)
 
 
 def missed(interval, count, miss, probabilities):

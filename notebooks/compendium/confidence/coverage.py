@@ -20,7 +20,7 @@ from compendium.shared.findings import Evidence, Finding, counted, exceeds, inte
 from compendium.shared.lineup import MakeElastic
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.confidence import SELF_NORMALISED, deviation, fixed_count_deviation, sequential_deviation
+from ebr.theory.confidence import SELF_NORMALISED, deviation, half_width, sequential_deviation
 from ebr.theory.problems import Problem
 
 FACTOR = SELF_NORMALISED / 2  # 2 + log 2, of Lemma "concentration"
@@ -151,7 +151,7 @@ def widths(
     for mean in means:
         for pulls in counts.tolist():
             paper = float(deviation(pulls, n_arms, deadline, delta))
-            hoeffding = float(fixed_count_deviation(pulls, miss))
+            hoeffding = float(half_width("Hoeffding", pulls, miss, 0.5))
             chernoff, exact = chernoff_deviation(pulls, mean, miss), binomial_deviation(pulls, mean, miss)
             rows.append((mean, pulls, paper, hoeffding, chernoff, exact))
     return pd.DataFrame(rows, columns=["mean", "pulls", "paper", "Hoeffding", "Chernoff", "exact"])

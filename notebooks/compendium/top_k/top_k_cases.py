@@ -18,7 +18,7 @@ from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.simulation.simulate import simulate
 from ebr.theory import bounds as theory
-from ebr.theory.confidence import fixed_count_deviation
+from ebr.theory.confidence import half_width
 from ebr.theory.problems import Bernoulli, Problem
 
 
@@ -65,8 +65,8 @@ def covered(algorithm: ElasticBatchRacing, problem: Problem, tables: int, seed: 
     def means(pulled: int) -> FloatArray:
         signs = np.where(generator.random((tables, 1)) < 0.5, against, generator.choice([-1.0, 1.0], shape))
         luck = signs * np.where(generator.random(shape) < 0.8, 1.0, generator.random(shape))
-        half_width = float(fixed_count_deviation(pulled, miss, algorithm.sigma)) - ROUNDING
-        return np.asarray(problem.means + luck * half_width)
+        width = float(half_width("Hoeffding", pulled, miss, algorithm.sigma)) - ROUNDING
+        return np.asarray(problem.means + luck * width)
 
     return driven(algorithm, problem, tables, means)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 import ebr
-from ebr.theory.confidence import fixed_count_deviation
+from ebr.theory.confidence import half_width
 
 COUNTS, MISSES = st.integers(1, 300), st.floats(1e-6, 0.9)
 
@@ -51,7 +51,7 @@ def test_nothing_narrower_than_the_binomial_deviation_would_do(mean, miss):
 def test_the_binomial_deviation_is_within_the_kl_one_and_that_within_hoeffdings(pulls, mean, miss):
     binomial, kl = binomial_deviation(pulls, mean, miss), chernoff_deviation(pulls, mean, miss)
     assert binomial <= kl + 1e-9
-    assert kl <= fixed_count_deviation(pulls, miss) + 1e-9
+    assert kl <= half_width("Hoeffding", pulls, miss, 0.5) + 1e-9
 
 
 @pytest.mark.parametrize("mean", [0.0, 0.01, 0.3, 1.0])

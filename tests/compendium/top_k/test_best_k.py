@@ -13,7 +13,7 @@ from oracles import Rewards, overheard, play
 from scipy.stats import binom
 
 import ebr
-from ebr.theory.confidence import fixed_count_deviation
+from ebr.theory.confidence import half_width
 
 
 def test_with_one_arm_and_no_patience_the_oracle_is_the_papers():
@@ -115,7 +115,7 @@ def test_the_adversary_stays_inside_the_event_of_algorithm_1():
     algorithm = ebr.ElasticBatchRacing(3, 0.1, 0.1, k=2)
     for pulled, means, played in heard(algorithm, top_k_cases.covered, PROBLEM):
         noise = means - PROBLEM.means
-        assert np.abs(noise)[played].max() <= fixed_count_deviation(pulled, 0.1 / 15, 0.5)
+        assert np.abs(noise)[played].max() <= half_width("Hoeffding", pulled, 0.1 / 15, 0.5)
         misled = np.where([True, False, True, False, False], noise < 0, noise > 0) | ~played
         assert misled.all(axis=1).mean() > 1 / 6  # ½ are meant to; of 50 so few: 10^−7
 

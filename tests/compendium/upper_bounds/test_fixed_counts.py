@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ebr
-from ebr.theory.confidence import deviation, fixed_count_deviation
+from ebr.theory.confidence import deviation, half_width
 
 SHARE = st.floats(0, 1)
 C = 4 + 2 * math.log(2)  # of the paper's deviation
@@ -19,7 +19,7 @@ C = 4 + 2 * math.log(2)  # of the paper's deviation
 @given(st.integers(2, 10**4), st.integers(1, 10**4), st.floats(1e-9, 1 - 1e-9))
 def test_hoeffdings_deviation_is_the_papers_times_a_ratio_below_one(n_arms, deadline, delta):
     ratio = fixed_count_ratio(n_arms, deadline, delta)
-    hoeffding = fixed_count_deviation(7, delta / (n_arms * deadline), sigma=0.3)
+    hoeffding = half_width("Hoeffding", 7, delta / (n_arms * deadline), sigma=0.3)
     assert ratio == pytest.approx(hoeffding / deviation(7, n_arms, deadline, delta, sigma=0.3))
     assert ratio < 1
     if math.log(n_arms * deadline / delta) >= 2:
