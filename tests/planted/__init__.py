@@ -1,1 +1,1 @@
-"""For each claim the check as it is, and the same with planted errors; a module a notebook."""
+"""For each claim, its check and the same check with planted errors; one module per notebook."""

@@ -1,4 +1,4 @@
-"""Algorithms with an error planted in their mathematics: a width, a count, a rule that is wrong."""
+"""Algorithms with an error planted in their mathematics: a wrong width, count or rule."""
 
 import numpy as np
 from compendium.shared.joint_race import SharpElasticBatchRacing
@@ -40,7 +40,7 @@ class SharpNarrow(SharpElasticBatchRacing):
 
 class SharpRoundedCarelessly(SharpElasticBatchRacing):
     def reach(self, leader, *place):
-        # Where nobody is to be dropped, leader − leader may be just above 0: arms without a success go.
+        # Rounding may leave leader − leader just above 0, so that arms without a success are dropped.
         return np.minimum(super().reach(leader, *place), leader)
 
 
@@ -65,7 +65,7 @@ class SignFlipped(ebr.ElasticBatchRacing):
 
 
 class Meddling(ebr.ElasticBatchRacing):
-    """Asks for one pull more of an arm that did well."""
+    """Asks for one extra pull of an arm that did well."""
 
     def play(self, n_arms, replicates=1, **known):
         game, more = super().play(n_arms, replicates, **known), 0
@@ -79,7 +79,7 @@ class Meddling(ebr.ElasticBatchRacing):
 
 
 class Backwards(ebr.ElasticBatchRacing):
-    """Spends the last round's pulls at once on easy problems, whose leader is clear, and few on hard ones."""
+    """Spends most pulls in round 2 of easy problems, where means are far apart, and few on hard ones."""
 
     def play(self, n_arms, replicates=1, **_):
         sums = yield np.full((replicates, n_arms), self.pulls_by_round(n_arms)[0])
@@ -101,7 +101,7 @@ class TooWide(ebr.ElasticBatchRacing):
 
 
 class DropsNobody(ebr.ElasticBatchRacing):
-    """Intervals so wide that nothing is ever dropped: every problem costs the same."""
+    """Intervals so wide that no arm is ever dropped, so every problem costs the same."""
 
     def deviation(self, pulls, n_arms):
         return 1000 * super().deviation(pulls, n_arms)
@@ -113,14 +113,14 @@ class ShortSchedule(ebr.ElasticBatchRacing):
 
 
 class RoundsForNothing(ebr.ElasticBatchRacing):
-    """A factor 1/T² too much: the more rounds, the fewer pulls altogether."""
+    """An extra factor 1/T²: the more rounds, the fewer pulls in all."""
 
     def pulls_by_round(self, n_arms):
         return np.ceil(super().pulls_by_round(n_arms) / self.deadline**2).astype(int)
 
 
 class KeepsAll(ebr.AggressiveElimination):
-    """Eliminates nobody before the last round."""
+    """Eliminates no arm before the last round."""
 
     def play(self, n_arms, replicates=1, **_):
         for left in range(self.deadline, 0, -1):

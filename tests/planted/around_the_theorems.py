@@ -1,4 +1,4 @@
-"""Notebook 18."""
+"""Notebook 18: the complexity, the partition, and the remarks on the theorems."""
 
 import math
 from unittest import mock
@@ -26,7 +26,7 @@ def one_bin_on(problem, epsilon, deadline):
 
 
 def upside_down(gamma, epsilon, deadline):
-    """H with + 2 for − 2 in the exponent."""
+    """H with exponent + 2 in place of − 2."""
     return sum((epsilon ** (index / deadline) + epsilon) ** 2 for index in gamma)
 
 
@@ -53,7 +53,7 @@ class WideSequential(ebr.SequentialRacing):
 
 
 def mirrored_bound(problem, epsilon, deadline, delta):
-    """Theorem 1's bound with T + 1 − γ_i for γ_i."""
+    """Theorem 1's bound with T + 1 − γ_i in place of γ_i."""
     index = deadline - problem.partition(epsilon, deadline)
     return np.ceil(bounds.schedule(problem, epsilon, deadline, delta))[index].sum()
 
@@ -67,7 +67,7 @@ def sequential(**planted):
 
 
 def without_tolerance(problem, epsilon):
-    """H with Δ_i² in place of (Δ_i + ε)², but for ε⁴, lest it be infinite."""
+    """H with Δ_i² + ε⁴ in place of (Δ_i + ε)²; the ε⁴ keeps it finite."""
     return float((1 / (problem.gaps**2 + epsilon**4)).sum())
 
 
@@ -82,12 +82,12 @@ def with_sigma(n_arms, epsilon, delta, sigma, right=bounds.passive_pulls):
 
 
 def with_constant(constant):
-    """Theorem 2, printed, with another constant than 640."""
+    """Theorem 2 as printed, with another constant in place of 640."""
     return lambda *place, printed: constant / 640 * bounds.problem_upper_bound(*place, printed=printed)
 
 
 def no_price(change):
-    """C51 with an algorithm that is not what it should be."""
+    """C51 with an error in the tuned algorithm."""
     return complexity.no_price_on_one_problem(
         [1e-6], make=lambda epsilon, delta: change(complexity.tuned(epsilon, delta))
     )
@@ -128,7 +128,7 @@ PLANTED = {
     ),
     "C38": (
         remarks.passive_against_elimination,
-        # Without a union over the arms, or with one over all pairs.
+        # Without a union over the arms; with a union over all pairs.
         lambda: remarks.passive_against_elimination(passive=lambda n, d, t: math.log(1 / d)),
         lambda: remarks.passive_against_elimination(passive=lambda n, d, t: 2 * math.log(n) - math.log(d)),
         # log n in place of ilog^T(n).

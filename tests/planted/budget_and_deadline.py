@@ -1,4 +1,4 @@
-"""Notebook 15: bounds with a constant, a sign or a union wrong, and plans that are not kept."""
+"""Notebook 15: bounds with a wrong constant, sign or union, and races that do not follow their plan."""
 
 import math
 import pickle
@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 
 def remembered(function):
-    """The same function, which keeps its answers."""
+    """The same function, with its answers cached by the bytes of its arguments."""
     known = {}
 
     def answer(*arguments):
@@ -24,7 +24,7 @@ def remembered(function):
     return answer
 
 
-# Bounds are compared with these; no error in a bound changes them.
+# Errors that bounds are compared with. No planted error changes them, so they are cached.
 YARDSTICKS = {
     name: remembered(getattr(elimination_plans, name))
     for name in ("exact_error", "ranking_bound", "ranking_tails", "failure")
@@ -35,7 +35,7 @@ measured = mock.patch.multiple(elimination_plans, **YARDSTICKS)
 @cache
 @measured
 def parts():
-    """The tables that no error below changes."""
+    """The tables of the check without an error."""
     return {
         "exact": elimination_plans.exact_table(),
         "rare": elimination_plans.rare_table(100, 1),
@@ -69,17 +69,17 @@ def with_rules(make):
 
 
 def one_mean_alone(gaps, plan, sigma):
-    """Chernoff's bound for one mean where a difference of two is compared: 2σ² in place of 4σ²."""
+    """Chernoff's bound for one mean, though a difference of two is compared: 2σ² in place of 4σ²."""
     return budget_bounds.error_bound(gaps, plan, sigma / math.sqrt(2))
 
 
 def last_round_alone(gaps, plan, sigma):
-    """No sum over the rounds."""
+    """The last round's bound alone, not the sum over all rounds."""
     return float(np.exp(budget_bounds.round_bounds(gaps, plan, sigma)[-1]))
 
 
 def no_noise_of_the_others(gaps, plan, sigma):
-    """j/(j+1) is left out: the m rivals' own mean is taken to be known."""
+    """j/(j+1) is left out, as if the mean of the m rivals were known."""
     terms = zip(plan.kept, plan.counts, strict=True)
     return sum(
         math.exp(-count * min(gaps) ** 2 / (2 * sigma**2)) * math.comb(len(gaps), m) for m, count in terms
@@ -87,7 +87,7 @@ def no_noise_of_the_others(gaps, plan, sigma):
 
 
 def lost_alone(plan, hardness, sigma):
-    """The floor with arm 1 below the middle of the gap, and the rivals where they are."""
+    """The floor where arm 1 alone is unlucky: it falls below the middle of the gap, rivals stay."""
     kept = plan.kept[0]
     gap = math.sqrt((kept + 1) / hardness)
     return float(norm.sf(gap / 2 * math.sqrt(plan.counts[0]) / sigma))
@@ -100,18 +100,18 @@ def of_all_rounds(budget, n_arms, deadline, hardness):
 
 
 def nothing_rounded(budget, n_arms, deadline, hardness):
-    """The closed form with B for B − Σ m_t: as if counts were no whole numbers."""
+    """The closed form with B in place of B − Σ m_t, as if counts were not rounded."""
     spent = n_arms + sum(budgets.balanced_sizes(n_arms, deadline)[:-1])
     return budget_bounds.closed_form_bound(budget + spent, n_arms, deadline, hardness)
 
 
 def wide(budget, n_arms, deadline, hardness):
-    """The closed form with σ = 1 for σ = ½: true, and far from the bound."""
+    """The closed form with σ = 1 in place of ½: true, but far from the bound."""
     return budget_bounds.closed_form_bound(budget, n_arms, deadline, hardness, 1.0)
 
 
 class Backwards(BudgetedElimination):
-    """Keeps the worst."""
+    """Keeps the arms with the lowest means."""
 
     def play(self, n_arms, replicates=1, *, rewards=None, generator=None):
         game = super().play(n_arms, replicates, rewards=rewards, generator=generator)
@@ -125,7 +125,7 @@ class Backwards(BudgetedElimination):
 
 
 class Overspent(BudgetedElimination):
-    """Rounds every count up after the budget has been divided."""
+    """Adds one pull to every count, so that the budget is exceeded."""
 
     def plan(self, n_arms):
         plan = super().plan(n_arms)
@@ -133,7 +133,7 @@ class Overspent(BudgetedElimination):
 
 
 class Late(BudgetedElimination):
-    """A round more than the deadline allows."""
+    """Plays one round more than the deadline allows."""
 
     def plan(self, n_arms):
         make = budgets.balanced_plan if self.sizes == "balanced" else budgets.geometric_plan
@@ -141,7 +141,7 @@ class Late(BudgetedElimination):
 
 
 class Forgetful(BudgetedElimination):
-    """Halving that keeps what it should forget."""
+    """Halving that counts rewards of earlier rounds, which it should forget."""
 
     def plan(self, n_arms):
         return super().plan(n_arms)._replace(fresh=False)

@@ -1,4 +1,4 @@
-"""Notebook 11: certified races with errors in limits, laws, cells and rules, and designs that are worse.
+"""Notebook 11: certified races with errors in limits, laws, cells and rules, and worse designs.
 
 The certificate is that of a smaller trial: three arms, three looks. The comparison is that of the notebook's
 design with some of the rivals, on the four truths of its table.
@@ -61,7 +61,7 @@ def guarantee(**changed):
 
 
 def with_error(part, place, name, error):
-    """The check with the part that an error breaks made again."""
+    """The check with the error planted; only the part that it breaks is computed again."""
     parts()
     certificates.limits.cache_clear()
     try:
@@ -72,32 +72,32 @@ def with_error(part, place, name, error):
 
 
 def half_a_shift(count, critical, floor, shift, right=certificates.limits.__wrapped__):
-    """What is refuted is refuted with s/2."""
+    """Limits of the test for the shift s/2 in place of s."""
     return right(count, critical, floor, shift / 2)
 
 
 def no_floor(count, critical, floor, shift, right=certificates.limits.__wrapped__):
-    """Boundaries fall without end near rates 0 and 1."""
+    """Boundaries without their floor: they fall to 0 near rates 0 and 1."""
     return right(count, critical, 1e-9, shift)
 
 
 def rounded_down(times, highest, points, up, right=certificates._normal_errors):
-    """Increments of Gaussian noise are rounded down."""
+    """Increments of Gaussian noise are rounded down, not up."""
     return right(times, highest, points, 0.0)
 
 
 def no_sign(looks, tables, sign, *rates, right=certificates._errors):
-    """A bad rival that is ahead at T does not err."""
+    """A bad rival that is ahead at T is not counted as an error."""
     return right(looks, tables, False, *rates)
 
 
 def ties_are_won(law, behind, right=certificates._ahead):
-    """Who ties with the best arm at T has not erred."""
+    """A tie with the best arm at T is not counted as an error."""
     return right(law, behind + 1)
 
 
 def no_drops(looks, tables, sign, *rates, right=certificates._errors):
-    """A good rival that drops the best arm does not err."""
+    """A good rival that drops the best arm is not counted as an error."""
     return right(looks, tables if sign else [np.full_like(each, -1) for each in tables], sign, *rates)
 
 
@@ -112,12 +112,12 @@ def near_corner(self, low, high, right=certificates.Boundaries.bound):
 
 
 def twice_delta(self, right=certificates.Boundaries.cells):
-    """Cells are as wide as 2δ allows."""
+    """Cells are as wide as 2δ would allow."""
     return right(replace(self, delta=2 * self.delta))
 
 
 def early_end(self, look, leader, shift, right=CertifiedElasticBatchRacing.behind):
-    """A race ends with twice the shift."""
+    """A race ends as if the shift were twice as large."""
     return right(self, look, leader, shift) + shift * self.looks[look]
 
 
@@ -153,7 +153,7 @@ def comparison(race=DESIGN, rivals=others):
 
 
 def fewer_in_one_round(right=ExactFixedDesign.subjects):
-    """A count for the exact fixed design that is not enough."""
+    """The exact fixed design with 40 subjects fewer than it needs."""
     with mock.patch.object(ExactFixedDesign, "subjects", lambda self, n_arms: right(self, n_arms) - 40):
         return comparison(rivals=partial(trials, FIELD))
 

@@ -1,4 +1,4 @@
-"""Notebook 02."""
+"""Notebook 02: the deviations and their coverage."""
 
 import math
 from functools import cache
@@ -46,7 +46,7 @@ PLANTED = {
     "C54": (
         coverage.sequential_guarantee,
         lambda: coverage.sequential_guarantee(lambda *place: 0.5 * sequential_deviation(*place)),
-        # As if the bound held at one count alone.
+        # A bound that holds at a single count only.
         lambda: coverage.sequential_guarantee(
             lambda tau, n, d, s: half_width("Hoeffding", tau, 2 * (d / (6 * n)) ** 2, s)
         ),

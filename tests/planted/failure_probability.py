@@ -1,6 +1,8 @@
-"""Notebook 10: sharp and pausing EBR with errors, and a sampler that misses a way to fail or its errors.
+"""Notebook 10: sharp and pausing EBR with errors, and a sampler with errors.
 
-Only the part of the check that an error breaks is done again.
+The sampler misses a way to fail, or its standard errors or weights are wrong.
+
+Only the part of the check that an error breaks is computed again.
 """
 
 import math
@@ -15,13 +17,13 @@ from planted import algorithms
 
 
 def early_drops(*algorithms):
-    """Races that fail in their first rounds, by a long lead; of some algorithms alone, if any are named."""
+    """Cases that fail through a long lead in the first rounds; of the named algorithms, or of all."""
     cases = (case for case in exact_failures.cases() if case.algorithm in algorithms or not algorithms)
     return (case for case in cases if case.rewards == "Gaussian" and case.epsilon == 0.001)
 
 
 def few(models=pausing_shares.FORMS):
-    """Two arms with two rounds, three with one."""
+    """Places with two arms and two rounds, or three arms and one round."""
     places = (place for place in pausing_shares.places((0.1, 0.01)) if place[0] in models)
     return (place for place in places if place[1:3] in ((2, 2), (3, 1)))
 
@@ -34,14 +36,14 @@ class WithoutUnion(PausingElasticBatchRacing):
 
 
 class EveryRound(PausingElasticBatchRacing):
-    """All of δ in each of the T rounds."""
+    """Each of the T rounds spends all of δ."""
 
     def shares(self):
         return super().shares() * self.deadline
 
 
 class HalfTheGap(PausingElasticBatchRacing):
-    """b_T as if a difference of 2ε were to be seen."""
+    """b_T large enough only for a difference of 2ε."""
 
     def pulls_by_stage(self, n_arms, rewards=None):
         pulls = super().pulls_by_stage(n_arms, rewards)
@@ -77,30 +79,33 @@ def promises_kept(**changed):
 
 
 def with_sharp(make, place):
-    """Another sharp EBR, where it fails: in 1.7 % and in a quarter of the races, with δ = 1 %."""
+    """The check with a wrong sharp EBR, where it fails in 1.7 % or 25 % of the races, with δ = 1 %."""
     return promises_kept(table=paid(make, [place]))
 
 
 def with_pausing(make):
-    """Another pausing EBR, for the models whose tests are exact: of two arms nearly all of δ is spent."""
+    """The check with a wrong pausing EBR, for the models with exact tests.
+
+    With two arms these tests spend nearly all of δ.
+    """
     return promises_kept(shares=pausing_shares.shares(make, few(("Bernoulli", "Gaussian"))))
 
 
 def with_error(name, error, *algorithms):
-    """The check with another part of the sampler, where some algorithms race."""
+    """The check with an error in one part of the sampler, on cases of the named algorithms, or of all."""
     parts()
     with mock.patch.object(importance, name, error):
         return promises_kept(checked=checked(*algorithms))
 
 
 def pooled(log_weights, right=importance._mean):
-    """Errors divided by the root of the number of tilts."""
+    """Standard errors divided by the square root of the number of tilts."""
     log_mean, error = right(log_weights)
     return log_mean, error / len(log_weights) ** 0.5
 
 
 def four_per_cent_low(log_weights, right=importance._mean):
-    """All weights times 0.96. The law of the errors shows it; their mean square and the largest do not."""
+    """All weights times 0.96. The errors' distribution shows it; their mean square and maximum do not."""
     log_mean, error = right(log_weights)
     return log_mean + math.log(0.96), error
 

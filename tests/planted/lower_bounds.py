@@ -1,4 +1,4 @@
-"""Notebook 04."""
+"""Notebook 04: Theorem 3 and the lemmas of its proof."""
 
 import math
 from functools import cache, partial
@@ -28,7 +28,7 @@ def theorem_3(proved=bounds.partition_lower_bound, design=DESIGN):
 
 
 def last_bin_as_printed(gamma, epsilon, deadline, *rest):
-    """Theorem 3 as if the last bin's arms could be told apart like the others."""
+    """Theorem 3 as if arms of the last bin could be told apart like all others."""
     return bounds.partition_lower_bound(gamma, epsilon, deadline, *rest, printed=max(gamma) == deadline)
 
 
@@ -61,7 +61,7 @@ def eager_design(*place):
 
 
 def nine_tenths(root, delta):
-    """Neyman and Pearson's bound, a tenth too low: true, and not the best."""
+    """Neyman and Pearson's bound, a tenth too low: true, but not tight."""
     return 0.9 * LEAST_REACH(root, delta)
 
 
@@ -71,22 +71,22 @@ def with_reach(check, reach=nine_tenths):
 
 
 def with_entropy(x, y):
-    """d(x, y) with a term too much where x is large: the three inequalities hold all the same."""
+    """d(x, y) with an extra term where x is large: the three inequalities still hold."""
     return divergence.relative_entropy(x, y) + np.maximum(np.asarray(x) - 0.4, 0)
 
 
 def three_times_hpcm(delta):
-    """d(2/3, δ) taken for log(1/2δ), not for a third of it."""
+    """d(2/3, δ) three times too large, as if it were log(1/2δ)."""
     return 3 * bounds.hpcm(delta)
 
 
 def larger_hpcm(delta):
-    """0.72 for ⅔: true, but not what the lemma says and its proof gives."""
+    """0.72 in place of ⅔: true, but more than the lemma says and its proof gives."""
     return 0.72 * math.log(1 / (2 * delta))
 
 
 def each_its_own(problem, epsilon, deadline):
-    """Definition 1 as if the best arm's gap were 0, and every γ had problems: drawn by the gap's digits."""
+    """A wrong Definition 1 in which every γ has problems: indices are drawn by the gap's digits."""
     lots = int(problem.gaps[0] * 1e6)
     return 1 + lots % deadline, 1 + lots // deadline % deadline
 
@@ -100,7 +100,7 @@ def changed_measure(**errors):
 
 
 def wide_errors():
-    """√n for 1/√n in every standard error: nothing is ever refuted."""
+    """√n in place of 1/√n in every standard error, so that nothing is ever refuted."""
     with mock.patch.object(
         change_of_measure, "_mean", lambda v: (float(v.mean()), float(v.std() * len(v) ** 0.5))
     ):
@@ -108,7 +108,7 @@ def wide_errors():
 
 
 def both_sides(tests, p, q):
-    """P(φ = 1) + Q(φ = 0)."""
+    """P(φ = 1) + Q(φ = 0): both probabilities of being right, not of an error."""
     return tests @ p + (1 - tests) @ q
 
 
@@ -123,8 +123,8 @@ PLANTED = {
     ),
     "C13": (
         least_probability.theorem_3_two_arms,
-        lambda: least_probability.theorem_3_two_arms(shift=1.0),  # of one arm, as in the paper's proof
-        lambda: least_probability.theorem_3_two_arms(shift=1 / 4),  # more than there is
+        lambda: least_probability.theorem_3_two_arms(shift=1.0),  # one arm alone, as in the paper
+        lambda: least_probability.theorem_3_two_arms(shift=1 / 4),  # too little for another answer
         lambda: least_probability.theorem_3_two_arms(constant=4 / 3),
         lambda: least_probability.theorem_3_two_arms(calibrate=too_eager),
         lambda: least_probability.theorem_3_two_arms(partition=each_its_own),
@@ -143,7 +143,7 @@ PLANTED = {
         least_probability.other_arms,
         lambda: least_probability.other_arms(count=three_times_hpcm),
         lambda: least_probability.other_arms(count=larger_hpcm),
-        lambda: least_probability.other_arms(deltas=(1 / 3, 0.1)),  # δ ≤ 1/6 not asked for
+        lambda: least_probability.other_arms(deltas=(1 / 3, 0.1)),  # without the condition δ ≤ 1/6
         lambda: least_probability.other_arms(calibrate=too_eager),
         lambda: least_probability.other_arms(count=lambda delta: 1.08 * bounds.hpcm(delta)),  # 0.72 log(1/2δ)
         lambda: with_reach(least_probability.other_arms),
@@ -160,16 +160,16 @@ PLANTED = {
         lambda: counter_example.matches_theorem_1(
             constant=100
         ),  # as if (ε^{γ/T} + ε)² were at most 2.5 ε^{2γ/T}
-        lambda: counter_example.matches_theorem_1(room=lambda *_: True),  # none asked for
+        lambda: counter_example.matches_theorem_1(room=lambda *_: True),  # without the condition
     ),
     "C40": (
         least_probability.larger_probability,
-        # The event's probability taken twice: then nothing is left to tell the two problems apart.
+        # The event's probability is doubled, so that nothing is left to tell the two problems apart.
         lambda: least_probability.larger_probability(constant=lambda p, d: HPCM_AT(min(2 * p, 1), d)),
         lambda: least_probability.larger_probability(constant=lambda p, d: 1.5 * HPCM_AT(p, d)),
-        lambda: least_probability.larger_probability(says_first=1.0),  # one error for two problems
+        lambda: least_probability.larger_probability(says_first=1.0),  # one error counted for two problems
         lambda: least_probability.larger_probability(excess=1.5),  # no longer PAC
-        lambda: least_probability.larger_probability(excess=0.0),  # never idle
+        lambda: least_probability.larger_probability(excess=0.0),  # always pulls
     ),
     "C41": (
         least_probability.best_arm,

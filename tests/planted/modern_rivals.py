@@ -1,4 +1,4 @@
-"""Notebook 16, X12: on a small copy of Setup 2, where the order of races is the same."""
+"""Notebook 16: X12 on a small copy of Setup 2, where the races have the same order."""
 
 import math
 import os
@@ -18,11 +18,11 @@ RUNS = rival_entrants.Runs(batched=250, staged=2, single=5, closest=250, near=50
 
 
 def table(names, **others):
-    """Races of the named algorithms; `others` are used in place of some."""
+    """The table of races of the named algorithms; `others` replace some entrants."""
     entrants = rival_entrants.ENTRANTS | others
     points = comparison.everybody(names, N_ARMS, DEADLINE, EPSILON)
     points = [point for point in points if point.labels["setup"] == "Setup 2"]
-    with patch.dict(os.environ, {"EBR_WORKERS": "1", "DASK": ""}):  # in this process, where it can be altered
+    with patch.dict(os.environ, {"EBR_WORKERS": "1", "DASK": ""}):  # in this process, where patches apply
         return comparison.played(points, DELTA, RUNS, 1, entrants)
 
 
@@ -37,7 +37,7 @@ def ours():
 
 
 def check(make=None, others=None, name=OURS):
-    """The check with another race in place of one of ours, or with other rivals."""
+    """The check with `make` in place of one of our races, or with other rivals."""
     mine = ours() if make is None else ours() | {name: table((name,), **{name: rival_entrants.ours(make)})}
     both = pd.concat([*mine.values(), rivals() if others is None else others])
     paid = comparison.spent(N_ARMS, DEADLINE, EPSILON, DELTA)
@@ -45,17 +45,17 @@ def check(make=None, others=None, name=OURS):
 
 
 def four_logarithms(deadline, epsilon, delta):
-    """log(1/δ) four times: what intervals of single means, as in Algorithm 1, need for the same width."""
+    """4 log(1/δ): what intervals for single means, as in Algorithm 1, need for the same width."""
     return StakedElasticBatchRacing(deadline, epsilon, delta**4)
 
 
 def late(deadline, epsilon, delta):
-    """Forty rounds where fifteen are promised, the first of them small."""
+    """Forty rounds, though fifteen are allowed; the first ones are small."""
     return StakedElasticBatchRacing(40, epsilon, delta, start=1.0)
 
 
 def every_lag(self):
-    """δ_u in full for each lag: the union over lags is forgotten."""
+    """Each lag spends all of δ_u: the union over lags is forgotten."""
     by_lag = _SHARES(self)
     return by_lag.sum(axis=1, keepdims=True) * (by_lag > 0)
 
@@ -65,7 +65,7 @@ _SHARES = PausingElasticBatchRacing.shares
 
 def with_error(name, wrong):
     """The check with one threshold of `sequential_rivals` in error."""
-    rivals()  # with the threshold as it is
+    rivals()  # cached with the correct threshold
     with patch.object(sequential_rivals, name, wrong):
         return check()
 
@@ -79,19 +79,19 @@ def with_half_the_regret():
 
 
 def without_a_mixture():
-    """The closest rival with the published threshold, with as few runs as the others that have it."""
+    """The closest rival with its published threshold, and as few runs as the others with published ones."""
     late = table((CLOSEST,), **{CLOSEST: rival_entrants._single("Top-Two")})
     return check(others=pd.concat([rivals()[rivals()["algorithm"] != CLOSEST], late]))
 
 
 def with_every_lag():
-    ours()  # with shares as they are
+    ours()  # cached with the correct shares
     with patch.object(PausingElasticBatchRacing, "shares", every_lag):
         return check()
 
 
 def one_arm(n_arms, delta):
-    """KL-LUCB's rate for one arm: no union over arms."""
+    """KL-LUCB's rate for a single arm: the union over arms is forgotten."""
     return _CLOCK(1, delta)
 
 
@@ -101,17 +101,17 @@ def one_time(n_arms, delta):
 
 
 def one_answer(n_arms, delta, prior):
-    """The mixture's threshold for one wrong answer of n − 1."""
+    """The mixture's threshold for one wrong answer in place of n − 1."""
     return _MIXTURE(2, delta, prior)
 
 
 def half_of_delta(n_arms, delta, prior):
-    """The mixture's threshold for δ/2: a handicap."""
+    """The mixture's threshold for δ/2, which handicaps the rivals."""
     return _MIXTURE(n_arms, delta / 2, prior)
 
 
 def one_of_two(n_arms, delta):
-    """C(x) for two arms at once, where 2 C(x/2) is proved."""
+    """C(x) for two arms together; what is proved is 2 C(x/2)."""
     level = sequential_rivals.exponential_threshold(math.log((n_arms - 1) / delta))
     return _DEVIATION(n_arms, delta)._replace(level=level)
 
@@ -123,8 +123,8 @@ PLANTED = {
     "X12": (
         check,
         lambda: check(PausingElasticBatchRacing),  # pausing EBR in place of staked EBR
-        lambda: check(ebr.ElasticBatchRacing, name=IN_UNIT),  # and Algorithm 1
-        lambda: check(StakedElasticBatchRacing, name=PAUSING),  # then the closest rival is ahead of nobody
+        lambda: check(ebr.ElasticBatchRacing, name=IN_UNIT),  # Algorithm 1
+        lambda: check(StakedElasticBatchRacing, name=PAUSING),  # the closest rival then beats none of ours
         lambda: check(four_logarithms),
         lambda: check(late),
         with_every_lag,

@@ -1,9 +1,9 @@
-"""Notebook 09: pausing with errors in its levels, its counts, its binomial test, its final and its rules.
+"""Notebook 09: pausing EBR with errors in its levels, counts, binomial test, final and rules.
 
-Only the part of the check that an error breaks is done again, for the models it breaks most.
+Only the part of the check that an error breaks is computed again, for the models it breaks most.
 Without an error the check holds for all models. What the union bound spends is computed, not simulated:
-errors raise it from 0.999 δ to nearly 4 δ or more. None of the adversary's tables may end with a wrong arm:
-with an error, several do.
+errors raise it from 0.999 δ to nearly 4 δ or more. None of the adversary's tables may end with a wrong arm,
+and with an error several do.
 """
 
 from functools import cache, partial
@@ -45,27 +45,27 @@ def guarantee(**changed):
 
 
 def with_levels(make=PAUSING, models=NORMAL, sizes=pausing_guarantee.SCHEDULES):
-    """The check with another race's levels and counts in the union bound, for some models and schedules."""
+    """The check with the levels and counts of `make` in the union bound, for some models and schedules."""
     with mock.patch.multiple(pausing_guarantee, MODELS=models, SCHEDULES=sizes):
         return guarantee(spending=pausing_guarantee.union(make))
 
 
 class LagsForNothing(PAUSING):
-    """Every lag is tested at the level of its stage: the union is over stages alone."""
+    """Every lag is tested at the level of its stage: the union over lags is forgotten."""
 
     def shares(self):
         return super().shares().sum(axis=1)[:, None] * np.tri(self.deadline)
 
 
 class WithoutUnion(PAUSING):
-    """The level of a pair is not divided among the arms: as if there were two."""
+    """A pair's level is not divided among the arms, as if there were two."""
 
     def log_terms(self, miss, rewards=None):
         return super().log_terms(np.minimum(4 * np.asarray(miss), 0.5), rewards)
 
 
 class TooFewAtLast(PAUSING):
-    """The sign is believed at two thirds of the pulls that it needs."""
+    """The final decides at two thirds of the pulls that it needs."""
 
     def pulls_by_stage(self, n_arms, rewards=None):
         pulls = super().pulls_by_stage(n_arms, rewards)
@@ -75,7 +75,7 @@ class TooFewAtLast(PAUSING):
 def with_error(place, name, error, check=lambda: guarantee(adversary=steps(["Gaussian"]))):
     """The check with a rule of the race, or a part of the binomial test, in error."""
     parts()
-    pausing_adversary.stages.cache_clear()  # limits that were sought without the error
+    pausing_adversary.stages.cache_clear()  # cached limits are those without the error
     with mock.patch.object(place, name, error):
         finding = check()
     pausing_adversary.stages.cache_clear()
@@ -88,7 +88,7 @@ def long_root(sums, pulls, p, right=pairs._root):
 
 
 def many_binomial_tests():
-    """Ten arms, so that each pair is tested at a small level, where the root's factor counts most."""
+    """Ten arms: each pair is tested at a small level, where the factor of the root matters most."""
     return with_levels(models=("Bernoulli",), sizes=((10, 4, 0.1, 0.1),))
 
 
@@ -99,12 +99,12 @@ def certified_once(self, stage, right=pausing.Paces.lead):
 
 
 def eager(self, leaders, high, arms, chosen, shift, right=pausing._Tests.refuted):
-    """The certificate is for 2ε."""
+    """Certifies for 2ε in place of ε."""
     return right(self, leaders, high, arms, chosen, 2 * shift)
 
 
 def no_final(self, arms, final):
-    """Nobody is added to the final."""
+    """No arm is added to the final."""
     return np.zeros_like(final)
 
 

@@ -1,4 +1,4 @@
-"""Notebook 06."""
+"""Notebook 06: Theorem 5 and the scheduling lemma."""
 
 from functools import cache
 
@@ -30,7 +30,7 @@ def short(rounds, ratio, seed):
 
 
 def far_too_short(rounds, ratio, seed):
-    """A search among schedules that add up to 1.5 R only."""
+    """A search among schedules that add up to only 1.5 R."""
     return theorem_5.least_overpull(rounds, 1.5, seed)
 
 
@@ -50,7 +50,7 @@ PLANTED = {
         lambda: theorem_5.scheduling_lemma(schedules(), divisor=1),
         lambda: theorem_5.scheduling_lemma(schedules(root=unsquared)),
         lambda: theorem_5.scheduling_lemma(schedules(search=far_too_short)),
-        # β = (N/R)^(1/T), without its quarter: what part 1 leaves then exceeds N.
+        # β = (N/R)^(1/T) without its factor ¼: the batches of part 1 then exceed N.
         lambda: theorem_5.scheduling_lemma(
             schedules(), growth=lambda beta, t: 4 * beta * (1 + 4 * beta) ** (t - 1)
         ),
@@ -72,7 +72,7 @@ PLANTED = {
         lambda: theorem_5.exact_lemma(schedules(best=geometric)),
         lambda: theorem_5.exact_lemma(schedules(search=short)),
         lambda: theorem_5.exact_lemma(schedules(), share=7 / 8),
-        # φ^{2T} and φ^{2T−2} for φ^{2T−1}.
+        # φ^{2T} and φ^{2T−2} in place of φ^{2T−1}.
         lambda: theorem_5.exact_lemma(schedules(), least=lambda t, golden: golden ** (2 * t)),
         lambda: theorem_5.exact_lemma(schedules(), least=lambda t, golden: golden ** (2 * t - 2)),
     ),

@@ -1,4 +1,4 @@
-"""Notebook 01."""
+"""Notebook 01: the race of Figure 1."""
 
 from functools import cache
 
@@ -18,6 +18,6 @@ PLANTED = {
     "C46": (
         lambda: figure_1.easy_arm(*races(ebr.ElasticBatchRacing(3, 0.05, 0.01)), arm=2, rounds=3),
         lambda: figure_1.easy_arm(*races(ebr.ElasticBatchRacing(4, 0.05, 0.01)), arm=2, rounds=3),  # late
-        lambda: figure_1.easy_arm(*races(ebr.Passive(0.05, 0.01)), arm=2, rounds=3),  # drops nobody
+        lambda: figure_1.easy_arm(*races(ebr.Passive(0.05, 0.01)), arm=2, rounds=3),  # drops no arm
     )
 }

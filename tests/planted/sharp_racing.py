@@ -1,4 +1,4 @@
-"""Notebook 09: sharp EBR with errors in counts, union bound, widths, certificate and cost bounds."""
+"""Notebook 09: sharp EBR with errors in its counts, union bound, widths, certificate and cost bounds."""
 
 from functools import cache, partial
 from unittest import mock
@@ -27,7 +27,7 @@ def guarantee(make=SharpElasticBatchRacing):
 
 
 def with_largest_term():
-    """L is the largest L_t, whatever the looks are."""
+    """L is the largest L_t, even where looks are planned jointly."""
 
     def longest(self, n_arms):
         return self.log_terms(n_arms).max()
@@ -37,20 +37,20 @@ def with_largest_term():
 
 
 def without_maximum(problem, epsilon, deadline, log_term, k=1):
-    """The bound in H with w_0/ε, also where ε is the larger."""
+    """The bound in H with w_0/ε in place of max(w_0, ε)/ε."""
     main = 36 * problem.sigma**2 * (0.5 / epsilon) ** (2 / deadline) * log_term
     return main * problem.complexity(epsilon, k) + problem.n_arms
 
 
 def with_bound(check, bound=without_maximum):
-    """A check with another bound in H."""
+    """A check with a wrong bound in H."""
     with mock.patch.object(sharp_bounds, "sharp_problem_bound", bound):
         return check()
 
 
 @cache
 def bernoulli():
-    few = problems()[::2] + sharp_guarantee.wide()[2:3]  # the likelihood ratio takes its time
+    few = problems()[::2] + sharp_guarantee.wide()[2:3]  # the likelihood ratio is slow
     return problem_sets.bernoulli(few)
 
 
@@ -67,7 +67,7 @@ bounded_races = cache(raced_bounded)
 
 
 def bounded_guarantee(make=SharpElasticBatchRacing, adversary=attacked, table=bounded_races):
-    """The check with another race in its union bound: errors spend 98 δ and more, where 1 is allowed."""
+    """The check with `make` in its union bound: with an error it spends 98 δ or more, where δ is allowed."""
     return sharp_guarantee.bounded_guarantee(adversary(), table(), make=make)
 
 
@@ -76,7 +76,7 @@ OFTEN = {"EBR": (4000, 300), "pausing": (4000, 100), "staked": (400, 150), "stak
 
 
 def savings(**makers):
-    """Figure 3's points at ε = 0.01 with T = 1 and 15; `makers` are used in place of some algorithms."""
+    """Figure 3's points at ε = 0.01 with T = 1 and 15; `makers` replace some algorithms."""
     racing = lineup.ALGORITHMS | sharp_guarantee.OURS | sharp_guarantee.OFTEN | makers
     shown = ("EBR", "AE", *sharp_guarantee.SHARP, "pausing", "staked")
     few = [raced(name, racing[name], (1, 15), (40, 40)) for name in shown]
@@ -86,7 +86,7 @@ def savings(**makers):
 
 @cache
 def raced(name, make, deadlines, runs):
-    """Means of so many runs on Setup 1, and so many on Setup 2."""
+    """Mean pulls on Setup 1 and Setup 2; `runs` has the number of runs on each."""
     rows = []
     for labels, algorithm, problem in lineup.points(deadlines, [], algorithms={name: make}):
         pulls = ebr.simulate(algorithm, problem, runs[labels["setup"] == "Setup 2"], seed=1).pulls
@@ -100,17 +100,17 @@ def wide(deadline, epsilon, delta):
 
 
 def carefully_pausing(deadline, epsilon, delta):
-    """Pausing that takes Bernoulli rewards for any in [0, 1]."""
+    """Pausing EBR that does not use that rewards are Bernoulli, only that they lie in [0, 1]."""
     return ebr.PausingElasticBatchRacing(deadline, epsilon, delta, rewards="bounded")
 
 
 def carefully_staking(deadline, epsilon, delta):
-    """The same of staked."""
+    """Staked EBR with the same handicap."""
     return ebr.StakedElasticBatchRacing(deadline, epsilon, delta, rewards="bounded")
 
 
 def hopeful(deadline, epsilon, delta):
-    """AE that believes in a gap twice as wide."""
+    """AE run with 2ε in place of ε."""
     return ebr.AggressiveElimination(deadline, 2 * epsilon, delta)
 
 
@@ -132,7 +132,7 @@ PLANTED = {
     "X4": (
         bounded_guarantee,
         *(partial(bounded_guarantee, make=error) for error in ERRORS[:-1]),
-        # Who drops too late spends less: 7 tables have an arm above its term, and none may.
+        # Late drops spend less of δ, but in 7 tables an arm is pulled more often than its term allows.
         lambda: bounded_guarantee(adversary=partial(attacked, algorithms.SharpWide)),
         partial(with_bound, partial(bounded_guarantee, table=raced_bounded)),
     ),
@@ -142,7 +142,7 @@ PLANTED = {
         lambda: savings(**{"sharp, [0, 1]": sharp_guarantee.SHARP["sharp"]}),  # without the likelihood ratio
         lambda: savings(AE=hopeful),
         lambda: savings(pausing=carefully_pausing),
-        lambda: savings(pausing=ebr.ElasticBatchRacing),  # no more than the likelihood ratio: not so
+        lambda: savings(pausing=ebr.ElasticBatchRacing),  # Algorithm 1 in place of pausing EBR
         lambda: savings(staked=carefully_staking),
         lambda: savings(**{"staked, [0, 1]": carefully_pausing}),  # pausing EBR in place of staked EBR
     ),

@@ -14,7 +14,7 @@ from planted import algorithms
 
 @cache
 def figure_2(name=None, make=None):
-    """Three T and two ε, with `make` in place of one algorithm. The oracle races at ε = 0.3 alone."""
+    """Three T and two ε, with `make` in place of one algorithm. Sequential racing is run at ε = 0.3 only."""
     racing = lineup.ALGORITHMS | ({name: make} if name else {})
     rows = []
     for labels, algorithm, problem in lineup.points([1, 2, 15], [0.001, 0.3], algorithms=racing):
@@ -32,7 +32,7 @@ def planted(check, *errors):
 
 
 def fewer_with_rounds(deadline, epsilon, delta):
-    """AE that believes in a gap T times as wide."""
+    """AE run with Tε in place of ε."""
     return ebr.AggressiveElimination(deadline, min(deadline * epsilon, 0.9), delta)
 
 
@@ -43,18 +43,18 @@ def eager(delta, deadline):
 
 
 def idle_rounds_cost(delta, deadline):
-    """The fixed design with T times its pulls, as if rounds that are not needed had to be paid."""
+    """The fixed design with T times its pulls, as if unused rounds cost as much as the first."""
     test = near_optimal.design(delta, 1)
     return test._replace(pulls=tuple(deadline * pulls for pulls in test.pulls))
 
 
 def hopeful(deadline, epsilon, delta):
-    """AE that believes in a gap ten times as wide."""
+    """AE run with 10ε in place of ε."""
     return ebr.AggressiveElimination(deadline, min(10 * epsilon, 0.9), delta)
 
 
 def released(deadline, epsilon, delta):
-    """kδER with the constants of the other source."""
+    """kδER with the constants of the released code, not of the paper."""
     return ebr.DeltaElimination(deadline, epsilon, delta, constants="released")
 
 

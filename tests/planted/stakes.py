@@ -1,8 +1,8 @@
 """Notebook 17: staked EBR with errors in its money, its rewards, its rules, its bets and its final.
 
-Only the part of the check that an error breaks is done again, with the model that it breaks most. Errors
-raise the supermartingale's mean so much that chance does it with e^{−17} at most: 50 nats and more are found.
-Small rises, by 6 % and more, need many races, on the kind of problem where they show.
+Only the part of the check that an error breaks is computed again, with the model that it breaks most. A
+correct race shows such a rise of the supermartingale's mean with probability e^{−17} at most; errors give 50
+nats or more. Small rises, of 6 % and more, need many races on the kind of problem where they show.
 """
 
 import math
@@ -24,7 +24,7 @@ MANY = 3000
 
 
 def watched(model, runs=RUNS, kind=""):
-    """Races on all problems of a kind, or on all of them."""
+    """Watched races on the problems of one kind, or on all."""
     problems = [problem for problem in supermartingale.hostile(model) if kind in problem.kind]
     return supermartingale.watched(problems, model, runs, 1)
 
@@ -70,13 +70,13 @@ def money_given_twice(self, now, right=TABLE.stake):
 
 
 def seats_share_the_first_money(self, right=TABLE._open):
-    """The first round's money for those alone who take seats, though these are chosen by its rewards."""
+    """The first round's money goes only to claimants with a seat, though seats are chosen by its rewards."""
     right(self)
     self.purses += math.log(self.fresh.shape[1] / 2)
 
 
 def stale_rewards(self, right=TABLE._pay):
-    """All rewards so far settle every bet."""
+    """Bets are settled with all rewards so far, not only with new ones."""
     new, some = (self.came, self.fresh), self.came > 0
     self.came, self.fresh = (np.where(some, all_, 0) for all_ in (new[0] + self.counts, new[1] + self.sums))
     right(self)
@@ -84,7 +84,7 @@ def stale_rewards(self, right=TABLE._pay):
 
 
 def told_before(self, right=TABLE._pay):
-    """Bets are made with the round's rewards in sight."""
+    """Bets are made after the round's rewards are known."""
     counts, sums = self.counts, self.sums
     self.counts, self.sums = counts + self.came, sums + self.fresh
     right(self)
@@ -92,13 +92,13 @@ def told_before(self, right=TABLE._pay):
 
 
 def out_by_one(self, right=TABLE._pay):
-    """An arm is out by a claim by ε alone: a good arm puts the best out, and a bad one the good arm."""
+    """One claim by ε drops an arm: a good arm then drops the best, and a bad arm the good one."""
     right(self)
     self.out = self.out | (self.purses[0] >= 0).any(axis=1)
 
 
 def no_lot(fresh, lots, right=bets.fisher_score):
-    """Ties are the claimant's."""
+    """The claimant wins ties, without a lot."""
     return right(fresh, np.zeros_like(lots))
 
 
@@ -108,28 +108,28 @@ def thinned_twice(sums, pulls, shift, lots, right=bets.thinned):
 
 
 def not_divided(log_purse, score, drifts, right=bets.log_ratio):
-    """LR without its −θ²/2, at a cap of 1."""
+    """The likelihood ratio without its −θ²/2, capped at 1."""
     return np.minimum(log_purse + right(score, drifts) + drifts[1] ** 2 / 2, 0.0)
 
 
 def doubled_shift(fresh, shift, beliefs, right=bets.unit_bet):
-    """The factors are those of a claim by 2s."""
+    """Bets' factors are those of a claim by 2s in place of s."""
     return right(fresh, 2 * shift, beliefs)
 
 
 def s_is_sigma(*given, right=bets.normal_score):
-    """Student's law is taken for normal."""
+    """Student's law is replaced by the normal law."""
     return right(*given[:3])
 
 
 def with_the_guess(counts, sums, squares, right=staked.pooled):
-    """The guess in place of S."""
+    """The guessed σ in place of the estimate S."""
     variance, freedom = right(counts, sums, squares)
     return 0 * variance + 0.125**2, freedom
 
 
 def steins_share():
-    """Stein's b_T as if all of δ were the final's."""
+    """Stein's b_T as if the final could spend all of δ."""
     right = staked.stein_count
     parts()
     with mock.patch.object(staked_guarantee, "stein_count", lambda *given: right(*given[:3], 2 * given[3])):
@@ -137,7 +137,7 @@ def steins_share():
 
 
 def without_its_share():
-    """b_T as if all of δ were the final's."""
+    """b_T as if the final could spend all of δ."""
     right = staked.StakedElasticBatchRacing.last_count
     parts()
     with mock.patch.object(
@@ -153,7 +153,7 @@ def _greedy(race):
 
 
 def all_is_staked(self, *given, right=TABLE.__init__, **said):
-    """All of δ is staked, and the final has its share beside it."""
+    """All of δ is staked, and the final's share is spent in addition."""
     right(self, *given, **said)
     self.left = np.full_like(self.left, 1.0)
 

@@ -1,4 +1,4 @@
-"""Notebook 13, X7."""
+"""Notebook 13: X7, the price of a deadline."""
 
 from functools import cache
 
@@ -85,63 +85,63 @@ def forgetful(epsilon, delta):
 
 
 def half_seen(epsilon, delta):
-    """Each arm's pulls tell of half the gap, and only half of the pulls are counted."""
+    """Information is d²/8 per pull in place of d²/4."""
     return two_arms(epsilon, delta)._replace(seen=1 / 8)
 
 
 def one_direction(epsilon, delta):
-    """All of q goes to the arm that is recommended less often."""
+    """As if the less likely recommendation had all of q: misses are halved."""
     right = two_arms(epsilon, delta)
     return right._replace(misses=right.misses / 2)
 
 
 def one_arm(epsilon, delta):
-    """H of one arm: twice the ratio."""
+    """H summed over one arm, which doubles the ratio."""
     return two_arms(epsilon, delta)._replace(arms=1)
 
 
 def all_seen(epsilon, delta):
-    """A pull tells d² where it tells d²/4: a bound that is true, and too weak."""
+    """Information d² per pull in place of d²/4: the bound is true, but too weak."""
     return two_arms(epsilon, delta)._replace(seen=1.0)
 
 
 def slow_decay(chance, seen, arms):
-    """x/2.2 in the exponent, not x/2."""
+    """x/2.2 in the exponent in place of x/2."""
     value, slope = least_average(chance, seen, arms)
     return value * np.exp(seen * (1 / 2 - 1 / 2.2)), slope
 
 
 def small_root(chance, seen, arms):
-    """√(1.5 x log(1/p)/n), not √(2x log(1/p)/n)."""
+    """√(1.5 x log(1/p)/n) in place of √(2x log(1/p)/n)."""
     value, slope = least_average(chance, seen, arms)
     root = np.sqrt(seen * -np.log(chance) / arms)
     return value * np.exp((np.sqrt(2) - np.sqrt(1.5)) * root), slope
 
 
 def each_arm_alone(chance, seen, arms):
-    """log(1/p) not divided by n: true, and far from what is attained."""
+    """log(1/p) is not divided by n: true, but far from what is attained."""
     return least_average(chance, seen, arms)[0] * np.exp(-np.sqrt(2 * seen)), chance
 
 
 def never_rarer(chance, seen, arms):
-    """As if an arm that is raised changed nothing."""
+    """As if raising an arm did not change the event's probability."""
     return chance, np.ones_like(chance)
 
 
 def no_recommendation(miss, epsilon, delta, arms):
-    """log(n/q) forgotten: as if the recommended arm were always the same, and errors free of it."""
+    """log(n/q) is forgotten, as if errors did not depend on the recommended arm."""
     excess = np.log(miss * (arms - 1) / (arms * delta))
     return 2 * excess * (arms - 1) / epsilon**2
 
 
 def impatient(epsilon, delta):
-    """PAC at 2ε, not at ε: a quarter of the pulls."""
+    """PAC at 2ε in place of ε, with a quarter of the pulls."""
     right = two_arms(epsilon, delta)
     return right._replace(pulls=right.pulls / 4)
 
 
 def steep(epsilon, delta):
-    """Neyman and Pearson's slope with e^{−x/8} for e^{−x/2}: its tangents lie above the curve."""
+    """Neyman and Pearson's slope with e^{−x/8} in place of e^{−x/2}: tangents lie above the curve."""
 
     def curve(chance, seen):
         value, slope = least_power(chance, seen)
@@ -157,7 +157,7 @@ def flat(chance, seen, arms):
 
 
 def more_rounds(arms, epsilon, delta, deadline):
-    """Formula (5) with 1.2 T for T."""
+    """Formula (5) with 1.2 T in place of T."""
     return closed_form(arms, epsilon, delta, deadline)[0] / 1.2, None
 
 

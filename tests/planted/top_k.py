@@ -1,4 +1,4 @@
-"""Notebook 14: races for the k best with errors in their unions, widths, counts, certificates and places."""
+"""Notebook 14: races for the k best arms with errors in unions, widths, counts, certificates and ranks."""
 
 from dataclasses import replace
 from functools import cache, partial
@@ -14,7 +14,7 @@ DELTA = 0.3
 
 
 class UnionOverOneArm(ebr.SharpElasticBatchRacing):
-    """n − 1 pairs, as for the best arm, where k(n−k) can go wrong."""
+    """A union over n − 1 pairs, as for one best arm, in place of k(n − k)."""
 
     def log_terms(self, n_arms, rewards=None):
         return (
@@ -25,21 +25,21 @@ class UnionOverOneArm(ebr.SharpElasticBatchRacing):
 
 
 class BoundaryTakenForKnown(ebr.SharpElasticBatchRacing):
-    """Half the width, as if the means at the boundary, the k-th and the next, were known."""
+    """Half the width, as if the k-th and the (k + 1)-th mean were known."""
 
     def width(self, *place):
         return super().width(*place) / (2 if self.k > 1 else 1)
 
 
 class SixthOfThePulls(ebr.SharpElasticBatchRacing):
-    """So few that three arms in one round or two fail with more than δ, as with half of them they do not."""
+    """A sixth of the pulls: three arms in one or two rounds then fail with more than δ. Half would not do."""
 
     def pulls_by_round(self, n_arms, rewards=None):
         return super().pulls_by_round(n_arms, rewards) // 6 + 1
 
 
 class OnePlaceTooMany(ebr.ElasticBatchRacing):
-    """Finds the k + 1 best where it can, and leaves out the last of them by number."""
+    """Finds the k + 1 best arms if possible, and leaves out the first of them by number."""
 
     def play(self, n_arms, replicates=1, **known):
         more = replace(self, k=min(self.k + 1, n_arms - 1))
@@ -60,13 +60,13 @@ def carries_over(make=ebr.ElasticBatchRacing, verification=joint_verification.Ve
 
 
 class OneByOne(joint_verification.Verification):
-    """Each of the k best may look bad with δ/2 only, as if one were enough to be wrong."""
+    """Each of the k best may look bad with δ/2, without a union over the k."""
 
     unlucky = property(lambda self: self.delta / 2)
 
 
 def bounded(make=ebr.SharpElasticBatchRacing):
-    bernoulli = top_k_cases.bernoulli(chosen()[::6])  # the likelihood ratio takes its time
+    bernoulli = top_k_cases.bernoulli(chosen()[::6])  # the likelihood ratio is slow
     return top_k_cases.sharp_table(bernoulli, 30, 50, 1, make, "bounded")
 
 
@@ -78,7 +78,7 @@ def parts():
 
 
 def guarantee(make=ebr.SharpElasticBatchRacing, **changed):
-    """The check with another race in its union bound, or with tables of one."""
+    """The check with `make` in its union bound, or with other tables."""
     return best_k.guarantee(**parts() | changed, delta=DELTA, make=make)
 
 
@@ -87,7 +87,7 @@ def raced(make):
 
 
 def savings(**makers):
-    """Figure 14's points along k, with few runs; `makers` are used in place of some algorithms."""
+    """Figure 14's points along k, with few runs; `makers` replace some algorithms."""
     racing = {name: top_k_rivals.RACERS[name] for name in ("EBR", "kδER", "sharp")} | makers
     rows = []
     for labels, algorithm, problem in best_k.points([1, 20], [], racers=racing):
@@ -96,7 +96,7 @@ def savings(**makers):
         pulls = {"pulls": result.pulls.mean(), "error": result.pulls.std(ddof=1) / 50**0.5}
         rows.append(labels | pulls | {"failures": failures, "runs": 50})
     table = pd.DataFrame(rows)
-    sequential = table[table["algorithm"] == "EBR"].assign(algorithm="sequential")  # which takes its time
+    sequential = table[table["algorithm"] == "EBR"].assign(algorithm="sequential")  # which is slow
     return best_k.savings(pd.concat([table, sequential]), [1, 20])
 
 
@@ -109,7 +109,7 @@ def few(deadline, epsilon, delta, k):
 
 
 def hopeful(deadline, epsilon, delta, k):
-    """Algorithm 1 that is content with a tenth."""
+    """Algorithm 1 run with 10ε in place of ε."""
     return ebr.ElasticBatchRacing(deadline, 10 * epsilon, delta, k=k)
 
 
@@ -134,7 +134,7 @@ PLANTED = {
     "X9": (
         guarantee,
         *(partial(raced, error) for error in SHARP_ERRORS),
-        # An error that one part alone may see: the exact failures, and the adversary of rewards in [0, 1].
+        # The next errors are in one table each: the exact failures, and rewards in [0, 1].
         lambda: guarantee(exact=top_k_cases.exact_failures(DELTA, SixthOfThePulls)),
         lambda: guarantee(ratio=bounded(algorithms.SharpEager)),
         partial(sharp_racing.with_bound, partial(raced, ebr.SharpElasticBatchRacing)),

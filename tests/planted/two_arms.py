@@ -1,4 +1,4 @@
-"""Notebook 19, X8: errors in what a policy pays or in a prior's bound, at one T alone."""
+"""Notebook 19: X8 with an error in a policy's cost or in a prior's bound, at one T only."""
 
 from functools import cache, partial
 from unittest import mock
@@ -13,7 +13,7 @@ EPSILON, DELTA = 0.1, 0.01
 
 
 def bound(found, *grid, rounds=0, price=1.0, refund=1.0, chances=None):
-    """The prior's bound with an error: other rounds, price or refund of errors, or chances."""
+    """The prior's bound with a wrong T, price of errors, refund of errors, or chances."""
     prior = found.prior._replace(price=price * found.prior.price)
     if chances is not None:
         prior = prior._replace(chances=chances(prior))
@@ -22,7 +22,7 @@ def bound(found, *grid, rounds=0, price=1.0, refund=1.0, chances=None):
 
 
 def charged(times):
-    """The bound with pulls charged at the τ of the grid, or beyond it: what lies between is not counted."""
+    """The bound with pulls charged at `times` τ of the grid, so that looks between are ignored."""
 
     def at_the_look(found, *grid):
         with mock.patch.object(two_arms_prior, "charged", lambda places: times * places.information):
@@ -32,7 +32,7 @@ def charged(times):
 
 
 def priced(found, factor):
-    """The policy that is made for another price of errors."""
+    """A policy designed for another price of errors."""
     return least_price.evaluated(found._replace(price=factor * found.price))
 
 
@@ -64,7 +64,7 @@ def right(what, deadline, *grid):
 
 
 def computed(at=2, **wrong):
-    """The check with an error at one T; at the others all is as it was."""
+    """The check with an error at one T; the other T have none."""
 
     def part(what):
         other = wrong.get(what)
@@ -80,14 +80,14 @@ PLANTED = {
     "X8": (
         computed,
         lambda: computed(evaluate=lambda found: priced(found, 0.7)),  # no longer PAC
-        lambda: computed(evaluate=lambda found: priced(found, 1.5)),  # PAC, and dear
+        lambda: computed(evaluate=lambda found: priced(found, 1.5)),  # PAC, but costly
         lambda: computed(evaluate=forgetful),
         lambda: computed(bound=charged(1.0)),
         lambda: computed(bound=charged(1.04)),
         lambda: computed(bound=partial(bound, rounds=1)),
         lambda: computed(bound=partial(bound, rounds=-1), at=3),
-        lambda: computed(bound=partial(bound, refund=0.0)),  # λδ is not paid back
-        lambda: computed(bound=partial(bound, price=2.0)),  # an error at +ε and at −ε
+        lambda: computed(bound=partial(bound, refund=0.0)),  # λδ is not refunded
+        lambda: computed(bound=partial(bound, price=2.0)),  # errors at +ε and at −ε both count in full
         lambda: computed(bound=partial(bound, chances=every_gap_alike), at=3),
         lambda: computed(bound=partial(bound, chances=widest_alone)),
     )

@@ -1,8 +1,8 @@
-"""Notebook 05.
+"""Notebook 05: the price of two rounds.
 
-For C30 an error is planted at the smaller ε alone, the row of the other ε is the right one: that is enough,
-as each ε's policy must be PAC and meet its bound up to 2 %. All is computed, not simulated: with an error the
-policy's cost is an eighth or more from the bound, on either side, or it errs with ten times δ.
+For C30 an error is planted at the smaller ε only. That is enough, as at each ε the policy must be PAC and
+meet its bound up to 2 %. Everything is computed, not simulated. With an error the policy's cost is an eighth
+or more above or below the bound, or it errs with ten times δ.
 """
 
 import math
@@ -25,24 +25,24 @@ def hasty(epsilon, delta, chance):
 
 
 def forgetful(first, spent, epsilon, delta):
-    """Goes on for a thousandth of the pulls that would make it PAC."""
+    """Its second round has a thousandth of the pulls that would make it PAC."""
     policy = pac_policy(first, spent, epsilon, delta)
     return policy._replace(second=policy.second / 1000)
 
 
 def all_at_once(lowest, highest, epsilon, delta, widest):
-    """PAC with one round: it makes all pulls, and the sizes of the second round are never used."""
+    """PAC with one round, which makes all pulls; the second round is never used."""
     enough = 2.02 * (norm.isf(delta) / epsilon) ** 2
     return best_adaptive(enough, 1.01 * enough, epsilon, delta, widest, step=3.0)
 
 
 def careless(lowest, highest, epsilon, delta, widest):
-    """Errs with δ at twice the gap, not at ε, whatever its n₁: the search for it is short."""
+    """Errs with δ at 2ε in place of ε, for any n₁, so a short search for n₁ is enough."""
     return best_adaptive(0.49 * highest, highest / 2, 2 * epsilon, delta, widest)
 
 
 def one_size(lowest, highest, epsilon, delta, widest):
-    """Hardly any choice of n₂: each size is 6 times the last. The best n₁ then is the largest."""
+    """Hardly any choice of n₂, as each size is 6 times the last. The best n₁ is then the largest."""
     return best_adaptive(0.99 * highest, highest, epsilon, delta, widest, step=6.0)
 
 
@@ -53,18 +53,18 @@ def free_first_round(prior, epsilon, delta, start):
 
 
 def cheap_errors(prior, epsilon, delta, start):
-    """Charges half of the price for errors, and refunds it in full."""
+    """Charges half of the price for errors, but refunds all of it."""
     refund = prior.price * delta / 2
     return floor(prior._replace(price=prior.price / 2), epsilon, delta, start) - refund
 
 
 def twice_the_errors(prior, epsilon, delta, start):
-    """Counts an error at +ε and at −ε, where each has probability ½: the price is twice the refund's."""
+    """Counts errors at +ε and at −ε in full, though each has probability ½: the price is twice the refund."""
     return floor(prior._replace(price=2 * prior.price), epsilon, delta, start) + prior.price * delta
 
 
 def always_wide(prior, epsilon, delta, start):
-    """All probability on the widest gap: no bound on a policy that pulls little."""
+    """All probability on the widest gap, which does not bound policies with few pulls."""
     return floor(prior._replace(chances=1.0 * (prior.gaps == prior.gaps.max())), epsilon, delta, start)
 
 
@@ -82,7 +82,7 @@ def both(**errors):
 
 
 def unknown(epsilon, delta, ceiling):
-    """Stands in for policies by outcome where a check does not read them."""
+    """A placeholder for policies by outcome, for checks that do not read them."""
     return {"outcome": ceiling * epsilon, "least": ceiling * epsilon, "outcome_error": delta}
 
 
@@ -133,10 +133,10 @@ PLANTED = {
     ),
     "C42": (
         lambda: randomised_rounds.every_realisation(0.01, 0.01),
-        lambda: randomised_rounds.every_realisation(0.01, 0.01, idle=0.0),  # no cheap realisation
+        lambda: randomised_rounds.every_realisation(0.01, 0.01, idle=0.0),  # without a cheap realisation
         lambda: randomised_rounds.every_realisation(0.01, 0.01, idle=1.5),  # no longer PAC
     ),
-    # A gap that does not shrink with the pulls is seen in the end.
+    # A gap that does not shrink as pulls grow is detected in the end.
     "C45": (two_round_price.one_round, lambda: two_round_price.one_round(gap=lambda pulls: 0.01)),
     "C53": (
         corollary,

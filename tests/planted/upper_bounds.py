@@ -1,4 +1,4 @@
-"""Notebook 03."""
+"""Notebook 03: Algorithm 1's guarantee and its cost theorems."""
 
 from functools import cache, partial
 from unittest import mock
@@ -47,7 +47,7 @@ class TightRule(ebr.ElasticBatchRacing):
 
 
 def at_few_ends(room, check, *errors):
-    """A check of inequalities between bounds, at every fifth of its problems at the ends of bins."""
+    """A check of inequalities between bounds, at every fifth of the problems at the ends of bins."""
 
     def checked():
         few = [*problem_sets.problems_at_the_ends()][::5]
@@ -66,7 +66,7 @@ def theorem_2(raced=races, seen=witnesses, **error):
 
 
 def less(bound):
-    """300 for 320."""
+    """A constant of 300 in place of 320."""
     return lambda problem, *place: (bound(problem, *place) - problem.n_arms) * 300 / 320 + problem.n_arms
 
 
@@ -80,14 +80,14 @@ PLANTED = {
     "C05": (
         lambda: lemmas.algorithm_survival(cases(), lemmas.emptied_races()),
         lambda: lemmas.algorithm_survival(cases(make=LooseRule), lemmas.emptied_races()),
-        # The leader kept where the printed rule drops it.
+        # The leader is kept where the printed rule drops it.
         lambda: lemmas.algorithm_survival(cases(), lemmas.emptied_races(returned_from="last round")),
     ),
     "C06": (
         lambda: lemmas.runtime_lemma(cases(), cases(narrow=True), races()),
         lambda: lemmas.runtime_lemma(cases(), cases(narrow=True), races(), constant=85),
         lambda: lemmas.runtime_lemma(cases(), cases(narrow=True), races(), printed=90),
-        lambda: lemmas.runtime_lemma(cases(), cases(), races()),  # D for D′
+        lambda: lemmas.runtime_lemma(cases(), cases(), races()),  # E in place of E′
         lambda: lemmas.runtime_lemma(cases(), cases(narrow=True), races(TooManyPulls)),
     ),
     "C07": (

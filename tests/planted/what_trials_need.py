@@ -1,4 +1,4 @@
-"""Notebook 20: certified races that read the rewards which came in wrongly."""
+"""Notebook 20: certified races that misread the rewards which came in."""
 
 from functools import cache, partial
 from unittest import mock
@@ -10,7 +10,7 @@ from compendium.what_trials_need import dropouts
 from ebr.algorithms.certified import CertifiedElasticBatchRacing, _Reading
 
 RACE = CertifiedElasticBatchRacing(5, (30, 55, 100), (2.6, 2.4), 0.2, 0.1, floor=2.5, shifts=(0.4,))
-NUMBER, TRIALS = 150, 100  # at which small races in error are far enough apart
+NUMBER, TRIALS = 150, 100  # enough for an error to show
 
 
 @cache
@@ -24,14 +24,14 @@ def guarantee():
 
 
 def with_error(place, name, error):
-    """The check with small races in error, which show it."""
+    """The check with an error planted in the small races."""
     lost()
     with mock.patch.object(place, name, error):
         return guarantee()
 
 
 def in_proportion(self, wanted, count, total):
-    """The first rewards have the mean of all that came."""
+    """The first b_t rewards are given the mean of all that came."""
     return np.round(total * wanted / max(count, 1))
 
 
@@ -41,7 +41,7 @@ def the_best_first(self, wanted, count, total):
 
 
 def all_that_came(self, wanted, count, total):
-    """A look reads all rewards that came in, as if they were b_t."""
+    """A look reads all rewards that came in, as if there were b_t of them."""
     return total
 
 
