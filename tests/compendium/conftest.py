@@ -1,4 +1,4 @@
-"""What tests of two rooms share."""
+"""A fixture that tests of two notebooks share."""
 
 import pandas as pd
 import pytest
@@ -13,7 +13,7 @@ ALONG_T = {
 
 @pytest.fixture
 def fulfilled():
-    """A table of Figure 2 that fulfils every claim: EBR falls 300-fold with T, AE rises, the others stay."""
+    """A table of Figure 2 that fulfils every claim: with T, EBR falls 300-fold, AE rises, others stay."""
     places = [("T", t, 0.01) for t in (1, 2, 50)] + [("ε", 15, e) for e in (0.1, 0.3)]
     return pd.DataFrame(
         {"sweep": sweep, "setup": setup, "algorithm": name, "deadline": deadline, "epsilon": epsilon}

@@ -1,6 +1,6 @@
 """tests/survivors.csv lists the mutants of formulas that a check does not see, each with a reason.
 
-tools/mutate.py finds them. Here some of the quickest checks meet a few mutants of their formulas again.
+tools/mutate.py finds them. Here some of the quickest checks are run on a few mutants again.
 """
 
 import csv

@@ -1,9 +1,8 @@
-"""No check is a formality: under an error planted in the mathematics each gives another verdict.
+"""Every check can fail: with an error planted in the mathematics it gives another verdict.
 
-For every decided claim, tests/planted has the check as it is, which gives the ledger's verdict, and the same
-with one or more errors: a constant scaled, a sign flipped, an elimination rule loosened. An edited table of
-results is no such error. The ledger says how likely chance alone
-is to change a verdict (`false_alarm`).
+For every decided claim, tests/planted has the check, which gives the ledger's verdict, and the same check
+with planted errors: a constant scaled, a sign flipped, an elimination rule loosened. Tables of results are
+not edited. The ledger says how likely chance alone is to change a verdict (`false_alarm`).
 """
 
 import pkgutil

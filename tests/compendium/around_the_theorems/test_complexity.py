@@ -1,4 +1,4 @@
-"""Notebook 18: sequential racing's bound by a plain loop, the tuned algorithm by simulation."""
+"""Notebook 18: sequential racing's bound against a plain loop, the tuned algorithm against simulation."""
 
 import math
 

@@ -19,7 +19,7 @@ def test_the_infimum_is_the_complexity_of_gaps_just_below_the_bins_upper_ends():
 
 
 def test_every_ordered_pair_of_indices_is_looked_at():
-    pairs = {True: 0, False: 0}  # by whether P_γ′ is empty: its largest index occurs only once
+    pairs = {True: 0, False: 0}  # P_γ′ is empty if its largest index occurs only once
     for n_arms, deadline in product((2, 3, 4), (2, 3)):
         for lower, upper in product(product(range(1, deadline + 1), repeat=n_arms), repeat=2):
             if lower.count(max(lower)) > 1 and all(a <= b for a, b in zip(lower, upper, strict=True)):

@@ -28,7 +28,7 @@ def test_the_bound_is_the_least_of_its_terms_by_a_plain_loop(gaps, counts):
                 terms[k, j] = ways * math.exp(-c * gaps[k - 1] ** 2 * j / (j + 1) / (2 * sigma**2))
         found = budget_bounds.round_bounds(gaps, plan, sigma)[t]
         assert found == pytest.approx(math.log(min(terms.values())), abs=1e-12)
-        if gaps[0] == gaps[-1] and m > 1:  # arms alike: sets of several tell most
+        if gaps[0] == gaps[-1] and m > 1:  # equal arms: the least term is for a set of several arms
             assert min(terms, key=terms.get)[1] > 1
 
 
@@ -48,7 +48,7 @@ def test_hardness_and_the_hardest_gaps():
 
 
 def enumerated(problem, plan):
-    """Every table of single Bernoulli rewards and every order of lots: a loop over all of them."""
+    """The error, summed over every table of single Bernoulli rewards and every order of lots."""
     n_arms, most = problem.n_arms, plan.counts[-1]
     error = 0.0
     for order in permutations(range(n_arms)):
@@ -88,14 +88,14 @@ def test_the_ranking_bound_is_the_error_of_one_round_and_above_it_for_more():
 def test_ranking_tails_of_two_normal_arms_and_of_equal_ones():
     tail = ranking_tails(ebr.Gaussian([0.3, 0.7], 0.5), 20)
     assert tail == pytest.approx([norm.sf(0.4 * math.sqrt(20 / 2) / 0.5)], rel=1e-9)
-    alike = ranking_tails(ebr.Gaussian([0.5, 0.5, 0.5, 0.5], 0.5), 7)  # any rank is as likely
+    alike = ranking_tails(ebr.Gaussian([0.5, 0.5, 0.5, 0.5], 0.5), 7)  # all ranks are equally likely
     assert alike == pytest.approx([3 / 4, 2 / 4, 1 / 4], rel=1e-9)
     tied = ranking_tails(ebr.Bernoulli([0.5, 0.5, 0.5]), 3)
     assert tied == pytest.approx([2 / 3, 1 / 3], rel=1e-9)
 
 
 def test_the_floor_is_below_what_a_last_round_of_two_does():
-    # m = 1: the rival at √(2/H₂); it is ahead with Φ(−√(c/H₂)/σ).
+    # m = 1: the rival's gap is √(2/H₂), so it is ahead with probability Φ(−√(c/H₂)/σ).
     for count in (1, 10, 100):
         floor = budget_bounds.error_floor(Plan(2, (1,), (count,)), hardness=50.0, sigma=0.5)
         exact = norm.sf(math.sqrt(2 / 50) * math.sqrt(count / 2) / 0.5)

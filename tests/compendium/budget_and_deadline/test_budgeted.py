@@ -1,4 +1,4 @@
-"""Elimination with a budget: by hand, against plain loops, and what it refuses."""
+"""Elimination with a budget: plans by hand, races against plain loops, and ties."""
 
 import math
 
@@ -27,7 +27,7 @@ MAKERS = [
 
 
 def by_hand(rewards, kept, counts, fresh):
-    """One race on a table (arms × pulls), pull by pull; kept and counts as in a plan."""
+    """The arm that one race on a table (arms × pulls) returns; kept and counts as in a plan."""
     arms, before = list(range(len(rewards))), 0
     for keep, count in zip(kept, counts, strict=True):
         start = before if fresh else 0
@@ -72,13 +72,13 @@ def test_successive_rejects_by_hand():
 
 
 def test_only_fresh_rewards_count_where_memory_is_of_the_round():
-    seasons = np.array([[0.9, 0.8, 0.1, 0.0], [0.3, 0.32, 0.0, 0.0]])  # arm 0 is ahead, then arm 1
+    seasons = np.array([[0.9, 0.8, 0.1, 0.0], [0.3, 0.32, 0.0, 0.0]])  # arm 0 leads, then arm 1
     for memory, arm in (("round", 1), ("all", 0)):
         assert play(BudgetedElimination(40, 2, "geometric", memory), Seasons(seasons))[1].tolist() == [arm]
 
 
 def test_rounds_without_a_pull_are_passed_over():
-    # ⌈(B − n)/…⌉ = 1 for all rounds but the last few.
+    # ⌈(B − n)/…⌉ = 1 in all rounds but the last few.
     algorithm = SuccessiveRejects(30)
     asked, _ = play(algorithm, Rewards(np.random.default_rng(3).random((4, 20, 30))))
     assert len(asked) == len(set(algorithm.plan(20).counts)) < 19
@@ -86,7 +86,7 @@ def test_rounds_without_a_pull_are_passed_over():
 
 
 def test_ties_are_broken_by_lot():
-    # Four arms that all pay 1: each is as likely. A share is off by five standard errors once in 10⁶.
+    # Four arms that all pay 1 are equally likely. A share is five standard errors off once in 10⁶ tests.
     runs = 4000
     arms = ebr.simulate(BudgetedElimination(40, 2), ebr.Bernoulli([1, 1, 1, 1]), runs, seed=1).arm
     shares = np.bincount(arms, minlength=4) / runs
@@ -94,7 +94,7 @@ def test_ties_are_broken_by_lot():
 
 
 def test_a_game_without_a_generator_draws_fresh_lots():
-    # Two games of 100 races that all tie agree throughout with probability 4⁻¹⁰⁰.
+    # In 100 races where all arms tie, two games agree with probability 4⁻¹⁰⁰.
     ties = Rewards(np.ones((100, 4, 8)))
     assert (play(SequentialHalving(8), ties)[1] != play(SequentialHalving(8), ties)[1]).any()
 
@@ -107,6 +107,6 @@ def test_one_round_is_uniform_and_more_rounds_than_can_drop_an_arm_are_not_used(
 
 @pytest.mark.parametrize("kept", [1, 3, 4])
 def test_who_is_kept_is_the_first_of_a_sorted_row_however_many_are_dropped(kept):
-    values = np.random.default_rng(2).integers(0, 3, (200, 5)).astype(float)  # of which many are equal
+    values = np.random.default_rng(2).integers(0, 3, (200, 5)).astype(float)  # with many ties
     order = [sorted(range(5), key=lambda place, row=row: (-row[place], place)) for row in values]
     assert _first(values, kept).tolist() == [sorted(places[:kept]) for places in order]

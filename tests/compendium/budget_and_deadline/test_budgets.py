@@ -1,4 +1,4 @@
-"""Plans for a budget: their sizes against the cheapest, and what they spend."""
+"""Plans for a budget: their sizes against the cheapest ones, and their pulls."""
 
 import numpy as np
 import pytest
@@ -32,6 +32,6 @@ def test_a_balanced_plan_spends_the_budget_and_no_more(n_arms, deadline):
         assert plan.pulls <= budget
         assert plan.pulls == sum(m * new for m, new in zip(plan.pulled, plan.new, strict=True))
         assert min(plan.new) >= 1
-        # c_t (m_{t+1} + 1) ≥ C ≥ (B − Σ m)/Λ, the theorem's step.
+        # A step of the theorem's proof: c_t (m_{t+1} + 1) ≥ C ≥ (B − Σ m)/Λ.
         level = min(c * (m + 1) for c, m in zip(plan.counts, plan.kept, strict=True))
         assert level >= (budget - least) / price * (1 - 1e-12)

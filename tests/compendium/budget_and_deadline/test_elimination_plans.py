@@ -1,4 +1,4 @@
-"""The comparison of budgets and the check of X10: plain counts, known cases, pictures of what is saved."""
+"""The comparison of budgets: known cases, closed forms, and which plan needs less."""
 
 import math
 
@@ -20,7 +20,7 @@ def test_every_hard_problem_has_one_best_arm_and_the_roots_one_hardness():
 
 @pytest.mark.parametrize(("root", "deadline"), [(2, 1), (3, 2), (2, 5)])
 def test_the_sketch_is_above_the_bound_of_its_own_plan_where_rounds_are_whole(root, deadline):
-    # n = k^T: sizes are powers of k, and B/(T m_t) is whole where B is a multiple of T n.
+    # With n = k^T, sizes are powers of k, and B/(T m_t) is whole if B is a multiple of T n.
     n_arms = root**deadline
     for each in (1, 10, 100):
         plan = budgets.geometric_plan(each * deadline * n_arms, n_arms, deadline)

@@ -1,4 +1,4 @@
-"""Prices of plans against all chains."""
+"""Prices of plans: the cheapest sizes against all chains of sizes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The open choices: each alternative in place of its own curve, and the verdicts that hang on one."""
+"""The open choices: each alternative replaces its own curve only, and the verdicts that depend on one."""
 
 import pytest
 from compendium.choices import alternatives
@@ -24,7 +24,7 @@ def test_every_alternative_differs_from_the_default_that_it_replaces():
         labels = {key: value for key, value in point.labels.items() if key != "choice"}
         assert point.algorithm != default[tuple(labels.values())], point.labels
     assert {p.labels["choice"] for p in points} == {*alternatives.ALTERNATIVES, "A6b"}
-    # AE with the gap is told each setup's own.
+    # AE that knows the gap is told the gap of each setup.
     told = {p.labels["setup"]: p.algorithm for p in points if p.labels["choice"] == "A6b"}
     epsilons = {setup: algorithm.epsilon for setup, algorithm in told.items()}
     assert epsilons == pytest.approx({"Setup 1": 0.8 / 99, "Setup 2": 0.25 / 99})

@@ -1,4 +1,4 @@
-"""The exact fixed design: binomial slippage errors against plain sums, to a hundred digits where small."""
+"""The exact fixed design: binomial slippage errors against plain sums, small ones in 100 digits."""
 
 import math
 from decimal import Decimal, localcontext
@@ -14,7 +14,7 @@ CLINICAL = [(2, 0.3, 0.2), (3, 0.2, 0.1), (5, 0.15, 0.05), (4, 0.1, 0.1), (10, 0
 
 
 def plain_error(subjects, best, other, n_arms):
-    """Σ over the best arm's count and the number of ties."""
+    """The error, as a sum over the best arm's count and the number of ties."""
     x = np.arange(subjects + 1)
     here, under = binom.pmf(x, subjects, other), binom.cdf(x - 1, subjects, other)
     wins = sum(
@@ -32,7 +32,7 @@ def test_the_binomial_error_is_the_sum_over_ties(subjects, n_arms, best, other):
 
 
 def hundred_digits(subjects, best, other, n_arms):
-    """The same sum, of losses and in an arithmetic of 100 digits: (Fⁿ − Gⁿ)/(F − G) = Σ F^{n−1−j} Gʲ."""
+    """The error as a sum of losses, with 100 digits: (Fⁿ − Gⁿ)/(F − G) = Σ F^{n−1−j} Gʲ."""
     with localcontext(prec=100):
         here, wins = (
             [math.comb(subjects, x) * p**x * (1 - p) ** (subjects - x) for x in range(subjects + 1)]
@@ -50,7 +50,7 @@ def hundred_digits(subjects, best, other, n_arms):
     ("n_arms", "epsilon", "delta"), [(5, 0.3, 1e-12), (30, 0.4, 1e-12), (2, 0.6, 1e-20), (3, 0.5, 1e-40)]
 )
 def test_a_small_delta_is_certified_to_its_last_digit(n_arms, epsilon, delta):
-    # The worst means of all are about ½ ± ε/2. 1 − Σ wins had given 272, 153 and 67.
+    # The worst means are about ½ ± ε/2. Computed as 1 − Σ wins, counts were wrong: 272, 153 and 67.
     subjects, middle = binomial_count(n_arms, epsilon, delta), (0.5 + epsilon / 2, 0.5 - epsilon / 2)
     assert hundred_digits(subjects, *middle, n_arms) <= delta < hundred_digits(subjects - 1, *middle, n_arms)
     exact = float(hundred_digits(subjects, *middle, n_arms))

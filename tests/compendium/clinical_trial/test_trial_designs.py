@@ -62,14 +62,14 @@ def test_the_fixed_design_breaks_ties_by_lot_and_errs_as_often_as_is_proved():
         design.play(3, 4000, generator=np.random.default_rng(1)),
         lambda pulls: np.tile([2.0, 2.0, 1.0], (4000, 1)),
     )
-    # A fair coin; five standard deviations: wrong by chance once in a million.
+    # A fair coin: five standard deviations are exceeded once in a million tests.
     assert abs(np.mean(chosen == 0) - 0.5) < 5 * 0.5 / np.sqrt(4000)
     assert set(chosen.tolist()) == {0, 1}
 
 
 def test_one_look_is_the_normal_quantile_or_bechhofers_constant():
     assert critical_value(2, (1.0,), 0.05, 0.5) == pytest.approx(norm.ppf(0.95), abs=1e-3)
-    # Bechhofer's table for k = 5 and P* = 0.95: 3.0552, of √n ε/σ, which is √2 C.
+    # Bechhofer's table for k = 5 and P* = 0.95 has √n ε/σ = 3.0552, which is √2 C.
     assert math.sqrt(2) * critical_value(5, (1.0,), 0.05, 0.5) == pytest.approx(3.0552, abs=2e-3)
 
 
@@ -94,14 +94,14 @@ def test_the_probability_of_keeping_the_best_is_that_of_simulated_normal_trials(
     leads = (sums[:, :, 1:] - sums[:, :, :1]) / np.sqrt(2 * counts)[:, None]
     kept = (leads <= critical[:, None]).all(axis=(1, 2)).mean()
     found = keeps_the_best(4, critical, counts / counts[-1])
-    # Five standard deviations: wrong by chance once in a million.
+    # Five standard deviations are exceeded once in a million tests.
     assert found == pytest.approx(kept, abs=5 * math.sqrt(kept * (1 - kept) / 40000))
 
 
 def test_the_last_look_is_as_precise_as_epsilon():
     design = StagedIntervals(4, 0.1, 0.1, 0.5)
     critical, looks = design.critical(3), design.looks(3)
-    assert len(set(np.diff(looks, prepend=0))) <= 2  # equally far apart, but for rounding
+    assert len(set(np.diff(looks, prepend=0))) <= 2  # equal steps up to rounding
     assert critical[-1] * math.sqrt(2 * 0.25 / looks[-1]) <= 0.1
     assert critical[-1] * math.sqrt(2 * 0.25 / (looks[-1] - 1)) > 0.1
     assert np.ptp(critical) == pytest.approx(0)
@@ -134,7 +134,7 @@ def test_of_two_arms_the_best_wins_as_the_gambler_does():
 
 
 def staged_by_hand(design, responses):
-    """One trial of `StagedIntervals`, subject by subject: the arm, and how often each was pulled."""
+    """One trial of `StagedIntervals`: the arm, and the pulls of each."""
     n_arms = len(responses)
     alive, pulls = list(range(n_arms)), [0] * n_arms
     for critical, target in zip(design.critical(n_arms), design.looks(n_arms), strict=True):
@@ -156,7 +156,7 @@ def staged_by_hand(design, responses):
 
 
 def eliminated_by_hand(design, responses):
-    """One trial of `SequentialElimination`, a subject of each survivor at a time."""
+    """One trial of `SequentialElimination`, one subject per survivor at a time."""
     n_arms, most = len(responses), design.behind(len(responses))
     alive, sums, pulls = list(range(n_arms)), [0] * n_arms, [0] * n_arms
     while len(alive) > 1:
@@ -192,7 +192,7 @@ def test_a_trial_is_the_one_by_hand(design, by_hand):
     generator, trials = np.random.default_rng(3), 60
     responses = generator.binomial(1, [[0.4], [0.5], [0.5], [0.65]], (trials, 4, 600)).astype(float)
     scale = 1
-    if isinstance(design, DropTheLosers):  # rewards that cannot tie, and too large for lots to matter
+    if isinstance(design, DropTheLosers):  # no ties, and rewards too large for lots to matter
         responses, scale = responses + generator.random(responses.shape) * 1e-4, 1e6
     taken = np.zeros((trials, 4), dtype=int)
 

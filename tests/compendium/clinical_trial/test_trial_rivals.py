@@ -1,4 +1,4 @@
-"""The field of trial designs: who is in it, and what the tables, the picture and the check say of it."""
+"""The compared trial designs: which they are, their tables and their figure."""
 
 from contextlib import nullcontext
 
@@ -15,7 +15,7 @@ CERTIFIED = trial_rivals.CERTIFIED
 
 @pytest.fixture(scope="module")
 def field():
-    # Any race may stand for the certified one here.
+    # Here any race may take the place of the certified one.
     return trial_rivals.entrants(ebr.SharpElasticBatchRacing(3, EPSILON, DELTA), 3, EPSILON, DELTA)
 
 

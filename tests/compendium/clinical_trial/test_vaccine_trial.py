@@ -1,4 +1,4 @@
-"""The simulated clinical trial: its numbers, and its rounds after a kill."""
+"""The simulated clinical trial: its tables, and a round that is repeated after a kill."""
 
 import math
 
@@ -27,7 +27,7 @@ def test_a_round_repeated_after_a_kill_brings_the_same(tmp_path):
     for name, seen in history.groupby("arm")[["pulls", "sum"]].sum().iterrows():
         spread = math.sqrt(seen["pulls"] * RATES[name] * (1 - RATES[name]))
         assert abs(seen["sum"] - seen["pulls"] * RATES[name]) < 5 * spread
-    for number in tells:  # asked for, the patients seen, and killed before they were written down
+    for number in tells:  # killed after the patients were seen and before the results were written
         journal = tmp_path / f"killed-{number}.jsonl"
         journal.write_bytes(b"".join(lines[:number]))
         again, also_chosen = run(journal)

@@ -17,7 +17,7 @@ COUNTS, MISSES = st.integers(1, 300), st.floats(1e-6, 0.9)
 
 
 def outside(pulls, mean, width):
-    """P(|μ̂ − μ| > w) for the mean of so many Bernoulli(μ) rewards: all outcomes, in exact fractions."""
+    """P(|μ̂ − μ| > w) for the mean of Bernoulli(μ) rewards, summed over all outcomes in exact fractions."""
     return sum(
         math.comb(pulls, k) * mean**k * (1 - mean) ** (pulls - k)
         for k in range(pulls + 1)
@@ -34,8 +34,8 @@ def test_the_kl_deviation_leaves_log_2_over_p_on_its_wider_side(pulls, mean, mis
 
     inside = [kl(x) for x in (mean - 0.999 * width, mean + 0.999 * width) if 0 <= x <= 1]
     beyond = [kl(x) for x in (mean - 1.001 * width, mean + 1.001 * width) if 0 <= x <= 1]
-    assert min(inside) <= level  # the wider side reaches as far as this
-    assert all(value >= level for value in beyond)  # and neither any further
+    assert min(inside) <= level  # the wider side reaches this far
+    assert all(value >= level for value in beyond)  # and neither side reaches further
 
 
 @pytest.mark.parametrize("miss", [0.31, 0.05, 0.001])
@@ -70,12 +70,12 @@ def test_miss_probabilities_of_coins_are_sums_over_all_outcomes():
         [float(outside(n, mean, width)) for mean in means] for n, width in zip(pulls, widths, strict=True)
     ]
     assert found == pytest.approx(np.array(expected))
-    # By hand: all three or none of three fair coins; of 1, 2 the mean is 1/6 off.
+    # By hand: all or none of three fair coins are 1 with probability ¼; otherwise the mean is only 1/6 off.
     assert found[0][0] == pytest.approx(1 / 4)
 
 
 def test_miss_probabilities_of_gaussian_arms_are_two_tails():
     found = miss_probability(ebr.Gaussian([0.2, 0.9], 0.4), [1, 100, 10**4], [0.8, 0.08, 0.02])
-    # 2, 2 and 5 standard errors.
+    # The widths are 2, 2 and 5 standard errors.
     assert found == pytest.approx(np.array([[math.erfc(z / math.sqrt(2))] * 2 for z in (2, 2, 5)]))
     assert found[2, 0] == pytest.approx(2 * norm.cdf(-5))

@@ -1,4 +1,4 @@
-"""Every outcome of a race of few arms: against a plain loop over sums, and what cannot be followed."""
+"""Every outcome of a race of few arms, against plain loops over sums."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_two_rounds_of_two_arms_are_a_loop_over_their_sums():
                 failed += chance * (x >= y)
                 continue
             more = np.arange(last - first + 1)
-            ties_and_leads = binom.cdf(x + more - y, last - first, better)  # the second has no more at last
+            ties_and_leads = binom.cdf(x + more - y, last - first, better)  # the second arm ends with no more
             failed += chance * (binom.pmf(more, last - first, worse) @ ties_and_leads)
     assert 0.02 < failed < 0.3
     assert enumeration.failure(race, ebr.Bernoulli([worse, better])) == pytest.approx(failed, rel=1e-10)
@@ -32,14 +32,15 @@ def test_ties_of_one_round_go_to_the_first_arm():
     race = PausingElasticBatchRacing(1, 0.3, 0.3, rewards="Bernoulli")
     pulls = int(race.pulls_by_stage(2)[0])
     difference = np.convolve(binom.pmf(range(pulls + 1), pulls, 0.3), binom.pmf(range(pulls + 1), pulls, 0.3))
-    for means, least in (([0.3, 0.7], pulls), ([0.7, 0.3], pulls + 1)):  # A + (b − C) ≥ b, or > b
+    # The worse arm is returned if A + (b − C) ≥ b where it is first, and if > b where it is second.
+    for means, least in (([0.3, 0.7], pulls), ([0.7, 0.3], pulls + 1)):
         expected = difference[least:].sum()
         assert enumeration.failure(race, ebr.Bernoulli(means)) == pytest.approx(expected, rel=1e-10)
 
 
 def test_outcomes_that_are_alike_are_one_with_all_their_ways():
     found = enumeration.outcomes(PausingElasticBatchRacing(3, 0.5, 0.45, rewards="Bernoulli"), 2)
-    # All sequences of rewards of the races that go on or ended after so many pulls.
+    # All sequences of rewards are counted, whether their race ended or goes on.
     assert (np.exp(found.log_ways) * 2.0 ** -found.pulls.sum(axis=1)).sum() == pytest.approx(1, rel=1e-10)
     last = np.zeros_like(found.pulls)
     for (_, coming), here in found.plans:

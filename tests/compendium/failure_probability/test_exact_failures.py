@@ -1,4 +1,4 @@
-"""Exact failure probabilities of two arms: closed forms, plain loops and races, and the estimates' errors."""
+"""Exact failure probabilities of two arms: closed forms, plain sums, simulated races, and estimates."""
 
 import math
 
@@ -107,7 +107,7 @@ def from_a_double_lead(algorithm, problem, means):
 
 
 def test_tilts_that_miss_a_way_to_fail_are_seen(monkeypatch):
-    # Half as long as a round takes.
+    # The tilts lead by twice what a round needs.
     monkeypatch.setattr(importance, "_rounds_of_the_best", from_a_double_lead)
     some = (case for case in early() if case.algorithm == "EBR")
     assert not exact_failures.estimates_right(exact_failures.compared(500, 1, some))[0]

@@ -1,4 +1,4 @@
-"""Failure probabilities: against exact values and plain runs.
+"""Estimated failure probabilities, against exact values and plain simulation.
 
 Random estimates are compared within five of their standard errors, with fixed seeds.
 """
@@ -16,11 +16,11 @@ from scipy.stats import binomtest, norm
 import ebr
 
 SHARP = ebr.SharpElasticBatchRacing
-COMMON = SHARP(3, 0.2, 0.3, rewards="sub-Gaussian")  # fails often
+COMMON = SHARP(3, 0.2, 0.3, rewards="sub-Gaussian")  # a race that fails often
 
 
 def errors_off(estimate, exact_log10):
-    """How many of its standard errors an estimate is off."""
+    """The distance of an estimate from the exact value, in its standard errors."""
     assert 0 < estimate.relative_error < 0.25
     return abs(10 ** (estimate.log10 - exact_log10) - 1) / estimate.relative_error
 
@@ -46,7 +46,7 @@ def test_two_gaussian_arms_and_one_round_fail_as_the_normal_law_says(name, delta
 
 @dataclass(frozen=True)
 class Stubborn(Bare):
-    """Recommends one arm whatever happens; where it looks good, a second round asks for more pulls of it."""
+    """Always recommends one arm; a second round pulls that arm again if it did well."""
 
     arm: int
     epsilon: float = 0.1
@@ -64,13 +64,13 @@ def test_who_always_returns_a_wrong_arm_fails_with_probability_one_and_a_right_o
     problem = kind([0.5, 0.6, 0.3])
     assert errors_off(importance.failure(Stubborn(2), problem, 5000, seed=1, plain=30), 0.0) < 5
     never = importance.failure(Stubborn(1), problem, 100, seed=1, plain=30)
-    tilts = 1 + len(importance._tilts(Stubborn(1), problem))  # with ν itself
-    assert tilts > 2 * len(importance.MARGINS)  # two wrong arms
+    tilts = 1 + len(importance._tilts(Stubborn(1), problem))  # ν itself counts as one
+    assert tilts > 2 * len(importance.MARGINS)  # there are two wrong arms
     assert never[:4] == (-math.inf, 0, tilts * 100, 0)
 
 
 def plain_off(algorithm, problem, runs=2000, plain=20_000):
-    """How many standard errors, of both together, an estimate is off the share of plain runs."""
+    """The distance of an estimate from the share of plain runs, in standard errors of the difference."""
     estimate = importance.failure(algorithm, problem, runs, seed=1)
     wrong = np.flatnonzero(problem.means <= problem.means.max() - algorithm.epsilon)
     share = np.isin(ebr.simulate(algorithm, problem, plain, seed=7).arm, wrong).mean()
@@ -86,7 +86,7 @@ def plain_off(algorithm, problem, runs=2000, plain=20_000):
         Hard(3, 4, 0.2, 0.6),
         Hard(3, 4, 0.2, 0.6, 1, 0.9),
         Hard(3, 5, 0.2, 0.6, 1, 0.8, 1, 0.95),
-        Hard(3, 7, 0.2, 0.6),  # six wrong arms, of which one stands for all
+        Hard(3, 7, 0.2, 0.6),  # six equal wrong arms share one tilt
     ],
     ids=lambda hard: str(tuple(hard)),
 )
@@ -133,7 +133,7 @@ def test_a_tilts_ratio_is_the_mean_over_its_leaders_of_the_rewards_likelihoods(k
 
 
 def likelihood(problem, mean, pulls, total):
-    """Of one arm's rewards, but for what no mean changes."""
+    """The likelihood of one arm's rewards, up to a factor that does not depend on the mean."""
     if isinstance(problem, ebr.Bernoulli):
         return mean**total * (1 - mean) ** (pulls - total)
     return norm.pdf(total, pulls * mean, problem.sigma * math.sqrt(pulls))
@@ -168,7 +168,7 @@ def test_each_round_has_a_tilt_whose_lead_just_reaches_its_width(name, n_arms):
             reach -= algorithm.epsilon if n_arms == 2 else 0
         lead = tilt.lead - tilt.base[-1]
         assert reach < lead < 1.05 * reach + 2e-4
-        # The others stay where they were, as good as the leader before it was raised.
+        # The other means stay where they were, equal to the leader's before it was raised.
         assert tilt.base[:-1].tolist() == problem.means[:-1].tolist()
 
 
@@ -190,13 +190,13 @@ def test_after_a_tilts_last_round_rewards_are_the_problems_own():
     )
     first, second = (drawn(number, np.full((2, 2), 10**10)) / 10**10 for number in (1, 2))
     assert first == pytest.approx(np.array([tilted, tilted]), abs=1e-4)
-    assert second == pytest.approx(np.array([problem.means, tilted]), abs=1e-4)  # 0: there is no last round
+    assert second == pytest.approx(np.array([problem.means, tilted]), abs=1e-4)  # 0: tilted in all rounds
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize("hard", [Hard(2, 3, 0.01, 0.505), Hard(2, 4, 0.01, 0.505, 2, 0.9)], ids=str)
 def test_a_best_arm_dropped_early_by_whomever_is_a_failure_seen(hard, gaussian):
-    # EBR with intervals so narrow that it fails often, and always in its first round.
+    # EBR with intervals so narrow that it often fails, and always in its first round.
     class Hasty(ebr.ElasticBatchRacing):
         def deviation(self, pulls, n_arms):
             return 0.25 * super().deviation(pulls, n_arms)

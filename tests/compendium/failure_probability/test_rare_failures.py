@@ -1,4 +1,4 @@
-"""Notebook 10: the search for hard problems, and what is paid there."""
+"""Notebook 10: the search for hard problems, and the share of δ that is spent there."""
 
 import math
 
@@ -66,7 +66,7 @@ def test_every_place_of_the_search_is_a_problem_with_a_wrong_arm(least, largest)
         assert (gaps >= epsilon).sum() == wrong >= 1
         assert gaps[~problem.is_good(range(place.n_arms), epsilon)] == pytest.approx(epsilon, rel=1e-5)
         assert min(place.first, place.second) >= 0
-        # Numbers with nine digits: another processor's last bits lead to the same problem.
+        # Numbers have nine digits, so that a processor with other last bits finds the same problem.
         assert all(value == float(f"{value:.9g}") for value in place)
     assert {place.n_arms for place in seen} >= set(range(2, 10))
     assert {place.deadline for place in seen} == {1, 2, 3, 4, 5}
@@ -104,7 +104,7 @@ def made_up(failures, log10=(-3.0, -3.0)):
     )
 
 
-RIGHT = pd.DataFrame({"off": np.linspace(-1.7, 1.7, 50), "races": 100})  # as standard normal errors are
+RIGHT = pd.DataFrame({"off": np.linspace(-1.7, 1.7, 50), "races": 100})  # spread like standard normal errors
 SHARES = pausing_shares.shares(only=iter([("Bernoulli", 2, 1, 0.3, 0.1), ("Gaussian", 2, 2, 0.01, 0.1)]))
 
 
@@ -138,7 +138,7 @@ def test_gaussian_arms_are_centred_as_only_differences_count():
 
 
 def test_promises_are_kept_until_the_plain_races_refute_it():
-    limit = next(k for k in range(10_000) if binom.sf(k - 1, 10_000, 0.01) < 1e-6 / 2)  # two tests
+    limit = next(k for k in range(10_000) if binom.sf(k - 1, 10_000, 0.01) < 1e-6 / 2)  # one of two tests
     assert 140 < limit < 160
     assert promises_kept(made_up([limit - 1, 1000])).holds
     assert not promises_kept(made_up([limit, 1000])).holds

@@ -47,7 +47,7 @@ def test_l_of_joint_looks_is_the_least_that_the_counts_of_all_looks_obey(place):
     found, planned, before = 0.0, None, 0
     widths = [0.5 * (2 * epsilon) ** (t / deadline) for t in range(1, deadline + 1)]
     for count, width in zip(race.pulls_by_round(3).tolist(), widths, strict=True):
-        planned = planned or width  # of the round after the last look
+        planned = planned or width  # the width of the first round after the last look
         if count > before:
             found, planned, before = max(found, (count - 1) * planned**2 / (4 * sigma**2)), None, count
     assert race.longest(3) == pytest.approx(found)

@@ -1,4 +1,4 @@
-"""The identities by hand, the pair that they are checked on, and the lemma with a wrong sign."""
+"""The change of measure: the identities by hand, the pair of problems, and the standard errors."""
 
 import math
 
@@ -28,8 +28,8 @@ def test_the_close_pair_is_half_a_nat_apart(race):
     equal, raised = close_pair(race, 3, 0.5, seed=14)
     assert (equal.means.tolist(), raised.means[1:].tolist()) == ([0.5] * 3, [0.5] * 2)
     pulls, sums = ebr.simulate(race, equal, 20_000, seed=15, per_arm=True).by_arm()
-    # L has mean ½ and variance 1. The mean of 20,000 is off by 0.04 with 2e-8; the pair's own 200 runs, whose
-    # pulls vary by a tenth, move it by 0.04 with less than 1e-20.
+    # L has mean ½ and variance 1. A mean of 20,000 is 0.04 off with probability 2e-8. The pair is made from
+    # 200 runs, whose pulls vary by a tenth; they move it by 0.04 with probability below 1e-20.
     assert log_likelihood_ratio(equal, raised, pulls, sums).mean() == pytest.approx(0.5, abs=0.08)
 
 
@@ -40,7 +40,7 @@ def test_both_sides_of_the_identities_by_hand():
     raised = norm.cdf(0.2 / math.sqrt(0.5))
     left = [0.08, 1, raised, 2, 0.08]
     right = [*left[:4], 0.5 * math.log(0.25 / raised / (1 - raised))]  # d(½, P′)
-    tolerance = 5.5 * table["error"].clip(lower=0.4 / math.sqrt(20_000))  # six random numbers: 2.3e-7 in all
+    tolerance = 5.5 * table["error"].clip(lower=0.4 / math.sqrt(20_000))  # six numbers fail with 2.3e-7
     assert (abs(table["left"] - left) < tolerance).all()
     assert (abs(table["right"] - right) < tolerance).all()
 

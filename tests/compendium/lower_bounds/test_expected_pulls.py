@@ -1,4 +1,4 @@
-"""Costs on hard problems against races counted by hand, policies against simulation and closed forms."""
+"""Costs on hard problems by hand; policies against simulation and closed forms."""
 
 import math
 
@@ -16,7 +16,7 @@ EPSILON, DELTA = 0.2, 0.1
 
 
 def fixed(*pulls):
-    """A family of one algorithm, which pulls so often in its only round."""
+    """A family of one algorithm, which has one round with these pulls."""
     return lambda *_: {"EBR": Diary((list(pulls),))}
 
 
@@ -62,7 +62,7 @@ def test_a_race_of_three_is_what_simulation_finds():
     first = generator.normal(size=(200_000, 3)) + means
     alive = first >= first.max(axis=1, keepdims=True) - 0.7
     last = np.where(alive, first + generator.normal(size=first.shape) + means, -np.inf)
-    # Three shares of 200,000, each off by 0.006 with less than 1e-7, and a mean of at most 3 with a sd of 1.
+    # Each of three shares of 200,000 is 0.006 off with probability below 1e-7. The mean has an sd of 1.
     assert np.bincount(last.argmax(axis=1)) / len(last) == pytest.approx(returned, abs=0.006)
     left = alive.sum(axis=1)
     assert 3 + np.where(left > 1, left, 0).mean() == pytest.approx(cost, abs=0.02)
@@ -108,7 +108,7 @@ def test_a_stingy_test_reaches_the_least_probability_of_any_pac_algorithm(partne
 
 @pytest.mark.parametrize("check", [least_probability.other_arms, least_probability.best_arm])
 def test_the_other_arm_is_pulled_where_a_mean_of_a_sixteenth_of_epsilon_is_not_confirmed(check):
-    # In ε: 1 above what is to be ruled out, measured to 1/16, ruled out with δ/2 = 0.05.
+    # In units of ε: the mean is 1 above the value to rule out, its standard error 1/16, and δ/2 = 0.05.
     expected = norm.cdf(norm.isf(0.05) / 16, 1, 1 / 16)
     assert check().evidence[-1].value == pytest.approx(expected, rel=1e-6, abs=0)
 
@@ -119,7 +119,7 @@ def test_idle_with_twice_delta_is_the_most_for_two_arms():
 
 
 def test_events_of_a_sixth_each_happen_together_with_the_probability_of_the_extreme_law():
-    # 24 events, two of them at least: one always, all with (4 − 1)/(24 − 1). Of very many, with 1/11.
+    # At least two of 24 events: one always happens, all with (4 − 1)/(24 − 1). The limit for many is 1/11.
     assert least_probability.together(24, 1 / 12) == pytest.approx(3 / 23)
     assert least_probability.together(10_000, 1 / 12) == pytest.approx(1 / 11, rel=1e-3)
 

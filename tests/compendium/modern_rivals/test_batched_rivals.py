@@ -1,6 +1,6 @@
-"""Tri-BBAI and Opt-BBAI: plain loops, and what their constants can promise.
+"""Tri-BBAI and Opt-BBAI against plain loops, and the guarantee of their constants.
 
-Tests with simulated errors fail by chance at most once in a million times.
+A test with simulated errors fails by chance at most once in a million times.
 """
 
 import math
@@ -40,7 +40,7 @@ def stops_by_hand(pulls, sums, delta):
 
 
 def sums_of(problem, generator, pulls):
-    """Sums of pulls (runs × arms), as lists."""
+    """Sums of rewards for these pulls (runs × arms), as lists."""
     return generator.binomial(np.array(pulls), problem.means).tolist()
 
 
@@ -84,7 +84,7 @@ def test_tri_bbai_is_a_plain_loop(means, delta, shift):
 
 
 def phases_by_hand(problem, generator, runs, delta, share):
-    """Stage IV of several runs, arm by arm: the pulls and phases of each, and the arm that is left."""
+    """Stage IV of several runs: the pulls, the phases and the remaining arm of each."""
     n_arms = problem.n_arms
     alive = [list(range(n_arms)) for _ in range(runs)]
     pulls, phases, phase = [0] * runs, [0] * runs, 0
@@ -110,7 +110,7 @@ def test_opt_bbai_is_a_plain_loop(means, delta, shift):
     frame = rivals.opt_bbai(problem, delta, runs, 3, shift, share)
     generator = rivals.generator_of(f"Opt-BBAI {delta!r} {shift!r} {share!r}", problem, 3)
     pulls, _, stopped = first_stages_by_hand(problem, generator, runs, delta, shift)
-    generator.random((runs, problem.n_arms))  # the lots of ties
+    generator.random((runs, problem.n_arms))  # lots that break ties
     going = [run for run in range(runs) if not stopped[run]]
     more, phases, arms = phases_by_hand(problem, generator, len(going), delta, share)
     for place, run in enumerate(going):
@@ -129,11 +129,11 @@ def test_the_batches_at_a_hundredth_are_a_few_pulls():
 @pytest.mark.parametrize("share", [0.5, 0.125])
 def test_the_phases_spend_no_more_than_their_share_of_delta(n_arms, share):
     pulls = [rivals.phase_pulls(r, n_arms, 0.01, share) for r in range(1, 12)]
-    # Hoeffding's chance that some mean of some phase is off by more than s ε_r.
+    # Hoeffding's bound on the probability that any mean of any phase is off by more than s ε_r.
     off = [math.exp(-2 * each * (share * 2**-r / 4) ** 2) for r, each in enumerate(pulls, 1)]
     spent = 2 * n_arms * sum(off)
     assert spent <= 0.01 / 240
-    assert spent > 0.9 * sum(0.01 / (40 * math.pi**2 * r**2) for r in range(1, 12))  # nor much less
+    assert spent > 0.9 * sum(0.01 / (40 * math.pi**2 * r**2) for r in range(1, 12))  # but not much less
 
 
 @pytest.mark.parametrize("problem", [setup_1(100), setup_2(100)])

@@ -1,4 +1,4 @@
-"""Notebook 16: who takes part, what thresholds spend, and how two are compared."""
+"""Notebook 16: the entrants, what their thresholds spend, and how two are compared."""
 
 import math
 
@@ -14,7 +14,7 @@ import ebr
 
 @pytest.fixture(scope="module", autouse=True)
 def here():
-    """Races are run in this process, where they can be altered."""
+    """Races are run in this process, not on workers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EBR_WORKERS", "1")
         patch.delenv("DASK", raising=False)
@@ -46,7 +46,7 @@ def test_a_point_is_what_the_race_itself_gives():
 
 @pytest.mark.parametrize("name", KNOWN_GAP)
 def test_who_is_told_the_gap_is_judged_by_the_best_arm_alone(name):
-    point = comparison.everybody([name], 4, 3, 0.9)[0]  # ε = 0.9 would forgive everything
+    point = comparison.everybody([name], 4, 3, 0.9)[0]  # with ε = 0.9 no arm would be wrong
     row = comparison.played([point], 0.1, FEW, 1).iloc[0]
     assert row["floor"] == pytest.approx(characteristic_lower_bound(ebr.setup_1(4), 1e-9, 0.1), rel=1e-6)
 

@@ -1,6 +1,6 @@
 """Paulson's, Kim and Nelson's and Bechhofer's procedures: plain loops, published constants, exact errors.
 
-Tests with simulated errors fail by chance at most once in a million times.
+A test with simulated errors fails by chance at most once in a million times.
 """
 
 import math
@@ -18,7 +18,7 @@ CERTAIN = 1 - 1e-6
 
 
 def staged_by_hand(problem, triangle, seed, block):
-    """One run, reward by reward. Draws come in blocks; what is too short for a stage is thrown away."""
+    """One run, reward by reward. Noise is drawn in blocks; a rest too short for a stage is discarded."""
     generator, draws = np.random.default_rng(seed), []
     totals = dict.fromkeys(range(problem.n_arms), 0.0)
     pulls = stage = 0
@@ -47,7 +47,7 @@ def test_stages_are_those_of_a_plain_loop(block, line, monkeypatch):
 
 
 def looked_by_hand(problem, triangle, counts, noise):
-    """One run at given looks; `noise` has a list of standard normal numbers a look."""
+    """One run at given looks; `noise` has a list of standard normal numbers per look."""
     alive, totals = list(range(problem.n_arms)), [0.0] * problem.n_arms
     pulls = rounds = before = 0
     for count, errors in zip(counts, noise, strict=True):
@@ -89,7 +89,7 @@ def test_kim_and_nelsons_line_is_the_limit_of_their_constants():
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.9])
 def test_paulsons_line_solves_the_exponential_bound(share):
     triangle = paulson_triangle(100, SIGMA, 0.01, 0.01, share)
-    # A walk of drift −d and variance v ever reaches a with probability at most e^{−2da/v}.
+    # A random walk of drift −d and variance v reaches a with probability at most e^{−2da/v}.
     crossing = math.exp(-2 * (0.01 - triangle.slope) * triangle.intercept / (2 * SIGMA**2))
     assert 99 * crossing == pytest.approx(0.01)
 
@@ -99,7 +99,7 @@ def test_the_fixed_design_errs_as_often_as_it_may():
     assert set(frame["pulls"]) == {5 * math.ceil((3.0552 * SIGMA / 0.1) ** 2)}  # his table I
     wrong = binomtest(int((frame["arm"] != 0).sum()), 20000).proportion_ci(CERTAIN)
     assert wrong.low <= 0.05
-    assert wrong.high >= 0.045  # 5 % but for rounding up to 234 rewards
+    assert wrong.high >= 0.045  # 5 % up to rounding to 234 rewards
 
 
 def test_the_last_look_is_where_the_line_ends_and_none_is_later():

@@ -23,7 +23,7 @@ SMALL = [(0.8, 0.6, 0.55, 0.2), (0.5, 0.5, 0.3), (0.97, 0.99), (0.02, 0.01, 0.1)
 
 
 class Watched(list):
-    """Means that remember in which order arms are pulled."""
+    """Means that record in which order arms are pulled."""
 
     def __init__(self, means):
         super().__init__(means)
@@ -35,7 +35,7 @@ class Watched(list):
 
 
 def fixed(means):
-    """Read-only means, as a problem has them: for a writable array races would be compiled anew."""
+    """Read-only means, as a problem has them; a writable array would make numba compile races again."""
     return Bernoulli(means).means
 
 
@@ -44,7 +44,7 @@ def kl(p, q):
 
 
 def upper(p, level):
-    """Where kl(p, ·) reaches the level above p, or 1 if that is within rounding of 1."""
+    """The q above p where kl(p, q) reaches the level, or 1 if q would round to 1."""
     nearly = 1 - 1e-15
     if p == 1 or kl(p, nearly) < level:
         return 1.0
@@ -62,7 +62,7 @@ def pull(means, arm, successes, counts, generator, pulled):
 
 
 def plain_evidence(a, b, epsilon):
-    """inf_x N_a kl(p, x) + N_b kl(q, x + ε), and the first term at that x, where the derivative is zero."""
+    """inf_x N_a kl(p, x) + N_b kl(q, x + ε), by the zero of its derivative, and the first term there."""
     (s, n), (u, m) = a, b
     p, q = s / n, u / m
     if q >= p + epsilon:
@@ -81,7 +81,7 @@ def plain_evidence(a, b, epsilon):
 
 
 def plain_charge(successes, count, stopping, clock=1):
-    """The mixture's predictions one by one: the next reward is 1 with probability (S + u)/(N + u + v)."""
+    """What the threshold charges. A mixture predicts that the next reward is 1 with (S + u)/(N + u + v)."""
     if stopping.kind == races.CLOCK:
         return stopping.first * math.log(clock)
     if stopping.kind == races.DEVIATION:
@@ -94,7 +94,7 @@ def plain_charge(successes, count, stopping, clock=1):
 
 
 def proportions(means, epsilon, start=math.inf, places=None):
-    """w* by the compiled search, which may be told where to start."""
+    """w* by the compiled search, from given starting values if there are any."""
     places = np.full(len(means), -1.0) if places is None else places
     weights = np.empty(len(means))
     races.proportions(np.array(means), epsilon, start, places, weights)
@@ -111,7 +111,7 @@ def plain_tracked(weights, counts, forced):
 
 
 def plain_race(means, epsilon, name, stopping, generator):
-    """A race from its description: all but w*, which has its own test, is computed anew before every pull."""
+    """A race from its description. All but w*, which has a test of its own, is computed before every pull."""
     n, pulled, rounds, horizon, renewal, turns = len(means), [], 1, 1, 0, {}
     successes, counts = [0] * n, [0] * n
     for arm in range(n):
@@ -218,7 +218,7 @@ def test_proportions_are_those_of_the_characteristic_time():
             expected = characteristic(Bernoulli(means), epsilon).proportions
             found = proportions(means, epsilon)
             assert found == pytest.approx(expected, rel=2e-3, abs=1e-7)
-            # Wherever the search starts: at another problem's level and places, or at none that are possible.
+            # The result does not depend on where the search starts, even at impossible places.
             elsewhere = generator.uniform(-0.2, 1.2, len(means))
             assert proportions(means, epsilon, -3.0, elsewhere).tolist() == found.tolist()
 
@@ -227,7 +227,7 @@ def test_proportions_are_those_of_the_characteristic_time():
 def test_lucb_pays_for_all_arms_and_top_two_for_wrong_answers_alone(rule, paid):
     with patch.object(rivals, "mixture_stopping", side_effect=rivals.mixture_stopping) as made:
         rivals.sequential(Bernoulli([0.9, 0.1, 0.1]), 0.3, 0.1, 1, 1, rule)
-    assert made.call_args.args[0] - 1 == paid  # of which it takes the logarithm, over δ
+    assert made.call_args.args[0] - 1 == paid  # the threshold has the logarithm of this number over δ
 
 
 @pytest.mark.parametrize("x", [0.01, 0.1, 0.3, 1.0, 4.6, 50.0])
@@ -264,7 +264,7 @@ def test_a_mixture_is_a_law_so_that_its_likelihood_ratio_has_mean_one(prior):
 
 
 def chance_of_a_wrong_stop(best, epsilon, horizon, stopping):
-    """The exact probability that the worse of two arms is the answer within so many pulls of each."""
+    """The exact probability that the worse of two arms is returned within `horizon` pulls of each."""
     law, wrong = np.ones((1, 1)), 0.0
     chances = (best - epsilon, best)
     for count in range(1, horizon + 1):
@@ -287,12 +287,12 @@ def test_a_pair_of_arms_errs_with_at_most_delta_exactly(best):
     proved = [rivals.mixture_stopping(2, 0.5, prior) for prior in PRIORS]
     for stopping in (*proved, rivals.deviation_stopping(2, 0.5)):
         assert chance_of_a_wrong_stop(best, 0.1, 25, stopping) <= 0.5
-    # A planted error: the likelihood ratio without the regret.
+    # Planted error: the likelihood ratio without the regret.
     assert chance_of_a_wrong_stop(best, 0.1, 70, proved[0]._replace(first=0.0, kind=races.CLOCK)) > 0.5
 
 
 def at_least(failures, runs):
-    """A lower bound on the probability of failure; it is wrong once in a million times."""
+    """A lower confidence bound on the failure probability, wrong once in a million times."""
     return float(beta.ppf(1e-6, failures, runs - failures + 1)) if failures else 0.0
 
 

@@ -17,7 +17,7 @@ def least_ratio(rounds):
 
 
 def by_definition(batches, grid):
-    """The largest over a grid of x of the least subset sum above x, over x."""
+    """The maximum over a grid of x of the least subset sum above x, divided by x; and all sums."""
     sums = [sum(subset) for k in range(1, len(batches) + 1) for subset in combinations(batches, k)]
     return max(min(s for s in sums if s > x) / x for x in grid), sums
 
@@ -30,7 +30,7 @@ def test_the_overpull_is_that_of_the_definition(logs, lowest, share):
     assume(highest > lowest * 1.01)
     grid = np.geomspace(lowest, highest, 2001)[:-1]
     seen, sums = by_definition(batches, grid.tolist())
-    assume(not any(grid[-1] < s < highest for s in sums))  # the grid has no x beyond it
+    assume(not any(grid[-1] < s < highest for s in sums))  # the grid ends before it
     step = grid[1] / grid[0]
     assert seen * (1 - 1e-12) <= overpull(batches, lowest, highest) <= seen * step * (1 + 1e-12)
 
@@ -67,7 +67,7 @@ def test_below_its_range_a_ratio_has_no_root(rounds):
 
 @st.composite
 def places(draw):
-    """A number of rounds, R, N and a schedule of the class in any order, far from the best or near it."""
+    """A schedule of the class, in any order, near the best one or anywhere, and N/R."""
     rounds = draw(st.integers(1, 6))
     ratio = least_ratio(rounds) * math.exp(draw(st.floats(0, 8)))
     share = st.floats(0, 1).map(lambda u: u * math.log(ratio))
@@ -97,7 +97,7 @@ def test_the_best_schedule_attains_the_root(rounds, factor):
     assert (np.diff(schedule) >= 0).all()
     found = overpull(schedule, 1, schedule.sum())
     assert found == pytest.approx(rho, rel=1e-9)
-    assert found < 1.02 * rho  # planted: as a lower bound, a root 2 % too large is refuted
+    assert found < 1.02 * rho  # planted: a lower bound 2 % too large would be refuted
     assert found >= printed_bound(rounds, ratio) == pytest.approx(ratio ** (1 / rounds) / 8)
     if factor >= 4:
         assert rho >= 0.75 * ratio ** (1 / rounds) * (1 - 1e-12)

@@ -20,7 +20,7 @@ def test_algorithm_1_overpulls_by_at_most_the_ratio_of_its_totals_and_no_schedul
     assert (table["ebr"] >= table["least"] * (1 - 1e-12))[known.index].all()
     assert (known >= table["printed"][known.index]).all()
     assert table.loc[2, "ebr"] == pytest.approx(overpull([100, 9900], 1, 1e4))
-    # Its own batches, but for the ceiling.
+    # Algorithm 1's own batches, up to the ceiling.
     batches = np.diff(ebr.ElasticBatchRacing(4, epsilon, 0.01, sigma=1.0).pulls_by_round(3), prepend=0)
     unit = 80 * math.log(3 * 4 / 0.01)
     assert table.loc[4, "ebr"] == pytest.approx(overpull(batches, unit, unit * 1e4), rel=1e-2)
@@ -36,7 +36,7 @@ def test_the_teeth_reach_the_least_overpull_once_a_round():
 def test_part_2_of_the_lemmas_proof_does_not_follow_from_part_1():
     first, second, third = (Fraction(str(batch)) for batch in theorem_5.BATCHES)
     assert (first < 2, second < 2 * first, third < 2 * (first + second)) == (True,) * 3
-    # What part 2 is to prove is so all the same: Q⁽³⁾ < β²(β + 1) R.
+    # But what part 2 is to prove is true: Q⁽³⁾ < β²(β + 1) R.
     assert first + 2 * second < third < 2**2 * (2 + 1)
 
 

@@ -1,4 +1,4 @@
-"""The reader's own race: the schedule and the fate of each arm, and sliders where somebody can move them."""
+"""The reader's own race: the schedule, the fate of each arm, and sliders in a Jupyter server."""
 
 import math
 

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 import ebr
 from ebr.simulation import simulate
 
-C = 4 + 2 * math.log(2)  # of the paper's deviation
+C = 4 + 2 * math.log(2)  # the constant of the paper's deviation
 UNIT = st.floats(0.05, 0.9)
 
 
 def by_hand(means, places, deadline, epsilon, delta, sigma):
-    """Algorithm 1 for one table of places: rounds (alive, kept, pulls, D), pulls, arm, closest call."""
+    """Algorithm 1 on one table of places: rounds (alive, kept, pulls, D), pulls, arm, narrowest margin."""
     n_arms, rounds, close = len(means), [], math.inf
     log_term = math.log(n_arms * deadline / delta)
     counts = [80 * sigma**2 * log_term * epsilon ** (-2 * t / deadline) for t in range(1, deadline + 1)]
-    counts = sorted(set(map(math.ceil, counts)))  # a round without a new pull decides nothing new
+    counts = sorted(set(map(math.ceil, counts)))  # a round without a new pull changes nothing
     alive, pulls = set(range(n_arms)), [0] * n_arms
     for count, place in zip(counts, places, strict=False):
         width = sigma * math.sqrt(C * log_term / count)
@@ -46,7 +46,7 @@ def test_the_adversary_makes_the_plain_loops_decisions(n_arms, deadline, epsilon
     means = 1 - spread * generator.random(n_arms)
     places = generator.choice([-1, 0, 1, 0.5], (6, deadline, n_arms)) * generator.random((6, 1, 1))
     hands = [by_hand(means, table, deadline, epsilon, delta, sigma) for table in places]
-    assume(min(close for *_, close in hands) > 1e-9)  # rounding may turn the closest calls
+    assume(min(close for *_, close in hands) > 1e-9)  # rounding may decide closer calls
     race = ebr.ElasticBatchRacing(deadline, epsilon, delta, sigma)
     played = play_inside(race, ebr.Gaussian(means, sigma), places)
     for row, (rounds, pulls, arm, _) in enumerate(hands):
@@ -66,7 +66,7 @@ def test_the_corners_are_all_tables_of_low_middle_and_top():
 
 
 class Narrow(ebr.ElasticBatchRacing):
-    """A planted error: intervals a fifth as wide as they should be."""
+    """Planted error: intervals with a fifth of their width."""
 
     def deviation(self, pulls, n_arms):
         return 0.2 * super().deviation(pulls, n_arms)
@@ -82,18 +82,18 @@ def test_the_audit_sees_what_a_loop_over_the_same_draws_sees(means, played, monk
         rounds = []
         simulate.race(race, problem, replicates, generator, lambda *seen, rounds=rounds: rounds.append(seen))
         blocks.append(rounds)
-    assert max(map(len, blocks)) == played  # a run in four goes to round 3: none does with 1e-12
+    assert max(map(len, blocks)) == played  # a run in four reaches round 3; none does with 1e-12
     misses, covered = np.zeros((3, 3), dtype=int), []
     for rounds in blocks:
         for row in range(len(rounds[0][0])):
             before = misses.sum()
-            for t, arm in product(range(3), range(3)):  # an interval without new pulls stays as it is
+            for t, arm in product(range(3), range(3)):  # without new pulls an interval does not change
                 count = sum(asked[row][arm] for asked, _ in rounds[: t + 1])
                 mean = sum(sums[row][arm] for _, sums in rounds[: t + 1]) / count
                 misses[t][arm] += abs(mean - means[arm]) > 0.1 * math.sqrt(C * math.log(9 / 0.5) / count)
             covered.append(misses.sum() == before)
     assert (watched.misses.tolist(), watched.covered.tolist()) == (misses.tolist(), covered)
-    assert sum(covered) < 50  # so narrow, E holds with probability 0.19 at most: 50 times with 1e-11
+    assert sum(covered) < 50  # E holds with probability 0.19 at most, so 50 times with 1e-11
     result = ebr.simulate(race, problem, 100, seed=3, per_arm=True)
     assert (watched.arm_pulls == result.arm_pulls).all()
     assert (watched.arm == result.arm).all()

@@ -1,4 +1,4 @@
-"""The characteristic time: closed forms at n = 2, brute force at n = 3, and what it bounds."""
+"""The characteristic time: closed forms for n = 2, brute force for n = 3, and its lower bound."""
 
 import math
 
@@ -12,7 +12,7 @@ import ebr
 
 
 def ruled_out(weights, means, arm, other, epsilon):
-    """inf over x of w_a KL(μ_a, x) + w_b KL(μ_b, x + ε), by a search; coins."""
+    """inf over x of w_a KL(μ_a, x) + w_b KL(μ_b, x + ε) for Bernoulli arms, by a search."""
 
     def cost(x):
         return weights[arm] * kl(means[arm], x) + weights[other] * kl(means[other], x + epsilon)
@@ -22,7 +22,7 @@ def ruled_out(weights, means, arm, other, epsilon):
 
 
 def brute_force(problem, epsilon, points=120):
-    """The best of all answers and of a grid of proportions; for each rival x is found by thirds."""
+    """The best of all answers and a grid of proportions; for each rival x is found by ternary search."""
     kind, means, best = type(problem).__name__, problem.means, 0.0
     grid = [(i, j, points - i - j) for i in range(1, points) for j in range(1, points - i)]
     weights = np.array(grid).T / points
@@ -82,8 +82,8 @@ def test_three_arms_are_a_grid_of_proportions(problem, epsilon):
     found = characteristic(problem, epsilon)
     coarse = brute_force(problem, epsilon)
     assert found.time <= coarse * (1 + 1e-9)
-    assert found.time == pytest.approx(coarse, rel=1e-2)  # a grid of 1/120 in a minimum of two
-    # Planted: an ε forgotten on the way would be seen.
+    assert found.time == pytest.approx(coarse, rel=1e-2)  # the grid has steps of 1/120
+    # Planted: a wrong ε would be seen.
     assert characteristic(problem, epsilon * 0.9).time > 1.01 * coarse
 
 
@@ -99,7 +99,7 @@ def test_at_the_optimum_every_rival_that_is_pulled_is_ruled_out_equally_well():
 
 
 def test_the_setups_floor():
-    # READING's numbers, from another program.
+    # READING's numbers, which another program computed.
     times = [characteristic(setup, 0.01).time for setup in (ebr.setup_1(), ebr.setup_2())]
     assert times == pytest.approx([3498, 10557], abs=1)
     floor = characteristic_lower_bound(ebr.setup_1(), 0.01, 0.01)
@@ -116,7 +116,7 @@ def test_means_at_the_ends_have_a_finite_time(means):
 
 
 def test_a_complexity_times_the_noise_is_no_lower_bound_on_each_problem():
-    """2σ² log(1/2.4δ) H(ν) says 373 where sharp EBR, which is PAC, needs fewer pulls."""
+    """2σ² log(1/2.4δ) H(ν) is 373 pulls here, but sharp EBR, which is PAC, needs fewer."""
     problem, epsilon, delta = ebr.Gaussian([0.6, 0.501], 0.5), 0.1, 0.01
     pulls = ebr.simulate(ebr.SharpElasticBatchRacing(50, epsilon, delta), problem, runs=2000, seed=1).pulls
     above = pulls.mean() + 5 * pulls.std() / math.sqrt(2000)

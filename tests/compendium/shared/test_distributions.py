@@ -1,4 +1,4 @@
-"""Laws from scipy.special: what scipy.stats says of them."""
+"""Distributions by scipy.special, against scipy.stats."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Saved figures: drawn from what is saved, complete, the same bytes every time, telling their origin."""
+"""Saved figures: complete, the same bytes every time, with their origin, legible in print."""
 
 import hashlib
 import os
@@ -19,14 +19,14 @@ DATA = figures.rounded(pd.DataFrame({"x": [1, 2, 3], "y": [0.1, 1 / 3, 1e-7], "n
 
 @pytest.fixture(autouse=True)
 def given(monkeypatch):
-    """The parameters of a notebook that is none."""
+    """The parameters of a notebook that does not exist."""
     parameters = {"runs": 3, "seed": 1}
     monkeypatch.setattr(figures, "parameters", lambda notebook: parameters)
     return parameters
 
 
 def draw(folder, monkeypatch, data=DATA):
-    """Save a figure in a folder, where figures go from here on."""
+    """Save a figure in a folder; later figures of the test are saved there too."""
     monkeypatch.setenv("EBR_FIGURES", str(folder))
     figures.style()
     figure, axis = plt.subplots()
@@ -40,7 +40,7 @@ def draw(folder, monkeypatch, data=DATA):
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """The files of a figure that was saved once for all tests that only look at them."""
+    """The files of one saved figure, shared by the tests that only read them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "parameters", lambda notebook: {"runs": 3, "seed": 1})
         return draw(tmp_path_factory.mktemp("saved"), patch)
@@ -100,7 +100,7 @@ def test_other_parameters_than_the_committed_figures_have_never_touch_them(
     assert save(runs=4) == ("" if told else said)
     assert files(committed) == before
     assert set(files(named if told else tried)) == {*before, "data/findings/99-nothing.json"}
-    assert save(runs=3) == ""  # the committed ones are saved where they are
+    assert save(runs=3) == ""  # the committed parameters are saved in their own folder
     assert (files(committed) == before) == told
     monkeypatch.setattr(figures, "trying", False)
 
@@ -150,7 +150,7 @@ def test_a_failed_save_leaves_the_old_file_and_no_half_of_a_new_one(tmp_path, mo
 
 
 def put(path, there, new):
-    """Write a file that is to take another's place; whether the other stays."""
+    """Write a file over another one; return whether the other one stays."""
     path.write_bytes(there)
     figures.write(path.name, lambda unfinished: unfinished.write_bytes(new))
     assert path.read_bytes() in (there, new)
@@ -164,7 +164,7 @@ def test_a_picture_stays_where_no_eye_could_tell_the_new_one_from_it(saved, tmp_
         before, facts = np.asarray(picture).astype(int), picture.info
     notes = PngImagePlugin.PngInfo()
     notes.add_text("Description", facts["Description"])
-    for change, kept in ((4, True), (30, False)):  # what a marker's edge may lose, and more
+    for change, kept in ((4, True), (30, False)):  # within what a marker's edge may change, and beyond it
         pixels = before.copy()
         pixels[100:110, 100:110, :3] = np.abs(pixels[100:110, 100:110, :3] - change)
         Image.fromarray(pixels.astype(np.uint8)).save(path, pnginfo=notes)
@@ -172,7 +172,7 @@ def test_a_picture_stays_where_no_eye_could_tell_the_new_one_from_it(saved, tmp_
 
 
 def moved(drawing, by):
-    """A drawing whose frame begins elsewhere, under the name that this gives it."""
+    """A drawing whose frame begins elsewhere, and whose names, which are hashes of it, differ."""
     (name,) = set(re.findall(rb'clipPath id="(\w+)"', drawing))
     frame = re.search(rb"M (\d+\.\d+)", drawing)
     place = f"{float(frame[1]) + by:.6f}".encode()

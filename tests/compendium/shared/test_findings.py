@@ -1,4 +1,4 @@
-"""Findings: their words, their file, and the exact test and interval against other distributions."""
+"""Findings: their words and their file; the exact test and the interval by hand."""
 
 import json
 
@@ -44,15 +44,15 @@ def test_a_verdict_is_the_ledgers_word(holds, repaired, word):
 
 
 def test_too_many_events_by_hand():
-    # With probability 1/10 allowed, k of k events have probability 10^-k: 7 are the first below 1e-6.
+    # If 1/10 is allowed, k of k events have probability 10^-k, which is below 1e-6 from k = 7 on.
     assert FALSE_ALARM == 1e-6
     assert [exceeds(k, k, 0.1 * (1 + 1e-9)) for k in (5, 6, 7)] == [False, False, True]
     assert [exceeds(k, k, 0.1 * (1 + 1e-9), tests=100) for k in (7, 8, 9)] == [False, False, True]
-    assert not exceeds(0, 10**6, 1e-3)  # fewer than allowed speak for the claim
+    assert not exceeds(0, 10**6, 1e-3)  # fewer than allowed support the claim
 
 
 def test_an_interval_by_hand():
-    # None of 20: (1 − high)^20 = 0.005. And 99 % of a normal law lie within 2.576 standard errors.
+    # None of 20: (1 − high)^20 = 0.005. Of a normal law 99 % lies within 2.576 standard errors.
     assert counted("failures", 0, 20).high == pytest.approx(1 - 0.005 ** (1 / 20))
     row = measured("pulls", 10.0, 2.0, 50, where="T = 1")
     assert (row.low, row.high) == pytest.approx((10 - 5.152, 10 + 5.152), abs=1e-3)
@@ -60,7 +60,7 @@ def test_an_interval_by_hand():
 
 
 def test_a_table_refutes_where_one_row_does_at_its_share_of_the_false_alarm():
-    # P(Bin(10, 0.1) ≥ 8) = 3.7e-7, P(≥ 9) = 9.1e-9: 8 of 10 refutes alone, not among three rows.
+    # P(Bin(10, 0.1) ≥ 8) = 3.7e-7, P(≥ 9) = 9.1e-9: 8 of 10 refutes alone, but not as one of three rows.
     rows = {"runs": [10, 10, 10], "delta": [0.1, 0.1, 0.1]}
     assert not refutes(pd.DataFrame({"late": [8, 0, 0]} | rows), "late")
     assert refutes(pd.DataFrame({"late": [8, 0, 0]} | rows).head(1), "late")

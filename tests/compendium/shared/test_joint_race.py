@@ -25,7 +25,7 @@ def test_gaussian_counts_and_widths_are_never_above_the_unions(n_arms, deadline,
         pulls, others = joint.pulls_by_round(n_arms), union.pulls_by_round(n_arms)
         assert ((pulls <= others) | (pulls == pulls[-1])).all()
         assert pulls[-1] <= others[-1]
-        if delta >= 0.01 and others[-1] >= 100:  # else a whole pull may be too much to gain
+        if delta >= 0.01 and others[-1] >= 100:  # otherwise the gain may be less than one pull
             assert (pulls[-1] < others[-1]) == (n_arms > 2 or deadline > 1)
         fresh = (np.diff(pulls, prepend=0) > 0) & (pulls == others)
         assert (joint.log_terms(n_arms) <= union.log_terms(n_arms) * (1 + 1e-8))[fresh].all()
@@ -43,7 +43,7 @@ def test_a_gap_is_held_against_the_least_width_of_the_looks_made_so_far():
 
 @pytest.mark.parametrize("deadline", [2, 15])
 def test_gaussian_races_cost_less_than_with_a_union_and_fail_with_at_most_delta(deadline):
-    # Means differ by 4 standard errors or more here; the seeds are fixed.
+    # The two means differ by 4 standard errors or more; the seeds are fixed.
     problem = ebr.Gaussian(ebr.setup_2().means, 0.5)
     joint = ebr.simulate(SHARP(deadline, 0.01, 0.01), problem, 400, seed=1)
     union = ebr.simulate(SHARP(deadline, 0.01, 0.01, looks="union"), problem, 400, seed=2)
@@ -55,9 +55,9 @@ def test_gaussian_races_cost_less_than_with_a_union_and_fail_with_at_most_delta(
 
 
 def test_the_gaussian_schedule_by_normal_integrals():
-    # n = 3, T = 2, ε = 0.1, δ = 0.05, σ = ½ as in test_sharp's schedule by hand. The two differences
-    # correlate by ½ at one look. The first look spends δ_1 exactly, the two of them nearly δ:
-    # integrals in two and four dimensions.
+    # n = 3, T = 2, ε = 0.1, δ = 0.05, σ = ½ as in test_sharp's schedule by hand. At one look the two
+    # differences have correlation ½. The first look spends δ_1 exactly, both looks together nearly δ. The
+    # integrals have two and four dimensions.
     algorithm = SHARP(2, 0.1, 0.05, rewards="Gaussian")
     pulls, z = algorithm.pulls_by_round(3), np.sqrt(2 * algorithm.log_terms(3))
     arms = np.array([[1, 0.5], [0.5, 1]])
@@ -70,4 +70,4 @@ def test_the_gaussian_schedule_by_normal_integrals():
     assert 0.0485 < 1 - stay <= 0.05 + 1e-6
     assert z[1] <= 0.1 * math.sqrt(2 * pulls[1]) < z[1] + 0.01  # w̄ just below ε
     noisy = SHARP(2, 0.1, 0.05, sigma=1, rewards="Gaussian").pulls_by_round(3)
-    assert noisy / 4 == pytest.approx(pulls, abs=1.3)  # 4σ² times as many, but for rounding
+    assert noisy / 4 == pytest.approx(pulls, abs=1.3)  # 4σ² times as many, up to rounding

@@ -1,4 +1,4 @@
-"""The ledger: complete, current, and pointing at checks and notebooks that exist and agree with it."""
+"""The ledger: complete and current; its checks and notebooks exist and agree with it."""
 
 import json
 import re
@@ -21,7 +21,7 @@ def test_claims_of_the_paper_then_ours_and_errata_are_entered_in_order():
     papers = sum(claim.id.startswith("C") for claim in CLAIMS)
     assert [claim.id for claim in CLAIMS[:papers]] == [f"C{n:02}" for n in range(1, papers + 1)]
     ours = [int(claim.id.removeprefix("X")) for claim in CLAIMS[papers:]]
-    assert ours == sorted(set(ours))  # a number may be kept for a claim to come
+    assert ours == sorted(set(ours))  # a number may be reserved for a later claim
     assert [erratum.id for erratum in ERRATA] == [f"E{n}" for n in range(1, len(ERRATA) + 1)]
 
 
@@ -44,7 +44,7 @@ def test_a_claim_is_open_until_its_notebook_exists_and_no_longer():
 
 
 def function(path):
-    """The compendium's function of that room, module and name."""
+    """The function of the compendium with this path: room.module.name."""
     module, _, name = path.rpartition(".")
     return getattr(import_module(f"compendium.{module}"), name)
 
@@ -107,7 +107,7 @@ def test_an_erratum_touches_claims_and_an_error_none_that_holds_as_printed(errat
 
 
 def cited():
-    """Everything that may cite an erratum: code, what people wrote in notebooks, claims."""
+    """Every text that may cite an erratum: code, notebooks' cells, claims."""
     for folder in ("ebr", "notebooks", "tests", "tools", "site"):
         for path in sorted((ledger.ROOT / folder).rglob("*.py")):
             yield path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Likelihood ratios of what a race has seen, reward by reward."""
+"""Likelihood ratios of a race's rewards, against products over single rewards."""
 
 import math
 

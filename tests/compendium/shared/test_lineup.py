@@ -1,4 +1,4 @@
-"""The table of looks: whoever sees no red, no green or no blue can tell any two algorithms apart."""
+"""The table of looks: with any colour blindness any two algorithms can be told apart."""
 
 import ast
 from itertools import combinations
@@ -33,12 +33,12 @@ XYZ = np.array(
     [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
 )
 WHITE = np.array([0.95047, 1.0, 1.08883])  # D65
-# Modules that still give looks of their own to algorithms; whoever redraws their figures takes them out.
+# Modules that still give algorithms looks of their own; to be removed here when their figures are redrawn.
 OWN_LOOKS = {"futile_trials", "search_methods", "trial_figures"}
 
 
 def lab(color, sight):
-    """A colour in CIELAB, as somebody of that sight sees it."""
+    """A colour in CIELAB, as seen with that kind of sight."""
     shown = np.array(to_rgb(color))
     linear = np.where(shown <= 0.04045, shown / 12.92, ((shown + 0.055) / 1.055) ** 2.4)
     ratio = XYZ @ np.clip(np.array(SIGHTS[sight]) @ linear, 0, 1) / WHITE
@@ -68,7 +68,7 @@ def difference(one, other):
 
 
 def alike(looks):
-    """Pairs that neither colour nor marker and dash together tell apart, and to whom."""
+    """Pairs that look alike, and for which sight: similar colour, and the same marker or dash."""
     return [
         (one, other, sight)
         for one, other in combinations(looks, 2)

@@ -11,7 +11,7 @@ import ebr
 
 
 def crossing_probabilities(counts, quantiles):
-    """P(Z_s ≤ z_s for s < t, Z_t > z_t) for each t: what looks at two arms spend."""
+    """P(Z_s ≤ z_s for s < t, Z_t > z_t) for each t, which is what looks at two arms spend."""
     plan, found = _Plan(2, 0.5), []
     for count, quantile in zip(counts, quantiles, strict=True):
         found.append(plan.spent(count, quantile))
@@ -20,7 +20,7 @@ def crossing_probabilities(counts, quantiles):
 
 
 def spending_boundaries(counts, shares):
-    """The z_t that spend these shares, wherever the widths are."""
+    """The z_t that spend these shares."""
     plan, found = _Plan(2, 0.5), []
     for count, share in zip(counts, shares, strict=True):
         found.append(plan.quantile(count, math.inf, share))
@@ -67,7 +67,7 @@ def test_small_crossings_of_two_looks_are_accurate_to_nine_digits(ratio, height)
     assert found == pytest.approx([norm.sf(height), expected], rel=1e-9)
 
 
-# Two-sided at 0.05; one-sided at 0.025 they differ by hardly more than 1e-5: of crossing both ways.
+# The tables are two-sided at 0.05. One-sided at 0.025 differs by some 1e-5: paths that cross on both sides.
 @pytest.mark.parametrize(
     ("looks", "pocock", "obrien"), [(2, 2.178, 1.977), (3, 2.289, 2.004), (5, 2.413, 2.040)]
 )
@@ -94,7 +94,7 @@ def test_a_share_that_cannot_be_spent_leaves_the_boundary_at_zero():
 
 
 def drawn(counts, n_arms, runs, seed):
-    """W_i of n − 1 arms at each look (runs × looks × arms), by sums of fresh rewards."""
+    """W_i of n − 1 arms at each look (runs × looks × arms), from sums of drawn rewards."""
     generator, steps = np.random.default_rng(seed), np.diff(counts, prepend=0)
     sums = (generator.standard_normal((runs, n_arms, len(counts))) * np.sqrt(steps)).cumsum(axis=2)
     return (sums[:, 1:] - sums[:, :1]) / np.sqrt(2 * np.asarray(counts))
@@ -109,7 +109,7 @@ def test_a_look_at_many_arms_spends_at_least_what_drawn_arms_do_and_less_than_ei
         spent = plan.spent(count, quantile)
         arms = _Plan(n_arms, 0.5).spent(count, quantile)
         first = int((over[:, :, look] & ~over[:, :, :look].any(axis=2)).any(axis=1).sum())
-        # Six one-sided exact tests at 1e-6/6 each. The bound is close: by less than a tenth.
+        # Six one-sided exact tests at 1e-6/6 each. The bound is less than a tenth too large.
         assert binomtest(first, runs, spent, alternative="greater").pvalue > 1e-6 / 6
         assert 0.9 * spent < first / runs
         assert spent < pairs
@@ -123,7 +123,7 @@ def test_planned_looks_are_crossed_with_nearly_delta_and_no_more(n_arms, split):
     counts, quantiles = planned_looks(tuple(race.widths()), tuple(race.shares()), n_arms, 0.5)
     runs = 40_000
     wrong = int((drawn(counts, n_arms, runs, 3) > quantiles[:, None].T).any(axis=(1, 2)).sum())
-    # Four exact tests at 1e-6/4 each. Not all of δ is used: other arms may have crossed before.
+    # Four exact tests at 1e-6/4 each. Less than δ is used, as other arms may have crossed before.
     assert binomtest(wrong, runs, 0.2, alternative="greater").pvalue > 1e-6 / 4
     assert wrong / runs > 0.14
 

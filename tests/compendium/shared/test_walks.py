@@ -22,7 +22,7 @@ def test_looks_that_never_end_it_do_not_count():
 
 
 def test_two_looks_by_hand():
-    # Steps N(0.4, 2) and N(1.2, 6): wrong if the first is below −2, or at most 2 and the sum is below 0.
+    # Steps N(0.4, 2) and N(1.2, 6). Wrong if the first is below −2, or if it is below 2 and the sum below 0.
     looks, first = Looks(np.array([2.0, 8.0]), np.array([2.0])), norm(0.4, math.sqrt(2))
 
     def both(second, step):
@@ -35,7 +35,7 @@ def test_two_looks_by_hand():
 
 
 def test_the_test_that_refutes_theorem_3_as_printed():
-    # Looks at 0.649 and 1.247, stopped at 0.479, errs with 0.15.
+    # The test with looks at 0.649 and 1.247 that stops beyond 0.479 errs with probability 0.15.
     looks = Looks(np.array([0.649, 1.247]), np.array([0.479]))
     assert looks.wrong(1.0) == pytest.approx(0.15, abs=2e-5)
     assert 4 * looks.mean_time(0.0) == pytest.approx(3.667, abs=1e-3)
@@ -49,7 +49,7 @@ def test_four_looks_end_as_drawn_paths_do():
         path = (drift * steps + np.sqrt(steps) * draws).cumsum(axis=1)
         out = (path[:, :3] < looks.low) | (path[:, :3] > looks.high)
         end = np.column_stack([out, np.ones(runs, dtype=bool)]).argmax(axis=1)
-        # Five means of 200,000 zeros and ones, twice: each is off by 0.006 with less than 1e-7.
+        # Ten means of 200,000 zeros and ones; each is 0.006 off with probability below 1e-7.
         assert (path[np.arange(runs), end] < 0).mean() == pytest.approx(looks.wrong(drift), abs=0.006)
         found = [(end >= look).mean() for look in range(4)]
         assert found == pytest.approx(looks.reached(np.array([drift, 0.0]))[0], abs=0.006)

@@ -1,4 +1,4 @@
-"""The checks of pausing's claim: exact sums, an adversary that stays inside the event, plain counts, X11."""
+"""X11, pausing EBR's claim: exact sums, an adversary that stays inside the event, plain counts."""
 
 import math
 from itertools import product
@@ -87,7 +87,7 @@ def test_means_are_near_their_expectation_if_asked_for(problem):
     means = table.sums[table.inside][:, :, 1:] / stages.counts[1:]
     assert len(means) > 50
     assert (abs(means - np.array(MEANS)[:, None]) <= costs.near[1:] + 1e-9).all()
-    assert ((means[:, 2] - 0.7) / costs.near[1:]).min() < -0.9  # the best arm is as unlucky as it may be
+    assert ((means[:, 2] - 0.7) / costs.near[1:]).min() < -0.9  # the best arm is as unlucky as possible
     assert problem.rewards == "Gaussian" or (table.sums == np.round(table.sums)).all()
 
 
@@ -125,7 +125,7 @@ def test_the_cost_theorems_gap_is_what_the_ends_of_c_leave_open_and_no_less_will
 
 def test_races_are_counted_and_the_careless_are_found_out():
     class Careless(ebr.PausingElasticBatchRacing):
-        """Its levels are all 0.4."""
+        """All its levels are 0.4."""
 
         def shares(self):
             return np.tri(self.deadline) * 0.4

@@ -12,11 +12,11 @@ import ebr
 
 def test_when_arms_are_gone_from_a_sharp_race_by_hand():
     widths, pulls = np.array([0.3, 0.2, 0.1]), np.array([10, 30, 100])
-    # Gaps 0.7, 0.45, 0.35 and 0.05, which the best arm shares. With ε = 0.1 the race is over when 2w ≤ 0.15:
-    # never before the end. 2w = 0.6, 0.4, 0.2.
+    # Gaps 0.7, 0.45, 0.35 and 0.05, which is the best arm's too; 2w = 0.6, 0.4, 0.2. With ε = 0.1 a race
+    # would be over when 2w ≤ 0.15, so it lasts to the end.
     problem = ebr.Bernoulli([0.1, 0.8, 0.35, 0.45, 0.75])
     assert pulls[elimination_rounds(problem, 0.1, widths)].sum() == 10 + 100 + 30 + 100 + 100
-    # With ε = 0.36 it is over when 2w ≤ 0.41, after round 2.
+    # With ε = 0.36 a race is over when 2w ≤ 0.41, after round 2.
     assert pulls[elimination_rounds(problem, 0.36, widths)].sum() == 10 + 4 * 30
     # A gap of exactly 2w is enough.
     found = elimination_rounds(ebr.Bernoulli([0.5, 0.25]), 0.01, np.array([0.5, 0.125]))
@@ -38,7 +38,7 @@ def test_an_arm_is_gone_after_as_many_rounds_as_widths_are_too_wide_for_it():
 
 def test_the_sharp_bound_in_h_by_hand():
     # Gaps ¼, ½, ¼ and ε = ¼: H = 88/9; (w_0/ε)^{2/T} = 2 for w_0 = ½ and 4 for 1.
-    # ε above w_0: all widths are ε.
+    # With ε above w_0 all widths are ε.
     three = ebr.Bernoulli([0.75, 0.25, 0.5])
     for problem, epsilon, start, expected in (
         (three, 0.25, 0.5, 9 * 2 * 3 * 88 / 9 + 3),

@@ -27,16 +27,16 @@ def test_the_union_bound_adds_up_the_tails_of_differences(shift):
         spread = sigma * math.sqrt(2 / b)  # of the difference of two means
         total += math.exp(-((width / spread) ** 2) / 2)
     algorithm = SHARP(deadline, epsilon, delta, sigma, "sub-Gaussian")
-    found = sharp_event.spent(algorithm, n_arms, shift=shift)  # to end is to err as rarely as to drop
+    found = sharp_event.spent(algorithm, n_arms, shift=shift)  # ending errs as rarely as dropping
     assert found == pytest.approx((n_arms - 1) * total / delta, rel=1e-9)
     assert found < 1
-    # Before the last round a share is spent to the full.
+    # Before the last round all of a share is spent.
     shares = [1 / w for w in (0.5 * 0.2 ** (t / 3) for t in (1, 2, 3))]
     assert found > sum(shares[:2]) / sum(shares)
 
 
 def test_gaussian_noise_leaves_the_event_as_often_as_delta_says():
-    # With two arms δ is spent to the last; 5 standard errors of 20,000 runs are 0.011.
+    # With two arms all of δ is spent; 5 standard errors of 20,000 runs are 0.011.
     share = sharp_event.crossed(SHARP(3, 0.1, 0.1, rewards="Gaussian"), 2, 20_000, 1) / 20_000
     assert abs(share - 0.1) < 0.011
 
@@ -64,7 +64,7 @@ def test_for_bounded_rewards_it_is_the_exact_chance_that_the_ratio_errs(n_arms, 
 
 
 class Watched(SharpElasticBatchRacing):
-    """Keeps what it asked for and what it was sent."""
+    """Records its pulls and their sums."""
 
     seen = []  # noqa: RUF012
 
@@ -74,7 +74,7 @@ class Watched(SharpElasticBatchRacing):
 
 
 def rounds_inside(model, problem, case, tables=400):
-    """Of each round: its number from 0, its count, and the means of the arms pulled in it (else NaN)."""
+    """Each round's number from 0, its count, and the means of the arms pulled in it (NaN for others)."""
     played = sharp_adversary.inside(Watched(*case, rewards=model), problem, tables, seed=1)
     pulled, sums = np.zeros((tables, problem.n_arms), dtype=int), np.zeros((tables, problem.n_arms))
     counts, _ = sharp_schedule(problem.n_arms, *case, model=model)
@@ -129,14 +129,14 @@ def test_the_adversarys_bounded_means_stay_within_the_two_divergences_and_reach_
 
 
 def test_one_round_spends_all_of_delta_but_for_its_last_pull():
-    # b ≤ L/ε² + 1 with σ = ½, so that e^{−ε²} of δ is spent, or more.
+    # b ≤ L/ε² + 1 with σ = ½, so at least e^{−ε²} of δ is spent.
     for share, spent in ((0.985, False), (0.995, True), (1.0, True), (1.01, False)):
         assert sharp_event.fully_spent(share, 0.1) == spent
 
 
 def test_the_steps_count_tables_that_end_wrong_or_late():
     class Careless(SharpElasticBatchRacing):
-        """Ends after the first round, whoever leads."""
+        """Ends after the first round with any leader."""
 
         def certified(self, leader, *_):
             return np.ones(leader.shape, dtype=bool)
@@ -159,7 +159,7 @@ def test_bernoulli_keeps_means_and_all_else():
 
 
 class Sluggish(SharpElasticBatchRacing):
-    """Drops nobody before the deadline."""
+    """Drops no arm before the deadline."""
 
     def reach(self, *_):
         return math.inf
@@ -237,7 +237,7 @@ def test_without_the_maximum_the_bound_for_a_large_epsilon_would_be_false():
 
 
 def points(pulls, sweep="ε", setup="Setup 1", deadline=15, epsilon=0.01):
-    """A row an algorithm: its pulls at one point of the figure, known to 1 %."""
+    """One row per algorithm: its pulls at one point of the figure, with an error of 1 %."""
     rows = [{"algorithm": name, "pulls": number, "error": number / 100} for name, number in pulls.items()]
     return pd.DataFrame(rows).assign(sweep=sweep, setup=setup, deadline=deadline, epsilon=epsilon, runs=100)
 
@@ -247,7 +247,7 @@ def test_pulls_are_compared_as_ratios_with_their_errors():
     ratios = sharp_guarantee.compared(points(pulls, epsilon=0.25), delta=0.01, n_arms=2).set_index(
         ["algorithm", "against"]
     )
-    # Means symmetric about ½: half the pulls each, and λ = ½ ± ε/2; kl(0.01, 0.99) = 0.98 log 99.
+    # Means symmetric about ½ get half of the pulls each, λ = ½ ± ε/2; kl(0.01, 0.99) = 0.98 log 99.
     nearest = 0.9 * math.log(0.9 / 0.375) + 0.1 * math.log(0.1 / 0.625)
     floor = 0.98 * math.log(99) / nearest
     yardsticks = {"EBR": 1200, "sequential": 200, "floor": floor}

@@ -66,7 +66,7 @@ def test_the_evidence_names_the_place_and_has_an_interval(fulfilled):
     lost = finding.evidence[2]
     assert (lost.low, lost.high) == pytest.approx((0.9 - 2.5758 * 0.03, 0.9 + 2.5758 * 0.03), abs=1e-5)
     assert (lost.runs, lost.allowed) == (100, "> 1")
-    # At most three lost points of a rival are named.
+    # At most three of the points that a rival wins are named.
     assert len(section_5.beats_baselines(plant(frame, "pulls", 1e-9, algorithm="AE")).evidence) == 3 + 3 + 1
 
 
@@ -91,7 +91,7 @@ def test_the_evidence_has_the_extremes_that_decide(fulfilled):
     ],
 )
 def test_what_fails_at_the_ends_of_our_grid_alone_holds_of_the_rest(fulfilled, check, algorithm, end, rest):
-    table = fulfilled.replace({"deadline": {50: 3}, "epsilon": {0.1: 0.2}})  # where the rest begins
+    table = fulfilled.replace({"deadline": {50: 3}, "epsilon": {0.1: 0.2}})  # beside the grid's ends
     verdicts = [
         check(plant(table, "pulls", 1e-6, algorithm=algorithm, **where)).verdict for where in (end, rest)
     ]
@@ -104,7 +104,7 @@ def test_ten_times_cheaper_is_asked_of_small_tolerances_alone_once_corrected(ful
     for epsilon, verdict in ((0.3, "holds corrected"), (0.01, "fails as stated")):
         dear = plant(both, "pulls", 9.9, algorithm="passive", epsilon=epsilon, sweep="ε")
         assert section_5.along_epsilon(dear).verdict == verdict
-    # Without any small one nothing is left to hold.
+    # Without a small tolerance there is nothing that could hold.
     dear = plant(fulfilled, "pulls", 9.9, algorithm="passive", epsilon=0.3)
     assert section_5.along_epsilon(dear).verdict == "fails as stated"
 
@@ -137,7 +137,7 @@ def test_orders_of_magnitude_carry_the_standard_error_of_their_logarithm(fulfill
 
 def test_repeated_points_of_what_knows_no_deadline_count_once_as_trials(fulfilled):
     (row,) = section_5.no_failure(fulfilled).evidence
-    # By setup: 3 algorithms × 3 deadlines + 2 alone, and 5 algorithms × 2 tolerances.
+    # Per setup: 3 algorithms × 3 deadlines, 2 without a deadline, and 5 algorithms × 2 tolerances.
     assert (row.where, row.value, row.low) == (f"{2 * (11 + 10)} points", 0, 0)
     assert row.runs == 2 * (11 + 10) * 100
     assert row.high == pytest.approx(1 - 0.005 ** (1 / row.runs))
@@ -154,7 +154,7 @@ def test_first_rounds_are_those_of_the_formulas_and_grow_as_claimed():
         assert row.pulls == math.ceil(by_hand[row.algorithm](row.epsilon))
         run = trace(lineup.ALGORITHMS[row.algorithm](15, row.epsilon, 0.01), setup_1())
         assert row.share == pytest.approx(100 * row.pulls / run.groupby("arm")["pulls"].max().sum())
-    # What grows otherwise than ε^{−2} is told apart.
+    # A growth other than ε^{−2} is detected.
     planted = opening.assign(pulls=opening["pulls"] * opening["epsilon"] ** 0.1)
     assert [section_5.first_round(table).holds for table in (opening, planted)] == [True, False]
 

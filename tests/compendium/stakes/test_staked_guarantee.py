@@ -1,6 +1,6 @@
-"""What X15's check is made of: every path, the final's sign, the supermartingale, the suite.
+"""The parts of X15's check: every path, the final's sign, the supermartingale, the suite.
 
-Tests with simulated races fail by chance at most once in a million times.
+A test with simulated races fails by chance at most once in a million times.
 """
 
 import math
@@ -53,7 +53,7 @@ def test_what_is_watched_is_the_race_itself():
 
 
 def _noise(pulls, generator):
-    """As simulate draws it: arms × replicates, of the arms that somebody pulls."""
+    """Noise as `simulate` draws it: arms × replicates, for arms that are pulled in any replicate."""
     noise, pulled = np.zeros(pulls.shape), pulls.any(axis=0)
     noise[:, pulled] = generator.standard_normal((int(pulled.sum()), len(pulls))).T
     return noise
@@ -65,7 +65,7 @@ def test_a_first_rounds_wealth_is_what_the_purses_say():
     pulls = next(game)
     watch = supermartingale.Watch(supermartingale.table_of(game), problem)
     assert watch.wealth == pytest.approx(0.95 * (1 - 3**-0.5) * 0.5)
-    game.send(pulls * 0.4)  # two arms alike: no claim holds
+    game.send(pulls * 0.4)  # two equal arms, so no claim holds
     table = watch.table
     assert (table.left == 0).all()  # with T = 3 all money is given before the first round, half of it to each
     purse = np.exp(table.purses[0, np.arange(30), (table.claimant == 1).argmax(axis=1), 0])  # the bad arm's
@@ -106,7 +106,7 @@ def test_designs_are_those_of_the_small_problems_for_their_arms_rounds_epsilon_a
 
 def test_designs_are_certified():
     for (rewards, kind), race in small_designs.designs().items():
-        if rewards == "Gaussian":  # a coarser grid's bound is larger, and soon there
+        if rewards == "Gaussian":  # a coarser grid is quicker, and its bound larger
             assert race.normal_bound(2**14) <= race.delta
         elif kind in ("wide", "equal 5", "T = 2"):  # the others take up to 18 seconds each
             assert race.certificate().holds

@@ -1,4 +1,4 @@
-"""Staged tests against policies evaluated elsewhere and against plain draws; the limit by another formula."""
+"""Staged tests against policies of notebook 05 and plain simulation; the limit by another formula."""
 
 import math
 from types import SimpleNamespace
@@ -37,7 +37,7 @@ def test_two_stages_are_the_policy(policy, gap):
 
 
 def test_events_are_those_of_draws_one_by_one():
-    # Six exact tests at 1e-6/6: sound integrals fail with probability at most 1e-6.
+    # Six exact tests at 1e-6/6: correct integrals fail with probability at most 1e-6.
     lopsided = Looks(np.array([7.5, 22.5, 50.0]), np.array([3.0, 15.0]), np.array([-2.0, -4.5]))
     other = Looks(np.array([30.0]), np.zeros(0))
     mixture, gap, runs = ((0.7, lopsided), (0.3, other)), 0.2, 20_000
@@ -84,7 +84,7 @@ def test_the_worst_cost_is_close_above_the_exact_one(algorithm):
 
 
 def test_the_worst_cost_of_two_rounds_is_that_of_the_policy(monkeypatch):
-    policy = pac_policy(8.0, 0.5, 0.1, 0.05)  # so few pulls at first that middling gaps cost most
+    policy = pac_policy(8.0, 0.5, 0.1, 0.05)  # so few pulls in round 1 that middling gaps cost most
     monkeypatch.setattr(deadline_tables, "looks", lambda *_: staged_tests.from_policy(policy))
     gaps = np.linspace(0.1, 1, 2000)
     costs = policy.cost(gaps) * (gaps + 0.1) ** 2 / 2
@@ -128,7 +128,7 @@ def test_a_race_goes_on_if_it_is_short_first_and_long_then():
     totals = np.array([[4, 9], [6, 9], [4, 7]])
     races = raised_probability.Races(totals, np.zeros(3, dtype=int), np.zeros(3, dtype=int))
     assert raised_probability._goes_on(races, 5, 8).tolist() == [True, False, False]
-    # Two of ten: with one more that happens and one that does not, a quarter.
+    # Two of ten: with one more success and one more failure the share is a quarter.
     assert raised_probability._mean(np.arange(10) < 2) == pytest.approx((0.2, math.sqrt(3 / 160)))
 
 
@@ -136,7 +136,7 @@ def test_the_gap_of_an_event_is_what_so_many_pulls_tell_of():
     sharp = ebr.SharpElasticBatchRacing(3, 0.3, 0.1, rewards="Gaussian")
     table = raised_probability.events({"sharp": sharp}, 4, 50, 1)
     told = table[table["event"] == "goes on"]
-    each = sharp.pulls_by_round(4, "Gaussian")[0] + 1 / 4  # M_1/n, a pull above the first round
+    each = sharp.pulls_by_round(4, "Gaussian")[0] + 1 / 4  # M_1/n, one pull more than the first round in all
     told_by = (told["gap"].to_numpy() / 0.5) ** 2 * each
     assert told_by == pytest.approx(told["seen"].to_numpy(), rel=1e-9)
 

@@ -47,7 +47,7 @@ def test_the_lowest_point_above_some_tangents_is_the_linear_programs(many):
         rows = np.vstack([bounds, np.column_stack([-np.ones(50), slopes])])
         limits = np.concatenate([[1.0], np.zeros(many), -heights])
         basis = deadline_price._lowest(slopes[0])
-        for part in (20, len(rows)):  # the second program goes on where the first one ended
+        for part in (20, len(rows)):  # the second program starts where the first one ended
             place, basis = deadline_price._descended(rows[:part], limits[:part], basis)
             plain = linprog(np.eye(many + 1)[0], rows[:part], limits[:part], bounds=(None, None))
             assert place == pytest.approx(plain.x, abs=1e-9)
@@ -62,7 +62,7 @@ def test_what_is_paid_is_the_sum_in_a_loop(family, thresholds, p):
     gaps = np.array([0.01, 0.1, 1.0])
     value, slope = deadline_price.ratios(family, np.array(thresholds), np.array(p), gaps)
     assert value == pytest.approx([paid(family, thresholds, p, gap) for gap in gaps], rel=1e-9)
-    for place in range(len(p)):  # the slopes are differences
+    for place in range(len(p)):  # slopes against difference quotients
         near = [np.array(p) + side * 1e-6 * (np.arange(len(p)) == place) for side in (1, -1)]
         up, down = (deadline_price.ratios(family, np.array(thresholds), q, gaps)[0] for q in near)
         assert slope[:, place] == pytest.approx((up - down) / 2e-6, rel=1e-4)
@@ -82,7 +82,7 @@ def test_no_p_of_a_grid_pays_less_and_the_nearest_pays_as_much(family, threshold
     assert found.ratio <= min(worst) < 1.2 * found.ratio
     at, _ = deadline_price.ratios(family, found.thresholds, found.chances, gaps)
     assert at.max() == pytest.approx(found.ratio, rel=1e-5)
-    for start in (0.05, 0.9 / len(thresholds)):  # where the tangents begin does not matter
+    for start in (0.05, 0.9 / len(thresholds)):  # the result does not depend on where the tangents begin
         again = unavoidable(family, thresholds, start=np.full(len(thresholds), start))
         assert again.ratio == pytest.approx(found.ratio, rel=1e-5)
 
@@ -93,7 +93,7 @@ def test_one_round_is_an_integral():
 
     expected = quad(long, 0, -NORMAL.inv_cdf(DELTA))[0] * (1 + EPSILON) ** 2 / 2
     found = price(two_arms(EPSILON, DELTA), 1).ratio
-    assert 0.99 * expected < found < expected  # a sum from below
+    assert 0.99 * expected < found < expected  # a lower sum of the integral
 
 
 @pytest.mark.parametrize("arms", [2, 5, 100])
@@ -115,11 +115,11 @@ def test_the_formula_step_by_step(arms, deadline):
     x_0 = brentq(lambda x: x / 2 + math.sqrt(x * spread) - least, 0, 100)
     rho = (x_0 * (arms - 1) / (kappa * arms)) ** (1 / deadline) * 1e-4 ** (-2 / deadline)
     assert ratio == pytest.approx(kappa / (2 * deadline) * rho, rel=1e-6)
-    # Its thresholds rise from κnρ to x_0(n−1)/ε² by ρ, and the program with them, less the last, is no lower.
+    # Its thresholds rise from κnρ to x_0(n−1)/ε² by factors ρ. With all but the last the program is no lower.
     thresholds = [kappa * arms * rho**t for t in range(1, deadline + 1)]
     assert thresholds[-1] == pytest.approx(x_0 * (arms - 1) / 1e-8)
     assert unavoidable(many_arms(arms, 1e-4, DELTA), thresholds[:-1]).ratio > ratio
-    for t, gap in enumerate(gaps[1:], start=1):  # every round pays the same at its gap
+    for t, gap in enumerate(gaps[1:], start=1):  # every round costs the same at its gap
         share = average(0.5 / deadline, gap**2 * thresholds[t - 1] / arms, arms)
         assert thresholds[t] * share * gap**2 / arms == pytest.approx(ratio, rel=1e-6)
 

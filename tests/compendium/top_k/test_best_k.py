@@ -29,7 +29,7 @@ def test_with_one_arm_and_no_patience_the_oracle_is_the_papers():
 
 
 def sequential_top_k(rewards, k, epsilon, delta):
-    """One sweep after another, one decision after another."""
+    """One race, sweep by sweep and decision by decision: pulls per arm and the accepted arms."""
     n, period = len(rewards), len(rewards[0])
     undecided, accepted, pulls, sweeps = set(range(n)), set(), [0] * n, 0
     while True:
@@ -77,7 +77,7 @@ def test_one_round_fails_exactly_as_often_as_the_worst_arm_gets_in(rewards):
     (pulls,) = algorithm.pulls_by_round(3)
     sums = np.arange(pulls + 1)
     bad, good = (binom.pmf(sums, pulls, mean) for mean in (0.3125, 0.6875))
-    # Arm 0 is the bad one, and the first of those that tie: it gets in if it is not below both others.
+    # Arm 0 is the bad one, and it wins ties, so it is accepted unless it is below both others.
     below = 1 - np.cumsum(good)
     exact = 1 - float(bad @ below**2)
     found = top_k_cases.exact_failure(algorithm, ebr.Bernoulli([0.3125, 0.6875, 0.6875]))
@@ -93,7 +93,7 @@ def test_two_rounds_fail_as_often_as_simulated():
 
 
 def heard(algorithm, adversary, problem):
-    """The pulls so far, the means and who was pulled, round by round, of a race on the adversary's tables."""
+    """A race on the adversary's tables, round by round: pulls so far, means, and which arms were pulled."""
     rounds, counts, sums = [], np.zeros((50, problem.n_arms)), np.zeros((50, problem.n_arms))
 
     def hear(pulls, new):
@@ -117,7 +117,7 @@ def test_the_adversary_stays_inside_the_event_of_algorithm_1():
         noise = means - PROBLEM.means
         assert np.abs(noise)[played].max() <= half_width("Hoeffding", pulled, 0.1 / 15, 0.5)
         misled = np.where([True, False, True, False, False], noise < 0, noise > 0) | ~played
-        assert misled.all(axis=1).mean() > 1 / 6  # ½ are meant to; of 50 so few: 10^−7
+        assert misled.all(axis=1).mean() > 1 / 6  # half are meant to; so few of 50 with 10^−7
 
 
 def test_an_arm_at_a_bins_edge_is_allowed_the_pulls_of_the_easier_bin():
@@ -140,7 +140,7 @@ def test_the_adversary_stays_inside_the_event_of_sharp_ebr(rewards):
         heard(algorithm, inside, PROBLEM), algorithm.log_terms(5), strict=False
     ):
         noise = means - PROBLEM.means
-        least = np.where(played, noise, np.inf)[:, [0, 2]].min(axis=1)  # of the two best
+        least = np.where(played, noise, np.inf)[:, [0, 2]].min(axis=1)  # the two best arms
         most = np.where(played, noise, -np.inf)[:, [1, 3, 4]].max(axis=1)
         assert (most - least).max() <= math.sqrt(L / pulled)  # 2σ √(L/b)
 
@@ -154,7 +154,7 @@ def test_cases_have_a_k_below_the_number_of_arms_and_slippage_its_gap():
 
 
 def verified(race, pulls, means, generator):
-    """The arms that a verification returns, and whether it has a third round; from the means' normal law."""
+    """The arms that a verification returns, and whether it has a third round; means are drawn."""
     first = generator.normal(means, race.sigma / math.sqrt(pulls))
     held = np.sort(np.argpartition(-first, race.k)[: race.k])
     fresh = generator.normal(means[held], race.sigma / math.sqrt(race.verified))
@@ -182,7 +182,7 @@ def test_a_verification_errs_with_at_most_delta_and_seldom_has_a_third_round_on_
     standard = gap * root / math.sqrt(2), (gap - 1 / 32 - race.below(pulls)) * root
     mixed, doubted = (math.erfc(x / math.sqrt(2)) / 2 for x in standard)
     assert 0.9 > allowed == pytest.approx(0.05 + 8 * mixed + 4 * doubted)
-    better = np.array([0.75, 0.75, 1.0, 1.0, 0.05, 0.05])  # the two of 0.75 are ε worse
+    better = np.array([0.75, 0.75, 1.0, 1.0, 0.05, 0.05])  # the two arms with 0.75 are ε worse
     wrong = sum((better[verified(race, pulls, better, generator)[0]] < 1).any() for _ in range(runs)) / runs
     assert wrong <= 0.2 + 5 * math.sqrt(0.2 / runs)
     # By hand: p = √0.1, z = 0.4783; s = 0.4783 · 0.5/√6 − 0.21875; M = ⌈(16 z(0.2/16))²⌉, z = 2.2414.
@@ -205,7 +205,7 @@ def test_a_million_arms_are_verified_for_less_than_theorem_3_with_h_k_says():
         gaps = np.append(top - 0.0256, top.min() - 0.0256)
         assert ((gaps >= race.bin[0]) & (gaps < race.bin[1])).all()
         arms, third = verified(race, pulls, means, generator)
-        assert (arms.tolist(), third) == (list(range(10)), False)  # chance of another: 2 · 10^−4
+        assert (arms.tolist(), third) == (list(range(10)), False)  # another outcome has probability 2 · 10^−4
     assert 10**6 * pulls + 10 * race.verified < race.expected(pulls) < 0.45 * race.supposed()
     # Each arm's term is (0.7943 + 0.1)^−2; log(1/2.4δ) = 229.383.
     assert race.supposed() == pytest.approx(0.5 * 229.383 * 10**6 / 0.894328**2, rel=1e-5)
@@ -224,7 +224,7 @@ def test_phantom_arms_add_their_own_terms():
 def test_a_ratio_has_the_error_of_a_quotient_of_independent_means():
     # 200 ± 6 over 100 ± 4: (3 %)² + (4 %)² = (5 %)².
     rows = [("k", "Setup 1", "EBR", 2, 200.0, 6.0, 50), ("k", "Setup 1", "sharp", 2, 100.0, 4.0, 50)]
-    rows.append(("T", "Setup 1", "EBR", 2, 900.0, 6.0, 50))  # of another sweep
+    rows.append(("T", "Setup 1", "EBR", 2, 900.0, 6.0, 50))  # a row of another sweep
     names = ["sweep", "setup", "algorithm", "k", "pulls", "error", "runs"]
     (found,) = best_k.ratios(pd.DataFrame(rows, columns=names), "sharp").to_dict("records")
     assert (found["algorithm"], found["ratio"]) == ("EBR", 2.0)

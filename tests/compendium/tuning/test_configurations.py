@@ -1,4 +1,4 @@
-"""Tuning a learner: pulls by hand; the search by hand, and the same on a cluster."""
+"""Tuning a learner: pulls and the search by hand, and the same search on a cluster."""
 
 from contextlib import nullcontext
 from itertools import product
@@ -17,7 +17,7 @@ FEW = ["any depth, 64 pixels", "depth 6, 64 pixels", "depth 4, 2 pixels"]
 
 
 def split(seed, number):
-    """100 images of the archive to train on, 50 others, and the tree's seed."""
+    """The split by hand: 100 images to train on, 50 other ones, and the tree's seed."""
     generator = np.random.default_rng(np.random.SeedSequence([seed, number]))
     order = generator.permutation(configurations.archive().pool)
     return order[:100], order[100:150], int(generator.integers(2**31))
@@ -44,7 +44,7 @@ def test_a_pull_is_the_score_of_the_tree_on_its_split():
 
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
 def test_no_image_is_both_learnt_and_scored_and_no_pull_sees_what_is_set_aside(monkeypatch):
-    # Every image has a label of its own, which nobody can know who has not learnt that very image.
+    # Every image has a label of its own, which only a tree trained on that image can know.
     whole = configurations.archive()
     images = np.arange(1797, dtype=np.float32)[:, None] * np.ones(64, dtype=np.float32)
     monkeypatch.setattr(
@@ -53,7 +53,7 @@ def test_no_image_is_both_learnt_and_scored_and_no_pull_sees_what_is_set_aside(m
     arm = ARMS["any depth, 64 pixels"]
     assert {pull(arm, 1, number) for number in range(10)} == {0.0}
     assert {configurations._scores([arm], 1, n, unseen=True)[0] for n in range(10)} == {(0.0, 0.0)}
-    # Without the archive's third a pull is the same: it does not even look at it.
+    # A pull does not depend on the third that is set aside.
     blank = np.where(np.isin(np.arange(1797), whole.unseen)[:, None], np.nan, whole.images)
     monkeypatch.setattr(configurations, "archive", lambda: whole._replace(images=blank))
     found = pull(arm, 3, 4)
@@ -82,7 +82,7 @@ def test_the_search_is_on_images_that_are_not_set_aside_and_its_candidates_are_t
     assert race.cv_results_["params"] == [dict(arm) for arm in ARMS.values()]
     assert race.n_features_in_ == 64
     images, labels, pool, _ = configurations.archive()
-    # The first split and its seed by hand: the seeds of the round are drawn, and then its splits.
+    # The first split and its seed by hand. A round's seeds are drawn before its splits.
     random = np.random.RandomState(1)
     first = int(race.race_.pulls_by_round(12)[0])
     seed = int(random.randint(2**31, size=first)[0])
@@ -105,7 +105,7 @@ def test_the_race_of_the_comparison_is_that_of_the_search(race):
 def test_configurations_are_ranked_by_how_far_below_the_best_they_may_be(race):
     ranked = configurations.ranked(race).set_index("arm")
     assert ranked["within"].is_monotonic_increasing
-    for number, arm in enumerate(ARMS):  # by a plain loop over the splits that the arm was scored on
+    for number, arm in enumerate(ARMS):  # a plain loop over the arm's splits
         scored = [row for row in race.scores_ if not np.isnan(row[number])]
         behind = sum(row[race.best_index_] - row[number] for row in scored) / len(scored)
         assert ranked.loc[arm, "behind"] == pytest.approx(behind)
@@ -113,7 +113,7 @@ def test_configurations_are_ranked_by_how_far_below_the_best_they_may_be(race):
 
 
 def test_a_search_on_a_cluster_is_the_same(monkeypatch, race):
-    # In this process; that others give the same bits is tested of sweeps.
+    # The cluster is in this process; tests of sweeps have other processes.
     with LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
         monkeypatch.setenv("DASK", cluster.scheduler_address)
         again = configurations.search(deadline=3, epsilon=0.1, delta=0.3, spread=0.1, seed=1)
@@ -122,7 +122,7 @@ def test_a_search_on_a_cluster_is_the_same(monkeypatch, race):
 
 
 def test_the_sigma_needed_is_that_of_the_moment_generating_function():
-    # Of ±a, each with probability ½, it is cosh(λa); of 3b with probability ¼ and −b with ¾, by hand.
+    # For ±a with probability ½ each it is cosh(λa). The other law is 3b with probability ¼ and −b with ¾.
     a, b, grid = 0.1, 0.05, [-20, -1e-3, 5, 20]
     coins = pd.DataFrame({"fair": [0.7 + a, 0.7 - a] * 2, "skewed": [3 * b, -b, -b, -b]})
     fair = [np.sqrt(2 * np.log(np.cosh(x * a))) / abs(x) for x in grid]
@@ -130,4 +130,4 @@ def test_the_sigma_needed_is_that_of_the_moment_generating_function():
     found = configurations.sigma_needed(coins, grid)
     assert found.index.tolist() == grid
     assert found.tolist() == pytest.approx(np.maximum(fair, skewed))
-    assert (np.array(skewed) > fair).tolist() == [False, False, False, True]  # each has its turn
+    assert (np.array(skewed) > fair).tolist() == [False, False, False, True]  # each is larger once

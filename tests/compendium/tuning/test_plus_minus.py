@@ -1,4 +1,4 @@
-"""Rewards of small spread are drawn with their squares."""
+"""Rewards of small spread: sums and sums of squares are drawn together."""
 
 import numpy as np
 import pytest

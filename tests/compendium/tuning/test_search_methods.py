@@ -1,4 +1,4 @@
-"""Ways to choose a configuration: each against a plain loop, scikit-learn's own against its arithmetic."""
+"""Ways to choose a configuration, each against a plain loop; scikit-learn's by its number of fits."""
 
 from contextlib import nullcontext
 
@@ -67,7 +67,7 @@ def test_a_race_that_assumes_nothing_scores_on_splits_of_the_bank_and_is_told_th
     found = search_methods.raced_alone(race, bank, 30, seed=1)
     assert found.fits.tolist() == sum(pulls for pulls, _ in told).sum(axis=1).tolist()
     assert (bank.mean(axis=0)[found.arm] > bank.mean(axis=0).max() - 0.1).all()
-    pulls, (sums, squares) = told[0]  # every sum is one of scores in the bank
+    pulls, (sums, squares) = told[0]  # sums of scores in the bank
     means, spreads = sums / pulls, squares / pulls - (sums / pulls) ** 2
     error = bank.std(axis=0) / np.sqrt(pulls * 30)
     assert (abs(means.mean(axis=0) - bank.mean(axis=0)) < 5.5 * error).all()  # chance: one in a million
@@ -128,7 +128,7 @@ def test_a_pruner_gives_up_who_is_behind_for_sure():
 
 @pytest.mark.slow
 def test_scikit_learns_halving_fits_five_models_a_candidate(monkeypatch):
-    # 100 images to train on are four fifths of 125: 12 candidates on 125 images, 4 on 375, 2 on 1125 of 1198.
+    # 12 candidates on 125 images, 4 on 375, 2 on 1125 of 1198. Trees are trained on four fifths of them.
     arm, fits, images = search_methods.halving_search(1)
     assert list(configurations.configurations())[arm]
     assert (fits, images) == (5 * (12 + 4 + 2), 5 * (12 * 100 + 4 * 300 + 2 * 900))

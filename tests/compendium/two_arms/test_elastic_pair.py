@@ -1,4 +1,4 @@
-"""ElasticPair: its rules, its guarantee, and that it does what the exact evaluation says."""
+"""ElasticPair: its guarantee, its cost against the exact evaluation, and its journals."""
 
 import json
 import math
@@ -24,21 +24,21 @@ def test_it_errs_with_at_most_delta_at_the_hardest_gap(deadline):
         algorithm = ElasticPair(deadline, epsilon, delta, sigma=1.0)
         result = ebr.simulate(algorithm, arms(epsilon * 1.0000001, 1.0), runs=30_000, seed=deadline)
         failures = int((result.arm == 1).sum())
-        # So many failures have a chance of one in a million under δ.
+        # More failures have a probability of one in a million if the failure probability is δ.
         assert failures <= binom.isf(1e-6, 30_000, delta)
         assert result.rounds.max() <= deadline
 
 
 @pytest.mark.parametrize("deadline", [2, 3, 4])
 def test_it_costs_and_errs_as_the_exact_evaluation_says(deadline):
-    epsilon, delta = 0.01, 0.01  # small, so that whole numbers of pulls change little
+    epsilon, delta = 0.01, 0.01  # small, so that rounding of pulls changes little
     law = solution(deadline, epsilon, delta).profile()
     for ratio in (1.0, 6.0):
         gap = ratio * epsilon * 1.0000001
         result = ebr.simulate(ElasticPair(deadline, epsilon, delta, 1.0), arms(gap, 1.0), runs=20_000, seed=5)
         exact = float(law.ratios(np.array([ratio]))[0] * complexity(gap, epsilon))
         error = result.pulls.std() / math.sqrt(20_000)
-        # Six standard errors (chance: one in a hundred million), and what rounding up adds.
+        # Six standard errors (a false alarm in 10⁸ tests), and what rounding up adds.
         assert -6 * error < result.pulls.mean() - exact < 6 * error + 4 * deadline
         if ratio == 1.0:
             failures = int((result.arm == 1).sum())
@@ -51,7 +51,7 @@ def test_either_arm_may_be_the_better_one():
 
 
 def test_the_bridge_has_the_law_of_the_walk():
-    """D at real counts between whole ones: variances and covariances as if pulls could be cut."""
+    """D at counts that are no whole numbers has the covariances of Brownian motion."""
     generator, runs, sigma = np.random.default_rng(1), 50_000, 0.7
     walk, running = _Paths(runs, sigma), np.ones(runs, dtype=bool)
     values = []
@@ -64,7 +64,7 @@ def test_the_bridge_has_the_law_of_the_walk():
         values.append(walk.value)
     times = np.array([0.3, 0.6, 1.9, 4.2])
     expected = 2 * sigma**2 * np.minimum.outer(times, times)
-    # The standard error of a covariance is below 1.5 times the larger variance / √runs; six of them.
+    # Six standard errors; one is below 1.5 times the larger variance / √runs.
     assert np.abs(np.cov(values) - expected).max() < 6 * 1.5 * expected.max() / math.sqrt(runs)
 
 
@@ -83,7 +83,7 @@ def test_a_pair_is_raced_reopened_and_replayed(tmp_path):
 
 
 def test_an_old_journal_of_a_pair_opens_with_its_algorithm():
-    """It was written when ElasticPair was ebr's own."""
+    """The journal was written when ElasticPair was part of ebr."""
     journal = Path(__file__).parents[2] / "live" / "format-4" / "elastic-pair.jsonl"
     first = json.loads(journal.read_text().splitlines()[0])
     lines = journal.read_bytes()

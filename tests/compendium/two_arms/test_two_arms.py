@@ -41,7 +41,7 @@ def test_the_error_after_another_look_is_an_integral(reach):
     x, more = math.sqrt(here) * z, there - here
     bar = reach * math.sqrt(there)
 
-    def density(later, sign):  # of the wrong sign at drift ±1, against drift 0 at x
+    def density(later, sign):  # density of a wrong sign at drift ±1, relative to drift 0 at x
         return math.exp(sign * later - there / 2) * norm.pdf(later, x, math.sqrt(more)) / 2
 
     right = quad(density, bar, 20, args=(-1,))[0] + quad(density, -20, -bar, args=(1,))[0]
@@ -49,7 +49,7 @@ def test_the_error_after_another_look_is_an_integral(reach):
 
 
 def one_threshold(grid, first, lag, cells):
-    """Look at one τ, stop beyond some cells, else go `lag` steps on."""
+    """Look at one τ, stop beyond some cells, otherwise look again `lag` steps later."""
     chances = np.zeros((first + 1, len(grid.information), 80))
     chances[first, lag, :cells] = 1
     chances[first, 0, cells:] = 1
@@ -98,7 +98,7 @@ def test_the_slope_of_the_soft_value_is_what_the_policy_does():
 
 
 def test_no_policy_beats_a_prior():
-    """Weak duality: any policy's Bayes value is at least the least one, on the finest grid."""
+    """Weak duality: any policy's Bayes value is at least the prior's bound on the finest grid."""
     epsilon, delta = 0.1, 0.01
     found = solution(3, epsilon, delta)
     law = profile(make_grid(3, epsilon, delta), found.plan())
@@ -180,7 +180,7 @@ def test_the_file_has_every_solution():
         assert found.prior.gaps.max() <= 1 / found.epsilon * (1 + 1e-9)
 
 
-# Notebook 19 does the same, with fewer nodes, at each ε that is a power of ten; here at the others.
+# Notebook 19 does the same, with fewer nodes, where ε is a power of ten. Here are the other ε.
 PLACES = [place for place in sorted(solutions()) if place[1] in (0.03, 0.003)]
 
 

@@ -1,4 +1,4 @@
-"""Policies whose second round depends on the first: against play, plain sums, and bounds from both sides."""
+"""Policies whose second round depends on the first: against simulation, plain sums, and other bounds."""
 
 import math
 from statistics import NormalDist
@@ -13,7 +13,7 @@ from scipy.optimize import linprog, minimize_scalar
 from scipy.stats import binomtest, norm
 
 EPSILON, DELTA = 0.1, 0.05
-THREE = Adaptive(  # 40 pulls if close, 10 or 0 by lot if not, 0 beyond
+THREE = Adaptive(  # 40 pulls if the lead is small, 10 or 0 by lot if larger, then 0
     12.0, np.array([0.0, 0.2, 0.6]), np.array([0.0, 10.0, 40.0]), np.array([[0.0, 0.0, 1.0], [0.5, 0.5, 0.0]])
 )
 
@@ -36,7 +36,7 @@ def prior(best):
 
 @pytest.mark.parametrize("gap", [0.1, 0.5])
 def test_a_policy_costs_and_errs_as_when_it_is_played(gap):
-    # Errors by an exact test, costs by six standard errors: sound sums fail with probability below 1e-6.
+    # Errors by an exact test, costs by six standard errors: correct sums fail with probability below 1e-6.
     draw, runs = np.random.default_rng(4), 200_000
     x = gap + math.sqrt(2 / THREE.first) * draw.standard_normal(runs)
     far = np.where(draw.random(runs) < 0.5, 0, 10)
@@ -66,7 +66,7 @@ def test_with_one_size_the_program_is_the_best_threshold(family):
     policy, ratio = family
     program = solve([policy.first], EPSILON, DELTA, np.array([0.0, policy.second]), cells=300)
     assert 0.995 * ratio < program.ratio < 1.005 * ratio
-    other = pac_policy(0.8 * policy.first, 0.5, EPSILON, DELTA)  # a threshold is one of the laws
+    other = pac_policy(0.8 * policy.first, 0.5, EPSILON, DELTA)  # a threshold is one of the program's laws
     program = solve([other.first], EPSILON, DELTA, np.array([0.0, other.second]), cells=300)
     assert program.ratio < 1.005 * worst_ratio(other, EPSILON)
 
@@ -76,7 +76,7 @@ def test_the_program_is_the_one_with_a_column_for_every_pair_of_cell_and_size(fi
     sizes, cells = np.array([0.0, 30.0, 60.0, 200.0, 900.0, 1000.0]), 7
     program = solve(firsts, EPSILON, DELTA, sizes, cells=cells, gaps=9)
     weights = complexity(program.prior.gaps, EPSILON)
-    columns, alone = [], np.eye(cells * len(sizes)).reshape(-1, cells, len(sizes))  # one pair each
+    columns, alone = [], np.eye(cells * len(sizes)).reshape(-1, cells, len(sizes))  # a law for each pair
     for first in firsts:
         edges = np.linspace(0, adaptive.REACH * math.sqrt(2 / first), cells + 1)
         beyond = float(norm.cdf(-edges[-1], EPSILON, math.sqrt(2 / first)))
@@ -131,24 +131,24 @@ def test_the_bayes_value_is_a_plain_integral_over_the_best_sizes():
     weight = sum(prior.chances / complexity(prior.gaps, EPSILON))
     expected = 2 * first * weight + integral - prior.price * DELTA
     assert bayes_value(prior, first, EPSILON, DELTA, step=1.001) == pytest.approx(expected, rel=2e-3)
-    assert bayes_value(prior, first, EPSILON, DELTA, step=1.05) < expected  # coarser, a lower bound still
+    assert bayes_value(prior, first, EPSILON, DELTA, step=1.05) < expected  # coarser, but still a lower bound
 
 
 def test_no_policy_is_below_the_floor_and_one_is_close(best, prior):
     least = floor(prior, EPSILON, DELTA, best[1].first)
     assert 0.98 * best[1].worst_ratio(EPSILON) < least < best[1].worst_ratio(EPSILON)
-    for factor in (0.1, 0.5, 0.9, 1.1, 2.0):  # V(n₁) is above it everywhere
+    for factor in (0.1, 0.5, 0.9, 1.1, 2.0):  # V(n₁) is nowhere below it
         assert bayes_value(prior, factor * best[1].first, EPSILON, DELTA) >= least
-    for first, spent in ((40.0, 0.1), (90.0, 0.3), (250.0, 0.5)):  # and every PAC policy
+    for first, spent in ((40.0, 0.1), (90.0, 0.3), (250.0, 0.5)):  # nor is any PAC policy
         assert worst_ratio(pac_policy(first, spent, EPSILON, DELTA), EPSILON) > least
-    assert floor(prior._replace(price=0.0), EPSILON, DELTA, 100.0) < 0.01 * least  # errors for nothing
+    assert floor(prior._replace(price=0.0), EPSILON, DELTA, 100.0) < 0.01 * least  # errors cost nothing
 
 
 @pytest.mark.parametrize("number", [1, adaptive.RUN + 1, 100])
 def test_runs_of_sizes_that_are_not_looked_into_have_no_smaller_sum(number):
     generator = np.random.default_rng(1)
     pull, sizes = generator.random(200), np.append(0.0, np.cumsum(generator.random(number)))
-    blame = -np.sort(-generator.exponential(10, (200, number + 1)), axis=1)  # falls as sizes grow
+    blame = -np.sort(-generator.exponential(10, (200, number + 1)), axis=1)  # errors fall as sizes grow
     before = np.append(0.0, sizes[:-1])
     plain = (pull[:, None] * before + blame).min(axis=1).tolist()
     assert adaptive._least_sums(pull, sizes, lambda row, size: blame[row, size]).tolist() == plain

@@ -1,4 +1,4 @@
-"""Two-round policies against races drawn at random, quadrature, plain loops and Algorithm 1 itself."""
+"""Two-round policies against plain loops, random perturbations and Algorithm 1 itself."""
 
 import math
 from statistics import NormalDist
@@ -39,7 +39,7 @@ def test_where_the_first_round_is_enough_there_is_no_second():
     enough = 2 * (norm.isf(DELTA) / EPSILON) ** 2  # Φ(−ε√(n/2)) = δ
     assert pac_policy(1.01 * enough, 0.5, EPSILON, DELTA).second < 1e-6
     assert enough < sum(pac_policy(0.99 * enough, 0.5, EPSILON, DELTA)[:2]) < 1.01 * enough
-    assert pac_policy(1.0, 0.5, EPSILON, 0.6).second < 1e-6  # nor where any guess will do
+    assert pac_policy(1.0, 0.5, EPSILON, 0.6).second < 1e-6  # any guess is good enough
 
 
 @pytest.mark.parametrize("short", [1e-9, 1e-6, 1e-3, 0.9])
@@ -68,7 +68,7 @@ def test_the_worst_ratio_is_the_largest_in_a_loop_over_gaps(first, spent):
 
 
 def test_no_policy_near_the_best_is_better(best):
-    (policy, ratio), generator = best, np.random.default_rng(9)  # the seed is fixed: nothing left to chance
+    (policy, ratio), generator = best, np.random.default_rng(9)  # a fixed seed
     assert (worst_ratio(policy, EPSILON), policy.error(EPSILON)) == pytest.approx((ratio, DELTA), rel=1e-9)
     spent = cdf((-policy.threshold - EPSILON) * math.sqrt(policy.first / 2)) / DELTA
     for size in (0.03, 0.3, 2.0):
@@ -97,7 +97,7 @@ def test_algorithm_1_is_the_policy_up_to_ceilings(epsilon, delta):
     exact = Policy(b1, b2 - b1, 2 * float(race.deviation(b1, 2)) - race.slack(2))
     for gap in (0.8 * stop, stop, 1.1 * stop):
         pulls = ebr.simulate(race, ebr.Gaussian([0.5, 0.5 - gap], 1.0), 20_000, seed=10).pulls
-        # Pulls take two values, so their mean is a proportion: three exact tests at 1e-6/6, for two (ε, δ).
+        # Pulls take two values, so their mean is a proportion. Three exact tests for two (ε, δ), at 1e-6/6.
         assert set(pulls) == {2 * b1, 2 * b2}
         more, chance = int((pulls == 2 * b2).sum()), (exact.cost(gap) / 2 - b1) / (b2 - b1)
         assert binomtest(more, 20_000, chance).pvalue > 1e-6 / 6

@@ -1,4 +1,4 @@
-"""The dilemma against plain loops, the steps of the proof by hand, slopes of known powers."""
+"""The dilemma against plain loops, the steps of the proof by hand, the slope of a known power."""
 
 import math
 
@@ -38,7 +38,7 @@ def test_the_steps_of_the_proof_by_hand():
 
 def test_a_power_law_has_its_exponent():
     table = pd.DataFrame({"epsilon": [0.1, 0.01, 0.001]})
-    table["ratio"] = 5 * table["epsilon"] ** -1.5 * table["epsilon"]  # `scaling` has ratios times ε
+    table["ratio"] = 5 * table["epsilon"] ** -1.5 * table["epsilon"]  # `scaling` multiplies ratios by ε
     assert two_round_price.exponent(table, "ratio") == pytest.approx(-1.5)
 
 
@@ -65,6 +65,6 @@ def test_the_steps_for_a_randomised_first_round_by_hand():
     assert steps["value"].iloc[1] == pytest.approx(2 / 7 * 7 / 8 - 1 / 8)
     easy = steps.loc["easy: N_11/H ≥ σ²/100ε on Gᶜ"]
     assert easy["value"] == pytest.approx(200 * math.log(7 / 4) * 0.51**2 / 2)
-    # With the printed cut, log 2, the middling problem pays with 3/32 only.
+    # With the printed cut, log 2, the middling problem costs with probability 3/32 only.
     printed = randomised_rounds.randomised_steps([0.01], first_round=2 * math.log(2), cut=math.log(2))
     assert printed["value"].iloc[1] == pytest.approx(3 / 32)

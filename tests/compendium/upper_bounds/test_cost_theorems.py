@@ -1,4 +1,4 @@
-"""Notebook 03: problems on which bounds are compared, and races that break printed ones."""
+"""Notebook 03: the problems on which bounds are compared."""
 
 import numpy as np
 from compendium.shared.problem_sets import problems_at_the_ends

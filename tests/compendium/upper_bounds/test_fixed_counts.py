@@ -1,4 +1,4 @@
-"""Theorem 1 on E′: what its proof needs, by hand and against an adversary."""
+"""Theorem 1 on E′: the inequalities of its proof, by hand and against an adversary."""
 
 import math
 
@@ -13,7 +13,7 @@ import ebr
 from ebr.theory.confidence import deviation, half_width
 
 SHARE = st.floats(0, 1)
-C = 4 + 2 * math.log(2)  # of the paper's deviation
+C = 4 + 2 * math.log(2)  # the constant of the paper's deviation
 
 
 @given(st.integers(2, 10**4), st.integers(1, 10**4), st.floats(1e-9, 1 - 1e-9))
@@ -45,7 +45,7 @@ def test_both_needs_are_what_the_deviations_of_a_round_come_to(n_arms, deadline,
     log_term = math.log(n_arms * deadline / delta)
 
     def both(length):
-        """D and D′ where D is to fit `length`; more pulls than the 80 σ² log(nT/δ) / length² shrink them."""
+        """D and D′ after 80 σ² log(nT/δ) / length² pulls, or more if they shrink."""
         tau = 80 * sigma**2 * log_term / length**2 / shrink**2
         return sigma * math.sqrt(C * log_term / tau), sigma * math.sqrt(2 * (log_term + math.log(2)) / tau)
 
@@ -60,15 +60,15 @@ def test_both_needs_are_what_the_deviations_of_a_round_come_to(n_arms, deadline,
 
 def test_the_adversary_on_the_narrow_event_comes_near_the_bound_and_not_above_it():
     epsilon, delta, top = 0.38, 0.1, 0.9
-    algorithm = ebr.ElasticBatchRacing(2, epsilon, delta, sigma=5.0)  # so large that no ceiling counts
+    algorithm = ebr.ElasticBatchRacing(2, epsilon, delta, sigma=5.0)  # so large that ceilings do not matter
     y, ratio = math.sqrt(C / 80), math.sqrt(2 * math.log(12 / delta) / (C * math.log(6 / delta)))  # D′/D
 
     def worst(second, third, places):
         problem = ebr.Gaussian(top - epsilon * np.array([0, second, third]), 5.0)
         return (top - problem.means[play_inside(algorithm, problem, places).arm]).max() / epsilon
 
-    first = y / math.sqrt(epsilon)  # D in round 1 and y in round 2, in units of ε; η = 1/2
+    first = y / math.sqrt(epsilon)  # D in units of ε in round 1, and y in round 2; η = 1/2
     lost, last = 0.5 - 2 * (1 - ratio) * first, min(2 * ratio * y, 2 * first - 0.5)
     bound, wide = recommended_gap(3, 2, delta), corners(3, 2)
     assert 0.8 * bound < worst(0.999 * lost, 0.999 * (lost + last), ratio * wide) <= bound
-    assert worst(0.499, 0.8, wide) > bound  # on E itself it is no bound
+    assert worst(0.499, 0.8, wide) > bound  # not a bound on E

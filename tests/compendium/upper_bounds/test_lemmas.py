@@ -1,4 +1,4 @@
-"""The repaired theorem on arbitrary tables inside E′, and the numbers that the checks rest on."""
+"""The repaired theorem on arbitrary tables inside E′, and the numbers that the checks use."""
 
 import math
 from dataclasses import replace
@@ -17,12 +17,12 @@ from ebr.theory.problems import Gaussian
 
 @st.composite
 def tables_inside(draw):
-    """A problem, an algorithm and 200 tables of places in [−1, 1]; σ at times so small that ceilings bite."""
+    """A problem, an algorithm and 200 tables of places in [−1, 1]. With a small σ ceilings matter."""
     n_arms, deadline = draw(st.integers(2, 6)), draw(st.integers(1, 8))
     epsilon, delta = draw(st.floats(0.01, 0.6)), draw(st.floats(0.01, 0.95))
     sigma = draw(st.sampled_from([0.5, 1.0, 0.05, 0.01, 0.002]))
     generator = np.random.default_rng(draw(st.integers(0, 2**32)))
-    # Gaps in units of ε, many of them where a loss of η or of ε matters.
+    # Gaps in units of ε, many where losing η or ε matters.
     critical = [0, 0.999 / min(n_arms, deadline), 0.5, 1.0, 1.0001]
     anywhere = generator.uniform(0, 1 / epsilon, n_arms - 1)
     gaps = np.where(generator.random(n_arms - 1) < 0.7, generator.choice(critical, n_arms - 1), anywhere)
@@ -38,7 +38,7 @@ def test_on_the_narrow_event_the_guarantee_and_theorem_1_hold_arm_by_arm(drawn):
     places = places * adversary.fixed_count_ratio(problem.n_arms, algorithm.deadline, algorithm.delta)
     played = adversary.play_inside(algorithm, problem, places)
     assert problem.is_good(played.arm, algorithm.epsilon).all()
-    # With the leader kept the printed schedule, too, keeps the guarantee up to σ = 1.
+    # If the leader is kept, the printed schedule keeps the guarantee up to σ = 1, too.
     printed = adversary.play_inside(replace(algorithm, schedule="printed"), problem, places)
     assert problem.is_good(printed.arm, algorithm.epsilon).all()
     allowed = np.ceil(bounds.schedule(problem, algorithm.epsilon, algorithm.deadline, algorithm.delta))
@@ -81,7 +81,7 @@ def test_the_printed_rule_drops_every_arm_and_the_corrected_one_keeps_the_leader
     assert [row.value for row in lemmas.emptied_races(returned_from="last round")[::2]] == [0, 0]
     # As printed, D = σ √((4 + 2 log 2)/80) ε^{t/T}, whatever the rewards: n = T = 2, t = 1, σ = ½.
     share = 2 * 0.5 * math.sqrt((4 + 2 * math.log(2)) / 80) * math.sqrt(0.3) / 0.15
-    assert as_printed[1].value == pytest.approx(share, rel=1e-3)  # the ceiling
+    assert as_printed[1].value == pytest.approx(share, rel=1e-3)  # up to a ceiling
     emptied, share, *_ = lemmas.emptied_races(schedule="scaled")
     assert emptied.value == 0 < 1 < share.value
 
@@ -98,7 +98,7 @@ def test_with_the_variance_in_the_schedule_two_deviations_below_eta_mean_the_las
 
 
 def test_without_the_variance_a_large_sigma_breaks_the_guarantee():
-    # 80 log 20/0.09 pulls: Φ(−√(40 log 20)/20), for every ε.
+    # 80 log 20/0.09 pulls fail with Φ(−√(40 log 20)/20), for every ε.
     assert lemmas.printed_error() == pytest.approx(0.292, abs=0.001)
     assert lemmas.printed_error(schedule="scaled") < 1e-20
 
@@ -116,7 +116,7 @@ def test_the_share_saved_is_that_of_the_mean_pulls():
 
 
 def test_an_arm_is_gone_when_four_deviations_fit_into_its_gap():
-    # log(nT/δ) = 2 and σ = ½; C is of the paper's deviation.
+    # log(nT/δ) = 2 and σ = ½.
     problem, delta, gap = ebr.Bernoulli([0.75, 0.25, 0.5]), 6 * math.exp(-2), np.array([0.25, 0.5])
     assert lemmas.runtime(gap, problem, 2, delta, constant=80) == pytest.approx([640, 160])
     needed = lemmas.runtime(gap, problem, 2, delta)

@@ -15,7 +15,7 @@ def test_losses_not_at_random_break_what_losses_at_random_keep(race):
     truth = vaccine_trial.one_better(0.75, race.epsilon * 1.001)
     table = dropouts.compare(race, 3, truth, 200, seed=1).set_index("lost")
     assert (table["lower"][table["at_random"]] <= 0.2).all()
-    if race is not CERTIFIED:  # whose epsilon is too wide for that
+    if race is not CERTIFIED:  # its epsilon is too large for that
         assert table["lower"]["three in ten of them"] > 0.2
     assert table["seen"]["nobody"] == table["asked"]["nobody"]
     assert dropouts.shown(table.reset_index())["errors"].tolist() == [f"{it:.1%}" for it in table["errors"]]
