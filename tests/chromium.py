@@ -11,8 +11,8 @@ import websocket
 
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WHY_NOT = "no Chromium on the PATH (chromium, chromium-browser or google-chrome)"
-PATIENCE = 120  # seconds until a page or the browser counts as dead
-# No transitions, so that colours change at once. Set before a page loads: later it would restyle everything.
+PATIENCE = 120  # seconds to wait for a page or the browser
+# No transitions, so that colours change at once. Set before a page loads, as later it restyles everything.
 AT_ONCE = """
 const sheet = new CSSStyleSheet();
 sheet.replaceSync("* {transition: none !important}");
@@ -30,10 +30,10 @@ FLAGS = [
 
 
 class Chromium:
-    """A browser with one page; `heard` are the events since the page was opened.
+    """A browser with one page; `heard` has the events since the page was opened.
 
-    A page that is not `drawn` is in a tab without a window: it is laid out and its scripts run, but no frame
-    is painted, which is a third of the work. What waits for a frame (an IntersectionObserver) is not called.
+    A page that is not `drawn` is in a tab without a window. It is laid out and its scripts run, but no frame
+    is painted, which saves a third of the work. Callbacks for frames (IntersectionObserver) are not called.
     """
 
     def __init__(self, drawn=True):
@@ -43,7 +43,7 @@ class Chromium:
         self.process = subprocess.Popen(command, **quiet)
         self.count, self.heard = 0, []
         server, browser = self._addresses()
-        # Stays open: a tab without a window lasts as long as the connection that created it.
+        # Stays open, as a tab without a window lives only as long as the connection that created it.
         self.socket = self.browser = websocket.create_connection(server + browser, timeout=PATIENCE)
         tab = self.call("Target.createTarget", url="about:blank", hidden=not drawn, background=not drawn)
         page = f"{server}/devtools/page/{tab['targetId']}"
@@ -93,7 +93,7 @@ class Chromium:
     def look(self, width, height, scheme="light"):
         """Set the size of the screen and the colour scheme.
 
-        Not as a mobile device, which zooms out until the page fits, so that nothing would ever stick out.
+        A mobile device is not emulated: it zooms out until the page fits, so nothing would ever stick out.
         """
         shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.call("Emulation.setDeviceMetricsOverride", **shape)

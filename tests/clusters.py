@@ -1,4 +1,4 @@
-"""A real Dask scheduler with workers of its own, on loopback."""
+"""A real Dask cluster on the loopback address."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ import threading
 
 
 class Cluster:
-    """A real scheduler and real worker processes of one thread each, on loopback."""
+    """A scheduler and worker processes of one thread each."""
 
     def __init__(self, workers=2):
         self.number = workers
@@ -29,7 +29,7 @@ class Cluster:
         threading.Thread(target=self.workers[-1].stderr.read, daemon=True).start()
 
     def start(self, program, *words, **options):
-        # A module run as a script prints a warning about its own import on stderr; only the address matters.
+        # A module that is run as a script warns on stderr about its own import. Only the address matters.
         command = [sys.executable, "-m", f"distributed.cli.{program}", *words]
         options |= {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, "text": True}
         return subprocess.Popen(command, **options)

@@ -1,4 +1,4 @@
-"""What the tests of journals and races share."""
+"""Fixtures that tests share."""
 
 import os
 import random
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(scope="module", autouse=True)
 def unkept():
-    """Tests alter what is simulated, so they neither read nor write the cache of results."""
+    """Tests alter what is simulated, so they do not use the cache of results."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("EBR_CACHE", raising=False)
         yield
@@ -16,7 +16,7 @@ def unkept():
 
 @pytest.fixture(autouse=True)
 def lots(request, monkeypatch):
-    """Seeds of new journals differ from race to race, and are the same whenever a test is run."""
+    """Seeds of new journals differ between races, and are the same each time a test is run."""
     monkeypatch.setattr("secrets.randbits", random.Random(request.node.nodeid).getrandbits)
 
 
@@ -27,14 +27,14 @@ def path(tmp_path):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder of the test's own, in which it runs."""
+    """A temporary folder that the test runs in."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
 def run(capsys):
-    """Run a command in this process: its status, and what it says; a refusal is one line and nothing else."""
+    """Run a command in this process; return its status and its output. A refusal must be a single line."""
     from ebr.live.cli import main
 
     def run(*words):
@@ -51,11 +51,11 @@ def run(capsys):
 
 @pytest.fixture
 def unflushed(monkeypatch):
-    """Skip flushing to the disk: it takes most of the time, and other processes see the same bytes."""
+    """Skip flushing to the disk, which takes most of the time. Other processes see the same bytes."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture
 def few_experiments(monkeypatch):
-    """A plan simulates two experiments only: these tests do not look at its means."""
+    """A plan simulates only two experiments, for tests that do not read its means."""
     monkeypatch.setattr("ebr.live.plan.RUNS", 2)

@@ -1,4 +1,4 @@
-"""Plain loops over rounds, arms and single pulls: the oracles of the algorithms, in code of their own."""
+"""Oracles of the algorithms: plain loops over rounds, arms and pulls that share no code with them."""
 
 import math
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from ebr.theory.selection import bechhofer_count  # which has tests of its own
 
 
 class Rewards:
-    """A fixed table of rewards, replicates × arms × pulls, repeated for ever.
+    """A fixed table of rewards, replicates × arms × pulls, repeated without end.
 
-    The k-th pull of an arm pays the same whoever asks, and however many are asked for at once.
+    The k-th pull of an arm always pays the same, however pulls are grouped.
     """
 
     def __init__(self, table):
@@ -36,7 +36,7 @@ class Rewards:
 
 
 class Seasons:
-    """Arms whose pulls all pay one value within a round, and another in the next round."""
+    """Arms whose pulls all pay the same value within a round, and another value in the next."""
 
     def __init__(self, values):
         self.values = values
@@ -49,7 +49,7 @@ class Seasons:
 
 
 def play(algorithm, rewards, /, **context):
-    """Drive the coroutine on a table; return the list of what it asked for and the recommended arms."""
+    """Play an algorithm on a table; return the pulls of each round and the recommended arms."""
     replicates, n_arms = rewards.shape
     asked = []
 
@@ -61,7 +61,7 @@ def play(algorithm, rewards, /, **context):
 
 
 def overheard(game, hear):
-    """The same game; each round's pulls and sums are told to `hear` as well."""
+    """The same game, which also passes each round's pulls and sums to `hear`."""
     turn = advance(game)
     while turn.pulls is not None:
         sums = yield turn.pulls
@@ -71,13 +71,13 @@ def overheard(game, hear):
 
 
 class Bare(Algorithm):
-    """What an algorithm must have beside its game, for algorithms that tests define."""
+    """The attributes that an algorithm needs beside `play`, for algorithms that tests define."""
 
     epsilon, delta, sigma, deadline = 0.1, None, math.inf, None
 
 
 @dataclass
-class Diary(Bare):  # pulls the same in every run, whatever comes back, and keeps what it is sent
+class Diary(Bare):  # pulls the same in every run, and records the sums
     rounds: tuple
 
     def play(self, n_arms, replicates=1, **_):
@@ -88,7 +88,7 @@ class Diary(Bare):  # pulls the same in every run, whatever comes back, and keep
 
 
 def elastic_batch_racing(pull, n_arms, deadline, epsilon, delta, sigma=0.5, again=False):
-    """Follow the printed pseudo-code; `pull(arm)` draws one reward. Return pulls per arm, arm, rounds."""
+    """Algorithm 1's pseudo-code; `pull(arm)` draws one reward. Return pulls per arm, the arm, and rounds."""
     log_term = math.log(n_arms * deadline / delta)
     survivors = set(range(n_arms))
     rewards = {arm: [] for arm in survivors}
@@ -119,7 +119,7 @@ def elastic_batch_racing(pull, n_arms, deadline, epsilon, delta, sigma=0.5, agai
 
 
 def sequential_race(rewards, epsilon, delta, sigma, end):
-    """One sweep over the survivors after another, one pull after another; return pulls per arm and arm."""
+    """Sequential racing, sweep by sweep and pull by pull; return pulls per arm and the arm."""
     n, period = len(rewards), len(rewards[0])
     omega = math.sqrt(delta / (6 * n))
     survivors = list(range(n))
@@ -148,7 +148,7 @@ def ilog(r, a, base=math.e):
 
 
 def aggressive_elimination(values, arms, r, delta, epsilon, rounded=math.ceil):
-    """The recursion, with `values[0]` paid by each pull of this round; return [(arms, pulls), …] and arm."""
+    """AE's recursion. Each pull of this round pays `values[0]`. Return [(arms, pulls), …] and the arm."""
     m = len(arms)
     tosses = math.ceil(2 / epsilon**2 * (ilog(r, m) + math.log(8 / delta)))
     ranked = sorted(arms, key=lambda arm: -values[0][arm])
@@ -162,9 +162,9 @@ def aggressive_elimination(values, arms, r, delta, epsilon, rounded=math.ceil):
 
 
 def delta_elimination(values, lots, rounds, epsilon, delta, released=False, k=1):
-    """Algorithms 2 and 3 of Jin et al. with lists; `lots(pool, drawn)` has the places drawn.
+    """Algorithms 2 and 3 of Jin et al. with lists; `lots(pool, drawn)` draws places.
 
-    `values[r − 1]` is paid by each pull of round r. Return one {arm: pulls} a round, and the arms.
+    Each pull of round r pays `values[r − 1]`. Return one {arm: pulls} per round, and the arms.
     """
     n, Q, later, again = len(values[0]), 57 / epsilon**2, *((8, 2) if released else (2, 4))
     if released:
@@ -176,7 +176,7 @@ def delta_elimination(values, lots, rounds, epsilon, delta, released=False, k=1)
     for r in range(1, rounds):
         history.append(dict.fromkeys(remaining, math.ceil(beta * Q * math.log(k / delta_r))))
         ranked = sorted(remaining, key=lambda arm: -values[len(history) - 1][arm])
-        x = max((delta_r / k) ** beta, 1e-300) * len(remaining)  # never zero: ⌈x⌉ is one at least
+        x = max((delta_r / k) ** beta, 1e-300) * len(remaining)  # not 0, as ⌈x⌉ is at least 1
         places = min(k, len(remaining))
         drawn = [ranked[place] for place in lots(min(len(ranked), math.ceil(x / 2) + places - 1), places)]
         aside += drawn
@@ -194,7 +194,7 @@ def delta_elimination(values, lots, rounds, epsilon, delta, released=False, k=1)
 
 
 class Rng:
-    """So many places of a pool, by lot; and the largest pool that there was."""
+    """Draws places of a pool by lot, and records the size of the largest pool."""
 
     def __init__(self, seed):
         self.generator = np.random.default_rng(seed)
@@ -219,7 +219,7 @@ def kl(x, y):
 
 @cache
 def log_term(model, miss, last=False):
-    """L of a test at this level; where a bounded race is in its last round, a sign is tested."""
+    """L of a test at this level. In its last round a bounded race tests a sign."""
     if model in ("Gaussian", "Bernoulli"):
         return max(quantile(miss), 0) ** 2 / 2
     if model == "bounded" and not last:
@@ -229,7 +229,7 @@ def log_term(model, miss, last=False):
 
 @cache
 def pair_ratio(a, N, c, M, shift):
-    """min_p N kl(a/N, p) + M kl(c/M, p + s), 0 if no p must be paid for."""
+    """min_p N kl(a/N, p) + M kl(c/M, p + s), which is 0 if the means already differ by the shift."""
     leader, other = a / N, c / M
     low, high = max(other - shift, 0), min(leader, 1 - shift)
     if leader <= other - shift:
@@ -247,12 +247,12 @@ def pair_ratio(a, N, c, M, shift):
 
 
 def evidence(leader, other, shift):
-    """What two means say against "the other is better than the leader by the shift": X4."""
+    """X4's evidence of two means against "the other is better than the leader by the shift"."""
     return pair_ratio(leader, 1, other, 1, shift)
 
 
 def refuted(model, sigma, L, leader, other, shift):
-    """Whether (N, sum) of a leader refute that the other's mean is larger by the shift."""
+    """Whether the leader's (N, sum) and the other's refute that the other's mean is larger by the shift."""
     (N, a), (M, c) = leader, other
     if model == "bounded":
         return pair_ratio(a, N, c, M, shift) > L
@@ -260,10 +260,10 @@ def refuted(model, sigma, L, leader, other, shift):
 
 
 def accept_and_reject(rewards, k, targets, drops, ends):
-    """A race for the k best, one arm after another; return the pulls of each round and the arms.
+    """A race for the k best arms, arm by arm; return the pulls of each round and the arms.
 
-    `drops(t, ahead, behind)` says whether two arms, (pulls, sum), are told apart after round t; `ends`, if it
-    is over.
+    `drops(t, ahead, behind)` says whether an arm (pulls, sum) is proved better than another after round t;
+    `ends(t, last, following)` says whether the race is over.
     """
     n, period = len(rewards), len(rewards[0])
     undecided, accepted, asked, pulled = set(range(n)), set(), [], 0
@@ -285,7 +285,7 @@ def accept_and_reject(rewards, k, targets, drops, ends):
 
 
 def sharp_design(n, deadline, epsilon, delta, sigma, model, start=0.5, split="late", k=1):
-    """X3 and X4 in plain numbers: a survivor's pulls, all told, and L of each round."""
+    """X3 and X4 in plain numbers: a survivor's total pulls and L, for each round."""
     start, rounds = max(start, epsilon), range(1, deadline + 1)
     widths = [start ** (1 - t / deadline) * epsilon ** (t / deadline) for t in rounds]
     weights = [1 / width if split == "late" else 1 for width in widths]
@@ -296,13 +296,13 @@ def sharp_design(n, deadline, epsilon, delta, sigma, model, start=0.5, split="la
 
 
 def sharp_schedule(n_arms, deadline, epsilon, delta=0.05, sigma=0.5, model="sub-Gaussian"):
-    """A survivor's pulls, all told, and the width of each round."""
+    """A survivor's total pulls and the width, for each round."""
     pulls, terms = sharp_design(n_arms, deadline, epsilon, delta, sigma, model)
     return pulls, [2 * sigma * math.sqrt(L / b) for L, b in zip(terms, pulls, strict=True)]
 
 
 def sharp_race(rewards, deadline, epsilon, delta, sigma, model, start, split, k=1):
-    """One race, arm by arm; return the pulls of each round and the arm, or the k arms."""
+    """Sharp EBR, arm by arm; return the pulls of each round and the arm, or the k arms."""
     pulls, terms = sharp_design(len(rewards), deadline, epsilon, delta, sigma, model, start, split, k)
     new = [t for t in range(deadline) if t == 0 or pulls[t] > pulls[t - 1]]
 
@@ -314,9 +314,9 @@ def sharp_race(rewards, deadline, epsilon, delta, sigma, model, start, split, k=
 
 
 def lossy_race(pay, keep, n, deadline, epsilon, delta, sigma, model, control=None, margin=None):
-    """Sharp EBR: `pay(arm)` is the next reward that is not lost, `keep(round, arm, asked)` how many are not.
+    """Sharp EBR with losses: `keep(round, arm, asked)` rewards come in, and `pay(arm)` is the next.
 
-    Return what was asked round by round, the arm (−1: none) and what it is within.
+    Return the pulls of each round, the arm (−1: none) and how far below the best it may be.
     """
     targets, terms = sharp_design(n, deadline, epsilon, delta, sigma, model)
     counts, sums, alive, asked = [0] * n, [0.0] * n, list(range(n)), []
@@ -376,7 +376,7 @@ def roots(k, N, p):
 
 
 def margins(p, piece, a, N, c, M, shift, alpha):
-    """The largest margin of the three conditions at each p; `piece` is the piece in which p lies."""
+    """The largest margin of the three conditions at each p, which lies in the piece of number `piece`."""
     y, z = quantile(0.05 * alpha), quantile(0.9 * alpha)
     middle = (1 - shift) * np.sin(np.pi / 128 * (piece + 0.5)) ** 2
     variance, other = middle * (1 - middle) / N, (middle + shift) * (1 - middle - shift) / M
@@ -384,18 +384,18 @@ def margins(p, piece, a, N, c, M, shift, alpha):
     one = np.sqrt(variance) * np.clip(1 - slope * (1 - 2 * middle) / N, 0.5, 1.5)
     two = np.sqrt(other) * np.clip(1 + slope * (1 - 2 * middle - 2 * shift) / M, 0.5, 1.5)
     first, second = roots(a - 1, N, p), -roots(c + 1, M, np.minimum(p + shift, 1))
-    with np.errstate(invalid="ignore"):  # ∞ − ∞, where one of them alone is enough
+    with np.errstate(invalid="ignore"):  # ∞ − ∞, where one term alone is enough
         both = (one * first + two * second) / np.hypot(one, two) - z
     return np.fmax(np.fmax(first - y, second - y), both)
 
 
 @cache
 def least_margin(a, N, c, M, shift, alpha, points=24):
-    """The least of the margins on a grid of p; where they are small, on one 200 times as fine."""
+    """The least margin on a grid of p; where margins are small, on a grid 200 times as fine."""
     if a < 1 or c >= M or (a - 1) / N <= (c + 1) / M - shift:
         return -math.inf
     data = (a, N, c, M, shift, alpha)
-    places = np.linspace(0, 64, 64 * points + 1)[:-1]  # in pieces, equal in angle
+    places = np.linspace(0, 64, 64 * points + 1)[:-1]  # 64 pieces of equal angle
     parts = np.linspace(0, 1, 200)
     step = 64 / len(places)
 
@@ -405,21 +405,21 @@ def least_margin(a, N, c, M, shift, alpha, points=24):
 
     coarse = at(places)
     least = coarse.min()
-    reach = 2 * math.pi / 128 * step * (math.sqrt(N) + math.sqrt(M))  # a root moves 2√N for each radian
+    reach = 2 * math.pi / 128 * step * (math.sqrt(N) + math.sqrt(M))  # roots change by 2√N per radian
     if 0 < least < reach:
         close = places[np.minimum(coarse, np.append(coarse[1:], coarse[-1])) < reach]
         inner = close[:, None] + step * parts
-        inner[:, -1] -= 1e-9  # still in the piece
+        inner[:, -1] -= 1e-9  # still in the same piece
         least = at(inner.ravel()).min()
     return least
 
 
 class TooCloseError(Exception):
-    """Every p is refuted, but by so little that twelve halvings of a piece may not show it."""
+    """Every p is refuted, but the margin is so small that twelve bisections of a piece may not show it."""
 
 
 def clearly_refuted(a, N, c, M, shift, alpha):
-    """Whether every p is refuted; raises where the margin is too small for halved pieces."""
+    """Whether every p is refuted; raise an error if the margin is too small for bisected pieces."""
     margin = least_margin(a, N, c, M, shift, alpha)
     if 0 < margin < 2 * math.pi / 128 / 2**12 * (math.sqrt(N) + math.sqrt(M)):
         raise TooCloseError
@@ -436,7 +436,7 @@ def sign_count(epsilon, alpha):
 
 
 def last_count(n, epsilon, sigma, model, share):
-    """b_T, where the largest sum wins: `share` of δ is spent on it."""
+    """b_T, where the largest sum wins with error probability `share`."""
     if model == "Gaussian":
         return bechhofer_count(n, epsilon, share, sigma)
     if model == "Bernoulli":
@@ -446,7 +446,7 @@ def last_count(n, epsilon, sigma, model, share):
 
 @cache
 def pausing_schedule(n, deadline, epsilon, delta, sigma, model, start, lead):
-    """The grid's counts from b_0 = 0, each pair's level, and by how many stages arms may be ahead."""
+    """The grid's counts from b_0 = 0, each pair's level, and how many stages arms may be ahead."""
     start = max(start, epsilon)
     widths = [start ** (1 - t / deadline) * epsilon ** (t / deadline) for t in range(1, deadline + 1)]
     total = sum(w**-0.5 for w in widths)
@@ -481,7 +481,7 @@ def pausing_schedule(n, deadline, epsilon, delta, sigma, model, start, lead):
 
 
 def pausing_race(rewards, deadline, epsilon, delta, sigma, model, start, lead):
-    """One race, arm by arm; return the pulls of each round and the arm."""
+    """Pausing EBR, arm by arm; return the pulls of each round and the arm."""
     n, period = len(rewards), len(rewards[0])
     b, alpha, ahead = pausing_schedule(n, deadline, epsilon, delta, sigma, model, start, lead)
     top, highest = len(b) - 1, 1
@@ -555,10 +555,10 @@ def pausing_race(rewards, deadline, epsilon, delta, sigma, model, start, lead):
 
 @cache
 def certified_beats(y, x, count, critical, floor, shift):
-    """Whether a sum of 0/1 rewards refutes, in a certified race, that another is better by the shift."""
+    """Whether, in a certified race, the sum y refutes that the arm with the sum x is better by the shift."""
     if y < count and not certified_beats(y + 1, x, count, critical, floor, shift):  # limits rise
         return False
-    for other in range(x + 1):  # and all smaller sums are refuted, too
+    for other in range(x + 1):  # smaller sums must be refuted, too
         rate = min(max((other + y + 2) / (2 * count + 4), shift / 2), 1 - shift / 2)
         boundary = max(critical * (4 * rate * (1 - rate)) ** 0.4, min(floor, critical))
         reach = boundary * math.sqrt(count * (2 * rate * (1 - rate) - shift**2 / 2))
@@ -568,13 +568,13 @@ def certified_beats(y, x, count, critical, floor, shift):
 
 
 def all_paths(pulls):
-    """Every sequence of so many 0/1 rewards, a row each, and the number of ones in each."""
+    """Every sequence of 0/1 rewards, one per row, and the number of ones in each."""
     rows = np.array([[row >> place & 1 for place in range(pulls)] for row in range(2**pulls)])
     return rows, rows.sum(axis=1)
 
 
 class CertifiedPairs:
-    """Every pair of paths of the best arm (rows) and a rival: who errs for sure, and whose last sums tie."""
+    """Every pair of paths of the best arm (rows) and a rival: whether it errs surely, or final sums tie."""
 
     def __init__(self, looks, boundaries, epsilon, pruning=1.0, floor=10.0, shifts=()):
         paths, self.ones = all_paths(looks[-1])
@@ -602,11 +602,11 @@ class CertifiedPairs:
         return rate**self.ones * (1 - rate) ** (self.pulls - self.ones)
 
     def given(self, shift, rate):
-        """For each path of the best arm: how often a rival errs for sure, and how often their sums tie."""
+        """For each path of the best arm: P(a rival errs surely) and P(their final sums tie)."""
         return self.sure[shift] @ self.masses(rate), self.tied[shift] @ self.masses(rate)
 
     def some(self, best, rivals):
-        """P(some rival errs), of rivals (shift, rate): the integral over the best arm's lot is exact."""
+        """P(any rival errs), for rivals (shift, rate). The integral over the best arm's lot is exact."""
         lots, weights = np.polynomial.legendre.leggauss(4)
         total = 0.0
         for lot, weight in zip((1 + lots) / 2, weights / 2, strict=True):
@@ -618,7 +618,7 @@ class CertifiedPairs:
 
 
 def certified_race(rewards, race, lots):
-    """A certified race on arms × pulls of 0/1 rewards; the last ties go to the largest lot."""
+    """A certified race on arms × pulls of 0/1 rewards. Final ties go to the largest lot."""
     alive = list(range(len(rewards)))
     for look, count in enumerate(race.looks):
         sums = [int(sum(row[:count])) for row in rewards]

@@ -1,4 +1,4 @@
-"""Whatever people pass to a public name: the answer is a number, or a ValueError that names the argument."""
+"""Any value passed to a public name gives finite numbers, or a ValueError that names the argument."""
 
 import math
 import re
@@ -34,7 +34,7 @@ COINS, NORMAL = ebr.Bernoulli([0.9, 0.1]), ebr.Gaussian([0.9, 0.1, 0.5], 0.5)
 
 
 def played(algorithm):
-    """Make an algorithm and play it on arms that pay their means, evenly from 0.9 down to 0.1."""
+    """A function that makes an algorithm and plays it on arms that pay their means, from 0.9 down to 0.1."""
 
     def play(n_arms=2, replicates=1, rewards_known=None, **parameters):
         made = algorithm(**parameters)
@@ -50,7 +50,7 @@ USUAL = {"n_arms": 3, "deadline": 2, "epsilon": 0.1, "delta": 0.1, "sigma": 0.5}
 
 
 def usual(names, **more):
-    """Arguments of the usual values, and some more."""
+    """Arguments with their usual values, and further ones."""
     return {name: USUAL[name] for name in names.split()} | more
 
 
@@ -80,7 +80,7 @@ PLAYED = {
     "AE": (ebr.AggressiveElimination, RACE | {"rounding": "up"}),
     "kδER": (ebr.DeltaElimination, RACE | {"constants": "published", "k": 1}),
 }
-# By name: what is called, and arguments with which it answers; each of them is replaced by every nasty value.
+# By name: a function and good arguments. Each argument is replaced by every nasty value.
 CALLS = {name: (played(algorithm), GAME | arguments) for name, (algorithm, arguments) in PLAYED.items()} | {
     "certified_design": (lambda **rest: ebr.certified_design(**rest).subjects, DESIGNED),
     "plan": (ebr.plan, RACE | usual("n_arms sigma", rewards=None, algorithm="sharp", k=1)),
@@ -113,14 +113,14 @@ CALLS = {name: (played(algorithm), GAME | arguments) for name, (algorithm, argum
     "binomial_count": (exact_selection.binomial_count, usual("n_arms delta", epsilon=0.3)),
     "sign_count": (pairs.sign_count, {"epsilon": 0.3, "miss": 0.1}),
 }
-# An argument goes by another name in what is called, or is an array of which this says nothing.
+# Arguments that messages name differently, and arguments that are arrays, which are not tested here.
 SAID = {"rewards_known": "rewards"}
 LEFT_OUT = {("deviation", "pulls"), ("sequential_deviation", "pulls")}
 SLOW = {"certified_design", "plan", "plan of a budget", "sequential"}
 
 
 def numbers(result):
-    """All numbers in a result, whatever it is made of."""
+    """All numbers in a result of any type."""
     if isinstance(result, pd.DataFrame | np.ndarray | int | float | np.number):
         return np.asarray(result, dtype=float).ravel()
     if is_dataclass(result):
@@ -130,7 +130,7 @@ def numbers(result):
 
 
 def fault(name, values):
-    """What is wrong with how a call takes some values: nothing, or a line."""
+    """A line that says how a call mishandles these values, or None."""
     call, good = CALLS[name]
     shown = f"{name}({', '.join(f'{argument}={printed(value)}' for argument, value in values.items())})"
     try:
@@ -160,7 +160,7 @@ void = pytest.mark.filterwarnings("ignore:the rewards are not Gaussian", "ignore
 
 
 def nasty(name, argument):
-    """The values by which an argument is replaced."""
+    """The values that replace an argument."""
     if (name, argument) in LEFT_OUT:
         return []
     return MODELS if argument in ("rewards", "rewards_known") else NASTY
@@ -178,7 +178,7 @@ def test_a_nasty_value_is_answered_with_numbers_or_refused_by_the_arguments_name
 @st.composite
 def calls(draw):
     """A call with some of its arguments replaced, from none to all."""
-    name = draw(st.sampled_from([name for name in CALLS if name != "simulate"]))  # 10⁸ runs are its right
+    name = draw(st.sampled_from([name for name in CALLS if name != "simulate"]))  # its runs may be 10⁸
     choices = {each: st.sampled_from(values) for each in CALLS[name][1] if (values := nasty(name, each))}
     return name, {each: draw(choices[each]) for each in draw(st.sets(st.sampled_from(sorted(choices))))}
 

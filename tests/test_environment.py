@@ -1,4 +1,4 @@
-"""The environment: its files say the same, what is installed is the lock, and it is this checkout's alone."""
+"""The environment: its files agree, the lock is installed, and it belongs to this checkout only."""
 
 import importlib.util
 import os
@@ -56,7 +56,7 @@ def test_conda_takes_python_and_make_and_the_same_lock():
     *packages, pip = CONDA["dependencies"]
     assert pip == {"pip": ["--requirement requirements.txt"]}
     assert {re.match(r"[a-z]+", package).group() for package in packages} == {"python", "make", "pip"}
-    # In the one form that Binder reads, and tested: by the hosted workflow.
+    # Binder reads only this form. The version is tested by the hosted workflow.
     (python,) = (number[1] for package in packages if (number := re.fullmatch(r"python=(\d+\.\d+)", package)))
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
     assert python in workflow["jobs"]["test"]["strategy"]["matrix"]["python"]
@@ -79,7 +79,7 @@ def test_no_file_of_the_environment_names_an_index():
         assert not re.search(r"index-url|find-links|https?://", (ROOT / name).read_text()), name
 
 
-# A package that needs nothing to be built or installed: the hooks that pip calls, without the network.
+# A package that is built and installed without the network, by the hooks that pip calls.
 BACKEND = """
 import zipfile
 def build_editable(folder, settings=None, metadata=None):
@@ -105,7 +105,7 @@ version = "1"
 
 
 def small(folder):
-    """A small checkout, and a folder beside it that is not to be lost."""
+    """A small checkout with a folder that must not be lost."""
     shutil.copytree(ROOT / "tools", folder / "tools")
     shutil.copy(ROOT / "Makefile", folder)
     (folder / "ebr").mkdir()
@@ -119,7 +119,7 @@ def small(folder):
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
-    """A small checkout with an environment of its own, in a folder with a space and an umlaut in its name."""
+    """A small checkout with its environment, in a folder with a space and an umlaut in its name."""
     folder = small(tmp_path_factory.mktemp("some földer") / "first")
     (folder / "precious" / "thesis.tex").touch()
     made = make(folder, "env", VENV="precious")
@@ -131,7 +131,7 @@ def checkout(tmp_path_factory):
 
 @pytest.fixture
 def another(checkout):
-    """A copy of it, with its environment."""
+    """A copy of the checkout with its environment."""
     copy = checkout.with_name("second")
     shutil.copytree(checkout, copy, symlinks=True)
     yield copy
@@ -139,7 +139,7 @@ def another(checkout):
 
 
 def outside(*strange):
-    """The variables of a user's shell, without those of a make that runs these tests."""
+    """The environment variables of a user's shell, without those of a make that runs these tests."""
     return {key: value for key, value in os.environ.items() if not key.startswith(("PYTHONPATH", *strange))}
 
 
@@ -149,7 +149,7 @@ def make(folder, *words, **more):
 
 
 def sources(folder):
-    """The checkout whose `ebr` an environment's script runs, started from another folder."""
+    """The checkout whose `ebr` the environment's script runs when it is started from another folder."""
     script, environment = [folder / ".venv" / "bin" / "where"], outside() | {"LC_ALL": "C"}
     found = subprocess.check_output(script, cwd="/", env=environment, encoding="utf-8")
     return Path(found.strip()).parents[1]
@@ -183,11 +183,11 @@ def test_a_copied_checkout_makes_its_own_environment_and_leaves_others_theirs(ch
     assert make(another, "env").stdout == "make: Nothing to be done for 'env'.\n"
 
 
-STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir"}  # what alters a disk
+STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir"}  # audit events of changes on the disk
 
 
 def killed(step, folder, action, installs="new"):
-    """Make or remove an environment in a process that dies before a step: 9; 2 where the install fails."""
+    """Make or remove an environment in a process that dies before a step; 9 if it died, 2 if no install."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -218,7 +218,7 @@ def killed(step, folder, action, installs="new"):
 
 
 def whole(folder):
-    """The install that every file of the environment is from; None if there is no environment."""
+    """The install that all files of the environment are from; None if there is no environment."""
     files = sorted(path for path in (folder / ".venv").rglob("*") if path.is_file())
     if not files:
         return None
@@ -231,11 +231,11 @@ def whole(folder):
 
 
 def kill_at_every_step(folder, action):
-    """Kill before each step in turn; then make, fail to make or remove an environment, and look at it."""
+    """Kill before each step in turn. Then make, fail to make, or remove an environment, and check it."""
     step, status = 0, 9
     while status == 9:
         step += 1
-        after, installs = (("make", "newer"), ("make", ""), ("remove", ""))[step % 3]  # by turns
+        after, installs = (("make", "newer"), ("make", ""), ("remove", ""))[step % 3]  # in turn
         folder.mkdir()
         (folder / "requirements.txt").touch()
         (folder / "pyproject.toml").touch()
@@ -256,7 +256,7 @@ def kill_at_every_step(folder, action):
 @pytest.mark.slow
 @pytest.mark.parametrize("action", ["make", "remove"])
 def test_whoever_is_killed_at_any_step_can_go_on_and_no_half_environment_is_left(tmp_path, action):
-    # From a small process: to fork one with all tests loaded takes long.
+    # In a small process, as forking one with all tests loaded is slow.
     call = f"kill_at_every_step(Path({str(tmp_path / 'checkout')!r}), {action!r})"
     subprocess.run(
         [sys.executable, "-c", f"from {__name__} import *; {call}"], cwd=ROOT / "tests", check=True

@@ -1,4 +1,4 @@
-"""The gallery: each example is short, uses public names only, and was executed as it stands."""
+"""The gallery: each example is short, uses only public names, and was executed as it is."""
 
 import re
 from pathlib import Path

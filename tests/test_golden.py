@@ -1,7 +1,7 @@
-"""Numbers do not move when modules do: simulations are seeded by what is simulated, under the names of then.
+"""Numbers do not change when modules are moved: seeds depend on recorded class and field names.
 
 golden/identities.json.gz has the identity (its first 16 digits) of every algorithm × problem that notebooks
-simulate, recorded before the modules moved: {"problems": [class, σ, means], "algorithms": [class, fields,
+simulate, recorded before modules were moved: {"problems": [class, σ, means], "algorithms": [class, fields,
 {problem's number: identity}]}.
 """
 
@@ -24,7 +24,7 @@ FILE = Path(__file__).parent / "golden" / "identities.json.gz"
 GOLDEN = json.loads(gzip.decompress(FILE.read_bytes()))
 
 
-# Every algorithm of the project by its name, wherever it lives; sharp EBR is in two places.
+# Every algorithm of the project by its name. Sharp EBR is in two modules; the compendium's has more fields.
 CLASSES = {
     name: value
     for package in (ebr, compendium)
@@ -48,7 +48,7 @@ def test_what_notebooks_simulate_is_seeded_as_before(name):
         algorithm = CLASSES[name](**read)
         for number, golden in known.items():
             assert identity(algorithm, PROBLEMS[int(number)]).hex()[:16] == golden, (name, fields)
-        if name == "SharpElasticBatchRacing" and read["looks"] == "joint":  # ebr's own has no such field
+        if name == "SharpElasticBatchRacing" and read["looks"] == "joint":  # not a field of ebr's class
             del read["looks"]
             assert repr(ebr.SharpElasticBatchRacing(**read)) == repr(algorithm)
 

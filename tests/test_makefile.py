@@ -1,7 +1,7 @@
-"""The Makefile as a user meets it: in a copy of the project with small notebooks.
+"""The Makefile as a user runs it, in a copy of the project with small notebooks.
 
-What make decides is seen with a stand-in for the environment's Python that starts no kernel; what a notebook
-does is seen in few real runs, as a kernel takes seconds to start.
+Make's decisions are tested with a stand-in for the environment's Python that starts no kernel. Notebooks are
+executed in few tests only, as a kernel takes seconds to start.
 """
 
 import json
@@ -26,8 +26,8 @@ ROOT = Path(__file__).parents[1]
 
 PARAMETERS = "runs = 3  # replicates\nseed = 1  # of every draw\nlabel = 'none'  # any text"
 
-# Executes nothing: writes the target, a file that it lists as written, and a line of what it was given.
-# A script's first line cannot name a Python whose path has a space: /bin/sh starts it, and Python reads on.
+# It executes nothing: it writes the target, a file listed as written, and a log line of what it was given.
+# A script's first line cannot name a Python whose path has a space, so /bin/sh starts Python on this file.
 STAND_IN = f"""#!/bin/sh
 '''''exec' {shlex.quote(sys.executable)} "$0" "$@"
 ' '''
@@ -53,7 +53,7 @@ class Project:
             shutil.copy2(ROOT / name, folder / name)
         for name in ("tools", "ebr", "notebooks/compendium"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        # The environment that runs the tests serves the copy as well; nothing is installed.
+        # The copy uses the environment that runs the tests; nothing is installed.
         self.bin = Path(sys.prefix) / "bin"
 
     def without_kernels(self):
@@ -73,9 +73,9 @@ class Project:
         nbformat.write(notebook, path)
 
     def options(self, *words, **more):
-        """The options of a process that runs make as a user does, in a fresh shell.
+        """The options of a process that runs make in a user's fresh shell.
 
-        Without the flags of a make that runs these tests.
+        The flags of a make that runs these tests are left out.
         """
         strange = ("MAKE", "MFLAGS", "EBR_", "PYTHONPATH", "OMP_")
         environment = {key: value for key, value in os.environ.items() if not key.startswith(strange)} | more
@@ -86,7 +86,7 @@ class Project:
         return subprocess.run(**self.options(*words, **more), capture_output=True, text=True, timeout=300)
 
     def executed(self, *words, **more):
-        """The notebooks that the stand-in was to execute, in order, each with its environment variables."""
+        """The notebooks that the stand-in was called for, in order, each with its environment variables."""
         log = self.folder / "build" / "log"
         log.unlink(missing_ok=True)
         result = self.make(*words, **more)
@@ -120,7 +120,7 @@ def test_plain_make_lists_the_targets(dry):
 
 
 def test_figures_are_built_once_and_again_only_when_something_changed(dry):
-    dry.write("01-first", "from compendium.shared import findings")  # which uses figures
+    dry.write("01-first", "from compendium.shared import findings")  # findings uses figures
     dry.write("02-second", "import compendium.shared.figures")
     dry.write("03-third", "print(seed)")
     everything = {"01-first", "02-second", "03-third"}
@@ -161,7 +161,7 @@ def test_cores_are_shared_by_notebooks_side_by_side_and_all_are_for_one_alone(dr
         ((_, environment),) = dry.executed(*words)
         assert (environment["EBR_WORKERS"], environment["OMP_NUM_THREADS"]) == (share, share)
         assert environment["EBR_CACHE"] == str(dry.folder / "build" / "cache")
-        # Without being told, make runs as many as there are cores.
+        # By default make runs as many jobs as there are cores.
         assert words != ("figures",) or f"-j{alone}" in environment["MAKEFLAGS"]
     # `clean` does not run beside `figures`.
     assert dry.make("clean", "figures").returncode == 0
@@ -219,7 +219,7 @@ def test_a_run_builds_what_it_can_in_a_calm_line_each_and_names_cell_and_error_w
         "02-second", "print(2)", "import pathlib\nassert pathlib.Path('mended').exists(), 'not yet'"
     )
     project.write("03-third", "import os\nif label == 'one $HOME': os.kill(os.getpid(), 9)")
-    committed = project.folder / "figures" / "fig0.png"  # of the first notebook, with its own parameters
+    committed = project.folder / "figures" / "fig0.png"  # the first notebook's, with its parameters
     committed.parent.mkdir()
     told = PngInfo()
     told.add_text("Source", "ebr notebook 01-first")
@@ -231,7 +231,7 @@ def test_a_run_builds_what_it_can_in_a_calm_line_each_and_names_cell_and_error_w
     name, _, *files = run.stdout.split()
     assert (name, " ".join(files)) == ("01-first", "s 4 files in build/figures"), run.stdout + run.stderr
     assert [(path, path.read_bytes()) for path in committed.parent.rglob("*")] == [(committed, before)]
-    # Cell 2 is the one that papermill adds, with the parameters given.
+    # Cell 2 is added by papermill and has the given parameters.
     assert "notebooks/02-second.ipynb, cell 4: AssertionError: not yet" in run.stderr
     assert "notebooks/03-third.ipynb: the kernel died" in run.stderr
     assert project.built() == ["01-first.ipynb", "02-second.failed.ipynb"]
@@ -240,7 +240,7 @@ def test_a_run_builds_what_it_can_in_a_calm_line_each_and_names_cell_and_error_w
     for noise in ("\r", "TCP", "KeyboardInterrupt", "Executing", "Traceback"):
         assert noise not in run.stderr + run.stdout
 
-    # The next run goes on from there.
+    # The next run builds only what is missing.
     before = project.stamps()
     (project.folder / "notebooks" / "mended").touch()
     project.write("03-third", "print(3)")
@@ -275,9 +275,9 @@ def test_an_interrupted_run_leaves_nothing_that_looks_finished_and_the_next_show
 
 
 def interrupt(project, how):
-    """Start to build, send the signal while a cell runs, and see that nothing is left: no file, no kernel."""
+    """Build, send the signal while a cell runs, and check that no file and no kernel are left."""
     options = project.options("figures") | dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL)
-    # A shell's background jobs ignore Ctrl-C, and so would their children; a user's make does not.
+    # Background jobs of a shell and their children ignore Ctrl-C; a user's make does not.
     heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     run = subprocess.Popen(**options, start_new_session=True, preexec_fn=heeds)
     marker = project.folder / "notebooks" / "kernel"
@@ -301,7 +301,7 @@ def test_notebooks_are_executed_in_place_without_churn(project):
     first, stamp = path.read_text(), path.stat().st_mtime_ns
     cells = json.loads(first)["cells"]
     assert [cell["execution_count"] for cell in cells] == [1, 2]
-    assert [output["text"] for output in cells[1]["outputs"]] == [["1\n"]]  # nothing of stderr
+    assert [output["text"] for output in cells[1]["outputs"]] == [["1\n"]]  # stderr is not stored
     assert "papermill" not in first
     assert project.make("notebooks").stdout.split()[-2:] == ["as", "before"]
     assert (path.read_text(), path.stat().st_mtime_ns) == (first, stamp)
@@ -319,6 +319,6 @@ def alive(process):
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    # A zombie whose parent has not collected it yet does nothing any more.
+    # A zombie no longer runs; its parent just has not collected it yet.
     status = Path(f"/proc/{process}/stat")
     return not (status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z")

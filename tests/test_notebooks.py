@@ -1,4 +1,4 @@
-"""The committed notebooks are fit to be compared and to be read."""
+"""The committed notebooks can be compared by nbval, and have the form that readers know."""
 
 import ast
 import json
@@ -46,7 +46,7 @@ def printed(cell):
 
 
 def test_every_cell_is_executed_in_order(notebook):
-    # nbval compares nothing of a cell that was never executed.
+    # nbval does not compare a cell that was never executed.
     assert [cell.execution_count for cell in code(notebook)] == list(range(1, len(code(notebook)) + 1))
 
 
@@ -85,12 +85,12 @@ def test_committed_figures_tell_every_parameter(path, notebook):
 
 
 def words(cell):
-    """How many words a cell of prose has."""
+    """The number of words in a Markdown cell; 0 for code."""
     return len(cell.source.split()) if cell.cell_type == "markdown" else 0
 
 
 def minutes(notebook):
-    """How long it takes to read: a minute for every 200 words, and one for each figure."""
+    """The reading time in minutes: one for every 200 words, and one for each figure."""
     shown = [output.get("data", {}) for cell in code(notebook) for output in cell.outputs]
     return max(
         1, round(sum(map(words, notebook.cells)) / WORDS_A_MINUTE + sum("image/png" in s for s in shown))
@@ -98,7 +98,7 @@ def minutes(notebook):
 
 
 def faults(notebook, claims):
-    """What is amiss in the form of a notebook that checks these claims, in words."""
+    """The faults of form of a notebook that checks these claims, in words."""
     opening, found = notebook.cells[0].source, []
     parts = re.match(r"# .+\n\n\*\*Question\.\*\* .+\n\n\*\*Answer\.\*\* .+", opening)
     if notebook.cells[0].cell_type != "markdown" or not parts:
@@ -134,7 +134,7 @@ def test_a_notebook_has_the_form_that_readers_know(path, notebook):
 
 
 def sound():
-    """A small notebook of the right form, that checks claim C01."""
+    """A small notebook of the right form that checks claim C01."""
     made = nbformat.v4
     opening = "# 99 · T\n\n**Question.** Why?\n\n**Answer.** So. Thus.\n\n*Reading time: about 1 minute.*"
     finding = made.new_output("display_data", {"text/markdown": "**C01 holds** (proved)"})

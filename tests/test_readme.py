@@ -1,4 +1,4 @@
-"""The pages for people: every link leads somewhere, the map is complete, and the tree is the tree."""
+"""README and other pages: links work, the map and the tree are complete, commands work as printed."""
 
 import re
 import shlex
@@ -41,7 +41,7 @@ def test_the_ledgers_part_is_what_make_ledger_writes():
 
 
 def test_the_readme_is_short():
-    # Tables, links and pictures count; examples and what `make ledger` writes do not.
+    # Tables, links and pictures count as words; examples and what `make ledger` writes do not.
     text = re.sub(r"```.*?```|<!-- ledger.*?end of ledger -->", "", README, flags=re.DOTALL)
     assert 200 < len(text.split()) <= 1200
     assert README.index("## Use it on your own experiment") < README.index("## The map")
@@ -57,7 +57,7 @@ def test_the_readmes_commands_work_as_printed(run, folder):
     own = README.split("## Use it on your own experiment")[1].split("\n## ")[0]
     (python,) = re.findall(r"```python\n(.*?)```", own, re.DOTALL)
     names = {}
-    exec(python, names)  # in a folder of its own
+    exec(python, names)  # in a temporary folder
     assert names["race"].round == 2
     names["race"].close()
     (folder / "trial.jsonl").unlink()

@@ -1,4 +1,4 @@
-"""After the notebooks' test run: the numbers that it wrote are the committed ones."""
+"""Run after the notebooks' tests: the numbers that they wrote are the committed ones."""
 
 import json
 import os
@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 COMMITTED = Path(__file__).parents[1] / "figures"
-RELATIVE = 1.1e-8  # a unit of the ninth digit, which rounding may decide either way
+RELATIVE = 1.1e-8  # one unit of the ninth digit, which rounding may change
 
 pytestmark = pytest.mark.reproduction
 
 
 def differences(committed, fresh):
-    """What differs between two folders of figures, in words; nothing if the fresh one reproduces."""
+    """The differences between two folders of figures, in words; none if the fresh one reproduces."""
     names = [
         sorted(path.relative_to(folder).as_posix() for path in folder.rglob("[!.]*.*"))
         for folder in (committed, fresh)
@@ -36,13 +36,13 @@ def differences(committed, fresh):
 
 
 def compare_findings(committed, fresh):
-    """Verdicts and words are the same, and numbers but for the last saved digit."""
+    """Verdicts and words are the same, and numbers are up to the last saved digit."""
     assert words(committed) == words(fresh)
     assert numbers(fresh) == pytest.approx(numbers(committed), rel=RELATIVE, abs=0)
 
 
 def words(data):
-    """The same data with every number 0."""
+    """The same data with every number replaced by 0."""
     if isinstance(data, dict):
         return {key: words(value) for key, value in data.items()}
     if isinstance(data, list):

@@ -1,4 +1,4 @@
-"""The rooms of the house: every import points one way, between rooms and inside each of them."""
+"""Rooms are the folders of modules. Imports point one way, between rooms and inside each of them."""
 
 import ast
 import json
@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 COMPENDIUM = ROOT / "notebooks" / "compendium"
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("[0-9A-Z]*.ipynb"))
-# Each room may use those before it. "ebr" is the package itself: what every room may use. A notebook's room
-# has the notebook's name without its number, and comes after those of earlier notebooks.
+# Each room may use those before it. "ebr" is the package itself, which every room may use. A notebook's room
+# has the notebook's name without its number, and comes after the rooms of earlier notebooks.
 EBR_ROOMS = ["ebr", "ebr.theory", "ebr.algorithms", "ebr.simulation", "ebr.live"]
 ORDER = [
     *EBR_ROOMS,
@@ -22,7 +22,7 @@ ORDER = [
 
 
 def modules(folder, package):
-    """The modules below a folder by their dotted names, packages' own files and entry points aside."""
+    """The modules below a folder by their dotted names, without __init__ and __main__."""
     found = {}
     for path in sorted(folder.rglob("*.py")):
         if not path.stem.startswith("__"):
@@ -35,7 +35,7 @@ EVERY = EBR | modules(COMPENDIUM, "compendium")
 
 
 def imported(path):
-    """The modules of the project that a file imports, wherever in the file it does."""
+    """The modules of the project that a file imports anywhere, also in functions."""
     return imports(path.read_text(encoding="utf-8"))
 
 
@@ -70,14 +70,14 @@ def test_imports_point_one_way(module):
     for name in imported(EVERY[module]):
         if name in EVERY:
             assert ORDER.index(room(name)) <= ORDER.index(room(module)), f"{module} imports {name}"
-        else:  # a package itself, or a name out of a module
+        else:  # a package itself, or a name from a module
             assert room(name) in EVERY or name in {room(other) for other in EVERY}, (
                 f"{module} imports {name}: name the module that it is from"
             )
 
 
 def test_what_is_shared_is_used_in_two_places():
-    """What one notebook alone uses is in its room."""
+    """A module that only one notebook uses is in that notebook's room."""
     users = {module: set() for module in EVERY if module.startswith("compendium.shared.")}
     programs = [*(ROOT / "tools").glob("*.py"), *(ROOT / "site").glob("*.py")]
     sources = [(room(module), imported(path)) for module, path in EVERY.items()]

@@ -1,4 +1,4 @@
-"""How the package starts: nothing is loaded before it is used, and nothing is lost by it."""
+"""How the package starts: nothing is loaded before it is used, and every public name is there."""
 
 import ast
 import subprocess
@@ -16,7 +16,7 @@ ROOT, PACKAGE = Path(__file__).parents[1], Path(ebr.__file__)
 
 
 def loaded(program, *arguments):
-    """The modules that a new process has loaded when its program ends, however that ends."""
+    """The modules that a new process has loaded when its program ends, also by an exit."""
     report = "import atexit, sys; atexit.register(lambda: print(*sys.modules, sep='\\n', file=sys.stderr))\n"
     command = [sys.executable, "-c", report + program, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -24,7 +24,7 @@ def loaded(program, *arguments):
 
 
 def command_line(*words):
-    """What a command line loads."""
+    """The modules that a command line loads."""
     return loaded("import runpy; runpy.run_module('ebr', run_name='__main__', alter_sys=True)", *words)
 
 
@@ -44,7 +44,7 @@ def test_help_loads_not_even_numpy(command):
 def test_a_race_on_the_command_line_loads_no_table(tmp_path):
     journal = str(tmp_path / "trial.jsonl")
     start = command_line("start", journal, "--arms", "A", "B", "--deadline", "2", "--epsilon", "0.3")
-    assert "matplotlib" not in start  # which plans, so it needs pandas
+    assert "matplotlib" not in start  # `start` plans, so it needs pandas
     for words in (["ask", journal], ["status", journal]):
         modules = command_line(*words)
         assert "ebr.live.race" in modules

@@ -1,6 +1,6 @@
-"""The simulator against oracles that are not itself: exact convolution, and a loop over single pulls.
+"""The simulator against exact sums and a loop over single pulls.
 
-A Monte Carlo mean passes within 5 standard errors of the truth. A correct one fails with probability 5.7e-7.
+A Monte Carlo mean passes within 5 standard errors of the truth. If it is correct, it fails with 5.7e-7.
 Each such test also shows an error of plausible size that it catches.
 """
 
@@ -25,14 +25,14 @@ def agrees(sample, expected, extra_variance=0.0):
 
 
 def exact_two_arms_two_rounds(means, epsilon, delta, slack_factor=1.0):
-    """Expected pulls and P(arm 1 is recommended) for n = T = 2, by summing over all first-round outcomes."""
+    """Expected pulls and P(arm 1 is recommended) for n = T = 2, summed over all outcomes of round 1."""
     log_term = math.log(4 / delta)
     first, total = (math.ceil(20 * log_term * epsilon**-t) for t in (1, 2))
     width = 0.5 * math.sqrt((4 + 2 * math.log(2)) * log_term / first)
     more = total - first
     p = [binom.pmf(np.arange(first + 1), first, mean) for mean in means]
     q = [binom.pmf(np.arange(more + 1), more, mean) for mean in means]
-    lead = np.convolve(q[1], q[0][::-1])  # P(second arm's further sum − first arm's = k − more)
+    lead = np.convolve(q[1], q[0][::-1])  # P(the second arm's later sum − the first arm's = k − more)
     pulls = second_wins = 0.0
     for x in range(first + 1):
         for y in range(first + 1):
@@ -53,7 +53,7 @@ def test_two_arms_two_rounds_have_the_exact_cost_and_error():
     result = ebr.simulate(ebr.ElasticBatchRacing(2, epsilon, delta), ebr.Bernoulli(means), runs, seed=7)
     assert agrees(result.pulls, pulls)
     assert agrees(result.arm == 1, second_wins)
-    assert 0.001 < second_wins < 0.1  # so that errors are seen at all
+    assert 0.001 < second_wins < 0.1  # so that there are errors to count
     # Planted: the elimination rule without its ε/(n∧T).
     wrong, _ = exact_two_arms_two_rounds(means, epsilon, delta, slack_factor=0.0)
     assert not agrees(result.pulls, wrong)
@@ -79,7 +79,7 @@ def test_small_problems_cost_what_a_loop_over_single_pulls_does(kind):
     assert compare(result.pulls, by_arm.sum(axis=1))
     assert compare(result.rounds, np.array([rounds for _, _, rounds in loops]))
     assert compare(result.arm == 1, np.array([arm == 1 for _, arm, _ in loops]))
-    assert not compare(result.pulls, by_arm.sum(axis=1), scale=1.05)  # planted: 5 % too many
+    assert not compare(result.pulls, by_arm.sum(axis=1), scale=1.05)  # planted: 5 % more pulls
 
 
 @pytest.mark.parametrize("problem", [ebr.setup_2(40), ebr.Gaussian([0.2, 0.5, 0.6], 0.5)])
@@ -113,7 +113,7 @@ def test_a_simulation_says_in_three_lines_what_it_found():
     ("race", "runs", "kibibytes"), [("Elastic", 50, 2**20), ("PausingElastic", 10, 2**19)]
 )
 def test_races_of_a_hundred_thousand_arms_stay_under_a_gibibyte_or_half_of_it(race, runs, kibibytes):
-    # On Linux a child's ru_maxrss starts from its parent's; VmHWM is its own.
+    # On Linux a child's ru_maxrss starts from its parent's. VmHWM does not.
     program = (
         "import ebr, pathlib, resource, sys\n"
         f"r = ebr.simulate(ebr.{race}BatchRacing(15, .01, .01), ebr.setup_1(100_000), {runs})\n"
@@ -163,7 +163,7 @@ def test_a_sigma_below_the_problems_is_warned_of():
             {"algorithm": ebr.Passive},
             r"^algorithm must be an .*, made with its parameters, got <class '.*Passive'>$",
         ),
-        # More results than memory holds.
+        # Results that do not fit into memory.
         ({"runs": 10**8 + 1}, r"^runs must be an integer of at most 100,000,000, got 100000001$"),
         (
             {"problem": ebr.setup_1(100), "runs": 10**6 + 1, "per_arm": True},
@@ -189,7 +189,7 @@ def test_a_simulation_keeps_every_arms_pulls_and_rewards(problem):
 
 
 class Greedy(Algorithm):
-    """Asks for the same pulls of every arm again and again, and recommends arm 0."""
+    """Asks for the same pulls of every arm in each round, and recommends arm 0."""
 
     epsilon, delta, sigma, deadline = 0.1, None, 0.5, None
 
@@ -212,7 +212,7 @@ class Greedy(Algorithm):
 def test_a_total_that_is_too_large_for_an_integer_is_refused_and_the_largest_is_counted(run):
     arms = ebr.Gaussian([0.5, 0.4, 0.3, 0.2], 0.5)
     total = {"simulate": lambda result: result.pulls[0], "trace": lambda result: result["total"].max()}
-    largest = Greedy(2**53, 255)  # 4 · 255 · 2^53 pulls are fewer than 2^63
+    largest = Greedy(2**53, 255)  # 4 · 255 · 2^53 < 2^63
     assert total[run.__name__](run(largest, arms)) == 4 * 255 * 2**53
     for asked in (Greedy(2**53, 256), Greedy(2**61, 1), Greedy(2**62 - 1, 1), Greedy(2**62, 2)):
         with pytest.raises(ValueError, match=r"^algorithm must ask for at most 2\^63 - 1 pulls .*Greedy"):

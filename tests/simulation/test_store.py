@@ -1,4 +1,4 @@
-"""The cache: a hit is a fresh run's result to the last bit; what changes a result changes its entry."""
+"""The cache: a hit is the same as a fresh run, bit by bit; whatever changes a result changes its entry."""
 
 import importlib.util
 import os
@@ -25,7 +25,7 @@ RESULT = {"pulls": 0.1 + 0.2, "rounds": 3}
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder for the entries. All work is done in this process, where it can be counted."""
+    """A folder for the entries. All work is done in this process, so that it can be counted."""
     monkeypatch.setenv("EBR_CACHE", str(tmp_path / "a" / "cache"))
     monkeypatch.setenv("EBR_WORKERS", "1")
     monkeypatch.delenv("DASK", raising=False)
@@ -41,7 +41,7 @@ def simulated(monkeypatch):
 
 
 def bits(table):
-    """A table's labels, column types and numbers, to the last bit (NaN has its own)."""
+    """A table's labels, column types, and numbers as bytes, so that NaN equals NaN."""
     numbers = [struct.pack("<d", value) for row in table.to_numpy() for value in row]
     return list(table.columns), list(table.dtypes), numbers
 
@@ -59,7 +59,7 @@ def test_a_hit_is_a_fresh_run_to_the_last_bit(folder, simulated, monkeypatch, ru
     assert bits(ebr.sweep(POINTS, runs, 7)) == expected
     assert len(simulated) == 4
     assert len(list(folder.iterdir())) == 2
-    monkeypatch.setattr(sweeping, "workers", None)  # nobody is even asked to work
+    monkeypatch.setattr(sweeping, "workers", None)  # no worker is needed
     assert bits(ebr.sweep(POINTS, runs, 7)) == expected
     relabelled = [ebr.Point({"n": 1}, *point[1:]) for point in POINTS]
     assert ebr.sweep(relabelled, runs, 7)["n"].tolist() == [1, 1]
@@ -116,25 +116,25 @@ def test_an_entry_that_is_torn_or_altered_anywhere_is_none(folder):
         assert store.get("name") is None
     path.with_name("other").write_bytes(whole)
     assert store.get("other") is None
-    for body in (b"[1]", b'"x"', b"{", b"\xff", b"[" * 100_000):  # forged, with the right checksum
+    for body in (b"[1]", b'"x"', b"{", b"\xff", b"[" * 100_000):  # no result, but the right checksum
         path.write_bytes(store._check("name", body) + b"\n" + body)
         assert store.get("name") is None
     path.unlink()
-    os.mkfifo(path)  # which is not waited for
+    os.mkfifo(path)  # reading must not wait for it
     assert store.get("name") is None
     store.put("name", RESULT)
     assert store.get("name") == RESULT
 
 
 def digest(monkeypatch, *values):
-    """The sources' digest in a process that begins after all changes."""
+    """The digest of the sources as a process computes it that starts after all changes."""
     store._digest.cache_clear()
     monkeypatch.setattr(store, "STARTED", float("inf"))
     return store.sources(*values)
 
 
 def counting(folder, monkeypatch, *values):
-    """The files of a folder on which the digest depends."""
+    """The files of a folder whose change changes the digest."""
     first, found = digest(monkeypatch, *values), set()
     for path in sorted(folder.rglob("*.*")):
         before = path.read_bytes()
@@ -181,7 +181,7 @@ OWN_FILES = {
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A package of somebody's own, with data, that uses a module beside it."""
+    """A user's package with data, which imports a module beside it."""
     (tmp_path / "own_races").mkdir()
     for name, text in {**OWN_FILES, "unrelated.py": ""}.items():
         (tmp_path / name).write_text(text)
@@ -215,7 +215,7 @@ def test_another_environment_misses(tmp_path, monkeypatch):
             patch.setattr(store.platform, name, lambda: "another")
             assert key() != here
     assert key() == here
-    (tmp_path / "abacus-2.0.dist-info").mkdir()  # one more package is installed
+    (tmp_path / "abacus-2.0.dist-info").mkdir()  # another package is installed
     monkeypatch.syspath_prepend(tmp_path)
     assert key() != here
     store._environment.cache_clear()
@@ -223,7 +223,7 @@ def test_another_environment_misses(tmp_path, monkeypatch):
 
 @dataclass(frozen=True)
 class Cell(ebr.ElasticBatchRacing):
-    """Defined where a notebook's cells are."""
+    """An algorithm that is defined in a notebook's cell."""
 
 
 def test_what_is_defined_in_a_cell_or_a_function_is_never_kept(folder, simulated, monkeypatch):

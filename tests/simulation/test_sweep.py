@@ -1,4 +1,4 @@
-"""Sweeps: the same numbers on local cores, on a Dask cluster, and on one that loses a worker half-way."""
+"""Sweeps: the same numbers on local cores, on a Dask cluster, and on a cluster that loses a worker."""
 
 import io
 import os
@@ -28,14 +28,14 @@ POINTS = [
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
-    """All work is done in this process, unless a test says otherwise."""
+    """Work is done in this process, unless a test changes that."""
     monkeypatch.delenv("DASK", raising=False)
     monkeypatch.setenv("EBR_WORKERS", "1")
 
 
 @pytest.fixture(scope="module")
 def expected():
-    """One simulation after the other, without a pool."""
+    """The expected table, from one simulation after the other."""
     rows = []
     for labels, algorithm, problem in POINTS:
         result = ebr.simulate(algorithm, problem, 20, seed=5)
@@ -71,7 +71,7 @@ def test_a_cluster_gives_the_same_bits_even_if_it_loses_a_worker(expected, monke
 
 
 def executed(address):
-    """How many tasks each worker has done, by its address."""
+    """The number of tasks that each worker has done, by address."""
     from distributed import Client
 
     with Client(address, set_as_default=False) as client:
@@ -97,7 +97,7 @@ def test_one_worker_of_one_thread_does_the_work_and_one_with_other_sources_is_an
         (other,) = set(executed(cluster.address)) - {first}
         with pytest.raises(RuntimeError, match=f"worker {other} must run the sources that this process has"):
             ebr.sweep(POINTS[-2:], runs=20, seed=5)
-        # One that joins later is asked with every task.
+        # A worker that joins later is checked with every task.
         cluster.workers[0].kill()
         monkeypatch.setattr("distributed.Client.run", lambda *_, **__: {})
         with pytest.raises(RuntimeError, match=f"worker {other} must run the sources that this process has"):
@@ -106,7 +106,7 @@ def test_one_worker_of_one_thread_does_the_work_and_one_with_other_sources_is_an
 
 @contextmanager
 def killed_when_busy(address, *victims):
-    """Kill processes when both workers execute tasks; a sweep that ends before that fails the test."""
+    """Kill processes as soon as both workers have tasks; fail if the sweep ends before."""
     from distributed import Client
 
     def kill():
@@ -125,7 +125,7 @@ def killed_when_busy(address, *victims):
 
 @pytest.mark.parametrize("listening", [False, True])
 def test_an_address_that_does_not_answer_is_an_error_that_names_it(monkeypatch, listening):
-    """Also where something takes the connection and stays silent: it used to wait for ever."""
+    """Also if something accepts the connection and never answers."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         if listening:
@@ -154,7 +154,7 @@ def test_a_cluster_that_dies_is_an_error_and_what_it_did_is_kept(monkeypatch, tm
         gone = pytest.raises(ConnectionError, match=f"{cluster.address} has gone, or has no workers left")
         with killed_when_busy(cluster.address, *victims), gone:
             ebr.sweep(POINTS[:2], runs=2000, seed=5)
-    # Nobody is there any more, and nobody is needed.
+    # The cluster is gone, but results are in the cache.
     pd.testing.assert_frame_equal(ebr.sweep(POINTS[-2:], runs=20, seed=5), table, check_exact=True)
 
 
@@ -170,7 +170,7 @@ def test_one_worker_is_this_very_process_and_simulates_the_same_experiment_once(
     monkeypatch.setattr("subprocess.Popen.__init__", None)
     monkeypatch.setattr("os.fork", None)
     relabelled = POINTS[-1]._replace(labels={"problem": "the same", "epsilon": "too"})
-    table = ebr.sweep((point for point in [*POINTS[-2:], relabelled]), runs=2)  # any iterable
+    table = ebr.sweep((point for point in [*POINTS[-2:], relabelled]), runs=2)  # points may be any iterable
     assert workers == [(os.getpid(), threading.current_thread())] * 2
     assert table["epsilon"].tolist() == [0.2, 0.3, "too"]
     assert table.iloc[2, 2:].equals(table.iloc[1, 2:])
@@ -178,7 +178,7 @@ def test_one_worker_is_this_very_process_and_simulates_the_same_experiment_once(
 
 @pytest.mark.parametrize("kind", ["terminal", "file"])
 def test_there_is_a_progress_bar_on_a_terminal_alone(monkeypatch, kind):
-    """And in a notebook: see tests/test_notebooks.py."""
+    """There is one in a notebook, too: see tests/test_notebooks.py."""
     screen = type("Stream", (io.StringIO,), {"isatty": lambda _: kind == "terminal"})()
     monkeypatch.setattr("sys.stderr", screen)
     ebr.sweep(POINTS[-2:], runs=2)
@@ -186,7 +186,7 @@ def test_there_is_a_progress_bar_on_a_terminal_alone(monkeypatch, kind):
 
 
 class Breaks(ebr.SequentialRacing):
-    """Its games end in an error."""
+    """An algorithm whose games raise an error."""
 
     error = ZeroDivisionError
 

@@ -1,4 +1,4 @@
-"""Formulas as MathML: they have the symbols that latex2mathml finds, and the spaces of The TeXbook."""
+"""Formulas as MathML: the same symbols as latex2mathml's, and the spaces of The TeXbook."""
 
 import re
 import unicodedata
@@ -11,12 +11,12 @@ import pytest
 from latex2mathml.converter import convert
 
 MATH = re.compile(r"\$\$(.+?)\$\$|\$([^$]+?)\$", re.DOTALL)
-ALIKE = str.maketrans("ϵ◻∣―*·∼", "ε□|¯∗⋅~")  # characters that the two converters choose differently
+ALIKE = str.maketrans("ϵ◻∣―*·∼", "ε□|¯∗⋅~")  # the two converters use different characters
 
 
 @pytest.fixture(scope="module")
 def written():
-    """Every formula in the notebooks' prose."""
+    """Every formula of the notebooks' Markdown cells."""
     prose = [
         re.sub("`[^`]*`", "", cell.source)
         for path in (pages.ROOT / "notebooks").glob("*.ipynb")
@@ -27,7 +27,7 @@ def written():
 
 
 def read(markup):
-    """The visible characters, alphabets made plain, and the numbers of fractions, roots and scripts."""
+    """The visible characters, without font variants, and the numbers of fractions, roots and scripts."""
     text = unicodedata.normalize("NFKD", unescape(re.sub("<[^>]+>", "", markup)))
     kinds = ("mfrac", "msqrt", "msub|munder|msubsup|munderover", "msup|mover|msubsup|munderover")
     parts = [len(re.findall(f"<(?:{kind})[ >]", markup)) for kind in kinds]
@@ -35,7 +35,7 @@ def read(markup):
 
 
 def different(written):
-    """The formulas that the two convert differently, except those that latex2mathml leaves partly in TeX."""
+    """Formulas that the two convert differently, except those that latex2mathml leaves partly in TeX."""
     both = ((tex, formulas.formula(tex, display=True), convert(tex)) for tex in written)
     return [tex for tex, ours, theirs in both if "\\" not in theirs and read(ours) != read(theirs)]
 

@@ -1,4 +1,4 @@
-"""What the site is made of: pictures with words, links of the README, and a folder that is its own."""
+"""The parts of the site: pictures with alternative text, the README's links, and the output folder."""
 
 import cells
 import pages
@@ -40,7 +40,7 @@ def test_a_folder_that_holds_anything_but_a_site_of_ours_stays_as_it_is(tmp_path
         f"{output} holds something else than a site made here, so it stays"
     )
     assert [path.read_text() for path in output.iterdir()] == ["precious"]
-    # An empty folder may be filled, more than once; it then holds the last site only.
+    # An empty folder may be filled several times. It then holds only the last site.
     (output / content).unlink()
     for _ in range(2):
         assert publish.build(output) is None

@@ -1,4 +1,4 @@
-"""The site, built from the committed files and opened in a real browser, as wide as a desktop and a phone."""
+"""The site, built from committed files and opened in a real browser, at the size of a desktop and a phone."""
 
 import base64
 import json
@@ -62,7 +62,7 @@ def text_of(site, page):
 
 
 def pages_of(site):
-    """The pages, without the theme's templates."""
+    """The site's pages, without the theme's templates."""
     return [path for path in sorted(site.rglob("*.html")) if "_static" not in path.relative_to(site).parts]
 
 
@@ -71,7 +71,7 @@ ELSEWHERE = re.compile(r"""(?:url\(|@import)\s*['"]?(?:https?:)?//[^'")\s]*""")
 
 
 def dead(site):
-    """Links that lead nowhere, and what a browser would load from another host, in pages and style sheets."""
+    """Dead links, and whatever a browser would load from another host, in pages and style sheets."""
     texts = {path: path.read_text(encoding="utf-8") for path in [*pages_of(site), *site.rglob("*.css")]}
     anchors = {path: {"", *re.findall(r'\b(?:id|name)="([^"]+)"', text)} for path, text in texts.items()}
     found = [word for text in texts.values() for word in ELSEWHERE.findall(text)]
@@ -116,7 +116,7 @@ def test_every_notebook_is_a_page_with_all_its_pictures(site):
 
 
 def test_the_lists_have_every_notebook_example_and_public_name(site):
-    """Where their links lead is tested above."""
+    """Whether their links are alive is tested above."""
     home, gallery, reference = (text_of(site, f"{page}.html") for page in ("index", "gallery", "api/index"))
     assert re.findall(r'src="_images/(fig\d)\.png"', home) == ["fig1", "fig2", "fig3"]
     assert all(f'href="notebooks/{path.stem}.html"' in home for path in NOTEBOOKS)
@@ -182,7 +182,7 @@ def test_pictures_without_words_dead_links_and_formulas_that_cannot_be_set_stop_
 
 
 def wrong_with(browser, address):
-    """The errors of a page on a desktop in light colours, and on a phone in dark ones."""
+    """The errors of a page on a desktop with light colours, and on a phone with dark ones."""
     browser.open("about:blank")  # otherwise the previous page is laid out again
     browser.look(*DESK, "light")
     browser.open(address)
@@ -196,7 +196,7 @@ ARTICLE = re.compile(r"<article.*?</article>", re.DOTALL)
 
 
 def together(folder):
-    """One page with the articles of all pages of a folder: the pages are alike, and one loads faster."""
+    """One page with the articles of all pages of a folder. These pages are alike, and one loads faster."""
     texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.html"))]
     articles = [article for text in texts for article in ARTICLE.findall(text)]
     assert len(articles) == len(texts) > 10
@@ -224,7 +224,7 @@ def test_every_page_is_whole_and_readable(site, browser):
 @in_a_browser
 @pytest.mark.parametrize("shape", [DESK, PHONE], ids=["desk", "phone"])
 def test_the_ledger_is_filtered_and_a_claim_leads_to_its_cell(site, window, shape):
-    window.look(*shape)  # in a window, so that the theme also acts on scrolling
+    window.look(*shape)  # a window is needed for the theme to react to scrolling
     window.open((site / "ledger.html").as_uri())
     shown = "[...document.querySelectorAll('#ledger td[id]')].filter((c) => c.offsetParent).map((c) => c.id)"
     assert sorted(window.evaluate(shown)) == sorted(claim["id"] for claim in CLAIMS)

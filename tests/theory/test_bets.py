@@ -1,4 +1,4 @@
-"""No bet on a false claim grows in the mean: rewards are enumerated, lots and normal scores integrated."""
+"""The mean of a bet on a false claim does not grow. Rewards are enumerated, lots and scores integrated."""
 
 import inspect
 import math
@@ -19,8 +19,8 @@ SIZES = [(1, 1), (1, 8), (8, 2), (3, 5), (6, 6)]
 PURSES = [1e-6, 1e-3, 0.1, 0.5, 0.9]
 BELIEVED = [(0.9, 0.1, 50), (0.5, 0.5, 50), (0.2, 0.6, 50), (0.999, 0.99, 3), (0.5, 0.5, 0)]
 MEANS = np.array([0, 1e-3, 0.05, *np.linspace(0.1, 0.9, 9), 0.95, 0.999, 1])
-BEYOND = (0.0, 0.02, 0.3)  # by how much the rival is better than the claim denies; 0 is the boundary
-LEAST = 1e-14  # lots below count as if the purse were 1 there
+BEYOND = (0.0, 0.02, 0.3)  # the rival's lead beyond what the claim denies; 0 is the boundary
+LEAST = 1e-14  # for smaller lots the purse is taken to be 1
 X, W = np.polynomial.legendre.leggauss(16)
 PANELS = np.linspace(0, 1, 5)
 NODES = np.concatenate([low + (high - low) * (X + 1) / 2 for low, high in pairwise(PANELS)])
@@ -36,7 +36,7 @@ def planted(function, right, wrong):
 
 
 def paid(model, sizes, sums, shift, purse, believed, lots=0.5):
-    """What purses are worth after a round, in plain numbers; all arguments are broadcast."""
+    """The purses after a round, not as logarithms; all arguments are broadcast."""
     leader, other, purse, lots = np.broadcast_arrays(*sums, purse, lots)
     full = [np.full(leader.size, float(value)) for value in believed]
     pair = [Beliefs(mean, mean * (1 - mean), full[2].astype(int)) for mean in full[:2]]
@@ -49,7 +49,7 @@ def paid(model, sizes, sums, shift, purse, believed, lots=0.5):
 
 
 def over_lots(*bet):
-    """The mean over the lot u: f is 1 up to u*, then falls; nodes are even in log u, then in log(1 − u)."""
+    """The mean over the lot u. f is 1 up to u*, then falls; nodes are even in log u or log(1 − u)."""
     low, high = np.full(bet[2][0].shape, math.log(LEAST)), np.zeros(bet[2][0].shape)
     for _ in range(40):
         middle = (low + high) / 2
@@ -67,7 +67,7 @@ def over_lots(*bet):
 
 
 class Rng:
-    """A generator whose binomial lots are given, and which keeps how likely they were."""
+    """A generator that returns given binomial lots and records their probabilities."""
 
     def __init__(self, drawn):
         self.drawn, self.chance = list(drawn), []
@@ -78,7 +78,7 @@ class Rng:
 
 
 def thinning(m, shift):
-    """How likely so many successes (rows) become so many (columns): of a claimant, of a rival."""
+    """P(successes after thinning (columns) | successes before (rows)), for a claimant and for a rival."""
     if shift == 0:
         return np.eye(m + 1), np.eye(m + 1)
     ones, lot = np.indices((m + 1, m + 1)).reshape(2, -1)
@@ -91,7 +91,7 @@ def thinning(m, shift):
 
 
 def means_of(worth, laws, shift, means=MEANS):
-    """E f over all means where the claim is false: purses × (means, beyond); NaN where there are none."""
+    """E f for means at which the claim is false: beyond × purses × means; NaN if there is no such mean."""
     found = []
     assert np.isfinite(worth).all()
     for beyond in BEYOND:
@@ -107,7 +107,7 @@ def coins(m, thinned):
 
 
 def halves(m):
-    """The law of the sum of m rewards 0, 1/2 and 1, as widely spread as a third of them halves allows."""
+    """The law of the sum of m rewards 0, ½ and 1, where up to a third of the rewards are ½."""
 
     def law(p):
         rows = []
@@ -122,7 +122,7 @@ def halves(m):
 
 
 def bernoulli_means(shifts, sizes, purses=PURSES):
-    """E f / v on the boundary and beyond, ties by lot, rewards thinned; with what was believed."""
+    """E f / v on the boundary and beyond, with the beliefs. Ties are broken by lot, and rewards thinned."""
     purse = np.array(purses)[:, None, None]
     for shift, (m, other_m), believed in product(shifts, sizes, BELIEVED):
         a, c = np.indices((len(purses), m + 1, other_m + 1))[1:]
@@ -132,7 +132,7 @@ def bernoulli_means(shifts, sizes, purses=PURSES):
 
 
 def check_bernoulli(**chosen):
-    """At most v; and just v on the boundary, if the claim is believed at all: lots waste nothing."""
+    """The mean is at most v. If the claim is believed, it is v on the boundary, so lots waste nothing."""
     for believed, found in bernoulli_means(**chosen):
         assert np.nanmax(found) <= 1 + 1e-6
         if believed[2] == 0 or believed[0] - believed[1] > 0.5:
@@ -168,7 +168,7 @@ def test_a_planted_error_in_a_bet_on_zeros_and_ones_is_seen(monkeypatch, name, r
 
 
 def check_score(tables, tolerance):
-    """Against scipy's hypergeometric law, and as A grows with A + C as it is."""
+    """Scores agree with scipy's hypergeometric law, and they grow with A if A + C is fixed."""
     for a, m, c, other_m in tables:
         law = hypergeom(m + other_m, a + c, m)
         for lot in (0.0, 0.3, 1.0):
@@ -189,7 +189,7 @@ def test_scores_are_those_of_fishers_exact_test():
     sizes = generator.integers(1, [[60, 60]] * 150)
     check_score(((generator.integers(m + 1), m, generator.integers(k + 1), k) for m, k in sizes), 1e-9)
     large = ((50_000, 10**5, 49_500, 10**5), (700, 10**5, 300, 5 * 10**4), (3, 10**5, 99_990, 10**5))
-    check_score(large, 1e-8)  # scipy's logarithms of factorials lose as much as ours
+    check_score(large, 1e-8)  # scipy's log-factorials lose as many digits as ours
 
 
 def bounded_means(laws, shift, sizes, steps, believed, means=MEANS):
@@ -199,7 +199,7 @@ def bounded_means(laws, shift, sizes, steps, believed, means=MEANS):
 
 
 def check_bounded():
-    """At most v, for rewards 0 and 1 and with halves among them; one bet's mean touches v on the boundary."""
+    """At most v for rewards 0 and 1, and with halves. On the boundary one bet's mean touches v."""
     for shift, sizes, believed in product((0, 0.05, 0.3, 0.7), SIZES, BELIEVED[:4]):
         ones = tuple(coins(m, np.eye(m + 1)) for m in sizes)
         found = bounded_means(ones, shift, sizes, 1, believed)
@@ -234,7 +234,7 @@ def test_a_planted_error_in_a_bet_on_bounded_rewards_is_seen(monkeypatch, right,
         check_bounded()
 
 
-# Sums of squares: every multiset of a few values, under laws that are wide, narrow, and in between.
+# Sums of squares: every multiset of a few values, under wide, narrow and intermediate laws.
 
 VALUES = np.array([0, 0.35, 0.5, 0.65, 1])
 LAWS = [(0, 4), (1, 3), (0, 2), (2, 4), (1, 2), (2, 3)]  # the two values of a law
@@ -244,13 +244,13 @@ SMALL = [(1, 1), (1, 4), (4, 2), (3, 3)]
 
 @lru_cache
 def multisets(m):
-    """How often each value is among m rewards: multisets × values."""
+    """The number of times that each value occurs among m rewards: multisets × values."""
     return np.array([each for each in product(range(m + 1), repeat=len(VALUES)) if sum(each) == m])
 
 
 @lru_cache
 def chances(m, values, first, last):
-    """How likely each multiset is if rewards have two values, of means between these; NaN for other means."""
+    """The probability of each multiset if rewards have these two values; NaN for means outside them."""
     means = np.linspace(first, last, 41)
     low, high = VALUES[list(values)]
     part = (means - low) / (high - low)
@@ -282,9 +282,10 @@ def squared_means(bet):
 
 
 def check_squared():
-    """At most v, and nearly v for some law: an error of few per cent would be seen. Then the bound alone.
+    """The mean is at most v, and nearly v for some law, so an error of few per cent would be seen.
 
-    It is no more than the sum of logarithms, and just that of 0 and 1, or with one reward below equal others.
+    The bound on the sum of logarithms is never larger than the sum. It is equal for rewards 0 and 1, and if
+    one reward lies below the others, which are equal.
     """
     found = list(squared_means(bets.square_bet))
     assert max(found) <= 1 + 1e-9
@@ -298,7 +299,7 @@ def check_squared():
         coins = sets[:, [0, -1]].sum(axis=1) == m
         outlier = ((sets[:, :3] == 1).sum(axis=1) == 1) & (sets[:, 3] == m - 1)
         assert found[coins | outlier] == pytest.approx(true[coins | outlier], abs=1e-4)
-        told_less = bets._least_log(sets @ VALUES, sets @ VALUES, *full)  # squares as large as can be
+        told_less = bets._least_log(sets @ VALUES, sets @ VALUES, *full)  # the largest possible squares
         assert (told_less <= found + 1e-9).all()
 
 
@@ -310,7 +311,7 @@ def test_rewards_told_with_squares_bet_fairly_summed_over_all_of_them():
     ("name", "right", "wrong"),
     [
         ("square_bet", "ALMOST *", "1.6 *"),  # a factor may be negative
-        ("square_bet", "fresh.leader, squares[0]", "fresh.leader, squares[1]"),  # squares of other rewards
+        ("square_bet", "fresh.leader, squares[0]", "fresh.leader, squares[1]"),  # the wrong squares
         ("square_bet", "other_m - 2 * fresh.other + squares[1]", "squares[1]"),
         ("square_bet", "for belief in beliefs", "for belief in fresh.means"),  # p and g from the same round
         ("square_bet", "stake / other_m, other_p", "stake / m, other_p"),
@@ -333,7 +334,7 @@ def test_a_bet_on_a_shift_of_nearly_all_there_is_has_a_number(shift):
         believed = (np.array([1.0]), np.array([0.0])), (np.array([1e-6]),) * 2
         (gain,) = bets.square_bet(pairs, told, shift, *believed)
         assert np.isfinite(gain)
-        assert mine or not others or gain <= 0  # the claim is false, and what comes is sure
+        assert mine or not others or gain <= 0  # the claim is false, and the rewards are certain
 
 
 SCORES = np.linspace(-12, 42, 54_001)
@@ -350,7 +351,7 @@ def check_normal(purses=(1e-300, 1e-30, 1e-6, 0.1, 0.9)):
     for shift, purse, believed in product((0, 0.3), purses, BELIEVED[::2]):
         capped = normal_means("Gaussian", shift, purse, believed)
         assert max(capped) <= 1 + 1e-6
-        if purse >= 1e-6 and (believed[2] == 0 or believed[0] > believed[1]):  # the cap is within reach
+        if purse >= 1e-6 and (believed[2] == 0 or believed[0] > believed[1]):  # the cap can be reached
             assert capped[0] > 1 - 1e-4
         assert max(normal_means("sub-Gaussian", shift, purse, believed)) <= 1 + 1e-6
 
@@ -368,11 +369,11 @@ def test_a_cap_too_low_or_too_high_is_seen(monkeypatch, slack):
 
 # σ unknown: E f over the round's means and its S, which are independent.
 
-PLACES, LOGS = np.linspace(-11, 11, 2201), np.linspace(-14, 4, 151)  # of the score with σ, and of log S²/σ²
+PLACES, LOGS = np.linspace(-11, 11, 2201), np.linspace(-14, 4, 151)  # score with σ; log S²/σ²
 
 
 def student_means(purse, believed, freedom, sigma=3.0, told=None, sizes=(3, 4), shift=0.3):
-    """E f / v by the trapezoidal rule, on the boundary and beyond it; σ is far from what is believed."""
+    """E f / v by the trapezoidal rule, on the boundary and beyond it; σ is far from the beliefs."""
     width = sigma * math.sqrt(1 / sizes[0] + 1 / sizes[1])
     score, log = (each.ravel() for each in np.meshgrid(PLACES, LOGS, indexing="ij"))
     full = [np.full(score.size, float(value)) for value in (*sizes, *believed)]
@@ -402,7 +403,7 @@ def test_with_an_unknown_sigma_normal_rewards_bet_fairly_and_waste_nothing():
     [
         lambda spread, freedom: [spread],  # as if S were σ
         lambda spread, freedom: [spread, freedom + 1],
-        lambda spread, freedom: [spread, freedom + 7],  # rewards in place of degrees of freedom
+        lambda spread, freedom: [spread, freedom + 7],  # number of rewards for degrees of freedom
         lambda spread, freedom: [np.full_like(spread, 0.75)],  # a guess, a quarter of σ
         lambda spread, freedom: [spread * np.sqrt(freedom / (freedom + 1)), freedom],  # not divided by ν
     ],
@@ -449,7 +450,7 @@ def test_sub_gaussian_bets_are_fair_for_zeros_and_ones():
 
 
 def capped_at(purse, drifts):
-    """Where a capped bet reaches 1: by bisection of its own mean."""
+    """The score at which a capped bet reaches 1, by root finding on the bet's mean."""
 
     def excess(cap):
         ratio = sum(w * math.exp(t * cap - t * t / 2) for w, t in zip(bets.WEIGHTS, drifts, strict=True))
@@ -471,7 +472,7 @@ def test_a_capped_bet_is_paid_in_full_where_it_may_be_and_nowhere_else():
             assert low < 0
             full.append(high == 0)
     assert len(full) > 200
-    assert np.mean(full) > 0.9  # Newton's method has not found the others: these are not capped
+    assert np.mean(full) > 0.9  # for the others Newton's method fails: no cap
 
 
 @pytest.mark.parametrize("purse", [1e-300, 1e-280, 1e-100, 1e-12, 1e-3, 0.5])

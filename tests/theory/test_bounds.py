@@ -14,12 +14,12 @@ from ebr.theory import bounds
 # Gaps 1/4, 1/2, 1/4, so γ = (2, 1, 2). With σ = ½ every bound is a multiple of σ² log(nT/δ) = 1/2.
 MEANS, EPSILON, DEADLINE, DELTA = [0.75, 0.25, 0.5], 0.25, 2, 6 * math.exp(-2)
 PLACE = (ebr.Bernoulli(MEANS), EPSILON, DEADLINE, DELTA)
-TINY = (ebr.Gaussian(MEANS, 0.03), EPSILON, DEADLINE, DELTA)  # σ² log(nT/δ) = 0.0018: the ceilings count
+TINY = (ebr.Gaussian(MEANS, 0.03), EPSILON, DEADLINE, DELTA)  # σ² log(nT/δ) = 0.0018, so ceilings matter
 
 
 @st.composite
 def places(draw):
-    """A random problem, with gaps on both sides of ε and of every bin's ends, ε, T and δ."""
+    """A random problem with gaps on both sides of ε and of every bin's ends; ε, T and δ."""
     epsilon, deadline = draw(st.floats(0.01, 0.6)), draw(st.integers(1, 8))
     gap = st.floats(0, 1) | st.integers(0, deadline).map(lambda k: epsilon ** (k / deadline))
     means = 1 - np.array([0.0, *draw(st.lists(gap, min_size=1, max_size=6))])
@@ -43,7 +43,7 @@ def test_theorem_1_by_hand():
     # sup H = 16 + (1/2 + 1/4)^-2 + 16 = 304/9.
     assert bounds.hardest_upper_bound(*PLACE, printed=True) == pytest.approx(160 * 304 / 9)
     assert bounds.hardest_upper_bound(*PLACE) == pytest.approx(160 * 304 / 9 + 3)
-    # For the two best all three gaps are 1/4 or more: 1/2, 1/4 and 1/4, so again γ = (1, 2, 2).
+    # For k = 2 the gaps are 1/2, 1/4 and 1/4, so the indices are 1, 2 and 2 again.
     assert bounds.partition_upper_bound(*TINY, k=2) == 1 + 3 + 3
 
 
@@ -69,7 +69,7 @@ def test_theorem_3_by_hand():
     # No arm in the last bin: the two closest count double, 2 · 4 (½ + ¼)^-2, and the third as printed.
     assert bounds.partition_lower_bound((1, 1), *arguments[1:], sigma=1) == pytest.approx(2 * 64 / 9)
     assert bounds.partition_lower_bound((1, 1, 1), *arguments[1:], sigma=1) == pytest.approx(2 * 80 / 9)
-    # Where 1/m ≥ 1−δ nothing is told apart.
+    # Where 1/m ≥ 1−δ the bound is 0.
     assert bounds.partition_lower_bound((2, 2), EPSILON, DEADLINE, 0.5) == 0
 
 
@@ -85,21 +85,21 @@ def test_theorem_3_as_printed_is_proved_with_room_where_four_arms_or_none_share_
 
     room = all(epsilon ** (k / 6) + epsilon <= 1 for k in easy)
     printed, corrected = both([*easy, *[6] * last])
-    assert not room or printed / 4 <= corrected * (1 + 1e-12)  # for the proof's own gaps
+    assert not room or printed / 4 <= corrected * (1 + 1e-12)  # as the proof's gaps give
     assert not room or last < 4 or printed <= corrected * (1 + 1e-12)
-    assert last > 2 or printed > corrected  # planted: two arms do not reach it
+    assert last > 2 or printed > corrected  # planted: with two arms the printed bound is too large
     printed, corrected = both([*easy, *[5] * last])
     assert corrected <= 2 * printed * (1 + 1e-12)
     assert not (room and epsilon ** (5 / 6) + epsilon <= 1) or printed <= corrected * (1 + 1e-12)
 
 
 def test_without_room_only_the_closest_arms_count():
-    # ε = ½, T = 3: ε^{1/3} + ε > 1. Any number of arms costs what two do; log(1/2.4δ) = 1, σ = 1.
+    # ε = ½, T = 3, so ε^{1/3} + ε > 1 and any number of arms costs as much as two; log(1/2.4δ) = 1, σ = 1.
     delta, gap = math.exp(-1) / 2.4, 0.5 ** (1 / 3)
     for n_arms in (2, 3, 1000):
         found = bounds.partition_lower_bound([1] * n_arms, 0.5, 3, delta, sigma=1)
         assert found == pytest.approx(8 / (gap + 0.5) ** 2)
-    # Two arms in the last bin rise by 1 − ε^{1/3} = 0.206 only, and fall by the rest of ε.
+    # Two arms of the last bin can rise only by 1 − ε^{1/3} = 0.206; they fall by the rest of ε.
     found = bounds.partition_lower_bound([3, 3, 1], 0.5, 3, delta, sigma=1)
     half = 0.5 * math.log(1 / (4 * delta * (1 - delta)))  # d(½, 1−δ)
     assert found == pytest.approx(2 * 2 * half / ((1 - gap) ** 2 + (0.5 - (1 - gap)) ** 2))
@@ -141,6 +141,6 @@ def test_the_iterated_logarithm_stops_where_it_no_longer_changes(monkeypatch):
 
     monkeypatch.setattr("ebr.theory.bounds.math.log", log)
     assert bounds.iterated_log(10**7, 1e300) == 1.0
-    # To the base √2 from 3 on: it rises to 4, the larger of the two x = 2 log₂ x.
+    # With base √2 it rises from 3 to 4, the larger solution of x = 2 log₂ x.
     assert bounds.iterated_log(10**12, 3.0, base=math.sqrt(2)) == pytest.approx(4, rel=1e-12)
     assert taken < 1000

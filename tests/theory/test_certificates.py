@@ -1,4 +1,4 @@
-"""Certificates: against every path of small races, and with an error planted in each step."""
+"""Certificates against every path of small races, and with an error planted in each step."""
 
 from dataclasses import asdict, replace
 
@@ -20,14 +20,14 @@ CELLS = [(0.0, 0.1), (0.2, 0.25), (0.45, 0.6), (0.5, 0.5), (0.7, 0.95), (0.97, 1
 
 
 def truths(rule, best, high, n_arms):
-    """Rivals (shift, rate) as bad as they may be: m of them near, the others far, or farther."""
+    """The worst rivals (shift, rate): m of them near, the others far, or farther."""
     near = [(0.0, high)]
     far = [(shift, high - shift) for shift in (rule.epsilon, *rule.shifts) if shift <= high]
     return [near * m + [kind] * (n_arms - 1 - m) for kind in far or near for m in range(n_arms)]
 
 
 def faults():
-    """Where a bound is below what every path says, or above the sum over the rivals; nothing, if right."""
+    """Cells whose bound is below the exact failure or above the sum over the rivals; none if all is right."""
     for rule, oracle in zip(RULES, ORACLES, strict=True):
         for n_arms in (2, 3):
             for low, high in CELLS:
@@ -37,8 +37,8 @@ def faults():
                 corner = truths(rule, low, high, n_arms)
                 least = max(oracle.some(low, each) for each in corner)
                 most = max(sum(oracle.some(low, [one]) for one in each) for each in corner)
-                slack = 1e-4 * 0.2 + 2e-8  # what is added for tails and rounding
-                # With a third gap the bound takes the worse of two for each sum.
+                slack = 1e-4 * 0.2 + 2e-8  # added for tails and rounding
+                # With a third gap the bound takes the larger of two for each sum.
                 loose = 1.3 if rule.shifts else 1.0
                 if not max(exact, least) <= bound <= most * loose + slack:
                     yield rule, n_arms, low, high, bound, exact, least, most
@@ -93,14 +93,14 @@ def test_a_planted_error_is_found(name, monkeypatch):
 
 
 def test_rivals_together_are_averaged_the_right_way():
-    # Given arm 1's whole path rivals are independent; to average first is to bound from above.
+    # Given arm 1's whole path rivals are independent. Averaging first gives an upper bound.
     oracle, rule = ORACLES[0], RULES[0]
     kinds = [(0.3, 0.3)] * 3
     sure, tied = oracle.given(*kinds[0])
     alone = oracle.masses(0.6) @ (sure + tied / 2)
     exact, bound = oracle.some(0.6, kinds), replace(rule, n_arms=4).bound(0.6, 0.6)
     assert alone < exact < bound < 3 * alone + 1e-4
-    assert bound < 1.1 * exact  # and hardly above
+    assert bound < 1.1 * exact  # and not much above
 
 
 def test_cells_follow_each_other_and_a_certificate_says_whether_they_do():
@@ -152,7 +152,7 @@ GAUSSIAN = [
 
 
 def simulated(rule, kinds, runs=200_000):
-    """How often some rival errs, of Gaussian rewards: rivals with a gap of 0 or ε."""
+    """The share of simulated races with Gaussian rewards in which any rival errs; gaps are 0 or ε."""
     looks, generator, sigma = np.array(rule.looks), np.random.default_rng(1), rule.sigma
     steps = generator.standard_normal((runs, rule.n_arms, len(looks))) * sigma * np.sqrt(np.diff([0, *looks]))
     walks = steps.cumsum(axis=2)
@@ -173,11 +173,11 @@ def test_a_gaussian_bound_lies_above_the_truth_and_the_checkers_own_hardly_below
     assert 0.99 * cell.bound < checked < cell.bound  # increments rounded up cost less than a hundredth
     mixed = [[0.0] * m + [rule.epsilon] * (rule.n_arms - 1 - m) for m in range(rule.n_arms)]
     worst = max(simulated(rule, kinds) for kinds in mixed)
-    assert worst - 0.003 < checked < 1.15 * worst + 0.003  # six standard errors are 0.003 and less
+    assert worst - 0.003 < checked < 1.15 * worst + 0.003  # six standard errors are at most 0.003
 
 
 def planted_normal(change):
-    """The errors of Gaussian rivals, with their arguments changed."""
+    """The function for the errors of Gaussian rivals, with changed arguments."""
     right = certificates._normal_errors
     return lambda times, highest, points, up: right(*change(times, highest, points, up))
 

@@ -21,7 +21,7 @@ from ebr.theory.confidence import (
 )
 from ebr.theory.divergence import relative_entropy
 
-# Near 0 and 1 too, and just where an interval of few rewards begins or ends.
+# Many values near 0 and 1.
 GRID = np.unique(
     np.concatenate([np.linspace(0, 1, 401), np.geomspace(1e-8, 0.1, 60), 1 - np.geomspace(1e-8, 0.1, 60)])
 )
@@ -50,7 +50,7 @@ def test_hoeffdings_deviation_by_hand():
 
 
 def missed(interval, count, miss, probabilities):
-    """P(the interval of `count` coins does not hold p), for every p, summed over all outcomes."""
+    """P(the interval of `count` coins does not contain p) for every p, summed over all outcomes."""
     ones = np.arange(count + 1)
     lower, upper = interval(ones / count, np.full(count + 1, count), miss)
     p = probabilities[:, None]
@@ -69,7 +69,7 @@ def test_coins_are_missed_no_more_often_than_allowed(interval, count, miss):
 
 @pytest.mark.parametrize("count", [20, 60])
 def test_the_exact_interval_pays_most_of_what_it_is_allowed(count):
-    """Each side may miss with half of δ, and somewhere nearly does: no narrower interval would hold."""
+    """Each side may miss with δ/2 and nearly does for some p, so no narrower interval would hold."""
     lower, _ = exact_interval(np.arange(count + 1) / count, np.full(count + 1, count), 0.1)
     just_below = lower[lower > 0] - 1e-12
     assert missed(exact_interval, count, 0.1, just_below).max() > 0.049
@@ -77,7 +77,7 @@ def test_the_exact_interval_pays_most_of_what_it_is_allowed(count):
 
 @pytest.mark.parametrize("values", [(0, 0.5, 1), (0, 0.9, 1), (0.2, 0.3, 0.8)])
 def test_chernoffs_interval_holds_for_other_rewards_in_0_1(values):
-    """All outcomes of nine rewards with three values, whose law runs over a grid of the simplex."""
+    """All outcomes of nine rewards with three values, for a grid of laws on these values."""
     b, miss = 9, 0.2
     numbers = [(i, j, b - i - j) for i in range(b + 1) for j in range(b + 1 - i)]
     ways = np.array([math.factorial(b) / math.prod(map(math.factorial, n)) for n in numbers])
@@ -108,7 +108,7 @@ def test_the_exact_interval_lies_within_chernoffs_and_that_within_hoeffdings(one
     for (low, high), (wider_low, wider_high) in pairwise(intervals):
         assert wider_low - 1e-12 <= low <= mean + 1e-12
         assert mean - 1e-12 <= high <= wider_high + 1e-12
-    # Chernoff's ends are where the divergence passes log(2/p)/b, or the end of [0, 1].
+    # At Chernoff's ends the divergence passes log(2/p)/b, or they are 0 or 1.
     for end in (float(intervals[1][0][0]), float(intervals[1][1][0])):
         before = np.nextafter(end, s / b)
         spent = b * relative_entropy(s / b, np.clip([before, end], 1e-300, 1))
@@ -134,9 +134,9 @@ def test_normal_rewards_are_missed_just_as_often_as_allowed():
 
 
 def path_coverage(level, p=0.5, counts=(5, 12, 25), delta=0.3, n_arms=3):
-    """P(some arm's interval misses after some round), exactly: the walk of each arm over all outcomes.
+    """The exact P(any arm's interval misses after any round), from all paths of one arm's sum.
 
-    The arms are alike and independent: 1 − P(an arm is never missed)ⁿ.
+    The arms are independent with the same law, so it is 1 − P(an arm is never missed)ⁿ.
     """
     intervals = [exact_interval(np.arange(b + 1) / b, np.full(b + 1, b), level(delta)) for b in counts]
     alive = {0: 1.0}
@@ -157,7 +157,7 @@ def test_all_arms_and_rounds_hold_together():
     simultaneous = Simultaneous("exact", 0.3, 3, looks=3)
     assert simultaneous.miss(7) == pytest.approx(0.3 / 9)
     assert max(path_coverage(lambda delta: delta / 9, p) for p in grid) <= 0.3
-    # Planted: each at δ, or shared among the arms alone, is missed more often than δ.
+    # Planted: if each interval has δ, or δ is shared among arms only, misses are more frequent than δ.
     assert max(path_coverage(lambda delta: delta, p) for p in grid) > 0.3
     assert max(path_coverage(lambda delta: delta / 3, p) for p in grid) > 0.3
 
@@ -169,10 +169,10 @@ def test_the_levels_of_all_counts_add_up_to_delta():
 
 
 def test_a_count_chosen_by_the_rewards_breaks_fixed_looks_and_not_those_of_all_counts():
-    """An adversary stops one arm, of a fair coin, where its interval misses, if it ever does in 400 pulls.
+    """An adversary stops an arm, a fair coin, when its interval misses, if it does within 400 pulls.
 
-    An arm's interval may miss with 0.15. With fixed looks it misses in about 0.72 of the walks, so chance
-    fails this test with far less than 1e-6.
+    An arm's interval may miss with 0.15. With fixed looks it misses in about 0.72 of the walks, so this test
+    fails by chance with a probability far below 1e-6.
     """
     generator, runs, most = np.random.default_rng(5), 500, 400
     pulls = np.arange(1, most + 1)
@@ -204,7 +204,7 @@ def test_an_arm_without_a_pull_has_no_interval(method):
 
 
 def test_of_a_race_every_shown_interval_is_one_of_those_fixed_in_advance():
-    """Counts after each round are among T numbers, whatever the rewards: what the union is over."""
+    """Counts after each round are among T numbers, whatever the rewards. The union is over these."""
     for race in (
         ebr.ElasticBatchRacing(4, 0.2, 0.1),
         ebr.SharpElasticBatchRacing(4, 0.1, 0.1, rewards="bounded"),
@@ -236,6 +236,6 @@ def test_intervals_are_those_of_their_method_from_the_first_reward_on():
     low, high = Simultaneous("KL", 0.3, 2, 3).around(means, pulls)
     assert np.array([low, high]) == pytest.approx(np.array(kl_interval(means, pulls, 0.05)))
     assert high[1] < 0.8
-    low, high = Simultaneous("normal", 0.3, 2, 3, None, 2.0).around(means, pulls)  # no support, no ends
+    low, high = Simultaneous("normal", 0.3, 2, 3, None, 2.0).around(means, pulls)  # no support: not cut
     assert (high - low) / 2 == pytest.approx(norm.isf(0.025) * 2 / np.sqrt(pulls))
     assert low[0] < 0

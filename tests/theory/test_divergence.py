@@ -1,4 +1,4 @@
-"""X4's likelihood ratio against a search and by hand, and single divergences."""
+"""Divergences of a pair (X4's likelihood ratio) against a search and by hand, and of single means."""
 
 import math
 
@@ -15,7 +15,7 @@ every_shift = pytest.mark.parametrize("shift", SHIFTS)
 
 
 def pairs():
-    """Every (leader, other) of the grid with the other no better."""
+    """Every pair (leader, other) of the grid in which the other is not better."""
     return np.array([(leader, other) for leader in GRID for other in GRID if other <= leader]).T
 
 
@@ -34,9 +34,9 @@ def test_the_pairs_divergence_is_the_smallest_sum_of_two(shift):
 
 @every_shift
 def test_at_the_ends_of_the_interval_by_hand(shift):
-    # Both 0: p = 0, and the other should have paid. Both 1: p = 1 − s, and the leader should have failed.
+    # Both 0: p = 0, and the other's rewards 0 were unlikely. Both 1: p = 1 − s, and the leader's 1 were.
     assert pair_divergence([0, 1], [0, 1], shift) == pytest.approx([-math.log1p(-shift)] * 2)
-    # All against nothing: min −log p − log(1 − p − s) is at p = (1 − s)/2.
+    # 1 against 0: −log p − log(1 − p − s) is least at p = (1 − s)/2.
     assert pair_divergence(1, 0, shift) == pytest.approx(-2 * math.log((1 - shift) / 2))
 
 
@@ -61,7 +61,7 @@ def test_the_threshold_parts_the_means_that_are_told_from_the_leader(level):
     for leader, lowest in zip(leaders, threshold, strict=True):
         middle = (leader + lowest) / 2
         assert kl(leader, middle) + kl(lowest, middle) <= level + 1e-12
-        if lowest == 0:  # even an arm that never paid survives
+        if lowest == 0:  # even an arm whose rewards are all 0 survives
             assert leader == 0 or kl(leader, leader / 2) - math.log1p(-leader / 2) <= level
         else:
             assert kl(leader, middle) + kl(lowest, middle) == pytest.approx(level, rel=1e-9, abs=1e-12)
@@ -72,7 +72,7 @@ def test_the_threshold_parts_the_means_that_are_told_from_the_leader(level):
 
 @pytest.mark.parametrize("shift", [0.0288, 0.0646, 0.08, 0.3])
 def test_means_that_rounding_keeps_just_off_an_end_have_a_finite_divergence(shift):
-    # p + s must not be rounded to 1, nor p to 0, where a divergence would be infinite and certify anything.
+    # p + s must not round to 1, nor p to 0. The divergence would be infinite and certify anything.
     off = np.arange(60) * 2.0**-53
     ends = -math.log1p(-shift)  # kl(1, 1 − s) and kl(0, s)
     assert pair_divergence(1 - off, 1 - off, shift) == pytest.approx(ends, rel=1e-9)

@@ -1,4 +1,4 @@
-"""Tests of pairs of arms: levels by enumeration of all sums, decisions by scalar code that shares none.
+"""Tests of pairs of arms: levels by enumeration of all sums, decisions against separate scalar code.
 
 Where a level is checked, planted errors show that it could have failed.
 """
@@ -33,14 +33,14 @@ def every_sum(leader_pulls, other_pulls):
 
 
 def binomial_table(leader_pulls, other_pulls, shift, level, refuted=binomial_refuted):
-    """Which sums are refuted: a row for each of the leader's, a column for each of the other's."""
+    """Which pairs of sums are refuted: leader's sums × other's sums."""
     every = every_sum(leader_pulls, other_pulls)
     table = refuted(every, shift, np.full(len(every.leader), level))
     return table.reshape(leader_pulls + 1, other_pulls + 1)
 
 
 def chances(table, shift):
-    """How likely they are, exactly, for many means of the leader and another arm that is better by s."""
+    """The exact probability of the table's pairs, for many means of the leader, the other s better."""
     leader_pulls, other_pulls = (size - 1 for size in table.shape)
     p = MEANS * (1 - shift)
     leader = binom.pmf(np.arange(leader_pulls + 1), leader_pulls, p[:, None])
@@ -49,7 +49,7 @@ def chances(table, shift):
 
 
 def most_spent(counts, shift, level, refuted=binomial_refuted):
-    """The largest chance of refuting what is true, as a part of α."""
+    """The largest probability that a true hypothesis is refuted, over α."""
     return chances(binomial_table(*counts, shift, level, refuted), shift).max() / level
 
 
@@ -60,8 +60,8 @@ def test_a_true_hypothesis_is_refuted_with_alpha_at_most(counts):
 
 
 def largest_refuted(sums, counts, shift, level):
-    """For each sum of the leader the largest of the other arm that is refuted, by halving; −1 if none is."""
-    least, most = np.full(len(sums), -1.0), np.full(len(sums), float(counts[1]))  # all 1 is not refuted
+    """For each sum of the leader, the largest refuted sum of the other arm, by bisection; −1 if none is."""
+    least, most = np.full(len(sums), -1.0), np.full(len(sums), float(counts[1]))  # all ones are never refuted
     pulls, miss = (np.full(len(sums), count) for count in counts), np.full(len(sums), level)
     leader_pulls, other_pulls = pulls
     while (most - least > 1).any():
@@ -72,7 +72,7 @@ def largest_refuted(sums, counts, shift, level):
 
 
 def by_limits(counts, shift, level):
-    """The same as a part of α, for many pulls: by each sum's limit."""
+    """`most_spent` for many pulls, from each sum's limit."""
     limits = largest_refuted(np.arange(counts[0] + 1.0), counts, shift, level)
     leader, at_most = laws(counts, shift)
     return (leader * at_most[:, limits.astype(int) + 1]).sum(axis=1).max() / level
@@ -80,7 +80,7 @@ def by_limits(counts, shift, level):
 
 @cache
 def laws(counts, shift):
-    """How likely each sum of the leader is, and at most −1, 0, 1, … of the other arm, for each mean."""
+    """For each mean, the probability of each sum of the leader, and of at most −1, 0, 1, … of the other."""
     p = MEANS[:, None] * (1 - shift)
     other = binom.cdf(np.arange(-1, counts[1] + 1), counts[1], np.minimum(p + shift, 1))
     return binom.pmf(np.arange(counts[0] + 1), counts[0], p), other
@@ -100,7 +100,7 @@ def test_the_inequality_of_zubkov_and_serov(pulls):
         k = np.arange(1, pulls + 1)
         assert (binom.sf(k - 1, pulls, p) <= norm.sf(root[k - 1]) * ROUNDING + 1e-300).all()
         assert (binom.cdf(k - 1, pulls, p) <= norm.cdf(root[k]) * ROUNDING + 1e-300).all()
-        # The test's own roots are the same numbers.
+        # The tested code has the same roots.
         own = pairs._root(np.arange(pulls + 1.0), np.full(pulls + 1, pulls), np.full(pulls + 1, p))
         assert own == pytest.approx(root, rel=1e-6, abs=1e-5)
 
@@ -153,7 +153,7 @@ def test_at_level_zero_nothing_is_refuted():
 
 def test_the_normal_test_has_level_alpha_for_gaussian_arms():
     for counts, sigma, level, shift in product([(1, 1), (40, 7), (9, 300)], (0.5, 2), (1e-6, 0.4), (0, 0.1)):
-        # The least difference of the means that is refuted, by bisection.
+        # The least difference of means that is refuted, by bisection.
         low, high = -40.0, 40.0
         for _ in range(60):
             middle = (low + high) / 2
@@ -187,7 +187,7 @@ def test_the_bounded_test_is_the_scalar_one(counts):
 
 
 def wrong_sign(pulls, epsilon):
-    """P(A ≥ C), the largest over many means, C's larger by ε."""
+    """The largest P(A ≥ C) over many means, where C's mean is ε larger."""
     p = np.append(MEANS[::9], 0.5)[:, None] * (1 - epsilon)
     sums = np.arange(pulls + 1)
     chance = binom.pmf(sums, pulls, p) * binom.cdf(sums, pulls, np.minimum(p + epsilon, 1))
@@ -230,7 +230,7 @@ def shifted_twice(self, left, right):
     return first, -ROOT(self.pairs.other, self.pairs.other_pulls, left + 2 * self.shift)
 
 
-# An error, where it is planted, and the shift at which it makes the level too large, if it does.
+# Where an error is planted, the error, and the shift at which the level becomes too large (None: at none).
 PLANTED = [
     (pairs, "binomial_refuted", without_a_count, 0),
     (BINOMIALS, "refuted", at_the_pooled_mean_only, None),
@@ -257,7 +257,7 @@ def test_an_error_in_the_binomial_test_is_caught(monkeypatch, where, name, plant
     [
         lambda epsilon, level: SIGN_COUNT(epsilon, 2 * level),
         lambda epsilon, level: SIGN_COUNT(epsilon, level) - 1,
-        lambda epsilon, level: math.ceil(-math.log(level) / epsilon**2),  # Hoeffding's of 1963
+        lambda epsilon, level: math.ceil(-math.log(level) / epsilon**2),  # by Hoeffding (1963)
     ],
 )
 def test_an_error_in_the_sign_count_is_caught(planted):

@@ -1,4 +1,4 @@
-"""Problems: gaps, complexity and partition against definitions worked by hand or by a plain loop."""
+"""Problems: gaps, complexity and partition by hand and against plain loops."""
 
 from itertools import product
 
@@ -22,7 +22,7 @@ def test_gaps_by_hand_the_best_arm_takes_the_runner_ups():
 def test_complexity_by_hand_jumps_where_the_gap_reaches_epsilon():
     # Gaps 1/2, 1/2, 3/4 and ε = 1/4: 2 (3/4)^-2 + 1.
     assert ebr.Bernoulli([0.75, 0.25, 0.0]).complexity(0.25) == pytest.approx(2 * 16 / 9 + 1)
-    # Gap exactly ε counts as (2ε)^-2, just below it as ε^-2.
+    # A gap of exactly ε counts as (2ε)^-2, a gap just below it as ε^-2.
     assert ebr.Bernoulli([0.75, 0.5]).complexity(0.25) == pytest.approx(2 * 4)
     assert ebr.Bernoulli([0.75, 0.5 + 1e-12]).complexity(0.25) == pytest.approx(2 * 16)
 
@@ -34,7 +34,7 @@ def test_gaps_and_complexity_of_the_k_best_by_hand():
     # ε = 0.35: two gaps below it, (0.4 + 0.35)^−2 and (0.6 + 0.35)^−2.
     assert problem.complexity(0.35, 2) == pytest.approx(2 / 0.35**2 + 0.75**-2 + 0.95**-2)
     tied = ebr.Bernoulli([0.5, 0.5, 0.5, 0.1])
-    assert tied.top(2).tolist() == [0, 1]  # of those that tie for a place, the first
+    assert tied.top(2).tolist() == [0, 1]  # of tied arms the first
     assert tied.top_gaps(2) == pytest.approx([0, 0, 0, 0.4])
 
 
@@ -68,7 +68,7 @@ SHAPES = [(2, 1), (2, 2), (2, 4), (3, 1), (3, 2), (3, 3), (4, 2), (4, 3)]  # n a
 
 @pytest.mark.parametrize(("n_arms", "deadline"), SHAPES)
 def test_the_partitions_listed_are_those_that_some_problem_has(n_arms, deadline):
-    # Every choice of gaps from every bin and its lower end, with ties, the best arm at every place.
+    # Gaps inside every bin and at its lower end, in all combinations, with the best arm at every place.
     edges = [EPSILON ** (k / deadline) * (1 + 1e-9) for k in range(deadline)]
     choices = [0.0, EPSILON / 2, *edges, *(0.8 * edge for edge in edges)]
     seen = set()
@@ -100,20 +100,20 @@ def test_no_problem_of_a_partition_is_harder_than_its_supremum_and_some_are_as_h
         low = np.where(np.array(gamma) == deadline, 0.0, edges[list(gamma)])
         high = edges[np.array(gamma) - 1]
         for share in [*generator.random((50, n_arms)) ** 4, np.zeros(n_arms)]:  # many near the low ends
-            means = 1 - (low + np.maximum(share, 1e-9) * (high - low))  # where rounding changes no bin
+            means = 1 - (low + np.maximum(share, 1e-9) * (high - low))  # rounding changes no bin
             means[gamma.index(max(gamma))] = 1.0
             assert tuple(ebr.Bernoulli(means).partition(EPSILON, deadline)) == gamma
             found.append(complexity_by_hand(means))
         assert max(found) <= supremum * (1 + 1e-12)
         assert max(found) == pytest.approx(supremum)
         assert hardest(gamma, EPSILON, deadline, shrink=0.999).complexity(EPSILON) == pytest.approx(supremum)
-        # With gaps of ε itself, every arm of the last bin counts a quarter.
+        # If gaps are exactly ε, every arm of the last bin counts only a quarter.
         short = 0.75 * gamma.count(deadline) * EPSILON**-2
         assert hardest(gamma, EPSILON, deadline).complexity(EPSILON) == pytest.approx(supremum - short)
 
 
 def test_the_hardest_problem_by_hand():
-    # ε^{1/2} = 0.2: the first of the hardest arms is best, at 1 − ε.
+    # ε^{1/2} = 0.2. The first of the hardest arms is the best one, with mean 1 − ε.
     problem = hardest((1, 2, 2), 0.04, 2, sigma=0.3, shrink=0.5)
     assert problem.means == pytest.approx([0.96 - 0.2, 0.96, 0.96 - 0.02])
     assert problem.sigma == 0.3
@@ -124,7 +124,7 @@ def test_good_arms_are_strictly_within_epsilon_and_none_is_not():
     problem = ebr.Bernoulli([0.75, 0.5, 0.5625])
     assert problem.is_good([0, 1, 2, -1], 0.25).tolist() == [True, False, True, False]
     assert problem.is_good(2, 0.25)
-    # Of the k-th best, where k are looked for.
+    # For k arms, within epsilon of the k-th best.
     assert ebr.Bernoulli([0.75, 0.5, 0.25, 1.0]).is_good([0, 1, 2, 3], 0.25, k=2).tolist() == [1, 0, 0, 1]
 
 

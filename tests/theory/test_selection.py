@@ -1,4 +1,4 @@
-"""Selection at once: normal slippage errors against other formulas and tables."""
+"""Selection in one round: normal slippage errors against other formulas and tables."""
 
 import math
 
