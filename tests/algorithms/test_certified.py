@@ -1,4 +1,4 @@
-"""Certified EBR: the race itself on every path, at hostile truths, with a control; and its designs."""
+"""Certified EBR: races on every path, at hostile truths and with a control, and designs."""
 
 import itertools
 import json
@@ -21,7 +21,7 @@ DESIGN = ebr.certified_design(3, 4, 0.25, 0.1, runs=400)
 
 
 class Order:
-    """Rng that put the arms in an order."""
+    """A generator whose lots put the arms in a given order."""
 
     def __init__(self, order):
         self.order = np.array(order)
@@ -77,7 +77,7 @@ def test_a_design_is_certified_twice_and_is_data():
 
 
 def hostile_truths(epsilon, n_arms, number):
-    """Rates near 0 and 1, ties with the best, rivals just ε worse or hardly less, alone or together."""
+    """Rates near 0 and 1, with rivals that tie with the best or are about ε worse."""
     generator = np.random.default_rng(27)
     for _ in range(number):
         best = generator.choice(
@@ -95,10 +95,10 @@ def test_at_hostile_truths_it_fails_with_delta_at_most(delta):
     for means in hostile_truths(0.25, 3, 100):
         found = ebr.simulate(race, ebr.Bernoulli(means), runs=runs, seed=5)
         failed = (means.max() - means[found.arm] >= 0.25 - 1e-12).mean()
-        # Six standard errors: one in a million for all truths together.
+        # Six standard errors: a false alarm in a million tests, for all truths together.
         assert failed <= delta + 6 * math.sqrt(delta * (1 - delta) / runs)
         most = max(most, failed)
-    assert most > 0.5 * delta  # nor is δ given away
+    assert most > 0.5 * delta  # and much of δ is used
 
 
 def test_the_objectives_and_truths_are_heeded():
@@ -197,7 +197,7 @@ def test_a_certified_race_that_is_stopped_is_within_what_it_says():
 
 
 def lossy(race, means, keep, runs, seed):
-    """Arms and within of races of normal rewards; keep(round, pulls, generator) says how many come in."""
+    """Arms and `within` of races with normal rewards; keep(round, pulls, generator) of them come in."""
     generator = np.random.default_rng(seed)
     game = race.play_lossy(len(means), runs, generator=generator)
     standing, t = next(game), 0
@@ -215,7 +215,7 @@ def test_with_rewards_missing_it_is_the_plain_loop_on_those_that_come_in(control
     race, generator = replace(SMALL, control=control), np.random.default_rng(3)
     seen = set()
     for table in generator.integers(0, 2, (400, 3, 12)):
-        # The order is known here: no lot is needed. Arms are asked for in turn.
+        # Rewards are read in a known order instead of a random one; arms are read in turn.
         read, arms = np.zeros(3, dtype=int), itertools.cycle(range(3))
 
         def written(self, wanted, count, total, table=table, read=read, arms=arms):
@@ -229,7 +229,7 @@ def test_with_rewards_missing_it_is_the_plain_loop_on_those_that_come_in(control
         turn, t = advance(game), 0
         while turn.pulls is not None:
             pulls = turn.pulls.pulls[0]
-            counts = pulls if t == 2 else generator.binomial(pulls, 0.7)  # the last round brings all
+            counts = pulls if t == 2 else generator.binomial(pulls, 0.7)  # in the last round all come in
             ends = zip(table, came, counts, strict=True)
             sums = [row[start : start + number].sum() for row, start, number in ends]
             came, t = came + counts, t + 1
@@ -242,7 +242,7 @@ def test_with_rewards_missing_it_is_the_plain_loop_on_those_that_come_in(control
 
 @pytest.mark.parametrize("rewards", ["Bernoulli", "Gaussian"])
 def test_rewards_that_came_are_read_in_a_random_order(rewards):
-    # Of 12 independent rewards the first 5 have the law of 5 rewards: mean and variance, six standard errors.
+    # The first 5 of 12 independent rewards have the law of 5 rewards: mean and variance, six standard errors.
     race = ebr.CertifiedElasticBatchRacing(2, (5, 12), (2.0,), 0.3, 0.2, rewards=rewards)
     generator, runs = np.random.default_rng(8), 40_000
     reading = _Reading(race, 2, None, generator)
@@ -261,16 +261,16 @@ def test_losses_at_random_cost_normal_rewards_and_not_the_promise():
         3000,
     )
     without = (ebr.simulate(race, ebr.Gaussian(means, 0.5), runs=20_000, seed=1).arm == 0).mean()
-    for share in (0.7, [0.5, 1.0, 1.0]):  # three in ten are lost, or half of the best's
+    for share in (0.7, [0.5, 1.0, 1.0]):  # 30 % are lost, or half of the best arm's
         arms, within = lossy(race, means, lambda t, pulls, lots, p=share: lots.binomial(pulls, p), runs, 1)
         whole = within == race.epsilon
         assert whole.mean() > 0.8
-        # As often right as the race without losses, and never beyond δ; six standard errors.
+        # Right as often as the race without losses; errors have δ at most. Six standard errors.
         assert (arms[whole] == 0).mean() == pytest.approx(without, abs=0.06)
         assert (np.array(means).max() - np.array(means)[arms] >= within).mean() <= 0.1 + 0.033
     arms, within = lossy(race, means, lambda t, pulls, generator: pulls * (t < race.deadline - 1), runs, 1)
     assert (within >= race.epsilon).all()
-    assert (within > race.epsilon).any()  # the last round is lost, and the races that needed it say so
+    assert (within > race.epsilon).any()  # races that needed the lost last round say so
     arms, within = lossy(race, means, lambda t, pulls, generator: 0 * pulls, 2, 1)
     assert (arms.tolist(), within.tolist()) == ([-1, -1], [math.inf] * 2)
 

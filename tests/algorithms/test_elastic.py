@@ -1,4 +1,4 @@
-"""Algorithm 1 and its passive case: schedules by hand, and the coroutine against plain loops."""
+"""Algorithm 1 and passive sampling: schedules by hand, races against plain loops."""
 
 import math
 from itertools import cycle

@@ -1,4 +1,4 @@
-"""AE and kδER agree with their sources' pseudo-code, written as a plain recursion and a plain loop."""
+"""AE and kδER against their sources' pseudo-code, written as a plain recursion and a plain loop."""
 
 import math
 from itertools import product
@@ -27,8 +27,8 @@ def test_aggressive_elimination_is_its_recursion(n_arms, deadline, rounding):
 
 def test_what_aggressive_elimination_costs_by_hand_whatever_the_rewards():
     # T = 1: 2·10⁴ (log 100 + log 800) = 225795.6.
-    # T = 2: 2·10⁴ (log log 100 + log 800) = 164235.8; 100/log 100 = 21.7, so 23 arms are kept, each for
-    # 2·10⁴ (log 23 + log 1600) = 210265.1 pulls; rounded down 22, for 2·10⁴ (log 22 + log 1600) = 209376.03.
+    # T = 2: 2·10⁴ (log log 100 + log 800) = 164235.8. As 100/log 100 = 21.7, 23 arms are kept, and each gets
+    # 2·10⁴ (log 23 + log 1600) = 210265.1 pulls. Rounded down, 22: 2·10⁴ (log 22 + log 1600) = 209376.03.
     for deadline, rounding, pulls in (
         (1, "up", 22_579_600),
         (2, "up", 100 * 164_236 + 23 * 210_266),
@@ -41,7 +41,7 @@ def test_what_aggressive_elimination_costs_by_hand_whatever_the_rewards():
 
 
 def test_aggressive_elimination_keeps_every_arm_until_the_last_rounds():
-    # 100/ilog^{(r)}(100) is 100 for r ≥ 3, then 65.5 and, of 67 arms (66), 15.9 (15.8).
+    # 100/ilog^{(r)}(100) is 100 for r ≥ 3, then 65.5. In the next round 67 arms (66) give 15.9 (15.8).
     for rounding, last in (("up", [67, 17]), ("down", [66, 16])):
         algorithm = ebr.AggressiveElimination(15, 0.01, 0.01, rounding)
         asked, _ = play(algorithm, Rewards(np.random.default_rng(0).random((2, 100, 50))))
@@ -50,7 +50,7 @@ def test_aggressive_elimination_keeps_every_arm_until_the_last_rounds():
 
 @pytest.mark.parametrize("constants", ["published", "released"])
 def test_delta_elimination_is_its_plain_loop(constants):
-    # Many arms and a large δ, so that lots have something to draw from and rounds follow.
+    # With many arms and a large δ lots have several arms to choose from, and more rounds follow.
     longest = most = 0
     sizes, deltas = (2, 3, 5, 17, 100, 640, 5000), (0.01, 0.1, 0.2, 0.3, 0.37, 0.5, 0.9)
     cases = [(1, *case) for case in product(sizes, range(1, 7), deltas)]
@@ -72,8 +72,8 @@ def test_delta_elimination_is_its_plain_loop(constants):
 @pytest.mark.parametrize("deadline", [2, 3, 6, 15])
 def test_delta_elimination_by_hand(deadline):
     # n = 100, δ = 0.01, so log(4/δ) = 5.991465. Published: β₁ = 1 + log₁₀₀ 100 = 2, and
-    # 2 · 0.0025² · 100 < 1: the best arm is set aside, none is left, and that one is pulled again.
-    # Released: ilog(100)/log(100) < 1 from T = 2 on, so β₁ = 1, 2 · 0.0025 · 100 < 1, and that is all.
+    # 2 · 0.0025² · 100 < 1. The best arm is set aside, no arm is left, and the best is pulled again.
+    # Released: ilog(100)/log(100) < 1 from T = 2 on, so β₁ = 1, 2 · 0.0025 · 100 < 1, and the race ends.
     for epsilon in (0.1, 0.01):
         once = math.ceil(57 / epsilon**2 * math.log(400))
         twice = math.ceil(2 * 57 / epsilon**2 * math.log(400))
@@ -90,7 +90,7 @@ def test_delta_elimination_by_hand(deadline):
 
 @pytest.mark.parametrize(("constants", "delta", "deadline"), [("published", 0.5, 4), ("released", 0.3, 3)])
 def test_lots_are_drawn_for_each_replicate_by_rank(constants, delta, deadline):
-    # The generator is the only chance here: rewards are fixed. Ten of 640 arms may be set aside or more.
+    # Rewards are fixed, so the generator is the only source of chance. Ten or more arms may be set aside.
     table = np.tile(np.random.default_rng(3).random((1, 640, 8)), (6, 1, 1))
     order = np.random.default_rng(4).permutation(640)
     algorithm = ebr.DeltaElimination(deadline, 0.5, delta, constants)
@@ -100,4 +100,4 @@ def test_lots_are_drawn_for_each_replicate_by_rank(constants, delta, deadline):
     assert (order[moved_arm] == arm).all()
     pulls = sum(asked)
     assert len({tuple(row) for row in pulls.tolist()}) > 1
-    assert (arm == arm[0]).all()  # whoever is set aside, the best mean wins when every sample is the same
+    assert (arm == arm[0]).all()  # with the same samples the best mean wins

@@ -1,4 +1,4 @@
-"""What every algorithm keeps: the rules of the game, and parameters in their range."""
+"""Every algorithm follows the rules of the game and refuses parameters outside their range."""
 
 from dataclasses import fields
 from functools import partial
@@ -13,7 +13,7 @@ import ebr
 from ebr.simulation.simulate import Simulation
 
 SEEDED, IN_UNIT, COINS = ({"generator": 2}, {"rewards": "bounded"}, {"rewards": "Bernoulli"})
-# By name: the algorithm, made from T, ε, δ and σ, and what it is told besides. T = ∞ is sequential.
+# By name: a function of T, ε, δ and σ that makes the algorithm, and further arguments of `play`.
 FAMILY = {
     "elastic": (ebr.ElasticBatchRacing, {}),
     "as printed": (partial(ebr.ElasticBatchRacing, schedule="printed", lone_survivor="pulled again"), {}),
@@ -35,10 +35,10 @@ FAMILY = {
     "pausing, Gaussian": (partial(ebr.PausingElasticBatchRacing, rewards="Gaussian", lead=10), {}),
     "pausing, bounded": (lambda *rest: ebr.PausingElasticBatchRacing(*rest[:3]), IN_UNIT),
     "pausing, Bernoulli": (lambda *rest: ebr.PausingElasticBatchRacing(*rest[:3]), COINS),
-    "staked": (ebr.StakedElasticBatchRacing, {}),  # with rewards 0 and 1 it draws lots
+    "staked": (ebr.StakedElasticBatchRacing, {}),  # for rewards 0 and 1 it draws lots
     "staked, Gaussian": (partial(ebr.StakedElasticBatchRacing, rewards="Gaussian", start=1.0), {}),
     "staked, bounded": (lambda *rest: ebr.StakedElasticBatchRacing(*rest[:3]), IN_UNIT),
-    "certified, Gaussian": (  # with rewards 0 and 1 it draws lots
+    "certified, Gaussian": (  # for rewards 0 and 1 it draws lots
         lambda T, *rest: ebr.CertifiedElasticBatchRacing(
             6, [3 * 2**t for t in range(T)], [2.5] * (T - 1), *rest, rewards="Gaussian", pruning=0.8
         ),
@@ -67,7 +67,7 @@ def play_any(name, table, parameters):
 
 
 def continuous_table(replicates, n_arms, seed):
-    """Rewards in [0, 1] of arms with other means: no two sums are ever equal."""
+    """Rewards in [0, 1] from arms with different means; no two sums are equal."""
     generator = np.random.default_rng(seed)
     spread = generator.random((replicates, n_arms, 1))
     return generator.random((replicates, n_arms, 61)) * (1 - spread) + generator.random(spread.shape) * spread
@@ -88,14 +88,14 @@ def test_every_game_keeps_the_rules(name, deadline, epsilon, delta, sigma, n_arm
         assert ask.max() >= 1
     played = np.array([ask.any(axis=1) for ask in asked])
     assert played[0].all()
-    assert (played[1:] <= played[:-1]).all()  # once out of the game, never in it again
+    assert (played[1:] <= played[:-1]).all()  # a finished replicate stays finished
     assert arm.shape == (replicates,)
     last = played.sum(axis=0) - 1
-    for replicate in range(replicates):  # the winner is pulled to the end, or as often as ever
+    for replicate in range(replicates):  # the winner is pulled to the end, or most often
         pulls = np.sum(asked, axis=0)[replicate]
         still = asked[last[replicate]][replicate, arm[replicate]] > 0
         assert still or name in STAKED or (name in PAUSING and pulls[arm[replicate]] == pulls.max())
-    if name not in (*NOT_RACING, *PAUSING, *STAKED):  # an arm once dropped stays dropped
+    if name not in (*NOT_RACING, *PAUSING, *STAKED):  # a dropped arm stays dropped
         pulled = np.array(asked) > 0
         assert (pulled[1:] <= pulled[:-1]).all()
 
@@ -106,7 +106,7 @@ def test_every_game_keeps_the_rules(name, deadline, epsilon, delta, sigma, n_arm
 def test_neither_the_order_of_the_arms_nor_the_other_replicates_matter(
     name, deadline, epsilon, delta, sigma, n_arms, replicates, seed
 ):
-    # (With six arms or fewer kδER draws its lots from one arm: δ₁n/2 < 1.)
+    # With at most six arms kδER's lots do not matter: they choose from one arm, as δ₁n/2 < 1.
     table = continuous_table(replicates, n_arms, seed)
     order = np.random.default_rng([seed, 1]).permutation(n_arms)
     asked, arm = play_any(name, table, (deadline, epsilon, delta, sigma))
@@ -162,7 +162,7 @@ BAD = [
     *(({name: -1}, rf"^{name} must be .* got -1$") for name in ("reach", "hope", "spare")),
     ({"rewards": "good"}, r"^rewards must be one of 'Bernoulli', .*'Gaussian'.*, got 'good'$"),
     (
-        {"rewards": "bounded", "sigma": 0.4},  # of a certified race rewards must not be bounded
+        {"rewards": "bounded", "sigma": 0.4},  # a certified race refuses bounded rewards
         r"^(sigma must be at least 0\.5 for bounded rewards, got 0\.4|rewards must be .*, got 'bounded')$",
     ),
     (
@@ -232,7 +232,7 @@ SPELLED = "deadline=2, epsilon=0.1, delta=0.2, "
     ],
 )
 def test_with_k_1_an_algorithm_is_spelled_and_costs_as_before_there_was_a_k(algorithm, rest, pulls):
-    # Reprs seed simulations. The costs: Setup 1, ε = δ = 0.01, T = 15, means of 100 runs of version 1.
+    # Reprs seed simulations. Costs are means of 100 runs of version 1 on Setup 1, ε = δ = 0.01, T = 15.
     assert repr(algorithm(2, 0.1, 0.2)).partition("(")[2] == f"{SPELLED}{rest})"
     assert repr(algorithm(2, 0.1, 0.2, k=2)).partition("(")[2] == f"{SPELLED}{rest}, k=2)"
     assert algorithm(2, 0.1, 0.2, k=2) != algorithm(2, 0.1, 0.2, k=1) == algorithm(2, 0.1, 0.2)

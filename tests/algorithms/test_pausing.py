@@ -1,4 +1,4 @@
-"""Pausing EBR: against a plain loop that shares no code, with exact failures, and with planted errors."""
+"""Pausing EBR: races against a plain loop, exact failure probabilities, planted errors."""
 
 import math
 from functools import reduce
@@ -18,7 +18,7 @@ every_model = pytest.mark.parametrize("model", REWARDS)
 
 
 def random_race(model, generator):
-    """The parameters and the rewards of three replicates of a race."""
+    """Random parameters of a race, and rewards of three replicates."""
     n_arms, unit = generator.integers(2, 9), model in ("Bernoulli", "bounded")
     parameters = (
         int(generator.choice([1, 2, 3, 4, 5, 6, 7, 8, 8, 8])),
@@ -33,14 +33,14 @@ def random_race(model, generator):
         [0, 0.02, -0.05, -0.1, -0.3], n_arms
     )
     means, shape = np.clip(means, 0, 1)[:, None], (3, n_arms, 97)
-    if model == "Bernoulli" or generator.random() < 0.5:  # sums tie often
+    if model == "Bernoulli" or generator.random() < 0.5:  # many ties
         return parameters, (generator.random(shape) < means).astype(int)
     noise = generator.normal(means, 0.3 if unit else parameters[3], shape)
     return parameters, np.clip(noise, 0, 1) if unit else noise
 
 
 def same_race(parameters, table):
-    """How many rounds were played, and whether all were the plain loop's, to the same arm."""
+    """The number of rounds, and whether rounds and arms are those of the plain loop."""
     paid = Rewards(table)
     asked, arm = play(PausingElasticBatchRacing(*parameters), paid)
     rounds, same = 0, True
@@ -48,7 +48,7 @@ def same_race(parameters, table):
         mine = [ask[replicate].tolist() for ask in asked if ask[replicate].any()]
         try:
             theirs, winner = pausing_race(rewards, *parameters)
-        except TooCloseError:  # one of some thousand rounds
+        except TooCloseError:  # in one of some thousand rounds
             continue
         same &= mine == theirs and winner == arm[replicate]
         rounds += len(mine)
@@ -85,7 +85,7 @@ def test_the_schedule_is_the_plain_one(model):
 
 
 class Paths:
-    """Every way in which n arms' sums can go along the grid, each a replicate of its own."""
+    """All paths of n arms' sums along the grid, one replicate each."""
 
     def __init__(self, counts, n_arms):
         self.counts, self.fresh = np.array(counts), np.diff(counts)
@@ -103,21 +103,21 @@ class Paths:
         return after - known
 
     def chances(self, means):
-        """How likely each of one arm's ways is, a row for each mean."""
+        """The probability of each path of one arm, one row per mean."""
         return binom.pmf(self.steps, self.fresh, means[:, None, None]).prod(axis=2)
 
 
 def winners(race, n_arms, counts):
-    """All ways along these counts, and who wins on each of them."""
+    """All paths along these counts, and the winner on each."""
     paths = Paths(counts, n_arms)
     _, arm = play(race, paths)
     return paths, arm.reshape((len(paths.steps),) * n_arms)
 
 
 def failures(paths, arm, gaps):
-    """The exact probability that an arm wins whose gap is ε, the largest here, for many means.
+    """The exact probability that an arm with the gap ε, the largest one, wins, for many means.
 
-    The best arm comes last: ties go against it.
+    The best arm comes last, so ties go against it.
     """
     epsilon = max(gaps)
     bad = np.isin(arm, [i for i, gap in enumerate(gaps) if gap == epsilon]).astype(float)
@@ -151,7 +151,7 @@ def test_coins_that_share_their_sums_are_told_apart_as_if_each_were_alone(shift)
 
 
 def largest_failure(model, n_arms, deadline, epsilon, delta, start):
-    """Over many means; None where the ways are too many to be counted."""
+    """The largest failure probability over many means; None if there are too many paths."""
     race = PausingElasticBatchRacing(deadline, epsilon, delta, rewards=model, start=start)
     counts = pausing._Tests(race, n_arms, model).counts
     if math.prod(np.diff(counts) + 1) ** n_arms > 150_000:
@@ -170,7 +170,7 @@ EXACT = [  # n, T, ε, δ, start
 ]
 
 
-# The part of δ that is paid at most on Bernoulli arms, as a fact about each model; T = 1 and T = 2, two arms.
+# For each model, bounds on the largest failure probability over δ, for two Bernoulli arms with T = 1 and 2.
 @pytest.mark.parametrize(
     ("model", "one", "two"), [("Bernoulli", 0.99, 0.5), ("bounded", 0.4, 0.1), ("sub-Gaussian", 0.4, 0.1)]
 )
@@ -191,7 +191,7 @@ REFUTED, SIGN_COUNT, LEAD = pausing._Tests.refuted, pairs.sign_count, pausing.Pa
 
 
 def no_share_for_each_arm(self):
-    """δ/(n−1) with three arms, n − 1 left out."""
+    """δ in place of δ/(n − 1), for three arms."""
     return 2 * SHARES(self)
 
 
@@ -225,7 +225,7 @@ def equal_lags(self):
 
 
 def any_certifier(self, stage):
-    """Whoever has been certified against an arm, the new leader is."""
+    """An arm that one leader has certified counts as certified by every leader."""
     LEAD(self, stage)
     self.open &= self.certifier == -1
 

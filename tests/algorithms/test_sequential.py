@@ -1,4 +1,4 @@
-"""Sequential racing: the same as a plain loop over single pulls, also where it asks ahead."""
+"""Sequential racing against a plain loop over single pulls, also where it asks for many pulls at once."""
 
 import math
 from functools import cache
@@ -14,7 +14,7 @@ from ebr.models import REWARDS
 
 PERIOD = 1024
 KINDS = 12
-TABLES = 2 * KINDS  # for each choice of n, ε, δ, σ: played side by side
+TABLES = 2 * KINDS  # played together for each choice of n, ε, δ, σ
 
 
 def hostile_tables(generator, n_arms, tie):
@@ -33,13 +33,13 @@ def hostile_tables(generator, n_arms, tie):
             (time + lucky) % 2,  # alternating
             np.broadcast_to(lucky == 0, (n_arms, PERIOD)),  # one arm all ones, the others all zeros
             np.broadcast_to(lucky > 0, (n_arms, PERIOD)),  # one arm all zeros, the others all ones
-            (time // block + (lucky == 0)) % 2,  # one arm against the others, by turns
-            (time // block + lucky) % 2,  # half of the arms against the other half, by turns
+            (time // block + (lucky == 0)) % 2,  # one arm against the others, in turn
+            (time // block + lucky) % 2,  # half of the arms against the others, in turn
             np.where(time < block, 1, lucky == 0),  # a tie, then one arm runs away
             time % (lucky + 1) == 0,  # every pull pays, every second, every third …
             np.where(lucky < 2, time % 5 > 0, time % 9 < 6 - lucky),  # two tie, the others fall one by one
         ][k % KINDS]
-        if not tie:  # the first rewards tell all arms apart, so that no two are equal for ever
+        if not tie:  # the first rewards differ, so that no two arms tie for ever
             tables[k, :, :n_arms] = time[:n_arms] <= arms
     return tables
 
@@ -58,7 +58,7 @@ def sequential_problems(end, count=42):
 
 @cache
 def races(end):
-    """1,008 problems and what the plain loop does: (algorithm, tables, pulls, arms), 24 tables at a time."""
+    """1,008 problems and the plain loop's results: (algorithm, tables, pulls, arms), 24 tables each."""
     played = []
     for algorithm, tables in sequential_problems(end):
         parameters = (algorithm.epsilon, algorithm.delta, algorithm.sigma, end)
@@ -82,7 +82,7 @@ both_ends = pytest.mark.parametrize("end", ["certified", "lone survivor"])
 @pytest.mark.slow
 @both_ends
 def test_looking_ahead_changes_no_sequential_race(end):
-    # An arm's pulls are the sweep at which it was dropped: equal pulls mean equal eliminations.
+    # An arm's pulls are the number of the sweep that dropped it, so equal pulls mean equal eliminations.
     assert sum(len(tables) for _, tables, _, _ in races(end)) == 1008
     assert disagreements(races(end), known="bounded") == 0
 
@@ -124,7 +124,7 @@ def test_the_problems_look_far_ahead_and_drop_arms_on_the_way(end):
         sweeps += pulls.max(axis=1).sum()
         staggered += sum(len(set(row)) > 2 for row in pulls.tolist())
     assert 2 * asks < sweeps
-    assert staggered > 25  # races in which arms fell at two sweeps or more
+    assert staggered > 25  # races that drop arms at two or more sweeps
 
 
 def test_only_bounded_rewards_are_asked_for_ahead_and_each_pull_is_a_round():
@@ -142,7 +142,7 @@ def test_only_bounded_rewards_are_asked_for_ahead_and_each_pull_is_a_round():
 def test_a_race_that_arms_which_tie_would_never_end_is_refused_at_once():
     with pytest.raises(ValueError, match=r"^epsilon must be at least 1\.1e-07, .* got 1e-07$"):
         next(ebr.SequentialRacing(1e-7, 0.05).play(2, rewards="bounded"))
-    # 2D(τ) = ε at the most pulls that can be counted: just above it a race begins.
+    # A race begins if ε is just above 2D(τ), with τ the most pulls that can be counted.
     for n_arms, most in ((2, 2**53), (4096, (2**63 - 1) // 4096)):
         least = 8 * 0.5 * math.sqrt(math.log(math.log2(2 * most) / math.sqrt(0.05 / (6 * n_arms))) / most)
         assert next(ebr.SequentialRacing(least * 1.001, 0.05).play(n_arms)).tolist() == [[1] * n_arms]

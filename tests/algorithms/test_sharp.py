@@ -1,7 +1,7 @@
-"""Sharp EBR: against plain loops that share no code, with exact tails and failures, and what it costs.
+"""Sharp EBR: races against plain loops, schedules by hand, and exact failure probabilities.
 
 Rewards may be missing, and there may be a control. Where an exact bound is checked, a planted error shows
-that it could have failed.
+that the check can fail.
 """
 
 import math
@@ -41,8 +41,8 @@ any_means = st.lists(st.sampled_from([0, 0.02, 0.3, 0.45, 0.5, 0.55, 0.95, 1]), 
 def test_every_replicate_is_the_plain_loop(
     model, means, data, deadline, epsilon, delta, sigma, start, split, seed
 ):
-    # 0/1 rewards tie often; three replicates end at three times.
-    n_arms, in_unit = len(means), model in ("bounded", "Bernoulli")  # which sharp EBR treats alike
+    # 0/1 rewards tie often, and the three replicates end at different times.
+    n_arms, in_unit = len(means), model in ("bounded", "Bernoulli")  # sharp EBR treats these alike
     k = data.draw(st.integers(1, n_arms - 1) | st.just(1))
     sigma = max(sigma, 0.5) if in_unit else sigma
     generator, shape = np.random.default_rng(seed), (3, n_arms, 97)
@@ -59,11 +59,11 @@ def test_every_replicate_is_the_plain_loop(
 
 
 def test_a_last_round_without_a_new_pull_is_not_played_and_the_leader_wins():
-    # At T a smaller L is enough, and its pulls are reached a round before. Nobody is certified there.
+    # At T a smaller L is enough, and its pulls are reached one round earlier, where no arm is certified.
     algorithm = SHARP(4, 0.2, 0.1, rewards="bounded")
     assert algorithm.pulls_by_round(2).tolist() == [39, 58, 85, 85]
     table = np.tile([0, 1], (1, 2, 50))
-    table[0, 1, 0] = 1  # one reward more
+    table[0, 1, 0] = 1  # one more success
     asked, arm = play(algorithm, Rewards(table))
     assert np.cumsum(asked, axis=0).tolist() == [[[39, 39]], [[58, 58]], [[85, 85]]]
     assert 85 * evidence(43 / 85, 42 / 85, 0.2) < 4 < log_term("bounded", algorithm.shares()[2], last=False)
@@ -74,12 +74,12 @@ def test_a_last_round_without_a_new_pull_is_not_played_and_the_leader_wins():
     ("model", "log_terms", "pulls", "with_sigma_1"),
     [
         # n = 3, T = 2, ε = 0.1, δ = 0.05, σ = ½. w = √(½ · 0.1), 0.1 = 0.223607, 0.1; 1/w = 4.47214, 10; so
-        # δ_t = 0.05 · 4.47214/14.47214, 0.05 · 10/14.47214 = 0.0154508, 0.0345492. Halved, for n − 1 = 2:
-        # log 129.443, log 57.8885; over w² = 0.05, 0.01 that is 97.265, 405.85.
+        # δ_t = 0.05 · 4.47214/14.47214, 0.05 · 10/14.47214 = 0.0154508, 0.0345492. Halved, as n − 1 = 2, L is
+        # log 129.443, log 57.8885; divided by w² = 0.05, 0.01 that is 97.265, 405.85.
         ("sub-Gaussian", [4.86324, 4.05852], [98, 406], [390, 1624]),
-        # 7.93445 e^{−6.93445} = 0.00772542: 138.69.
+        # 7.93445 e^{−6.93445} = 0.00772542, and 6.93445/0.05 = 138.69.
         ("bounded", [6.93445, 4.05852], [139, 406], [555, 1624]),
-        # The normal quantiles 2.42164 and 2.11360, squared and halved: 58.643, 223.37.
+        # The normal quantiles 2.42164 and 2.11360, squared and halved, give 58.643 and 223.37.
         ("Gaussian", [2.93216, 2.23366], [59, 224], [235, 894]),
     ],
 )
@@ -93,17 +93,17 @@ def test_the_schedule_by_hand(model, log_terms, pulls, with_sigma_1):
 
 
 def all_sums(pulls):
-    """Every pair of sums (replicates × 2)."""
+    """All pairs of sums (replicates × 2)."""
     return np.indices((pulls + 1, pulls + 1)).reshape(2, -1).T.astype(float)
 
 
 def chances(pulls, *means):
-    """How likely each of them is for two Bernoulli arms."""
+    """The probability of each pair in `all_sums` for two Bernoulli arms."""
     return np.outer(*(binom.pmf(range(pulls + 1), pulls, mean) for mean in means)).ravel()
 
 
 class Once:
-    """These sums in the first round, and then nothing more."""
+    """Pays these sums in the first round, and 0 afterwards."""
 
     def __init__(self, sums):
         self.sums, self.shape = sums, sums.shape
@@ -114,13 +114,13 @@ class Once:
 
 
 def after_one_round(algorithm, sums):
-    """Who is pulled again after a first round with these sums, and who wins if that pays nothing."""
+    """Which arms are pulled again after a first round with these sums, and the winner if that pays 0."""
     asked, arm = play(algorithm, Once(sums))
     return asked[1] > 0 if len(asked) == 2 else np.zeros(sums.shape, dtype=bool), arm
 
 
 class Narrow(ebr.SharpElasticBatchRacing):
-    """Planted: for the same pulls, widths of half the size."""
+    """Planted error: widths of half the size for the same pulls."""
 
     def pulls_by_round(self, n_arms, rewards=None):
         return SHARP(*astuple(self)).pulls_by_round(n_arms, rewards)
@@ -130,7 +130,7 @@ class Narrow(ebr.SharpElasticBatchRacing):
 
 
 class Hasty(ebr.SharpElasticBatchRacing):
-    """Planted: the certificate's ε is three times as large."""
+    """Planted error: a certificate for 3ε."""
 
     def certified(self, *seen):
         return SHARP(self.deadline, 3 * self.epsilon, self.delta, self.sigma, self.rewards).certified(*seen)
@@ -139,8 +139,8 @@ class Hasty(ebr.SharpElasticBatchRacing):
 def exact_failures(algorithm, gaps):
     """The probability that the worse of two Bernoulli arms is recommended, for a grid of means.
 
-    T = 2: if both arms go on after the first round, the second one's difference decides. The worse arm comes
-    first, so that ties go to it.
+    T = 2, and if both arms survive the first round, the difference of their sums decides. The worse arm comes
+    first, so that it wins ties.
     """
     first, last = algorithm.pulls_by_round(2)
     sums, fresh = all_sums(first), last - first
@@ -150,7 +150,7 @@ def exact_failures(algorithm, gaps):
         for worse in np.linspace(0, 1 - gap, 12):
             better = min(worse + gap, 1)
             one, other = (binom.pmf(range(fresh + 1), fresh, mean) for mean in (worse, better))
-            # P(X − Y ≥ d) at place d + fresh, for d from −fresh to fresh + 1.
+            # P(X − Y ≥ d) is at index d + fresh, for d from −fresh to fresh + 1.
             tail = np.append(np.convolve(one, other[::-1])[::-1].cumsum()[::-1], 0)
             yield (chances(first, worse, better) * np.where(again.all(axis=1), tail[needed], arm == 0)).sum()
 
@@ -187,7 +187,7 @@ def first_round(algorithm, problem):
     ],
 )
 def test_the_rewards_are_what_the_caller_says_or_else_the_problem(problem, asked, used):
-    by_hand = {"sub-Gaussian": 98, "Gaussian": 59, "bounded": 139}  # see the schedule by hand
+    by_hand = {"sub-Gaussian": 98, "Gaussian": 59, "bounded": 139}  # see test_the_schedule_by_hand
     assert first_round(SHARP(2, 0.1, 0.05, rewards=asked), problem) == by_hand[used]
 
 
@@ -260,13 +260,13 @@ def test_every_replicate_is_the_plain_loop_whatever_is_lost(
         assert [each[r].tolist() for each in asked if each[r].any()] == expected[0]
         assert ending.arms[r] == expected[1]
         assert ending.within[r] == pytest.approx(expected[2], rel=1e-9)
-    if complete:  # then it is the race without losses
+    if complete:  # without losses it is the ordinary race
         before, arms = play(algorithm, Rewards(table))
         assert [each.tolist() for each in asked] == [each.tolist() for each in before]
         assert ending.arms.tolist() == arms.tolist()
 
 
-# Every pattern of losses in two rounds of two arms, as shares that are kept.
+# Every pattern of losses in two rounds of two arms, as shares of rewards that are kept.
 PATTERNS = list(product((0, 0.4, 1), repeat=4))
 NEARLY_ALL = [(0.1, 0.1, 0.1, 0.1), (0.1, 0.2, 0.0, 0.1), (0.0, 0.0, 0.1, 0.1)]
 TINY = {"deadline": 2, "epsilon": 0.35, "delta": 0.6}
@@ -278,26 +278,26 @@ def honest(asked, kept, sums):
 
 
 def as_zeros(asked, kept, sums):
-    """Lost rewards counted as zeros."""
+    """Planted error: lost rewards count as zeros."""
     return asked, sums
 
 
 def as_if_complete(asked, kept, sums):
-    """Means of what came in, at the counts that were asked for."""
+    """Planted error: means are of rewards that came in, counts are those asked for."""
     came = np.broadcast_to(kept, sums.shape) > 0
     return asked * came, np.divide(sums, kept, out=np.zeros(sums.shape), where=came) * asked
 
 
 def successes_of_the_second_lost(asked, kept, sums):
-    """What is lost depends on what it was."""
+    """Losses that depend on the reward: all successes of the second arm are lost."""
     successes = sums * [0, 1]
     return (kept - successes).astype(int) * (asked > 0), sums - successes
 
 
 def failure_probability(algorithm, means, pattern=(1, 1, 1, 1), told=honest, margin=None):
-    """P(the arm is farther from the best than it is said to be), every outcome a replicate of two arms.
+    """P(the arm is farther from the best than `within`), from all outcomes of two arms.
 
-    The control is said to be within its margin, or this one.
+    If a margin is given, it takes the place of the control's `within`.
     """
     counts, kept = np.zeros(2, dtype=int), []
     for target, share in zip(algorithm.pulls_by_round(2), np.reshape(pattern, (2, 2)), strict=True):
@@ -347,7 +347,7 @@ def test_losses_that_depend_on_the_outcome_void_the_guarantee(model):
     assert failure_probability(algorithm, means) < TINY["delta"] < lost
 
 
-# Losses chosen in advance to hurt, as shares kept: round by round and arm by arm, the best arm first.
+# Losses that are fixed in advance to do harm: shares kept in round t of an arm. The best arm is 0.
 HURTING = {
     "none": lambda t, arm: 1.0,
     "all of the best arm, but in the last round": lambda t, arm: 1.0 if arm or t == 4 else 0.0,
@@ -362,7 +362,7 @@ HURTING = {
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", HURTING)
 def test_five_arms_err_no_more_often_than_delta_however_losses_are_placed(model, name):
-    # 1,000 races each; a sound race fails this with less than 10⁻⁶ over all of the 21.
+    # 1,000 races each. A correct race fails any of the 21 cases with probability below 10⁻⁶.
     runs, means = 1000, np.array([0.62, 0.5, 0.5, 0.5, 0.2])
     algorithm, generator = algorithm_of(model, 5, 0.1, 0.3), np.random.default_rng(3)
 
@@ -382,7 +382,7 @@ def test_five_arms_err_no_more_often_than_delta_however_losses_are_placed(model,
 
 
 def test_what_is_missing_in_one_replicate_is_nothing_to_others():
-    # 0.3 is resolved from 0.5 down in 60 rounds: in some of them the first replicate alone has new rewards.
+    # Widths fall from 0.5 to 0.3 in 60 rounds, and in some of them only the first replicate has new rewards.
     algorithm, generator = SHARP(60, 0.3, 0.1, rewards="sub-Gaussian"), np.random.default_rng(1)
     means = np.array([0.5, 0.4, 0.1, 0])[:, None]
     table, kept = generator.normal(means, 0.5, (1000, 4, 97)), np.ones((1000, 60, 4))
@@ -408,8 +408,8 @@ def test_what_is_missing_in_one_replicate_is_nothing_to_others():
 def test_an_arm_without_a_reward_stays_in_and_nothing_is_promised():
     algorithm = algorithm_of("bounded", 3, 0.2, 0.1)
     asked, ending = drive(algorithm, 3, 1, lambda t, pulls: (pulls * [1, 1, 0], pulls * [0.9, 0.1, 0.0]))
-    assert [each[0, 2] > 0 for each in asked] == [True] * 3  # the shortfall is asked for again and again
-    assert asked[-1][0, 1] == 0  # the second is dropped by the first
+    assert [each[0, 2] > 0 for each in asked] == [True] * 3  # the missing rewards are asked for in each round
+    assert asked[-1][0, 1] == 0  # arm 1 is dropped
     assert (ending.arms.tolist(), ending.within.tolist()) == ([0], [math.inf])
 
 
@@ -439,13 +439,13 @@ def test_errors_have_probability_delta_at_most_and_the_margin_counts(model, delt
     algorithm = SHARP(2, 0.4, delta, rewards=model, control=0, margin=0.5)
     truths = [(low, low + gap) for low, gap in product((0.0, 0.1, 0.24, 0.35), (0.401, 0.501, 0.6))]
     assert 0 < max(failure_probability(algorithm, truth) for truth in truths) <= delta
-    planted = replace(algorithm, margin=0.9)  # where 0.5 is promised
+    planted = replace(algorithm, margin=0.9)  # though 0.5 is promised
     assert max(failure_probability(planted, truth, margin=0.5) for truth in truths) > delta
 
 
 def test_gaussian_looks_pay_for_futility_too():
-    # The control is worse than the best by the margin and a little; three arms tie with it. δ = 0.2; a sound
-    # race fails with less than 10⁻⁶.
+    # The control is worse than the best by a little more than the margin, and three arms tie with it. A
+    # correct race fails this test with probability below 10⁻⁶.
     algorithm = SHARP(4, 0.1, 0.2, rewards="Gaussian", control=0, margin=0.15)
     truth = ebr.Gaussian([0.5, 0.5, 0.5, 0.5, 0.651], 0.5)
     found = ebr.simulate(algorithm, truth, 20_000, seed=1)
@@ -460,7 +460,7 @@ def test_where_nobody_is_better_the_race_ends_sooner_with_the_control(model):
     guarded = replace(plain, control=0, margin=0.15)
     truth = ebr.Gaussian([0.5] * 4, 0.5) if model == "Gaussian" else ebr.Bernoulli([0.5] * 4)
     without, with_control = (ebr.simulate(each, truth, 300, seed=1) for each in (plain, guarded))
-    assert with_control.pulls.mean() < without.pulls.mean() / 2  # by more than 20 standard errors
+    assert with_control.pulls.mean() < without.pulls.mean() / 2  # more than 20 standard errors
     assert (with_control.arm == 0).mean() > 0.95
 
 

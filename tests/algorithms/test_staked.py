@@ -1,4 +1,4 @@
-"""Staked EBR: exact failures of tiny races, what a table does with money and claims, and planted errors."""
+"""Staked EBR: exact failures of tiny races, a table's money and claims, planted errors, losses, blocks."""
 
 import dataclasses
 import inspect
@@ -27,7 +27,7 @@ TABLE, PAID = staked._Table, staked.paid
 
 
 def plant(monkeypatch, name, *changes):
-    """Put an error into a method of the table."""
+    """Plant an error in a method of the table."""
     source, names = textwrap.dedent(inspect.getsource(getattr(TABLE, name))), dict(vars(staked))
     for right, wrong in changes:
         assert right in source
@@ -36,11 +36,11 @@ def plant(monkeypatch, name, *changes):
     monkeypatch.setattr(TABLE, name, names[name])
 
 
-# Tiny races: every sequence of zeros and ones of two arms is a replicate. The better arm comes second.
+# Tiny races: each pair of 0/1 sequences of two arms is a replicate. The better arm comes second.
 
 
 def failures(model, deadline, epsilon, delta, start=1.0, seeds=1):
-    """The probability that the worse arm is recommended, the other being better by ε: seeds × means."""
+    """The probability that the worse arm, by ε, is recommended: seeds × means."""
     model, _, squares = model.partition(" with ")
     race = StakedElasticBatchRacing(
         deadline, epsilon, delta, rewards=model, start=start, squares=bool(squares)
@@ -75,9 +75,7 @@ def test_few_pulls_fail_with_at_most_delta_exactly_and_a_visible_part_of_it_is_p
         found = np.array(
             list(failures(model, deadline, epsilon, delta, start, seeds=4 if model == "Bernoulli" else 1))
         )
-        parts.append(
-            found.mean(axis=0).max() / delta
-        )  # lots: one of each sequence and seed, noise below 0.05
+        parts.append(found.mean(axis=0).max() / delta)  # one lot per sequence and seed: noise below 0.05
     assert max(parts) <= 1
     assert max(parts) > (0.4 if model == "Bernoulli" else 0.03)
 
@@ -94,20 +92,20 @@ def test_with_a_gross_error_few_pulls_fail_more_often(monkeypatch, where, name, 
     assert max(next(failures("sub-Gaussian", 2, 0.7, 0.2))) > 0.2
 
 
-# What the theorem assumes of money, bets and decisions, watched in races of Gaussian rewards.
+# The theorem's assumptions on money, bets and decisions, checked in races with Gaussian rewards.
 
 
 class Watched(TABLE):
-    """A table that keeps what is given and won, and who decides.
+    """A table that records the money given and won, and checks decisions.
 
     Attributes
     ----------
     granted
-        What all claimants together have been given in a purse each, of each replicate.
+        The money that all claimants together have been given for one purse each, per replicate.
     grown
-        By how much Σ_k v^{s(k)}_{k,best} grew while bets were settled, of each replicate. The first is best.
+        The growth of Σ_k v^{s(k)}_{k,best} while bets were settled, per replicate. Arm 0 is best.
     first
-        The sums of the first b_T rewards.
+        The sums of the first b_T rewards of each arm.
     """
 
     tables: ClassVar = []
@@ -131,7 +129,7 @@ class Watched(TABLE):
         self.granted[self.replicate] += (np.exp(self.purses) - self.kept).max(axis=(0, 3)).sum(axis=1)
 
     def claims(self):
-        """Σ_k v^{s(k)}_{k,best}, where the others are all worse by ε."""
+        """Σ_k v^{s(k)}_{k,best}, where all other arms are worse by ε."""
         return np.where(self.claimant > 0, np.exp(self.purses[0, :, :, 0]), 0).sum(axis=1)
 
     def _pay(self):
@@ -149,7 +147,7 @@ class Watched(TABLE):
             *self.seen[:2], np.moveaxis(self.seen[2], 1, 0), *self.seen[3:], strict=True
         ):
             row, arm = np.flatnonzero(self.replicate == replicate), self.arms[replicate]
-            if len(row):  # it goes on: only those are out against whom one claimant's claims both hold
+            if len(row):  # it goes on: an arm is out if both claims of one claimant hold
                 assert self.out[row[0]].tolist() == out.tolist()
                 continue
             claims = {int(k): held[0, seat] | out for seat, k in enumerate(claimant)}
@@ -171,7 +169,7 @@ class Watched(TABLE):
 
 
 def watch(monkeypatch, runs, deadline, n_arms=2, epsilon=0.3, delta=0.3, rows=True, **told):
-    """Race with Gaussian rewards, the others worse than the first by ε: what is given, and the growth's z."""
+    """Races with Gaussian rewards, arm 0 better by ε: money over δ, final's share, z score of the growth."""
     with monkeypatch.context() as patch:
         patch.setattr(staked, "_Table", Watched)
         for method in () if rows else ("settle", "enter_final"):
@@ -182,12 +180,12 @@ def watch(monkeypatch, runs, deadline, n_arms=2, epsilon=0.3, delta=0.3, rows=Tr
         ebr.simulate(race, problem, runs, seed=3)
     granted = np.concatenate([table.granted for table in Watched.tables])
     grown = np.concatenate([table.grown for table in Watched.tables])
-    last = norm.sf(epsilon * math.sqrt(race.last_count(n_arms) / 2) / 0.5)  # of two arms
+    last = norm.sf(epsilon * math.sqrt(race.last_count(n_arms) / 2) / 0.5)  # for two arms
     return granted.max() / delta, last / delta, grown.mean() / (grown.std() / math.sqrt(runs))
 
 
 def check_decisions(n_arms):
-    """Let tables with random claims, of which some hold, decide and enter the final."""
+    """Tables with random claims, of which some hold, decide and enter the final."""
     generator, race = np.random.default_rng(n_arms), StakedElasticBatchRacing(9, 0.3, 0.3, rewards="Gaussian")
     table = Watched(race, n_arms, 600, "Gaussian", generator, False)
     table.claimant = generator.permuted(np.tile(np.arange(n_arms), (600, 1)), axis=1)[:, :8]
@@ -198,7 +196,7 @@ def check_decisions(n_arms):
 
 
 def check_table(monkeypatch):
-    """Money and the final's share are δ at most, bets do not grow in 20,000 races, claims decide."""
+    """Money and the final's share are at most δ, bets do not grow in 20,000 races, claims decide."""
     for deadline, n_arms in ((2, 2), (3, 2), (6, 4), (12, 5)):
         granted, last, _ = watch(monkeypatch, 1000, deadline, n_arms)
         assert granted <= 0.95 * (1 - deadline**-0.5) + 1e-9
@@ -206,7 +204,7 @@ def check_table(monkeypatch):
     for n_arms in (2, 3, 5, 10):
         check_decisions(n_arms)
     for deadline, n_arms in ((3, 2), (6, 3)):
-        assert watch(monkeypatch, 20_000, deadline, n_arms, rows=False)[2] < 4  # chance: one in 30,000
+        assert watch(monkeypatch, 20_000, deadline, n_arms, rows=False)[2] < 4  # false alarm: 1 in 30,000
 
 
 def test_money_bets_and_decisions_are_as_the_theorem_has_them(monkeypatch):
@@ -218,9 +216,9 @@ def test_money_bets_and_decisions_are_as_the_theorem_has_them(monkeypatch):
     [
         ("stake", [("self.left = self.left - given", "pass")]),  # money is given twice
         ("_open", [("given / n_arms", "given")]),
-        ("__init__", [("(1 - SAID) * (1 - race.last_part)", "1.0")]),  # and a final all the same
+        ("__init__", [("(1 - SAID) * (1 - race.last_part)", "1.0")]),  # though there is a final
         ("_open", [("(1 - SAID) * (1 - race.last_part)", "1.0")]),
-        ("settle", [("self._pay()", "STALE(self)")]),  # rewards are bet on again
+        ("settle", [("self._pay()", "STALE(self)")]),  # bets on old rewards
         ("_pay", [("self.purses, self.shifts,", "self.purses, 1.5 * self.shifts,")]),
         ("_bet", [("(self.purses >= 0).all(axis=0)", "(self.purses[1] >= 0)")]),
         ("_bet", [("(self.purses >= 0).all(axis=0)", "(self.purses[0] >= 0)")]),
@@ -301,12 +299,12 @@ def test_with_squares_hostile_problems_fail_with_at_most_delta(sigma):
         scale = 1 if sigma is None else 0.8
         race = squared(deadline, epsilon * scale, delta)
         wrong = (~ebr.simulate(race, problem, 500, seed=number).correct(scale * epsilon * (1 - 1e-9))).sum()
-        assert binom.sf(wrong - 1, 500, delta) > 1e-4, (means, wrong)  # of 33 problems: one in 300
+        assert binom.sf(wrong - 1, 500, delta) > 1e-4, (means, wrong)  # 33 problems: 1 in 300
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rare(Problem):
-    """Arms that pay ½, but for rare rewards of 1 or of 0: their first rewards seem not to vary at all."""
+    """Arms that pay ½, and rarely 1 or 0, so that their first rewards seem not to vary."""
 
     sigma: float = 0.5
     rewards: ClassVar[str] = "bounded"
@@ -323,7 +321,7 @@ def test_rewards_that_seem_constant_at_first_are_not_trusted(means):
     for deadline in (2, 4, 9):
         result = ebr.simulate(squared(deadline, 0.05, 0.2), Rare(means), 500, seed=deadline)
         wrong = (~result.correct(0.05 * (1 - 1e-9))).sum()
-        assert binom.sf(wrong - 1, 500, 0.2) > 1e-4  # of 12 problems: one in 800
+        assert binom.sf(wrong - 1, 500, 0.2) > 1e-4  # 12 problems: 1 in 800
 
 
 def test_rewards_of_small_spread_need_a_tenth_of_the_pulls_and_wide_ones_no_more_than_a_quarter_more():
@@ -399,7 +397,7 @@ def test_steins_count_is_the_least_that_a_t_test_allows():
 
 
 def final_failure(count, epsilon, miss, freedom, first, sigma):
-    """How often the worse arm, by ε, is ahead after b rewards, over α: the mean over S²."""
+    """P(the arm worse by ε leads after b rewards), as a mean over S², divided by α."""
     log = np.linspace(-18, 4, 20_001)
     density = chi2.pdf(freedom * np.exp(log), freedom) * freedom * np.exp(log)
     pulls = np.maximum(count(sigma**2 * np.exp(log), np.full(log.shape, freedom), epsilon, miss), first)
@@ -421,7 +419,7 @@ def check_guessed(monkeypatch):
     """With few degrees of freedom purses on false claims keep their mean, and b_T is Stein's."""
     for sigma, deadline in ((0.03, 3), (0.125, 4), (2.0, 3)):
         told = {"squares": True, "sigma": sigma, "rows": False, "delta": 0.6}
-        assert abs(watch(monkeypatch, 20_000, deadline, **told)[2]) < 4.5  # chance: one in 50,000
+        assert abs(watch(monkeypatch, 20_000, deadline, **told)[2]) < 4.5  # false alarm: 1 in 50,000
     race, generator = guessing(5, 0.3, 0.2, 0.05), np.random.default_rng(1)
     game = race.play(3, 4, rewards="Gaussian", generator=generator)
     pulls = next(game)
@@ -510,7 +508,7 @@ def test_a_guess_is_no_known_sigma():
 
 
 def test_without_degrees_of_freedom_nothing_is_said():
-    for came, deadline in product((1, 4), (2, 3)):  # one reward of each arm, or rewards that do not vary
+    for came, deadline in product((1, 4), (2, 3)):  # one reward per arm, or equal rewards
         game = guessing(deadline, 0.2, 0.3, 0.02).play_lossy(3)
         standing = next(game)
         counts, sums = np.full((1, 3), came), came * np.array([[0.1, 0.9, 0.3]])
@@ -563,7 +561,7 @@ def test_pulls_and_rounds_are_bounded_and_no_finite_purse_below_one_is_missed(
     assert np.min(asked) >= 0
     assert np.sum(asked, axis=(0, 2)).max() <= (n_arms + math.sqrt(n_arms)) * race.last_count(n_arms)
     goes_on = np.array(asked).any(axis=2)
-    assert (goes_on[1:] <= goes_on[:-1]).all()  # no round without a pull but after the end
+    assert (goes_on[1:] <= goes_on[:-1]).all()  # no empty round before the end
     assert ((arm >= 0) & (arm < n_arms)).all()
 
 
@@ -605,7 +603,7 @@ def test_a_hundred_thousand_arms_are_raced():
 
 
 def lossy(race, means, runs, loss, seed, model):
-    """Play races with rewards lost at random: pulls, endings, and how often something said was not so."""
+    """Play races with rewards lost at random: pulls, endings, and which races ever said something false."""
     means, generator = np.asarray(means), np.random.default_rng(seed)
     game = race.play_lossy(len(means), runs, rewards=model, generator=generator)
     standing, pulls, false = next(game), np.zeros(runs), np.zeros(runs, dtype=bool)
@@ -646,7 +644,7 @@ def test_all_that_is_ever_said_is_wrong_with_delta_at_most(model, loss):
 
 
 def test_a_planted_error_in_what_is_said_is_seen(monkeypatch):
-    plant(monkeypatch, "standing", ("self.coarser]", "self.coarser / 64]"))  # claims by more than is said
+    plant(monkeypatch, "standing", ("self.coarser]", "self.coarser / 64]"))  # weaker claims than stated
     race = StakedElasticBatchRacing(6, 0.01, 0.2, rewards="Gaussian")
     *_, false = lossy(race, [0.5, 0.45, 0.45], 200, 0.0, 1, "Gaussian")
     assert binomtest(int(false.sum()), 200, 0.2, "greater").pvalue < 1e-4
@@ -690,19 +688,19 @@ def test_a_race_of_which_nothing_came_says_nothing():
     assert np.isinf(ending.within).all()
 
 
-# Blocks: what is common to all arms of a block is large, and cancels.
+# Blocks: the noise that all arms of a block share is large, but cancels in differences.
 
 
 def false_in_blocks(race, means, runs, loss=0.0):
-    """Play races in blocks of which some are lost; how many end with what is not so."""
-    generator, noise = np.random.default_rng(1), [0.5, 20.0]  # within a block, and of blocks
+    """Play races in blocks, of which some are lost; return how many end with a false statement."""
+    generator, noise = np.random.default_rng(1), [0.5, 20.0]  # of rewards within a block, and of blocks
     game = race.play_lossy(len(means), runs, rewards="Gaussian", generator=generator)
     standing = next(game)
     while True:
         blocks = standing.pulls.max(axis=1, keepdims=True)
         lost = blocks - generator.binomial(blocks, 1 - loss)
         came = np.maximum(standing.pulls - lost, 0)
-        order = came.argsort(axis=1)  # an arm's blocks are the first of the round
+        order = came.argsort(axis=1)  # an arm has the first blocks of the round
         steps = np.diff(np.take_along_axis(came, order, axis=1), prepend=0, axis=1)
         shared = np.cumsum(np.sqrt(steps) * generator.standard_normal(steps.shape), axis=1)
         common = np.take_along_axis(shared, order.argsort(axis=1), axis=1)
@@ -730,7 +728,7 @@ def test_a_race_that_does_not_know_of_blocks_fails_in_them(monkeypatch):
     means, plain = [0.6, 0.5, 0.5, 0.2, 0.1], dataclasses.replace(IN_BLOCKS, blocks=False)
     assert "must have blocks=True" in plain.objection("blocks", "Gaussian")
     assert false_in_blocks(plain, means, 200) > 80
-    plant(monkeypatch, "plan", ("if race.blocks:", "if not race.blocks:"))  # counts differ
+    plant(monkeypatch, "plan", ("if race.blocks:", "if not race.blocks:"))  # arms have different counts
     assert false_in_blocks(IN_BLOCKS, means, 200) > 80
 
 

@@ -1,4 +1,4 @@
-"""What the tests of this folder share: rewards that are always the same, and journals that say otherwise."""
+"""What the tests of this folder share: rewards that are always the same, and forged journals."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ MEANS = {"good": 0.8, "fair": 0.76, "poor": 0.1, "A": 0.7, "B": 0.4}
 
 @dataclass(frozen=True)
 class Coin(Bare):
-    """An algorithm of one's own: it pulls each arm once and recommends none."""
+    """A user's algorithm, which pulls each arm once and recommends none."""
 
     how: object = ()
 
@@ -27,12 +27,12 @@ class Coin(Bare):
 
 
 def reward(arm, number):
-    """The arm's reward at its pull of this number: a fraction, always the same, near its mean."""
+    """The arm's reward at this pull: always the same fraction, near the arm's mean."""
     return MEANS[arm] + 0.1 * math.sin(7.0 * number + MEANS[arm])
 
 
 def rewards(race):
-    """The rewards of this round, by how often each arm has been pulled before."""
+    """The rewards of this round, which depend on how often each arm has been pulled before."""
     before = race.intervals["pulls"]
     return {
         arm: [reward(arm, number) for number in range(before[arm], before[arm] + pulls)]
@@ -41,7 +41,7 @@ def rewards(race):
 
 
 def play(race, told=None):
-    """Play a race to its end, with rewards known by round or made here; return what it asked for."""
+    """Play a race to its end, with given rewards by round or with `rewards`; return what it asked for."""
     asked = []
     while not race.finished:
         asked.append(race.ask())
@@ -60,13 +60,13 @@ def refuses(race, says, told, **known):
 
 
 def lines_of(path):
-    """What a journal says, but for when it was said and the seed."""
+    """The lines of a journal without times, checksums and the seed."""
     lines = Journal(path, readonly=True).lines
     return [{key: line[key] for key in line if key not in ("time", "checksum", "seed")} for line in lines]
 
 
 def sealed(bodies):
-    """The bytes of a journal whose lines begin so, every checksum right, computed without the journal."""
+    """The bytes of a journal with these line bodies and right checksums, computed without the journal."""
     content, previous = b"", b""
     for body in bodies:
         previous = hashlib.sha256(previous + body).hexdigest().encode()
@@ -75,12 +75,12 @@ def sealed(bodies):
 
 
 def body_of(line):
-    """What a line says, without its checksum and its end."""
+    """A line without its checksum and its end."""
     return json.dumps({key: line[key] for key in line if key != "checksum"})[:-1].encode()
 
 
 def forge(path, number, **changes):
-    """Let a line of a journal say something else (... leaves it out), sealed as if it had always said so."""
+    """Change entries of a journal's line (... removes one), and compute all checksums anew."""
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     changed = lines[number - 1] | changes
     lines[number - 1] = {key: value for key, value in changed.items() if value is not ...}
@@ -88,6 +88,6 @@ def forge(path, number, **changes):
 
 
 def rewrite(path, content):
-    """Write a file anew: where an old one is cut to nothing, some file systems wait for the disk."""
+    """Replace a file. Truncating the old one would make some file systems wait for the disk."""
     path.unlink(missing_ok=True)
     path.write_bytes(content)

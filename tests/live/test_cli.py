@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 @pytest.fixture
 def begun(folder, run):
-    """The journal of a race that has been asked for its first round."""
+    """The journal of a race whose first round has been asked for."""
     run(*START)
     run("ask", "trial.jsonl")
     return folder / "trial.jsonl"
@@ -41,7 +41,7 @@ def test_round_by_round_until_it_ends(run, folder):
     assert status == 0
     assert "\nrecommended: ebr, elastic batch racing\n" in said
     assert said.endswith("\nNext: python -m ebr ask trial.jsonl\n")
-    assert run(*START) == (0, said)  # the same race: nothing new
+    assert run(*START) == (0, said)  # the same race, nothing changes
     assert len((folder / "trial.jsonl").read_text().splitlines()) == 1
     means, rounds = {"A": 0.8, "B": 0.78, "the third": 0.1}, 0
     while "has ended" not in said:
@@ -49,7 +49,7 @@ def test_round_by_round_until_it_ends(run, folder):
         status, said = run("ask", "trial.jsonl")
         assert status == 0
         assert said.startswith(f"Round {rounds} of at most 3\n")
-        sums = f"A={FIRST}:SUM B={FIRST}:SUM 'the third={FIRST}:SUM'\n"  # quoted, to be typed into a shell
+        sums = f"A={FIRST}:SUM B={FIRST}:SUM 'the third={FIRST}:SUM'\n"  # quoted for a shell
         assert rounds > 1 or f"\nNext: python -m ebr tell --round=1 trial.jsonl {sums}" in said
         answer = [f"{arm}={int(means[arm] * n)}/{n}" for arm, n in asked().items()]
         status, said = run("tell", "trial.jsonl", *answer)
@@ -155,7 +155,7 @@ def test_looking_is_possible_while_another_writes(run):
         assert "open for writing elsewhere" in run("ask", "trial.jsonl")[1]
         status, said = run("status", "trial.jsonl")
     assert status == 0
-    assert said.startswith("Round 1\n")  # no deadline is known
+    assert said.startswith("Round 1\n")  # this race has no deadline
     assert ":SUM B=" in said
 
 
@@ -178,15 +178,15 @@ def test_rules_reach_the_algorithm(run):
     with Race.open("b.jsonl") as race:
         assert race.algorithm == ebr.SharpElasticBatchRacing(3, 0.05, 0.1, rewards="Gaussian")
         assert (race.terms.scale.width, race.terms.support) == (4, None)  # 2σ
-        race.tell({arm: (pulls, -1e6) for arm, pulls in race.ask().items()})  # any finite reward will do
+        race.tell({arm: (pulls, -1e6) for arm, pulls in race.ask().items()})  # any finite reward is accepted
         assert race.history["sum"].tolist() == [-1e6, -1e6]
     assert run("start", "c.jsonl", *THREE, "--epsilon", "0.2", "--blocks")[0] == 0
     with Race.open("c.jsonl") as race:
         assert race.algorithm.delta == 0.05
-        assert race.algorithm.sigma == pytest.approx(math.sqrt(0.5))  # which differences may need
+        assert race.algorithm.sigma == pytest.approx(math.sqrt(0.5))  # differences may need it
 
 
-# The terms of a race, and rewards of all kinds.
+# The terms of a race, and all kinds of rewards.
 
 
 def test_a_race_in_milliseconds_of_which_the_smallest_are_the_best(run):
@@ -275,7 +275,7 @@ def test_an_arm_that_is_left_out_is_not_out_where_it_may_come_back_or_be_accepte
     assert standing == {"A": word, "B": word, "C": "in", "D": "in"}
 
 
-# Output that fails: what is recorded is never taken for a refusal, and never counts twice.
+# Output that fails: a recorded round must not look like a refusal, and never counts twice.
 
 UMLAUT = ["start", "trial.jsonl", "--arms", "A", "Ä", "--deadline", "3", "--epsilon", "0.2"]
 LOOK = "do not repeat it, look with python -m ebr status trial.jsonl\n"
@@ -287,7 +287,7 @@ def full():
 
 FAILING = {
     "No space left on device": full,
-    "standard output is closed": lambda: None,  # as Python has it after >&-
+    "standard output is closed": lambda: None,  # as in Python after >&-
 }
 
 
@@ -321,12 +321,12 @@ def test_success_with_failed_output_has_a_status_and_words_of_its_own(why, monke
     asked()
     told = "error: round must be 2, got 1, which has been told already, and counts once\n"
     assert run(*tell) == (2, told)
-    unsaid = (3, f"warning: the output could not be written ({why})\n")  # of what records nothing
+    unsaid = (3, f"warning: the output could not be written ({why})\n")  # for commands that record nothing
     for words in ("status trial.jsonl", "plan --arms 2 --deadline 1 --epsilon 0.5"):
         assert run(*words.split()) == unsaid
     assert run("stop", "trial.jsonl") == recorded
     assert journal() == ["start", "ask", "tell", "ask", "stop"]
-    if FAILING[why] is full:  # without a standard output Python's own parser says it elsewhere
+    if FAILING[why] is full:  # without stdout Python's parser writes elsewhere
         assert run("--help") == run("--version") == unsaid
 
 
@@ -336,7 +336,7 @@ def test_a_refusal_stays_one_where_output_fails_and_where_errors_cannot_be_said(
         monkeypatch.setattr(sys, "stderr", stream)
         assert main(["ask", "none.jsonl"]) == 2
         assert main(["dance"]) == 2
-        with contextlib.suppress(OSError):  # of what Python's own parser has left unwritten
+        with contextlib.suppress(OSError):  # from text that Python's parser has not written
             stream and stream.close()
     assert main(UMLAUT) == 3
     assert journal() == ["start"]
@@ -368,7 +368,7 @@ def test_a_stream_that_is_none_of_the_systems_will_do(folder, monkeypatch):
 
 
 def test_single_rewards_are_asked_for_where_they_save_pulls(run, folder):
-    """Rewards that are 0.5, or 0.45, each time: their sums alone leave open that they are 0 and 1."""
+    """Single rewards are always 0.5 or 0.45. From their sums alone they could be zeros and ones."""
     run("start", "trial.jsonl", *NEW[2:], "--algorithm", "staked")
     _, said = run("ask", "trial.jsonl")
     assert "\nNext: python -m ebr tell --round=1 --file=rewards.csv trial.jsonl\n(rewards.csv: " in said
@@ -405,7 +405,7 @@ STRANGE = ["-A", "--b", "-1", "--", "the third", "a=b", "it's", '"$HOME"', "Ä",
 
 @pytest.mark.parametrize("name", ["trial.jsonl", "-trial.jsonl", "a trial's.jsonl"])
 def test_the_next_command_can_be_pasted_into_a_shell(name, capsys):
-    """Whatever the arms and the journal are called; the shell and the command line are asked themselves."""
+    """With any names of arms and journals, as a real shell and the command line read them."""
     algorithm = ebr.ElasticBatchRacing(3, 0.4, 0.4)
     Race(algorithm, STRANGE, name).close()
 
@@ -451,7 +451,7 @@ def test_words_left_over_are_refused(capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-# Runs a command that is interrupted when it loads a module; a script with an `&` makes processes deaf to it.
+# Runs a command and interrupts it when it loads a module. Started with `&` it would ignore interrupts.
 INTERRUPTED = """
 import os, runpy, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -507,7 +507,7 @@ def printed_by_pandas(race):
 def test_a_table_is_printed_as_pandas_prints_it(arms, path):
     with ebr.Race(ebr.SharpElasticBatchRacing(4, 0.05, 0.05), arms, path) as race:
         while not race.finished:
-            assert printed_by_pandas(race) in cli.standing(race, "trial.jsonl")  # at first nothing is known
+            assert printed_by_pandas(race) in cli.standing(race, "trial.jsonl")  # also without rewards
             pulls = race.ask()
             assert printed_by_pandas(race) in cli.standing(race, "trial.jsonl")
             race.tell({arm: (n, 0.9 / (1 + arms.index(arm)) * n) for arm, n in pulls.items()})

@@ -35,12 +35,12 @@ def filled(path, lines=LINES):
 
 
 def payload(book):
-    """The lines as they were passed in: without their times and checksums."""
+    """The lines as they were passed in, without times and checksums."""
     return [{key: line[key] for key in line if key not in ("time", "checksum")} for line in book.lines]
 
 
 def reopened(path, readonly=False):
-    """What a later process reads, whether a torn line was warned of, and the journal let go again."""
+    """What a later process reads, and whether it warns of a torn line; the journal is closed again."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         book = Journal(path, readonly=readonly)
@@ -58,7 +58,7 @@ def test_lines_come_back_as_they_were_in_json(path):
     assert all(json.loads(line)["time"].endswith("+00:00") for line in lines)
     assert content.isascii()
     book.append({"event": "more"})
-    assert path.read_bytes().startswith(content)  # bytes at the end are all that is ever added
+    assert path.read_bytes().startswith(content)  # bytes are only added at the end
 
 
 def test_a_line_is_written_in_one_go_and_flushed_before_append_returns(path, monkeypatch):
@@ -67,7 +67,7 @@ def test_a_line_is_written_in_one_go_and_flushed_before_append_returns(path, mon
     monkeypatch.setattr(os, "write", lambda to, content: calls.append((to, content)) or write(to, content))
     monkeypatch.setattr(os, "fsync", lambda to: calls.append((to, os.fstat(to).st_ino)) or fsync(to))
     book = Journal(path)
-    assert path.parent.stat().st_ino in [what for _, what in calls]  # the folder, which holds the new name
+    assert path.parent.stat().st_ino in [what for _, what in calls]  # the folder, which holds the name
     calls.clear()
     book.append({"event": "ask"})
     (descriptor, line), (flushed, _) = calls
@@ -75,7 +75,7 @@ def test_a_line_is_written_in_one_go_and_flushed_before_append_returns(path, mon
     assert flushed == descriptor
     book.close()
     calls.clear()
-    Journal(path).close()  # what is read counts: its writer may have been killed before it was flushed
+    Journal(path).close()  # opening flushes: a killed writer may not have done so
     assert {path.stat().st_ino, path.parent.stat().st_ino} <= {what for _, what in calls}
 
 
@@ -87,7 +87,7 @@ def test_cut_at_every_byte_it_keeps_the_whole_lines_and_sets_the_rest_aside(path
         aside.unlink(missing_ok=True)
         whole, torn = content[:length].count(b"\n"), content[:length].rpartition(b"\n")[2]
         assert reopened(path, readonly=True) == (LINES[:whole], bool(torn))
-        assert path.read_bytes() == content[:length]  # whoever only reads, repairs nothing
+        assert path.read_bytes() == content[:length]  # a reader repairs nothing
         assert not aside.exists()
         assert reopened(path) == (LINES[:whole], bool(torn))
         assert path.read_bytes() + torn == content[:length]
@@ -101,12 +101,12 @@ def test_cut_at_every_byte_it_keeps_the_whole_lines_and_sets_the_rest_aside(path
 
 
 class Killed(BaseException):
-    """Stands for a kill: nothing catches it for good."""
+    """Simulates a kill; no code catches it for good."""
 
 
 @pytest.fixture
 def killed_after(monkeypatch, unflushed):
-    """Let a process die after so many steps, each a byte written, a flush, or a cut."""
+    """Let a process die after a number of steps; a step is a byte written, a flush, or a cut."""
     left = [0]
 
     def step(*_):
@@ -136,7 +136,7 @@ def test_killed_at_every_step_of_a_repair_it_loses_nothing(path, killed_after):
     before = filled(path, LINES[:2])
     line = filled(path, LINES[2:])[len(before) :]
     repairs = 0
-    for length in (*range(1, 40, 13), len(line) - 1):  # how much of the line came to the disk
+    for length in (*range(1, 40, 13), len(line) - 1):  # bytes of the line that reached the disk
         for steps in range(2 * len(line)):
             rewrite(path, before + line[:length])
             aside.unlink(missing_ok=True)
@@ -149,7 +149,7 @@ def test_killed_at_every_step_of_a_repair_it_loses_nothing(path, killed_after):
             killed_after(10**6)
             assert reopened(path)[0] == LINES[:2]
             assert path.read_bytes() == before
-            assert aside.read_bytes().endswith(line[:length] + b"\n")  # twice, perhaps; never not at all
+            assert aside.read_bytes().endswith(line[:length] + b"\n")  # perhaps twice, but at least once
             if finished:
                 break
         assert finished
@@ -165,7 +165,7 @@ def refused(path, content):
     return str(error.value)
 
 
-@pytest.mark.parametrize("change", [0x01, 0x20, 0x80, None], ids=str)  # bits to flip, or into a line end
+@pytest.mark.parametrize("change", [0x01, 0x20, 0x80, None], ids=str)  # bits to flip; None makes a line end
 def test_every_changed_byte_is_found_and_its_line_named(path, change, unflushed):
     content = filled(path)
     for place in range(len(content) - 1):
@@ -208,9 +208,9 @@ def test_the_same_process_cannot_open_it_twice_until_it_is_dropped(path):
     assert payload(reader) == LINES[:1]
     with pytest.raises(JournalError, match="reading only: open it without readonly"):
         reader.append(LINES[1])
-    with pytest.raises(JournalError, match="elsewhere"):  # closing the reader freed nothing
+    with pytest.raises(JournalError, match="elsewhere"):  # closing the reader does not release the lock
         Journal(path)
-    del book  # lets go, as close does
+    del book  # releases the lock, as close does
     assert payload(Journal(path)) == LINES[:1]
 
 
@@ -302,10 +302,10 @@ def test_what_cannot_be_opened_is_named(path, tmp_path, monkeypatch):
 
 @pytest.fixture
 def no_waiting():
-    """A guard, not a measurement: whoever waits for a pipe for ever is woken up."""
+    """A guard that ends a test which waits for a pipe."""
 
     def wake(*_):
-        raise AssertionError("it waits")  # no OSError, which would be taken for the pipe's
+        raise AssertionError("it waits")  # an OSError would look like the pipe's
 
     before = signal.signal(signal.SIGALRM, wake)
     signal.alarm(60)
@@ -323,7 +323,7 @@ def test_pipes_devices_folders_and_circles_of_links_are_refused_at_once(path, re
     for file, says in (
         (pipe, "it is a folder, a pipe or a device"),
         (null, "it is a folder, a pipe or a device"),
-        ("/dev/zero", "it is a folder, a pipe or a device"),  # which is not read to its end
+        ("/dev/zero", "it is a folder, a pipe or a device"),  # must not be read to its end
         (path.parent, "Is a directory|it is a folder"),
         (circle, "Too many levels of symbolic links"),
     ):
@@ -379,17 +379,17 @@ def test_numbers_that_json_does_not_have_are_refused_before_they_are_written(pat
     assert payload(Journal(path, readonly=True)) == LINES[:1]
 
 
-# Journals changed by somebody who computes all checksums anew: a race that could have been, or an error.
+# Journals that are changed with all checksums computed anew: either a possible race, or an error.
 
 MEANS = {"A": 0.8, "B": 0.78, "C": 0.1}
 ARMS = list(MEANS)
-# What may stand in the place of anything: other kinds, other numbers, more and less.
+# Values that replace each entry of a line: other types, other numbers, longer and shorter lists.
 WRONG = [None, True, -1, 0, 1, 1.0, 3, 0.25, 10**30, -1e300, "", "x", "Bernoulli", "ask", [], {}, [1]]
 WRONG += [[[0], 1], [0, 1], [1, "x"], {"A": 1}, {"A": [1, 1.0]}, {"A": {}}]
 
 
 def places(value, so_far=()):
-    """Every place within a line, from the outside in, by the keys that lead there."""
+    """Every place within a line, as the keys that lead there, outer places first."""
     keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
     for key in keys:
         if key != "checksum":
@@ -398,7 +398,7 @@ def places(value, so_far=()):
 
 
 def edits(line):
-    """A line with each of its places left out, changed to each wrong value, or with something more in it."""
+    """A line with one place left out or set to a wrong value, or with an additional entry."""
     for *before, last in places(line):
         for value in (*WRONG, "left out"):
             edited = copy.deepcopy(line)
@@ -417,7 +417,7 @@ def edits(line):
 
 
 def could_have_been(race, lines):
-    """The oracle: whether every line says what `tell` would have taken in."""
+    """The oracle: check that every line is one that `tell` would have accepted."""
     asked = {}
     low, high = lines[0]["support"] or (-math.inf, math.inf)
     for line in lines[1:]:
@@ -446,7 +446,7 @@ NORMAL = ebr.SharpElasticBatchRacing(3, 0.2, 0.1, rewards="Gaussian")
 
 
 def played(algorithm, path, **terms):
-    """Race two rounds, if it takes so long, and ask for the next."""
+    """Play two rounds, or fewer if the race ends, and ask for the next."""
     with Race(algorithm, ARMS, path, **terms) as race:
         for _ in range(2):
             if not race.finished:
@@ -457,9 +457,9 @@ def played(algorithm, path, **terms):
 
 
 def outcome(path, opened):
-    """Open a journal: the number of the line that is to blame, or infinity if it could have been."""
+    """Open a journal: the number of the line that is blamed, or infinity if the race is possible."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of guarantees that are void
+        warnings.simplefilter("ignore")  # warnings of void guarantees
         try:
             with opened() as race:
                 assert could_have_been(race, [json.loads(line) for line in path.read_text().splitlines()])
@@ -470,7 +470,7 @@ def outcome(path, opened):
 
 
 def every_edit(path):
-    """Edit every place of every line; count the edits that were found, and those that could have been."""
+    """Edit every place of every line; count the edits that are found, and those that give a possible race."""
     lines = [json.loads(line) for line in path.read_text().splitlines()][:5]
     found = could = 0
     for number, line in enumerate(lines, start=1):
@@ -503,7 +503,7 @@ def test_every_edit_leaves_a_race_that_could_have_been_or_is_blamed_on_a_line(ra
         played(race, path, **terms)
     found, could = every_edit(path)
     assert found > 500
-    assert could > 5  # another seed, other rewards within the support: nobody can tell
+    assert could > 5  # another seed or other rewards cannot be detected
 
 
 def test_who_names_the_race_is_told_of_an_edited_first_line_as_well(path, unflushed):
@@ -511,7 +511,7 @@ def test_who_names_the_race_is_told_of_an_edited_first_line_as_well(path, unflus
     first, *others = (json.loads(line) for line in path.read_text().splitlines())
     for edited in edits(first):
         rewrite(path, sealed(map(body_of, [edited, *others])))
-        assert outcome(path, lambda: Race(SHARP, ARMS, path)) in (0, 1, math.inf)  # 0: it is another race's
+        assert outcome(path, lambda: Race(SHARP, ARMS, path)) in (0, 1, math.inf)  # 0: another race's journal
 
 
 TIME = b', "time": "2026-01-01T00:00:00+00:00"'

@@ -1,7 +1,7 @@
-"""Journals of earlier formats, of every algorithm that a journal may name, replayed as they were written.
+"""Journals of earlier formats, of every algorithm that a journal may name, are replayed.
 
-They were written by the ebr of then. A replay believes a line only if the race would ask just that, so an
-algorithm that has changed what it asks is found; ends.json has how each race of format 4 stood at its end.
+They were written by earlier versions of ebr. A replay accepts a line only if the race would ask for the same,
+so a changed algorithm is detected. ends.json has the state of each race of format 4 at its end.
 """
 
 import json
@@ -22,7 +22,7 @@ NAMED = "{0.parent.name}/{0.stem}".format
 ARMS = ["A", "B", "C"]
 
 
-# Races that have left ebr.
+# Races that ebr no longer has.
 GONE = [HERE / "format-3" / "sharp-gaussian.jsonl"]
 GONE += [FOLDER / f"{name}.jsonl" for name in ("sharp-gaussian", "pausing-bernoulli-one-round")]
 
@@ -51,7 +51,7 @@ def test_every_algorithm_that_a_journal_may_name_has_one_of_format_4():
 
 
 def test_a_journal_of_an_algorithm_that_is_not_ebrs_own_says_how_it_opens():
-    """ElasticPair is played by notebook 13 alone; its journals open as those of an algorithm of one's own."""
+    """ElasticPair is in the compendium, so its journals open as those of a user's algorithm."""
     with pytest.raises(ebr.JournalError, match=r"ElasticPair.*pass an algorithm of your own to Race"):
         ebr.Race.open(FOLDER / "elastic-pair.jsonl")
 
@@ -66,7 +66,7 @@ def test_a_journal_of_a_race_that_has_left_ebr_says_so_and_can_be_read(old):
 
 @pytest.mark.parametrize("old", [path for path in EARLIER if path not in GONE], ids=NAMED)
 def test_a_journal_of_an_earlier_format_goes_on_as_it_began(old, tmp_path):
-    """What is asked now was asked when the journal was written, by the ebr of then."""
+    """The race asks for the same as when the journal was written, by an earlier version of ebr."""
     journal = tmp_path / old.name
     journal.write_bytes(old.read_bytes())
     first, *_, last = (json.loads(line) for line in old.read_text().splitlines())
@@ -79,7 +79,7 @@ def test_a_journal_of_an_earlier_format_goes_on_as_it_began(old, tmp_path):
     known = {"support": None, "rewards": "Gaussian"} if "gaussian" in old.stem else known
     with pytest.raises(ebr.JournalError, match="another race"):
         ebr.Race(algorithm, ["A", "B", "D"], journal, **known)
-    if first["format"] == 2:  # format 1 did not say what is known of the rewards
+    if first["format"] == 2:  # format 1 does not record what is known of the rewards
         with pytest.raises(ebr.JournalError, match=r"rewards is .* and 'Bernoulli' here"):
             ebr.Race(algorithm, ARMS, journal, rewards="Bernoulli")
     with (

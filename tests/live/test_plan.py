@@ -1,4 +1,4 @@
-"""Plans against plain arithmetic, an adversary and simulated runs; and whether people can read them."""
+"""Plans against plain arithmetic and simulated runs; what they print; how they are started."""
 
 import html
 import math
@@ -43,13 +43,13 @@ few_experiments = pytest.mark.usefixtures("few_experiments")
 
 @pytest.fixture(autouse=True)
 def compared(monkeypatch, request):
-    """Three races, which are made in no time; tests of the certified one, which takes seconds, say so."""
+    """Plans compare three races. Designing the certified one takes seconds, so only its tests do."""
     if "certified" not in request.node.name:
         monkeypatch.setattr("ebr.live.plan.MOST_DESIGNED", 0)
 
 
 def problem(name, n_arms, epsilon, sigma, model):
-    """The usual truths, by hand."""
+    """A usual truth, by hand."""
     gaps = {"hard": [2 * epsilon] * (n_arms - 1), "easy": [0.5] * (n_arms - 1)}
     gaps |= {"spread": np.linspace(2 * epsilon, 0.5, n_arms - 1), "alike": [0] * (n_arms - 1)}
     means = [0.75, *(0.75 - np.array(gaps[name]))]
@@ -61,7 +61,7 @@ def problem(name, n_arms, epsilon, sigma, model):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_rounds_are_plain_arithmetic(case, model):
     n_arms, deadline, epsilon, delta, sigma = (*case, *(0.05, 0.5)[len(case) - 3 :])
-    unit, same = (2 * sigma, model) if model == "sub-Gaussian" else (1, "bounded")  # what is 1 to the race
+    unit, same = (2 * sigma, model) if model == "sub-Gaussian" else (1, "bounded")  # the width of the scale
     pulls, _ = sharp_schedule(n_arms, deadline, epsilon / unit, delta, sigma / unit, model=same)
     plan = ebr.plan(*case, rewards=model, **SHARP)
     assert plan.algorithm.pulls_by_round(n_arms, plan.terms.rewards).tolist() == pulls
@@ -107,7 +107,7 @@ def test_the_deadlines_go_three_rounds_further_and_each_is_a_plan_of_its_own():
     ],
 )
 def test_bad_arguments_are_named_with_value_and_range_before_anything_runs(changed, says, monkeypatch):
-    monkeypatch.setattr("ebr.live.plan.simulate", None)  # whoever runs it fails otherwise
+    monkeypatch.setattr("ebr.live.plan.simulate", None)  # simulating would fail
     with pytest.raises(ValueError, match=re.escape(says)):
         ebr.plan(**{"n_arms": 3, "deadline": 6, "epsilon": 0.05} | changed)
 
@@ -164,7 +164,7 @@ def test_pulls_are_means_of_200_experiments_with_their_standard_errors_and_failu
         assert (pulls <= plan.costs.loc[kind, "at_most"]).all()
 
 
-# Which race: three problems on which one is ahead of both others by far more than chance.
+# For each race, a plan for which it is the cheapest by far more than chance.
 AHEAD = {
     "sharp": {"n_arms": 3, "deadline": 3, "epsilon": 0.1, "truths": [[0.6, 0.5, 0.5], [0.5] * 3]},
     "pausing": {"n_arms": 3, "deadline": 2, "epsilon": 0.1, "rewards": "Bernoulli"},
@@ -173,12 +173,12 @@ AHEAD = {
 
 
 def independent(n_arms, deadline, epsilon, rewards="bounded", sigma=0.5, truths=None):
-    """Each race's pulls relative to the cheapest, the mean over the truths, with other seeds."""
+    """Each race's pulls over those of the cheapest, as a mean over the truths, with another seed."""
     usual = [problem(name, n_arms, epsilon, sigma, rewards) for name in PROBLEMS]
     problems = usual if truths is None else [ebr.Bernoulli(means) for means in truths]
     means = {}
     for kind, maker in KINDS.items():
-        squares = {"squares": True} if (kind, rewards) == ("staked", "bounded") else {}  # as a plan adds
+        squares = {"squares": True} if (kind, rewards) == ("staked", "bounded") else {}  # as plan does
         race = maker(deadline, epsilon, 0.05, sigma, rewards, **squares)
         means[kind] = [ebr.simulate(race, each, 400, seed=77).pulls.mean() for each in problems]
     return (pd.DataFrame(means).T / np.min(list(means.values()), axis=0)).mean(axis=1).to_dict()
@@ -189,16 +189,16 @@ def test_the_race_is_recommended_that_an_independent_simulation_finds_cheapest(b
     plan, costs = ebr.plan(**AHEAD[best]), independent(**AHEAD[best])
     order = sorted(costs, key=costs.get)
     assert order[0] == best
-    assert costs[order[1]] > 1.04 * costs[best]  # some five standard errors
+    assert costs[order[1]] > 1.04 * costs[best]  # about five standard errors
     assert plan.recommended == plan.costs.index[0] == best
     assert plan.costs["cost"].is_monotonic_increasing
     for kind, cost in costs.items():
         assert plan.costs.loc[kind, "cost"] == pytest.approx(cost, rel=0.15)
-    # Planted: by the most pulls that there can be, others than staked are the cheapest.
+    # Planted error: compared by most pulls, another race than staked would be the cheapest.
     assert best != "staked" or plan.costs["at_most"].idxmin() != best
 
 
-YES_OR_NO = {"n_arms": 3, "epsilon": 0.2, "rewards": "Bernoulli"}  # about 40 rewards of an arm
+YES_OR_NO = {"n_arms": 3, "epsilon": 0.2, "rewards": "Bernoulli"}  # about 40 pulls per arm
 
 
 def test_a_certified_race_is_one_more_designed_for_the_truths_of_the_plan(path):
@@ -221,7 +221,7 @@ def test_a_certified_race_is_one_more_designed_for_the_truths_of_the_plan(path):
 
 
 def test_certified_races_are_compared_where_they_are_designed_in_seconds(monkeypatch):
-    assert "certified" not in ebr.plan(3, 3, 0.2).found  # rewards in [0, 1] need not be 0 or 1
+    assert "certified" not in ebr.plan(3, 3, 0.2).found  # rewards may be fractions
     assert "certified" not in ebr.plan(3, 3, 0.02, rewards="Bernoulli").found
     assert "certified" not in ebr.plan(101, 3, 0.3, rewards="Bernoulli").found
     assert "certified" in ebr.plan(**YES_OR_NO, deadline=3, missing=True).found
@@ -269,7 +269,7 @@ def test_races_that_do_not_permit_what_is_asked_are_left_out():
 
 
 def numbers(table):
-    """Every number that a reader must find: counts with thousands, gaps with three digits."""
+    """A table's numbers as printed: counts with thousands separators, gaps with three digits."""
     return [f"{x:,.0f}" if x >= 10 else f"{x:.3g}" for x in table.to_numpy().ravel()]
 
 
@@ -290,7 +290,7 @@ def test_a_printed_plan_fits_a_terminal_and_has_every_number_as_has_its_page(cas
         for table in tables:
             assert set(numbers(table)) <= set(words)
         assert html.unescape(plan._repr_html_()) == f"<pre>{plan}</pre>"
-        assert len(repr(plan)) < 250  # the tables are for print
+        assert len(repr(plan)) < 250  # repr is without the tables
 
 
 def test_a_plan_says_what_its_numbers_are():
@@ -314,7 +314,7 @@ def test_a_plan_says_what_its_numbers_are():
 
 
 def faked(monkeypatch, arm):
-    """Simulations are counted and not made; each recommends the arm."""
+    """Simulations are recorded but not run; each recommends this arm."""
     asked = []
 
     def simulate(algorithm, problem, runs, seed):
@@ -350,7 +350,7 @@ def test_a_control_fails_only_where_an_arm_is_better_by_the_margin(monkeypatch):
     faked(monkeypatch, 2)
     truths = {"tie": [0.5, 0.5, 0.5], "near": [0.7, 0.1, 0.5], "far": [0.8, 0.1, 0.5]}
     plan = ebr.plan(3, 2, 0.1, control=True, margin=0.3, truths=truths, runs=3, **SHARP)
-    assert plan.races["failures"].tolist() == [0, 0, 3]  # worse by 0.2, more than ε, and by 0.3
+    assert plan.races["failures"].tolist() == [0, 0, 3]  # worse by 0, by 0.2 (more than ε), and by 0.3
 
 
 def test_a_plan_in_units_is_the_plan_between_0_and_1():
@@ -379,7 +379,7 @@ def test_a_spread_is_all_that_need_be_known_and_units_do_not_matter():
     assert mmhg.costs.loc[kinds, "at_most"].tolist() == other.costs.loc[kinds, "at_most"].tolist()
     pulls = [plan.races.loc[kinds, "pulls"].tolist() for plan in (mmhg, other)]
     assert pulls[0] == pytest.approx(pulls[1], rel=0.2)
-    # Gaps are what matters; those beyond 2σ are cut.
+    # Only gaps matter, and gaps above 2σ are cut.
     raced = mmhg.algorithm.assuming("sub-Gaussian")
     inside = ebr.simulate(raced, ebr.Gaussian([1.0, 2 / 3, 0.0], 0.5), 200)
     assert mmhg.races["pulls"].iloc[0] == pytest.approx(inside.pulls.mean(), rel=0.2)
@@ -467,7 +467,7 @@ def test_a_race_asks_what_a_simulation_asks(algorithm, arms, path):
         assert race.algorithm == algorithm
         assert race.intervals["pulls"].tolist() == sum(pulls for pulls, _ in rounds).tolist()
         assert race.history["sum"].sum() == pytest.approx(sum(sums.sum() for _, sums in rounds))
-        if arms.rewards == "Gaussian":  # no two means are equal, so that no lot decides
+        if arms.rewards == "Gaussian":  # no ties, so no lot decides
             assert race.survivors == [ARMS[arm] for arm in sorted(np.atleast_1d(best[0]))]
 
 
@@ -478,11 +478,11 @@ def test_a_terminal_prints_and_draws_the_same(run, tmp_path):
         assert run(*words, *options) == (0, f"{ebr.plan(3, 6, **asked)}\n")
     assert run(*words, "--epsilon", 0.05, "--picture", drawn) == (0, f"{ebr.plan(*EXAMPLE)}\n")
     for label in ("worst case", "spread", "planned", "rounds until the deadline", "pulls of all arms"):
-        assert label in drawn.read_text()  # matplotlib names in a comment what it draws as outlines
+        assert label in drawn.read_text()  # outlined text is also in a comment
 
 
 def played(algorithm, n_arms, model):
-    """How often arms are pulled where all are alike to the last bit, and so stay."""
+    """The pulls of each arm in a race where all arms always tie."""
     total = np.zeros(n_arms, dtype=int)
 
     def pay(pulls):
@@ -554,7 +554,7 @@ def test_with_both_given_it_says_whether_the_budget_is_enough_and_prefers_races_
 @few_experiments
 def test_a_race_whose_most_pulls_are_unknown_is_over_any_budget(monkeypatch):
     monkeypatch.setattr(ebr.StakedElasticBatchRacing, "most_pulls", lambda *_: None)
-    asked = AHEAD["staked"] | {"delta": 0.05}  # by pulls alone it would be recommended
+    asked = AHEAD["staked"] | {"delta": 0.05}  # without a budget it is recommended
     plan = ebr.plan(**asked)
     assert plan.recommended == "staked"
     (row,) = (line for line in str(plan).splitlines() if line.lstrip().startswith("at most"))
@@ -583,7 +583,7 @@ def test_a_race_with_a_guessed_sigma_is_planned_started_and_learns_sigma(folder,
     assert "Gaussian with an unknown sigma; the guess is sigma = 15" in str(plan)
     words = [*("--arms", *ARMS, "--deadline", 6, "--epsilon", 5, "--rewards", "Gaussian")]
     assert run("plan", *words, "--sigma", 15, "--sigma-unknown", "--start", "a.jsonl")[0] == 0
-    with ebr.Race.open("a.jsonl") as race:  # against the game, told numbers of this test's own
+    with ebr.Race.open("a.jsonl") as race:  # against the game itself, with random rewards
         assert race.algorithm == plan.algorithm
         game = race.algorithm.play_lossy(
             3, rewards="Gaussian", generator=np.random.default_rng(race.terms.seed)
@@ -594,7 +594,7 @@ def test_a_race_with_a_guessed_sigma_is_planned_started_and_learns_sigma(folder,
             assert [asked.get(arm, 0) for arm in ARMS] == standing.pulls[0].tolist()
             told = {arm: drawn.normal(120 + 8 * ARMS.index(arm), 45, pulls) for arm, pulls in asked.items()}
             race.tell(told)
-            rows = [np.asarray(told.get(arm, [])) / 30 for arm in ARMS]  # the scale is 2σ wide
+            rows = [np.asarray(told.get(arm, [])) / 30 for arm in ARMS]  # the scale has width 2σ
             counts, sums, squares = np.array([[len(x), x.sum(), (x**2).sum()] for x in rows]).T[:, None]
             try:
                 standing = game.send((counts.astype(int), np.array([sums, squares])))
@@ -630,7 +630,7 @@ def test_with_one_round_and_two_arms_failures_are_as_many_as_enumeration_says():
     b = math.floor(math.log(1 / 0.3) / 0.2**2) + 1
     worse, better = (binom.pmf(np.arange(b + 1), b, p) for p in means)
     joint = np.outer(worse, better)
-    wrong = 1 - np.triu(joint, 1).sum()  # the first arm wins ties: here the worse one
+    wrong = 1 - np.triu(joint, 1).sum()  # the first arm, here the worse one, wins ties
     failures = int(row["failures"])
     assert binomtest(failures, runs, wrong).pvalue > 1e-7
     assert binomtest(failures, runs, 1 - np.triu(joint).sum()).pvalue < 1e-7  # planted: ties count as right
@@ -641,12 +641,12 @@ def test_with_one_round_and_two_arms_failures_are_as_many_as_enumeration_says():
 
 def test_one_race_is_shown_truth_by_truth_and_simulated_only_when_it_is_looked_at(monkeypatch, path):
     with monkeypatch.context() as patch:
-        patch.setattr("ebr.live.plan.simulate", None)  # whoever runs it fails
+        patch.setattr("ebr.live.plan.simulate", None)  # simulating would fail
         plan = ebr.plan(3, 4, 0.1, algorithm="staked", truths=[[0.7, 0.5, 0.4], [0.9, 0.1, 0.1]], runs=157)
         plan.start(path).close()
     races = ebr.simulate(plan.algorithm.assuming("bounded"), ebr.Bernoulli([0.7, 0.5, 0.4]), 157)
     row, pulls = plan.races.iloc[0], sorted(races.pulls.tolist())
-    assert row["pulls_90"] == pulls[141] > pulls[125]  # what 90 % of the races do not exceed, 142 of 157
+    assert row["pulls_90"] == pulls[141] > pulls[125]  # 90 % of 157 races, 142, do not exceed it
     assert row["rounds"] == pytest.approx(sum(races.rounds.tolist()) / 157)
     said = str(plan).split("Truth by truth")[1].splitlines()[2].split()
     assert said[-5:] == [f"{x:,.0f}" if x > 10 else f"{x:.3g}" for x in row.iloc[2:]]
@@ -660,7 +660,7 @@ def test_a_pilot_of_zeros_and_ones_says_so_and_its_means_are_a_truth():
     assert plan.races.index.unique("truth").tolist() == [*PROBLEMS, "pilot"]
     assert plan.asked.expected(0.2)["pilot"].tolist() == [0.6, 0.25, 1.0]
     assert "that they are 0 or 1 is taken from the pilot" in str(plan)
-    # Where a support says otherwise, they are not all there is.
+    # With a wider support, rewards may be other numbers, too.
     plan = ebr.plan(deadline=3, epsilon=5, pilot=YES_NO, support=(0, 50))
     assert (plan.terms.rewards, plan.terms.support) == ("bounded", (0, 50))
 
@@ -668,9 +668,9 @@ def test_a_pilot_of_zeros_and_ones_says_so_and_its_means_are_a_truth():
 @few_experiments
 def test_a_spread_estimated_from_a_pilot_is_said_to_be_an_assumption():
     plan = ebr.plan(deadline=3, epsilon=5, pilot=SPREAD)
-    largest = statistics.stdev(SPREAD["B"]) * math.sqrt(3 / chi2.ppf(0.05, 3))  # A's is smaller
+    largest = statistics.stdev(SPREAD["B"]) * math.sqrt(3 / chi2.ppf(0.05, 3))  # A's limit is smaller
     assert plan.algorithm.sigma * plan.terms.scale.width == pytest.approx(largest, rel=0.01)
-    for unit in range(1, 20):  # rounded up: a limit that is rounded down is none
+    for unit in range(1, 20):  # an upper limit must be rounded up
         found = ebr.plan(deadline=3, epsilon=5, pilot={arm: np.array(x) * unit for arm, x in SPREAD.items()})
         assert found.algorithm.sigma * found.terms.scale.width >= largest * unit * (1 - 1e-8)
     assert plan.terms.rewards == "sub-Gaussian"
@@ -687,7 +687,7 @@ def test_a_terminal_plans_and_starts_from_a_pilot_and_says_what_is_recommended(f
     plan = ebr.plan(deadline=2, epsilon=0.3, pilot=YES_NO)
     status, said = run("plan", *words, "--start", "a.jsonl")
     assert (status, f"{plan}\n" in said) == (0, True)
-    for _ in range(2):  # the second time it has begun already
+    for _ in range(2):  # the second time the race exists already
         assert run("start", "b.jsonl", *words) == (0, said.replace("a.jsonl", "b.jsonl"))
     for name in ("a.jsonl", "b.jsonl"):
         race = ebr.Race.open(name, readonly=True)

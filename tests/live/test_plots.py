@@ -18,7 +18,7 @@ ALGORITHM = ebr.ElasticBatchRacing(deadline=3, epsilon=0.4, delta=0.4)
 
 
 def legible(figure, texts):
-    """The texts that are drawn: each lies within the figure, and none upon another."""
+    """The drawn texts; each must lie within the figure and overlap no other."""
     boxes = [(text.get_text(), text.get_window_extent()) for text in texts if text.get_text()]
     for name, box in boxes:
         seen = Bbox.intersection(figure.bbox, box)
@@ -30,7 +30,7 @@ def legible(figure, texts):
 
 
 def labels(axis):
-    """The texts of an axis that are drawn."""
+    """The drawn texts of an axis."""
     texts = [*axis.texts, axis.xaxis.label, axis.yaxis.label]
     for side in (axis.xaxis, axis.yaxis):
         low, high = side.get_view_interval()
@@ -47,7 +47,7 @@ def example():
 def test_the_figure_of_a_race_shows_every_round_and_who_is_out(path, unflushed):
     settings, figures = dict(plt.rcParams), plt.get_fignums()
     with Race(ALGORITHM, ARMS, path) as race:
-        race.plot()  # before anything is known, too
+        race.plot()  # also before any reward is known
         race.tell(rewards(race))
         race.tell(rewards(race))
         figure = race.plot()

@@ -1,4 +1,4 @@
-"""A report never says more than is proved of its race: every combination, held against a table by hand."""
+"""A report never says more than is proved of its race: every combination, against a table by hand."""
 
 import math
 from itertools import product
@@ -13,7 +13,7 @@ from ebr.live.terms import UNIT, Scale, Terms
 
 RULES = (2, 0.2, 0.1)
 MODELS = ("Bernoulli", "bounded", "Gaussian", "sub-Gaussian")
-# Of each race: the rewards that it assumes, if any, and what its report says if all is as it assumes.
+# For each race, the beginning of its report's guarantee if its assumptions hold.
 WITHIN = "The recommended arm is within"
 NONE = "None: "
 PLAIN = {
@@ -40,7 +40,7 @@ COMPARING = {
     for assumed in (None, *MODELS)
     for options in ([{}, {"k": 2}] if kind == "sharp" else [{}])
 }
-SUPPORTS = {  # support and scale as given: the rewards lie in [0, 1] to the algorithm, somewhere, or anywhere
+SUPPORTS = {  # by support and scale: where rewards lie for the algorithm
     ((0, 1), None): "unit",
     ((0, 1), (1, 0)): "unit",
     ((-0.5, 0.5), (1, 0)): "bounded",
@@ -54,7 +54,7 @@ SUPPORTS = {  # support and scale as given: the rewards lie in [0, 1] to the alg
 
 
 def by_hand(name, told, support, blocks, control):
-    """How the report's guarantee begins; None if there is no such race."""
+    """The beginning of the report's guarantee; None if there is no such race."""
     place = SUPPORTS[support]
     if place == "refused" or (told == "Bernoulli" and place != "unit"):
         return None
@@ -128,7 +128,7 @@ CERTIFIED = ebr.CertifiedElasticBatchRacing(3, (50, 100), (2.5,), 0.2, 0.1)
         (SHARP, (0, 1), 1, "The recommended arm is within 0.2 of the best"),
         (SHARP, (0, 1), 0.4, LOSSY),
         (SHARP, (0, 1), 0, "None: too many rewards are missing"),
-        (CERTIFIED, (0, 1), 0.05, "None: too many rewards are missing"),  # of each arm some came
+        (CERTIFIED, (0, 1), 0.05, "None: too many rewards are missing"),  # every arm has some rewards
         (NORMAL, None, 0.4, LOSSY),
         (NORMAL, (-0.5, 0.5), 0.4, "None: the algorithm is made for normal rewards"),
         (NORMAL, (-0.5, 0.5), 1, "None: the algorithm is made for normal rewards"),

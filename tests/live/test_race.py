@@ -1,4 +1,4 @@
-"""Races of real experiments against a plain drive of the algorithm: crashes, kills, two who tell at once."""
+"""Races of real experiments: crashes, kills, concurrent use, and what can be seen of a race."""
 
 import copy
 import importlib
@@ -31,7 +31,7 @@ FIRST = 115  # pulls in the first round
 
 def test_lots_are_drawn_once_and_for_all(path, unflushed):
     algorithm = ebr.DeltaElimination(4, 0.9, 0.3, "released")
-    means = {f"arm {number}": 0.5 + number / 2000 for number in range(600)}  # so many that lots matter
+    means = {f"arm {number}": 0.5 + number / 2000 for number in range(600)}  # many arms, so that lots matter
     arms = list(means)
     asides = set()
     for number in range(6):
@@ -52,7 +52,7 @@ def test_lots_are_drawn_once_and_for_all(path, unflushed):
         drive(algorithm.play(600, generator=lots), respond)
         assert again == asked
         asides.add(tuple(asked[-1]))
-    assert len(asides) > 1  # the first lot alone is one of 23: the same six times with probability 1.6e-7
+    assert len(asides) > 1  # the first lot is one of 23: six equal ones have 1.6e-7
 
 
 # Crashes and kills.
@@ -71,17 +71,17 @@ def test_cut_at_every_byte_the_race_goes_on_to_the_same_end(path, unflushed):
     }
     for length in range(len(content)):
         rewrite(path, content[:length])
-        rounds = max(0, content[:length].count(b"\n") - 1) // 2  # of which every line is there
+        rounds = max(0, content[:length].count(b"\n") - 1) // 2  # with all their lines
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             race = Race(ALGORITHM, ARMS, path)
         assert len(warned) == (not content[:length].endswith(b"\n") and length > 0)
-        assert all(warning.filename == __file__ for warning in warned)  # where the race was opened
+        assert all(warning.filename == __file__ for warning in warned)  # the place where the race was opened
         asked = play(race, told)
         race.close()
         assert asked == whole[rounds:]
         assert race.recommendation == end
-        assert length % 5 or race.history.equals(history)  # a table takes longer than the race
+        assert length % 5 or race.history.equals(history)  # making the table is slow
         assert lines_of(path) == said
 
 
@@ -106,8 +106,8 @@ def play_until_killed(path):
 
 
 def kill_until_finished(path):
-    """Start the race again and again, in a process that is killed a moment later; print how often."""
-    importlib.import_module("pandas")  # once: a child that had to load it would be killed meanwhile
+    """Start the race repeatedly, in processes that are killed a moment later; print the number of kills."""
+    importlib.import_module("pandas")  # a child that had to load it would always be killed
     moments = random.Random(5)
     for kills in range(10_000):
         child = os.fork()
@@ -123,7 +123,7 @@ def kill_until_finished(path):
 
 @pytest.mark.slow
 def test_killed_again_and_again_the_race_ends_as_if_undisturbed(path):
-    """They are forked by a process that does nothing else: this one may have threads."""
+    """The processes are forked by one that does nothing else, as this one may have threads."""
     places = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     result = subprocess.run(
         [sys.executable, "-c", "import sys, test_race; test_race.kill_until_finished(sys.argv[1])", path],
@@ -139,7 +139,7 @@ def test_killed_again_and_again_the_race_ends_as_if_undisturbed(path):
     with Race(ALGORITHM, ARMS, undisturbed) as race:
         play(race)
     assert lines_of(path) == lines_of(undisturbed)
-    # A kill hits a line being written more often than not; none of them does with probability below 1e-6.
+    # Most kills hit a line being written. That none does has probability below 1e-6.
     assert int(kills) >= 5
     assert path.with_name("trial.jsonl.torn").stat().st_size > 0
 
@@ -147,7 +147,7 @@ def test_killed_again_and_again_the_race_ends_as_if_undisturbed(path):
 @pytest.mark.parametrize("step", ["write", "fsync", "_follow"])
 @pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_a_race_whose_line_is_not_on_the_disk_is_not_played_on(step, problem, path, monkeypatch):
-    """Nor is a line that is on the disk counted twice, if it was not followed."""
+    """A line that is on the disk but was not followed is counted once."""
 
     def fail(*_):
         raise problem
@@ -164,7 +164,7 @@ def test_a_race_whose_line_is_not_on_the_disk_is_not_played_on(step, problem, pa
         with pytest.raises(JournalError, match="closed: open it again"):
             use()
     with Race.open(path) as again:
-        assert again.round == (1 if step == "write" else 2)  # what is in the file counts, and once only
+        assert again.round == (1 if step == "write" else 2)  # what is in the file counts, once
         play(again)
     with Race(ALGORITHM, ARMS, path.with_name("undisturbed.jsonl")) as undisturbed:
         play(undisturbed)
@@ -191,7 +191,7 @@ def test_a_race_has_no_copy_that_could_tell_a_round_twice(path, duplicate):
 
 
 def test_threads_that_tell_at_once_are_counted_once(path, monkeypatch):
-    monkeypatch.setattr(os, "fsync", lambda descriptor: time.sleep(0.05))  # a slow disk: all of them meet
+    monkeypatch.setattr(os, "fsync", lambda descriptor: time.sleep(0.05))  # a slow disk, so that threads meet
     with Race(ALGORITHM, ARMS, path) as race:
         told = rewards(race)
         refusals = []
@@ -218,7 +218,7 @@ def test_telling_needs_asking_and_an_end_is_an_end(path, unflushed):
         refuses(race, "round 1 has not been asked for yet: ask first, then tell", once)
         told = rewards(race)
         race.tell(told)
-        refuses(race, "round 2 has not been asked for", told)  # the same again
+        refuses(race, "round 2 has not been asked for", told)  # told twice
         race.ask()
         refuses(race, r"'poor' is .*not pulled in this round: the arms .* good, fair", told)
         play(race)
@@ -227,15 +227,15 @@ def test_telling_needs_asking_and_an_end_is_an_end(path, unflushed):
             race.ask()
 
 
-@pytest.mark.parametrize("support", [None, (0, 2)])  # where sequential racing does not look ahead
+@pytest.mark.parametrize("support", [None, (0, 2)])  # here sequential racing does not look ahead
 def test_a_round_that_is_named_counts_once(support, path, unflushed):
-    """Rounds may ask for the same counts: nothing but its number tells a round from the one before."""
+    """Rounds may ask for the same counts, so only its number distinguishes a round from the last one."""
     told = {"A": [1], "B": [0]}
     with Race(ebr.SequentialRacing(0.5, 0.5, sigma=1), ["A", "B"], path, support) as race:
         assert race.ask() == {"A": 1, "B": 1}
         refuses(race, "round must be 1, got 2, which has not come yet", told, round=2)
         race.tell(told, round=1)
-        assert race.ask() == {"A": 1, "B": 1}  # the same again
+        assert race.ask() == {"A": 1, "B": 1}  # the same counts
         refuses(race, "must be 2, got 1, which has been told already, and counts", told, round=1)
         for wrong in (0, 1.0, True):
             refuses(race, "round must be an integer of at least 1", told, round=wrong)
@@ -244,7 +244,7 @@ def test_a_round_that_is_named_counts_once(support, path, unflushed):
 
 
 def test_a_journal_of_other_decisions_is_refused(path, monkeypatch):
-    """Another version of the algorithm must not be fed what was asked for by this one."""
+    """Another version of the algorithm must not be told rewards that this one asked for."""
     with Race(ALGORITHM, ARMS, path) as race:
         race.tell(rewards(race))
         race.ask()
@@ -266,7 +266,7 @@ def test_a_journal_without_a_race_is_named(path):
 
 
 def test_an_algorithm_of_ones_own_races_too(path):
-    for _ in range(2):  # its parameters are the same again once they were JSON
+    for _ in range(2):  # its parameters must survive JSON
         with Race(Coin((1, "high")), ["A", "B"], path, support=None) as race:
             if not race.finished:
                 race.ask()
@@ -305,10 +305,10 @@ def test_telling_takes_a_time_that_grows_with_the_arms_and_not_with_their_square
                 race.tell({arm: (pulls, pulls / 2) for arm, pulls in race.ask().items()})
             assert len(race.survivors) == number // 2
         compared.append(Counted.compared)
-    assert compared[1] <= 5 * compared[0] + 1000  # it was half a square: 16 times as many, 80,000 and more
+    assert compared[1] <= 5 * compared[0] + 1000  # quadratic time would be 16 times as many, 80,000 and more
 
 
-# What is to be seen of a race.
+# What can be seen of a race.
 
 
 def test_the_intervals_and_the_rounds_are_the_algorithms(path, unflushed):
@@ -330,7 +330,7 @@ def test_the_intervals_and_the_rounds_are_the_algorithms(path, unflushed):
         mean = math.fsum(reward(arm, number) for number in range(pulls)) / pulls
         lower, upper = intervals.loc[arm, ["lower", "upper"]]
         assert intervals.loc[arm, "mean"] == pytest.approx(mean)
-        # Chernoff's: all q with b kl(μ̂, q) ≤ log(2/p), at p = δ/(nT), as they hold for 3 arms and 3 rounds.
+        # Chernoff's interval: all q with b kl(μ̂, q) ≤ log(2/p), with p = δ/(nT) for 3 arms and 3 rounds.
         assert lower < mean < upper
         for end in (lower, upper):
             assert pulls * kl(mean, end) == pytest.approx(math.log(2 * 9 / 0.4))
@@ -363,7 +363,7 @@ STAKED = ebr.StakedElasticBatchRacing(8, 0.02, 0.1, rewards="Bernoulli")
 
 
 def play_rounds(race, rounds):
-    """Tell so many rounds of two arms, the second better by 0.1."""
+    """Play some rounds of two arms, of which the second is better by 0.1."""
     for _ in range(rounds):
         race.tell({arm: (n, n * (5 if arm == "A" else 6) // 10) for arm, n in race.ask().items()})
 
@@ -372,19 +372,19 @@ def play_rounds(race, rounds):
 @pytest.mark.parametrize("algorithm", [STAKED, ebr.SharpElasticBatchRacing(8, 0.02, 0.1)])
 def test_a_race_that_is_stopped_says_what_could_be_said(algorithm, lower, path):
     with ebr.Race(algorithm, ["A", "B"], path, lower_is_better=lower) as race:
-        assert race.now == (None, math.inf)  # nothing is known yet
+        assert race.now == (None, math.inf)  # no reward is known yet
         said = []
         while not race.finished and len(said) < 2:
             play_rounds(race, 1)
             said.append(race.now)
         assert all(arm == ("A" if lower else "B") for arm, _ in said)
         assert 0.02 < said[1][1] <= said[0][1] < 1
-        race.ask()  # not told, and not counted
+        race.ask()  # asked for but not told, so not counted
         race.stop()
         assert (race.finished, race.stopped, race.now) == (True, True, None)
         assert (race.recommendation, race.within) == said[1]
         assert "as it was stopped" in race.verdict
-        report = race.report()  # two rounds were told
+        report = race.report()  # it counts two rounds
         assert report.facts["Rounds"].startswith(
             f"2 of at most {algorithm.deadline}; the race was stopped in round 3"
         )

@@ -26,13 +26,13 @@ MEANS = [0.9, 0.55, 0.5, 0.2]
 
 
 def told(race, means=MEANS):
-    """Ones and zeros in the proportion of the means, as near as can be."""
+    """Ones and zeros in proportions as near to the means as possible."""
     by_arm = dict(zip(race.arms, means, strict=False))
     return {arm: (pulls, round(by_arm[arm] * pulls)) for arm, pulls in race.ask().items()}
 
 
 def raced(algorithm, arms, path, rounds=math.inf, means=MEANS, **options):
-    """A race that is played for so many rounds, or to its end, and closed."""
+    """A race that is played for some rounds, or to its end, and closed."""
     with Race(algorithm, arms, path, **options) as race:
         while not race.finished and race.round <= rounds:
             race.tell(told(race, means))
@@ -40,7 +40,7 @@ def raced(algorithm, arms, path, rounds=math.inf, means=MEANS, **options):
 
 
 class Page(HTMLParser):
-    """What a reader sees: the cells, and the tags that there are."""
+    """A page's table cells and its tags."""
 
     def __init__(self, page):
         super().__init__()
@@ -69,7 +69,7 @@ class Page(HTMLParser):
         (ebr.SharpElasticBatchRacing(6, 0.05, 0.05, 4), "sub-Gaussian", (-5, 5), "Hoeffding", 6),
         (ebr.SharpElasticBatchRacing(6, 0.05, 0.05, rewards="Gaussian"), "sub-Gaussian", None, "normal", 6),
         (ebr.SharpElasticBatchRacing(6, 0.05, 0.05, rewards="Gaussian"), "bounded", (0, 1), "KL", 6),
-        (SHARP, "Gaussian", (0.2, 0.7), "KL", 6),  # nothing that lies in [0, 1] is normal
+        (SHARP, "Gaussian", (0.2, 0.7), "KL", 6),  # bounded rewards are not normal
         (ebr.PausingElasticBatchRacing(4, 0.05, 0.05), "Bernoulli", (0, 1), "exact", 4),
         (ebr.ElasticBatchRacing(3, 0.1, 0.1), "sub-Gaussian", None, "Hoeffding", 3),
         (ebr.Passive(0.1, 0.1), "bounded", (0, 1), "KL", 1),
@@ -86,7 +86,7 @@ def test_the_intervals_are_those_that_what_is_known_allows(algorithm, told, supp
 def test_in_units_of_ones_own_sigma_is_scaled_and_with_losses_counts_may_not_be_fixed():
     grams = intervals_of(Terms(SHARP, AB, (20, 70), Scale(20, 70), "bounded"))
     assert (grams.method, grams.sigma, grams.support) == ("KL", 25, (20, 70))
-    # A certified race looks when all survivors have enough: with losses its counts depend on who survives.
+    # A certified race looks when all survivors have enough, so with losses its counts depend on survivors.
     certified = ebr.CertifiedElasticBatchRacing(2, (2, 4), (3.0,), 0.4, 0.1)
     for algorithm, looks in ((SHARP, 6), (PAUSING, None), (certified, None)):
         terms = Terms(algorithm, AB, rewards="Bernoulli")
@@ -142,7 +142,7 @@ def test_a_running_race_is_reported_so_far(path, unflushed):
     begun = raced(SHARP, ["A", "B", "C"], path, rounds=0).report()
     assert "0 of at most 6 so far" in str(begun)
     assert begun.tables["Arms"]["mean"].isna().all()
-    race = raced(SHARP, ["A", "B", "C"], path, rounds=1, means=[0.5, 0.5, 0.02])  # the same goes on
+    race = raced(SHARP, ["A", "B", "C"], path, rounds=1, means=[0.5, 0.5, 0.02])  # the same race, continued
     assert not race.finished
     text = str(race.report())
     assert re.search(
@@ -242,12 +242,12 @@ def test_a_terminal_prints_the_report_in_every_format_while_another_process_writ
         assert path.read_bytes() == before
 
 
-# What a trial files: round by round, differences from the control, in its own words and units.
+# What a trial needs: round by round, differences from the control, own words and units.
 
 
 @pytest.fixture
 def trial(path, unflushed):
-    """Two drugs and a placebo, pain from 0 to 50, less is better; of drug A three come late, one never."""
+    """Two drugs and a placebo; pain from 0 to 50. Three rewards of drug A come late, one never comes."""
     plan = ebr.plan(3, 4, 5, support=(0, 50), lower_is_better=True, control=True, margin=6, algorithm="sharp")
     with plan.start(path, ["drug A", "drug B", "placebo"]) as race:
         n = race.ask()["drug A"]
@@ -267,7 +267,7 @@ def test_every_round_is_reported_with_what_was_asked_came_late_and_is_missing(tr
     rows = report.tables["Round by round"].to_dict("records")
     assert len(rows) == sum(len(line["rewards"]) for line in told)
     count, total = dict.fromkeys(trial.arms, 0), dict.fromkeys(trial.arms, 0.0)
-    for row in rows:  # by hand, from the journal
+    for row in rows:  # against the journal's lines
         line, arm = told[row["round"] - 1], row["arm"]
         late, late_sum = line.get("late", {}).get(arm, (0, 0))
         own, own_sum = line["rewards"][arm]
@@ -340,7 +340,7 @@ def test_differences_from_the_control_are_as_wide_as_the_formula_says_by_hand(tr
     report = trial.report()
     rounds, differences = report.tables["Round by round"], report.tables["Differences from the control"]
     first = {row["arm"]: row for row in rounds.to_dict("records") if row["round"] == 1}
-    assert differences["after round"].tolist() == [1, 1]  # the placebo is out after it
+    assert differences["after round"].tolist() == [1, 1]  # then the placebo is out
     for row in differences.to_dict("records"):
         one, other = first[row["arm"]], first["placebo"]
         assert row["difference"] == pytest.approx(one["mean"] - other["mean"])
@@ -365,7 +365,7 @@ def test_a_difference_misses_no_more_often_than_its_share_of_delta_by_enumeratio
     assert apart.max() > half
     worst = max(misses(p, q, half) for p in (0.1, 0.5, 0.9) for q in (0.1, 0.5, 0.9))
     assert worst <= share
-    assert misses(0.5, 0.5, half * 0.7) > share  # planted: a third narrower would be seen
+    assert misses(0.5, 0.5, half * 0.7) > share  # planted: a third narrower
 
 
 @pytest.mark.parametrize("blocks", [False, True])

@@ -20,7 +20,7 @@ from ebr.live.rewards import from_file
 
 ALGORITHM = ebr.ElasticBatchRacing(deadline=3, epsilon=0.4, delta=0.4)
 FIRST = 115  # pulls in the first round
-WRONG = {  # what is told of all arms, or of the good one
+WRONG = {  # wrong rewards of all arms, or of the good one
     "missing arms": (lambda told: {"good": told["good"]}, "rewards of fair, poor are missing"),
     "unknown arm": (
         lambda told: told | {"great": []},
@@ -77,14 +77,14 @@ def test_truth_values_are_rewards_and_the_support_is_closed(path):
         assert race.intervals["mean"].tolist() == [1, 0, 1]
 
 
-# Zeros and ones; journals of before may have rewards that were rounded to them at random.
+# Zeros and ones. In old journals rewards may have been rounded to them at random.
 
 ROUNDED = Path(__file__).parent / "format-3" / "pausing-rounded.jsonl"
 
 
 @pytest.fixture
 def rounded(path, unflushed):
-    """A journal of before: what counts of its first round is 30, 25 and 18 ones of 35."""
+    """An old journal whose first round counts as 30, 25 and 18 ones of 35."""
     path.write_bytes(ROUNDED.read_bytes())
     return path
 
@@ -112,7 +112,7 @@ def test_a_line_with_right_checksums_that_counts_what_cannot_be_is_refused(round
         Race.open(rounded)
 
 
-@pytest.mark.parametrize("assumed", ["Bernoulli", "bounded"])  # the race may know more than its algorithm
+@pytest.mark.parametrize("assumed", ["Bernoulli", "bounded"])  # the race knows more than its algorithm
 @pytest.mark.parametrize(
     ("told", "says"),
     [
@@ -124,7 +124,7 @@ def test_a_line_with_right_checksums_that_counts_what_cannot_be_is_refused(round
 def test_what_is_neither_0_nor_1_is_refused_before_it_is_written(told, says, assumed, path, unflushed):
     algorithm = ebr.PausingElasticBatchRacing(4, 0.1, 0.1, rewards=assumed)
     with Race(algorithm, ARMS, path, rewards="Bernoulli") as race:
-        right = {arm: (n, 1.0) for arm, n in race.ask().items()}  # a whole sum is one of zeros and ones
+        right = {arm: (n, 1.0) for arm, n in race.ask().items()}  # a whole sum is possible for zeros and ones
         refuses(race, says, right | {"good": told(right["good"][0])})
         race.tell(right)
         assert race.history["sum"].tolist() == [1, 1, 1]
@@ -138,7 +138,7 @@ LOST = "at random"
 
 
 def test_a_race_with_losses_is_the_plain_loop_though_it_is_reopened_before_every_line(path):
-    # Nothing is lost in the first round, all of one arm in the second, and then a third. Two arms tie.
+    # No loss in round 1, all of one arm in round 2, then a third of all rewards. Two arms tie.
     table = np.array([[0, 1, 0, 1, 0, 1], [1, 0, 1, 0, 1, 0], [0, 0, 1, 0, 0, 1]])
 
     def keep(number, arm, owed):
@@ -172,7 +172,7 @@ def test_a_race_with_losses_is_the_plain_loop_though_it_is_reopened_before_every
     assert shown[1] == race.recommendation
     assert race.within <= float(shown[2]) < race.within * 1.01  # rounded up
     said = [line.get("missing") for line in lines_of(path) if line["event"] == "tell"]
-    assert said == [None] + [LOST] * (len(mine) - 1)  # a complete round is not noted as missing
+    assert said == [None] + [LOST] * (len(mine) - 1)  # complete rounds are not marked
 
 
 @pytest.mark.parametrize(
@@ -205,11 +205,11 @@ def test_losses_are_refused_where_they_are_not_proved_to_do_no_harm(algorithm, m
         refuses(race, message, fewer, missing=LOST)
 
 
-# Rewards that come late: they count in the round in which they are told.
+# Late rewards count in the round in which they are told.
 
 
 def plain_sums(path):
-    """The oracle: what counts of each arm after each round, added up from the journal's lines."""
+    """The oracle: each arm's count and sum after each round, added up from the journal's lines."""
     count, total, rounds = {}, {}, []
     for line in lines_of(path):
         for part in ("rewards", "late") if line["event"] == "tell" else ():
@@ -239,7 +239,7 @@ def test_late_rewards_stand_in_for_as_many_of_a_later_round(algorithm, path):
         by_hand = plain_sums(path)[-1]
         assert known["pulls"].to_dict() == {arm: n for arm, (n, _) in by_hand.items()}
         assert known["mean"].to_dict() == pytest.approx({arm: x / n for arm, (n, x) in by_hand.items()})
-    # The same race, told the same rewards as if none had come late, asks the same from here on.
+    # The same race, told the same rewards as if none were late, asks for the same.
     other = path.with_name("other.jsonl")
     content = [json.loads(line) for line in path.read_text().splitlines()]
     late = content[4].pop("late")["A"]
@@ -260,7 +260,7 @@ def test_late_rewards_stand_in_for_as_many_of_a_later_round(algorithm, path):
         ({"A": [0.5]}, "rewards of 'A' must be 0 or 1, got 0.5"),
         ({"A": (2, 3)}, "rewards of 'A' must be 0 or 1, got 2 with the sum 3"),
         ([1], "late must be a dict by arm, .*, got"),
-        ({"A": [1]}, "rewards of 'A' were asked for, got"),  # and no fewer of its own
+        ({"A": [1]}, "rewards of 'A' were asked for, got"),  # its own rewards must be complete
     ],
 )
 def test_wrong_late_rewards_are_refused_and_nothing_is_written(late, message, path):
@@ -358,7 +358,7 @@ def test_squares_are_taken_on_the_scale_where_less_is_better_and_from_sums_as_la
 @pytest.mark.parametrize(("low", "width", "part"), [(1e9, 1, 0.3), (1e9, 0.7, 1), (1e10 + 0.1, 0.7, 1)])
 @pytest.mark.parametrize("singly", [True, False])
 def test_where_the_support_is_far_from_0_a_replay_believes_the_squares(path, low, width, part, singly):
-    """A sum of numbers of that size is rounded: the squares of single rewards may be what it forbids."""
+    """Rounding of such a sum may make it inconsistent with the squares of single rewards."""
     plan = ebr.plan(3, 4, 0.1, support=(low, low + width), algorithm="staked")
     with plan.start(path) as race:
         told = {arm: [low + part * width] * n for arm, n in race.ask().items()}
@@ -377,7 +377,7 @@ def test_squares_that_cannot_be_are_refused_told_or_forged(path, square):
     refuses(race, "the sum of squares of 'A' must lie in", told)
     race.tell(dict.fromkeys("AB", (first, 0.5 * first, 0.3 * first)))
     race.close()
-    if wrong == math.inf:  # JSON has no such number
+    if wrong == math.inf:  # not a JSON number
         return
     forge(path, 3, rewards={arm: [first, 0.5 * first, wrong] for arm in "AB"})
     with pytest.raises(JournalError, match="sum of squares"):
@@ -399,12 +399,12 @@ def test_a_race_that_was_begun_without_squares_goes_on_without(path):
             race.tell(dict.fromkeys(asked, (3, 2, 1)))
 
 
-# Normal rewards whose spread is estimated: squares must be told, and may exceed sums.
+# Normal rewards with estimated σ: squares must be told, and may exceed sums.
 
 
 @dataclass(frozen=True)
 class Studentized(Bare):
-    """An algorithm of one's own that estimates σ, which is only a guess; it keeps what it is sent."""
+    """A user's algorithm that estimates σ, as `sigma` is only a guess; it records what it is sent."""
 
     epsilon: float = 0.5
     delta: float = 0.1
@@ -441,7 +441,7 @@ def test_normal_rewards_of_unknown_spread_are_told_with_their_squares(lower, pat
         race.ask()
     seen = [1 - reward if lower else reward for reward in told["A"]]
     assert sent[:, 0].tolist() == [[sum(seen), 9.0 if lower else -6.0], [sum(x**2 for x in seen), 30.0]]
-    with normal(path, lower_is_better=lower) as race:  # a replay believes them
+    with normal(path, lower_is_better=lower) as race:  # a replay accepts them
         assert race.asked == {"A": 3, "B": 3}
         assert race.algorithm.sent[0].tolist() == sent.tolist()
     forge(path, 3, rewards={"A": [3, -4.5], "B": [3, -6.0, 30.0]})
@@ -456,7 +456,7 @@ def test_normal_rewards_of_unknown_spread_are_told_with_their_squares(lower, pat
             (3, -6.0),
             r"a tuple for 'A' must be \(count, sum, squares\), or a list of rewards, got \(3, -6.0\)",
         ),
-        ((3, -6.0, 11.9), r"the sum of squares of 'A' must lie in \[12, "),  # (Σx)²/n at least
+        ((3, -6.0, 11.9), r"the sum of squares of 'A' must lie in \[12, "),  # at least (Σx)²/n
         ((3, -6.0, math.inf), "the sum of squares of 'A' must lie in"),
         ((3, -6.0, math.nan), "the sum of squares of 'A' must lie in"),
     ],

@@ -1,4 +1,4 @@
-"""A search of scikit-learn's kind: against GridSearchCV, against a race by hand, and what it says of gaps."""
+"""RacingSearchCV against GridSearchCV and a race by hand, and its statements on gaps."""
 
 from typing import ClassVar
 
@@ -57,7 +57,7 @@ def test_a_race_of_one_round_is_a_grid_search_on_the_same_splits():
 
 
 class Noted(BaseEstimator):
-    """Scores `level`, and a noise that a split and a seed decide; whoever fits it is noted."""
+    """Scores `level` plus noise that depends on split and seed; every score is recorded."""
 
     noted: ClassVar = []
 
@@ -75,7 +75,7 @@ class Noted(BaseEstimator):
 
 
 def noted(levels, **parameters):
-    """A search of such estimators, and what they noted."""
+    """A search of `Noted` estimators, and what they recorded."""
     Noted.noted = []
     search = ebr.RacingSearchCV(Noted(), {"level": levels}, **QUICK | {"refit": False} | parameters)
     search.fit(np.arange(12.0)[:, None])
@@ -85,7 +85,7 @@ def noted(levels, **parameters):
 def test_survivors_share_splits_and_seeds_and_the_others_are_out():
     levels = [0.5, 0.1, 0.48, 0.3]
     search, notes = noted(levels, spread=0.1, deadline=4, epsilon=0.03)
-    # By hand: in each round all survivors have b_t scores, and who is more than w_t behind the best is out.
+    # By hand: in each round survivors have b_t scores, and those more than w_t behind the best are out.
     race = ebr.SharpElasticBatchRacing(4, 0.03, 0.05, sigma=0.1 / np.sqrt(2))
     assert search.race_ == race
     scores = {level: part["score"].to_numpy() for level, part in notes.groupby("level")}
@@ -105,7 +105,7 @@ def test_survivors_share_splits_and_seeds_and_the_others_are_out():
     assert search.cv_results_["survives"].tolist() == [level in alive for level in levels]
     assert 0 <= search.cv_results_["within"][search.best_index_] <= 0.03
     assert search.cv_results_["rank_test_score"].tolist() == [1, 4, 2, 3]
-    for level in levels:  # the same splits, and on each a seed of its own
+    for level in levels:  # the same splits, with a seed for each
         place, part = levels.index(level), notes[notes["level"] == level]
         mine = notes[notes["level"] == search.best_params_["level"]][: len(part)]
         assert part[["split", "seed"]].to_numpy().tolist() == mine[["split", "seed"]].to_numpy().tolist()
@@ -150,7 +150,7 @@ def test_a_seed_that_is_given_stays():
 
 
 def breaches(race, tables=400):
-    """Count tables of scores on which the guarantee's event holds, and those of them where a gap is wrong."""
+    """The number of tables of scores on which the guarantee's event holds, and of those with a wrong gap."""
     generator, held, wrong = np.random.default_rng(5), 0, 0
     plain = ebr.SharpElasticBatchRacing(race.deadline, race.epsilon, race.delta, race.sigma)
     counts, terms = plain.pulls_by_round(4), plain.log_terms(4)

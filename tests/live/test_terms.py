@@ -1,4 +1,4 @@
-"""The terms of a race: what is refused before there is a file, other races, controls, blocks and scales."""
+"""The terms of a race: refusals before there is a file, other races, controls, blocks and scales."""
 
 import math
 import re
@@ -104,7 +104,7 @@ def test_a_guarantee_that_is_void_is_warned_of(algorithm, terms, says, fine, pat
     assert [warning.filename for warning in warned] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Race.open(path).close()  # said once, when it was decided
+        Race.open(path).close()  # warned of only at the start
         given = {"algorithm": algorithm, "arms": ARMS, "journal": path.with_name("fine.jsonl")}
         Race(**given | terms | fine).close()
 
@@ -145,7 +145,7 @@ def test_a_journal_of_another_race_is_refused_naming_what_differs(path, given, s
         Race(**{"algorithm": ALGORITHM, "arms": ARMS} | given, journal=path)
     assert all(re.search(expected, str(error.value)) for expected in says)
     assert path.read_bytes() == content
-    Race(ALGORITHM, ARMS, path, [0, 1], "bounded").close()  # the same one; and the refusal has let go of it
+    Race(ALGORITHM, ARMS, path, [0, 1], "bounded").close()  # the same race, which is no longer locked
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_blocks_are_told_as_a_table(as_told, path):
     with Race(SHARP(3, 0.1, 0.05, sigma=0.1), ARMS, path, support=None, blocks=True) as race:
         while not race.finished:
             asked = race.ask()
-            day = generator.normal(0, 50, (asked["poor"], 1))  # which hides all that is to be seen
+            day = generator.normal(0, 50, (asked["poor"], 1))  # hides differences between single rewards
             means = np.array([ARMS.index(arm) for arm in asked]) / 10
             table = day + means + generator.normal(0, 0.1, (len(day), len(asked)))
             race.tell(as_told(table, list(asked)))
@@ -263,7 +263,7 @@ def test_whole_blocks_may_be_missing(path):
         assert race.asked is None
 
 
-# Units of one's own.
+# A user's own units.
 
 
 @pytest.mark.parametrize("rewards", ["Bernoulli", "bounded", "sub-Gaussian"])
