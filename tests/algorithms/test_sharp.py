@@ -405,14 +405,6 @@ def test_what_is_missing_in_one_replicate_is_nothing_to_others():
     assert results(range(1000)) == results([0]) + results(range(1, 1000))
 
 
-def test_an_arm_without_a_reward_stays_in_and_nothing_is_promised():
-    algorithm = algorithm_of("bounded", 3, 0.2, 0.1)
-    asked, ending = drive(algorithm, 3, 1, lambda t, pulls: (pulls * [1, 1, 0], pulls * [0.9, 0.1, 0.0]))
-    assert [each[0, 2] > 0 for each in asked] == [True] * 3  # the missing rewards are asked for in each round
-    assert asked[-1][0, 1] == 0  # arm 1 is dropped
-    assert (ending.arms.tolist(), ending.within.tolist()) == ([0], [math.inf])
-
-
 def test_where_nothing_comes_in_no_arm_is_recommended():
     asked, ending = drive(
         algorithm_of("bounded", 3, 0.2, 0.1), 3, 2, lambda t, pulls: (0 * pulls, 0.0 * pulls)

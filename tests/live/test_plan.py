@@ -414,12 +414,6 @@ def test_a_race_of_blood_pressures_is_planned_and_run_in_mmhg(path):
         assert "within 5 of the best" in str(race.report())
 
 
-@few_experiments
-def test_a_planned_control_is_the_last_arm(path):
-    plan = ebr.plan(3, 3, 5, support=(0, 50), control=True, margin=10)
-    assert plan.start(path, ["A", "B", "placebo"]).control == "placebo"
-
-
 def test_a_plan_is_started_from_a_terminal(run, folder):
     rules = ["--deadline", 6, "--epsilon", 5, "--sigma", 15, "--rewards", "Gaussian", "--lower-is-better"]
     named = ["plan", "--arms", *ARMS]

@@ -33,14 +33,6 @@ def test_the_pairs_divergence_is_the_smallest_sum_of_two(shift):
 
 
 @every_shift
-def test_at_the_ends_of_the_interval_by_hand(shift):
-    # Both 0: p = 0, and the other's rewards 0 were unlikely. Both 1: p = 1 − s, and the leader's 1 were.
-    assert pair_divergence([0, 1], [0, 1], shift) == pytest.approx([-math.log1p(-shift)] * 2)
-    # 1 against 0: −log p − log(1 − p − s) is least at p = (1 − s)/2.
-    assert pair_divergence(1, 0, shift) == pytest.approx(-2 * math.log((1 - shift) / 2))
-
-
-@every_shift
 def test_the_pairs_divergence_grows_with_the_distance_and_is_at_least_its_square(shift):
     many = np.sort(np.append(GRID, np.linspace(0, 1, 201)))
     table = pair_divergence(many[:, None], many, shift)  # leader × other

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from compendium.failure_probability import exact_failures, importance
+from compendium.failure_probability import exact_failures
 from compendium.failure_probability.exact_failures import Case
 from compendium.shared import walks
 from scipy.stats import binom, norm
@@ -96,18 +96,3 @@ def test_estimates_are_off_as_their_standard_errors_say():
     assert 0.3 < squares.value < 2
     assert farthest.value == table["off"].abs().max() < 5
     assert squares.runs == farthest.runs == table["races"].sum()
-
-
-right_rounds = importance._rounds_of_the_best
-
-
-def from_a_double_lead(algorithm, problem, means):
-    middle = means.mean(axis=1, keepdims=True)
-    return right_rounds(algorithm, problem, middle + 2 * (means - middle))
-
-
-def test_tilts_that_miss_a_way_to_fail_are_seen(monkeypatch):
-    # The tilts lead by twice what a round needs.
-    monkeypatch.setattr(importance, "_rounds_of_the_best", from_a_double_lead)
-    some = (case for case in early() if case.algorithm == "EBR")
-    assert not exact_failures.estimates_right(exact_failures.compared(500, 1, some))[0]

@@ -51,12 +51,6 @@ def test_overpulls_by_hand(batches, lowest, highest, expected):
     assert overpull(batches, lowest, highest) == pytest.approx(expected, rel=1e-14)
 
 
-@pytest.mark.parametrize(("ratio", "schedule"), [(5, [5]), (6, [2, 4]), (12, [3, 9]), (18, [2, 4, 12])])
-def test_the_least_overpull_by_hand(ratio, schedule):
-    assert minimax_overpull(len(schedule), ratio) == pytest.approx(schedule[0], rel=1e-12)
-    assert minimax_schedule(len(schedule), ratio) == pytest.approx(schedule, rel=1e-12)
-
-
 @pytest.mark.parametrize("rounds", [1, 2, 5])
 def test_below_its_range_a_ratio_has_no_root(rounds):
     least = least_ratio(rounds) if rounds > 1 else 1.0

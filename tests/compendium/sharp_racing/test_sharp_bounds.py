@@ -10,19 +10,6 @@ from hypothesis import strategies as st
 import ebr
 
 
-def test_when_arms_are_gone_from_a_sharp_race_by_hand():
-    widths, pulls = np.array([0.3, 0.2, 0.1]), np.array([10, 30, 100])
-    # Gaps 0.7, 0.45, 0.35 and 0.05, which is the best arm's too; 2w = 0.6, 0.4, 0.2. With ε = 0.1 a race
-    # would be over when 2w ≤ 0.15, so it lasts to the end.
-    problem = ebr.Bernoulli([0.1, 0.8, 0.35, 0.45, 0.75])
-    assert pulls[elimination_rounds(problem, 0.1, widths)].sum() == 10 + 100 + 30 + 100 + 100
-    # With ε = 0.36 a race is over when 2w ≤ 0.41, after round 2.
-    assert pulls[elimination_rounds(problem, 0.36, widths)].sum() == 10 + 4 * 30
-    # A gap of exactly 2w is enough.
-    found = elimination_rounds(ebr.Bernoulli([0.5, 0.25]), 0.01, np.array([0.5, 0.125]))
-    assert found.tolist() == [1, 1]
-
-
 def test_an_arm_is_gone_after_as_many_rounds_as_widths_are_too_wide_for_it():
     generator = np.random.default_rng(1)
     for k in (1, 1, 2, 3, 5) * 20:

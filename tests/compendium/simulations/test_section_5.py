@@ -119,14 +119,6 @@ def test_what_is_required_falls_with_the_rounds_from_the_fixed_design_to_the_bou
     assert values == sorted(values, reverse=True)
 
 
-def test_a_ratio_carries_its_standard_error():
-    # 100 ± 3 over 50 ± 2: relative errors 0.03 and 0.04 make 0.05.
-    place = dict.fromkeys(("sweep", "setup", "deadline", "epsilon"), 1)
-    pulls = {"algorithm": ["AE", "EBR"], "pulls": [100.0, 50.0], "error": [3.0, 2.0]}
-    (row,) = lineup.ratio(pd.DataFrame(pulls | place), "AE", "EBR")[["ratio", "error"]].to_numpy()
-    assert row == pytest.approx([2.0, 0.1])
-
-
 def test_orders_of_magnitude_carry_the_standard_error_of_their_logarithm(fulfilled):
     # 1 ± 0.03 pulls at T = 1, (1 ± 0.04)/300 at T = 50: the quotient's relative error is 0.05.
     frame = plant(fulfilled, "error", 0.03, algorithm="EBR", deadline=1)
