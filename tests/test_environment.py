@@ -21,12 +21,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 
 
-def wanted():
-    extras = PROJECT["optional-dependencies"].values()
-    requirements = map(Requirement, [*PROJECT["dependencies"], *(name for extra in extras for name in extra)])
-    return {canonicalize_name(requirement.name): requirement for requirement in requirements}
-
-
 def locked():
     """Every entry of the lock: its requirement, its hashes, and whether the project itself asks for it."""
     entries = {}
@@ -41,7 +35,9 @@ def locked():
 
 
 def test_the_lock_has_what_the_project_asks_for_pinned_with_hashes_and_is_what_is_installed():
-    asked = wanted()
+    extras = PROJECT["optional-dependencies"].values()
+    requirements = map(Requirement, [*PROJECT["dependencies"], *(name for extra in extras for name in extra)])
+    asked = {canonicalize_name(requirement.name): requirement for requirement in requirements}
     assert {name for name, (_, _, direct) in locked().items() if direct} == set(asked)
     for name, (requirement, hashes, _) in locked().items():
         (pin,) = requirement.specifier

@@ -10,6 +10,8 @@ from compendium.budget_and_deadline import budget_bounds, budgets, elimination_p
 from compendium.budget_and_deadline.budgeted import BudgetedElimination
 from scipy.stats import norm
 
+from ebr.algorithms.game import advance
+
 
 def remembered(function):
     """The same function, with its answers cached by the bytes of its arguments."""
@@ -115,13 +117,11 @@ class Backwards(BudgetedElimination):
 
     def play(self, n_arms, replicates=1, *, rewards=None, generator=None):
         game = super().play(n_arms, replicates, rewards=rewards, generator=generator)
-        pulls = next(game)
-        while True:
-            sums = yield pulls
-            try:
-                pulls = game.send(-sums)
-            except StopIteration as end:
-                return end.value
+        turn = advance(game)
+        while turn.pulls is not None:
+            sums = yield turn.pulls
+            turn = advance(game, -sums)
+        return turn.arms
 
 
 class Overspent(BudgetedElimination):

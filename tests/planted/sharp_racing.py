@@ -95,18 +95,10 @@ def raced(name, make, deadlines, runs):
     return pd.DataFrame(rows)
 
 
-def wide(deadline, epsilon, delta):
-    return algorithms.SharpWide(deadline, epsilon, delta, rewards="sub-Gaussian")
-
-
-def carefully_pausing(deadline, epsilon, delta):
-    """Pausing EBR that does not use that rewards are Bernoulli, only that they lie in [0, 1]."""
-    return ebr.PausingElasticBatchRacing(deadline, epsilon, delta, rewards="bounded")
-
-
-def carefully_staking(deadline, epsilon, delta):
-    """Staked EBR with the same handicap."""
-    return ebr.StakedElasticBatchRacing(deadline, epsilon, delta, rewards="bounded")
+wide = partial(algorithms.SharpWide, rewards="sub-Gaussian")
+# Pausing and staked EBR that do not use that rewards are Bernoulli, only that they lie in [0, 1].
+carefully_pausing = partial(ebr.PausingElasticBatchRacing, rewards="bounded")
+carefully_staking = partial(ebr.StakedElasticBatchRacing, rewards="bounded")
 
 
 def hopeful(deadline, epsilon, delta):

@@ -100,19 +100,6 @@ def savings(**makers):
     return best_k.savings(pd.concat([table, sequential]), [1, 20])
 
 
-def wide(deadline, epsilon, delta, k):
-    return algorithms.SharpWide(deadline, epsilon, delta, rewards="sub-Gaussian", k=k)
-
-
-def few(deadline, epsilon, delta, k):
-    return algorithms.TooFewPulls(deadline, epsilon, delta, k=k)
-
-
-def hopeful(deadline, epsilon, delta, k):
-    """Algorithm 1 run with 10ε in place of ε."""
-    return ebr.ElasticBatchRacing(deadline, 10 * epsilon, delta, k=k)
-
-
 SHARP_ERRORS = (
     UnionOverOneArm,
     BoundaryTakenForKnown,
@@ -139,5 +126,10 @@ PLANTED = {
         lambda: guarantee(ratio=bounded(algorithms.SharpEager)),
         partial(sharp_racing.with_bound, partial(raced, ebr.SharpElasticBatchRacing)),
     ),
-    "X13": (savings, lambda: savings(sharp=wide), lambda: savings(EBR=few), lambda: savings(EBR=hopeful)),
+    "X13": (
+        savings,
+        lambda: savings(sharp=lambda t, e, d, k: algorithms.SharpWide(t, e, d, rewards="sub-Gaussian", k=k)),
+        lambda: savings(EBR=lambda t, e, d, k: algorithms.TooFewPulls(t, e, d, k=k)),
+        lambda: savings(EBR=lambda t, e, d, k: ebr.ElasticBatchRacing(t, 10 * e, d, k=k)),
+    ),
 }

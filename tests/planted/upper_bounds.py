@@ -11,12 +11,7 @@ from ebr.theory import bounds
 from planted.algorithms import LooseRule, SignFlipped, TooFewPulls, TooManyPulls, TooWide
 
 SHAPES = [(2, 3), (3, 3)]
-
-
-cases = cache(adversary.inside)
-
-
-witnesses = cache(cost_theorems.printed_races)
+cases, witnesses = cache(adversary.inside), cache(cost_theorems.printed_races)
 
 
 @cache

@@ -26,10 +26,6 @@ def places(draw):
     return ebr.Gaussian(means, draw(st.floats(0.001, 2))), epsilon, deadline, draw(st.floats(0.001, 0.999))
 
 
-def some_k(data, problem):
-    return data.draw(st.integers(1, problem.n_arms - 1))
-
-
 def test_the_schedule_and_the_passive_pulls_by_hand():
     assert bounds.schedule(*PLACE) == pytest.approx([40 * 4, 40 * 16])
     assert bounds.schedule(*TINY) == pytest.approx([0.576, 2.304])
@@ -112,7 +108,7 @@ def test_theorem_1s_first_form_is_below_its_second_and_below_theorem_2_with_half
     for printed in (True, False):
         first = bounds.partition_upper_bound(*place, printed=printed) * (1 - 1e-12)
         assert first <= bounds.hardest_upper_bound(*place, printed=printed)
-        k = some_k(data, place[0])
+        k = data.draw(st.integers(1, place[0].n_arms - 1))
         first = bounds.partition_upper_bound(*place, printed=printed, k=k) * (1 - 1e-12)
         assert first <= bounds.problem_upper_bound(*place, printed=printed, k=k) / (2 if printed else 1)
 

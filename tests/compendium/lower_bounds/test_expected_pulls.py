@@ -15,13 +15,8 @@ from ebr.theory import bounds
 EPSILON, DELTA = 0.2, 0.1
 
 
-def fixed(*pulls):
-    """A family of one algorithm, which has one round with these pulls."""
-    return lambda *_: {"EBR": Diary((list(pulls),))}
-
-
 def test_costs_tell_the_pulls_and_the_bounds_of_every_partition():
-    table = costs([(2, 2)], EPSILON, DELTA, 20, 1, fixed(30, 12))
+    table = costs([(2, 2)], EPSILON, DELTA, 20, 1, lambda *_: {"EBR": Diary(([30, 12],))})
     assert table["gamma"].tolist() == ["11", "22"]
     assert (table["pulls"] == 42).all()
     assert (table["error"] == 0).all()

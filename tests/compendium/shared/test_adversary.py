@@ -8,6 +8,7 @@ import pytest
 from compendium.shared.adversary import audit, corners, play_inside
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from planted.algorithms import TooNarrow
 
 import ebr
 from ebr.simulation import simulate
@@ -65,17 +66,10 @@ def test_the_corners_are_all_tables_of_low_middle_and_top():
     assert set(tables.ravel()) == {-1, 0, 1}
 
 
-class Narrow(ebr.ElasticBatchRacing):
-    """Planted error: intervals with a fifth of their width."""
-
-    def deviation(self, pulls, n_arms):
-        return 0.2 * super().deviation(pulls, n_arms)
-
-
 @pytest.mark.parametrize(("means", "played"), [([0.6, 0.6, 0.6], 3), ([1.0, 0.0, 0.0], 1)])
 def test_the_audit_sees_what_a_loop_over_the_same_draws_sees(means, played, monkeypatch):
     monkeypatch.setattr(simulate, "CELLS_PER_BLOCK", 3 * 40)
-    race, problem = Narrow(3, 0.01, 0.5), ebr.Gaussian(means, 0.5)
+    race, problem = TooNarrow(3, 0.01, 0.5), ebr.Gaussian(means, 0.5)
     watched = audit(race, problem, 100, seed=3)
     blocks = []
     for replicates, generator in simulate.blocks(race, problem, 100, seed=3):

@@ -28,15 +28,12 @@ def spending_boundaries(counts, shares):
     return np.array(found)
 
 
-def covariance(counts):
-    return np.sqrt(np.minimum.outer(counts, counts) / np.maximum.outer(counts, counts))
-
-
 def below(counts, quantiles):
     """P(no look finds Z above its boundary), by scipy's normal integral."""
     if len(counts) == 1:
         return norm.cdf(quantiles[0])
-    return multivariate_normal.cdf(quantiles, cov=covariance(np.array(counts)), abseps=1e-8, releps=1e-8)
+    covariance = np.sqrt(np.minimum.outer(counts, counts) / np.maximum.outer(counts, counts))
+    return multivariate_normal.cdf(quantiles, cov=covariance, abseps=1e-8, releps=1e-8)
 
 
 @pytest.mark.parametrize(

@@ -236,17 +236,11 @@ def test_without_the_maximum_the_bound_for_a_large_epsilon_would_be_false():
     assert in_h(problem, race, 13.8155) > 36
 
 
-def points(pulls, sweep="ε", setup="Setup 1", deadline=15, epsilon=0.01):
-    """One row per algorithm: its pulls at one point of the figure, with an error of 1 %."""
-    rows = [{"algorithm": name, "pulls": number, "error": number / 100} for name, number in pulls.items()]
-    return pd.DataFrame(rows).assign(sweep=sweep, setup=setup, deadline=deadline, epsilon=epsilon, runs=100)
-
-
 def test_pulls_are_compared_as_ratios_with_their_errors():
     pulls = {"EBR": 1200.0, "sequential": 200.0, "sharp": 100.0}
-    ratios = sharp_guarantee.compared(points(pulls, epsilon=0.25), delta=0.01, n_arms=2).set_index(
-        ["algorithm", "against"]
-    )
+    rows = [{"algorithm": name, "pulls": number, "error": number / 100} for name, number in pulls.items()]
+    table = pd.DataFrame(rows).assign(sweep="ε", setup="Setup 1", deadline=15, epsilon=0.25, runs=100)
+    ratios = sharp_guarantee.compared(table, delta=0.01, n_arms=2).set_index(["algorithm", "against"])
     # Means symmetric about ½ get half of the pulls each, λ = ½ ± ε/2; kl(0.01, 0.99) = 0.98 log 99.
     nearest = 0.9 * math.log(0.9 / 0.375) + 0.1 * math.log(0.1 / 0.625)
     floor = 0.98 * math.log(99) / nearest

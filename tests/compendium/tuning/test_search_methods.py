@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium.tuning import configurations, search_methods
+from oracles import overheard
 from scipy.stats import beta, wilcoxon
 
 import ebr
@@ -54,14 +55,7 @@ def test_a_race_that_assumes_nothing_scores_on_splits_of_the_bank_and_is_told_th
 
     class Noted(ebr.StakedElasticBatchRacing):
         def play(self, *entered, **known):
-            game = super().play(*entered, **known)
-            pulls = next(game)
-            while True:
-                told.append((pulls, (yield pulls)))
-                try:
-                    pulls = game.send(told[-1][1])
-                except StopIteration as end:
-                    return end.value
+            return overheard(super().play(*entered, **known), lambda *round_: told.append(round_))
 
     race = Noted(6, 0.1, 0.2, rewards="bounded", squares=True)
     found = search_methods.raced_alone(race, bank, 30, seed=1)
