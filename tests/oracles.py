@@ -229,7 +229,7 @@ def log_term(model, miss, last=False):
 
 @cache
 def pair_ratio(a, N, c, M, shift):
-    """min_p N kl(a/N, p) + M kl(c/M, p + s), which is 0 if the means already differ by the shift."""
+    """X4's evidence that the second mean is not s larger: min_p N kl(a/N, p) + M kl(c/M, p + s)."""
     leader, other = a / N, c / M
     low, high = max(other - shift, 0), min(leader, 1 - shift)
     if leader <= other - shift:
@@ -244,11 +244,6 @@ def pair_ratio(a, N, c, M, shift):
     if inside[0] < inside[1] and slope(inside[0]) < 0 < slope(inside[1]):
         places.append(brentq(slope, *inside, xtol=1e-15))
     return min(N * kl(leader, p) + M * kl(other, min(p + shift, 1)) for p in places)
-
-
-def evidence(leader, other, shift):
-    """X4's evidence of two means against "the other is better than the leader by the shift"."""
-    return pair_ratio(leader, 1, other, 1, shift)
 
 
 def refuted(model, sigma, L, leader, other, shift):

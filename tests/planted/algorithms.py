@@ -88,18 +88,6 @@ class Backwards(ebr.ElasticBatchRacing):
         return sums.argmax(axis=1)
 
 
-class OnePull(ebr.ElasticBatchRacing):
-    def pulls_by_round(self, n_arms):
-        return np.ones(self.deadline, dtype=int)
-
-
-class TooWide(ebr.ElasticBatchRacing):
-    """Hardly ever drops an arm."""
-
-    def deviation(self, pulls, n_arms):
-        return 10 * super().deviation(pulls, n_arms)
-
-
 class DropsNobody(ebr.ElasticBatchRacing):
     """Intervals so wide that no arm is ever dropped, so every problem costs the same."""
 

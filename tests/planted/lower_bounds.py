@@ -143,7 +143,6 @@ PLANTED = {
         lambda: least_probability.other_arms(count=larger_hpcm),
         lambda: least_probability.other_arms(deltas=(1 / 3, 0.1)),  # without the condition δ ≤ 1/6
         lambda: least_probability.other_arms(calibrate=too_eager),
-        lambda: least_probability.other_arms(count=lambda delta: 1.08 * bounds.hpcm(delta)),  # 0.72 log(1/2δ)
         lambda: with_reach(least_probability.other_arms),
     ),
     "C16": (

@@ -58,7 +58,7 @@ def opening(**makers):
 
 
 PLANTED = {
-    "C22": planted(section_5.no_failure, ("EBR", algorithms.TooFewPulls), ("EBR", algorithms.OnePull)),
+    "C22": planted(section_5.no_failure, ("EBR", algorithms.TooFewPulls)),
     "C23": planted(
         section_5.beats_baselines, ("EBR", algorithms.ShortSchedule), ("EBR", algorithms.DropsNobody)
     ),

@@ -140,16 +140,12 @@ def without_its_share():
     """b_T as if the final could spend all of δ."""
     right = staked.StakedElasticBatchRacing.last_count
     parts()
-    with mock.patch.object(
-        staked.StakedElasticBatchRacing,
-        "last_count",
-        lambda self, n, rewards=None: right(_greedy(self), n, rewards),
-    ):
+
+    def last_count(race, n_arms, rewards=None):
+        return right(replace(race, delta=min(race.delta / race.last_part, 0.999)), n_arms, rewards)
+
+    with mock.patch.object(staked.StakedElasticBatchRacing, "last_count", last_count):
         return guarantee(signs=staked_guarantee.finals())
-
-
-def _greedy(race):
-    return replace(race, delta=min(race.delta / race.last_part, 0.999))
 
 
 def all_is_staked(self, *given, right=TABLE.__init__, **said):

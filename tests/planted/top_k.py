@@ -114,7 +114,7 @@ PLANTED = {
         partial(carries_over, make=algorithms.TooFewPulls),
         partial(carries_over, make=algorithms.LooseRule),
         partial(carries_over, make=algorithms.TooManyPulls),
-        partial(carries_over, make=algorithms.TooWide),
+        partial(carries_over, make=algorithms.DropsNobody),
         partial(carries_over, make=OnePlaceTooMany),
         partial(carries_over, verification=OneByOne),
     ),

@@ -8,7 +8,7 @@ from compendium.upper_bounds import cost_theorems, lemmas, race_tables
 
 import ebr
 from ebr.theory import bounds
-from planted.algorithms import LooseRule, SignFlipped, TooFewPulls, TooManyPulls, TooWide
+from planted.algorithms import DropsNobody, LooseRule, SignFlipped, TooFewPulls, TooManyPulls
 
 SHAPES = [(2, 3), (3, 3)]
 cases, witnesses = cache(adversary.inside), cache(cost_theorems.printed_races)
@@ -94,13 +94,13 @@ PLANTED = {
     "C08": (
         second_form,
         lambda: second_form(bound=less(bounds.hardest_upper_bound)),
-        lambda: second_form(partial(races, TooWide)),
+        lambda: second_form(partial(races, DropsNobody)),
         lambda: second_form(seen=partial(witnesses, corrected=True)),
     ),
     "C09": (
         theorem_2,
         lambda: theorem_2(bound=less(bounds.problem_upper_bound)),
-        lambda: theorem_2(partial(races, TooWide)),
+        lambda: theorem_2(partial(races, DropsNobody)),
         lambda: theorem_2(seen=partial(witnesses, corrected=True)),
     ),
     "C29": (slack_term, lambda: slack_term(make=SignFlipped), lambda: slack_term(make=LooseRule)),

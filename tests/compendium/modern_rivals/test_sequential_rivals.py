@@ -9,9 +9,10 @@ from compendium.modern_rivals import comparison
 from compendium.modern_rivals import sequential_races as races
 from compendium.modern_rivals import sequential_rivals as rivals
 from compendium.shared.characteristic_time import characteristic
+from oracles import kl
 from scipy.integrate import quad
 from scipy.optimize import brentq
-from scipy.special import rel_entr, xlogy
+from scipy.special import xlogy
 from scipy.stats import beta, binomtest
 
 from ebr.theory.problems import Bernoulli, setup_1
@@ -32,15 +33,6 @@ class Watched(list):
     def __getitem__(self, arm):
         self.pulled.append(int(arm))
         return super().__getitem__(arm)
-
-
-def fixed(means):
-    """Read-only means, as a problem has them; a writable array would make numba compile races again."""
-    return Bernoulli(means).means
-
-
-def kl(p, q):
-    return rel_entr(p, q) + rel_entr(1 - p, max(1 - q, 0))
 
 
 def upper(p, level):
@@ -153,22 +145,21 @@ def plain_race(means, epsilon, name, stopping, generator):
         rounds += 1
 
 
-def stopping_of(name, prior, n_arms, delta):
-    if prior is not None:
-        return rivals.mixture_stopping(n_arms + (name == "LUCB"), delta, prior)
-    return (rivals.clock_stopping if name == "LUCB" else rivals.deviation_stopping)(n_arms, delta)
-
-
 @pytest.mark.parametrize(("name", "prior"), EVERY)
 @pytest.mark.parametrize("means", SMALL)
 def test_every_rule_makes_the_pulls_of_a_plain_loop(means, name, prior):
-    stopping, rule = stopping_of(name, prior, len(means), 0.1), rivals.RULES[name]
+    rule, lucb = rivals.RULES[name], name == "LUCB"
+    if prior is not None:
+        stopping = rivals.mixture_stopping(len(means) + lucb, 0.1, prior)
+    else:
+        stopping = (rivals.clock_stopping if lucb else rivals.deviation_stopping)(len(means), 0.1)
     pulled, expected = plain_race(means, 0.2, name, stopping, np.random.default_rng(5))
     watched = Watched(means)
     found = races.race.py_func(watched, 0.2, rule, stopping, np.random.default_rng(5))
     assert watched.pulled == pulled
     assert tuple(found) == expected
-    assert races.race(fixed(means), 0.2, rule, stopping, np.random.default_rng(5)) == expected
+    fixed = Bernoulli(means).means  # read-only: for a writable array numba would compile races again
+    assert races.race(fixed, 0.2, rule, stopping, np.random.default_rng(5)) == expected
 
 
 def two_arms(a, b, epsilon, place=0.3):

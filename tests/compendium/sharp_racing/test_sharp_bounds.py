@@ -1,7 +1,6 @@
 """Sharp EBR's bounds on its pulls: by hand, by plain loops, and against one another."""
 
 import numpy as np
-import pytest
 from compendium.shared.joint_race import SharpElasticBatchRacing
 from compendium.sharp_racing.sharp_bounds import elimination_rounds, sharp_problem_bound
 from hypothesis import given, settings
@@ -21,19 +20,6 @@ def test_an_arm_is_gone_after_as_many_rounds_as_widths_are_too_wide_for_it():
         for gap, last in zip(gaps, found, strict=True):
             reach = max(gap, min(gaps) + 0.1)
             assert last == min(sum(2 * width > reach for width in widths), 4)
-
-
-def test_the_sharp_bound_in_h_by_hand():
-    # Gaps ¼, ½, ¼ and ε = ¼: H = 88/9; (w_0/ε)^{2/T} = 2 for w_0 = ½ and 4 for 1.
-    # With ε above w_0 all widths are ε.
-    three = ebr.Bernoulli([0.75, 0.25, 0.5])
-    for problem, epsilon, start, expected in (
-        (three, 0.25, 0.5, 9 * 2 * 3 * 88 / 9 + 3),
-        (three, 0.25, 1, 9 * 4 * 3 * 88 / 9 + 3),
-        (ebr.Bernoulli([1, 0]), 0.6, 0.5, 27 * 2 / 1.6**2 + 2),
-    ):
-        found = sharp_problem_bound(problem, epsilon, 2, 3.0, start)
-        assert found == pytest.approx(expected)
 
 
 @settings(max_examples=120, deadline=None)

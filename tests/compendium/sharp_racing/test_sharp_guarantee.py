@@ -9,7 +9,8 @@ import pytest
 from compendium.shared import problem_sets
 from compendium.shared.joint_race import SharpElasticBatchRacing
 from compendium.sharp_racing import sharp_adversary, sharp_event, sharp_guarantee
-from oracles import evidence, kl, log_term, overheard, sharp_design, sharp_schedule
+from compendium.sharp_racing.sharp_bounds import sharp_problem_bound
+from oracles import kl, log_term, overheard, pair_ratio, sharp_design, sharp_schedule
 from scipy.stats import binom
 
 import ebr
@@ -55,7 +56,7 @@ def test_for_bounded_rewards_it_is_the_exact_chance_that_the_ratio_errs(n_arms, 
     wrong = sum(
         chance[worse] * other[better]
         for worse, better in product(range(first + 1), repeat=2)
-        if worse >= better and first * evidence(worse / first, better / first, shift) > L
+        if worse >= better and pair_ratio(worse, first, better, first, shift) > L
     )
     at_last = math.exp(-last * epsilon**2)
     found = sharp_event.spent(SHARP(2, epsilon, delta, rewards="bounded", k=k), n_arms, mean, shift)
@@ -183,16 +184,13 @@ def test_races_are_plain_counts_beside_their_bounds(model, make):
         second = sorted(gaps)[1]
         needs = [max(gap, second + epsilon) for gap in gaps]
         allowed = [counts[min(sum(2 * w > need for w in widths), rounds - 1)] for need in needs]
-        complexity = sum(
-            (epsilon if gap < epsilon else gap + epsilon) ** -2 for gap in [second, *sorted(gaps)[1:]]
-        )
-        terms = SHARP(rounds, epsilon, miss, rewards=model).log_terms(4)
+        race = SHARP(rounds, epsilon, miss, rewards=model)
         assert (row["n_arms"], row["deadline"], row["runs"]) == (4, rounds, 300)
         assert (row["pulls"], row["most"]) == (result.pulls.mean(), result.pulls.max())
         assert row["wrong"] == (gaps[result.arm] >= epsilon).sum()
         assert row["late"] == (result.arm_pulls > allowed).any(axis=1).sum()
         assert row["bound"] == sum(allowed)
-        assert row["problem_bound"] == pytest.approx(9 * 5 ** (2 / rounds) * max(terms) * complexity + 4)
+        assert row["problem_bound"] == pytest.approx(in_h(arms, race, max(race.log_terms(4))))
         assert row["over"] == (result.pulls > row["problem_bound"]).sum()
     assert table["kind"].tolist() == ["easy", "hard"]
     assert table["wrong"][1] > 0
@@ -220,7 +218,10 @@ def test_inside_the_event_no_race_costs_more_than_the_bound_in_h_says(rewards):
         means = generator.random(n_arms) if number % 5 else np.arange(n_arms) == 0
         problem = ebr.Bernoulli(means) if rewards == "bounded" else ebr.Gaussian(means, sigma)
         pulls = sharp_adversary.inside(race, problem, 20, seed=1).arm_pulls.sum(axis=1)
-        share = pulls.max() / in_h(problem, race, race.longest(n_arms))
+        bound = in_h(problem, race, race.longest(n_arms))
+        found = sharp_problem_bound(problem, epsilon, deadline, race.longest(n_arms), start)
+        assert found == pytest.approx(bound)
+        share = pulls.max() / bound
         assert share <= 1 + 1e-12, (race, problem)
         closest = max(closest, share)
     assert closest > 0.5
