@@ -57,8 +57,8 @@ class Chromium:
         port = Path(self.profile.name) / "DevToolsActivePort"
         deadline = time.monotonic() + PATIENCE
         while not (port.exists() and len(port.read_text().split()) == 2):
-            assert self.process.poll() is None, "Chromium has ended at its start"
-            assert time.monotonic() < deadline, "Chromium does not start"
+            assert self.process.poll() is None, "Chromium ended when it was started"
+            assert time.monotonic() < deadline, "Chromium did not start in time"
             time.sleep(0.05)
         number, browser = port.read_text().split()
         return f"ws://127.0.0.1:{number}", browser

@@ -186,7 +186,7 @@ def calls(draw):
 @void
 @settings(max_examples=500, deadline=None)
 @given(calls())
-def test_so_are_several_together(call):
+def test_several_nasty_values_together_are_answered_or_refused_too(call):
     assert fault(*call) is None
 
 

@@ -251,7 +251,7 @@ def kill_at_every_step(folder, action):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("action", ["make", "remove"])
-def test_whoever_is_killed_at_any_step_can_go_on_and_no_half_environment_is_left(tmp_path, action):
+def test_a_kill_at_any_step_leaves_no_half_environment_and_can_be_followed_by_any_command(tmp_path, action):
     # In a small process, as forking one with all tests loaded is slow.
     call = f"kill_at_every_step(Path({str(tmp_path / 'checkout')!r}), {action!r})"
     subprocess.run(

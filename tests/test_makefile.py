@@ -310,7 +310,7 @@ def test_notebooks_are_executed_in_place_without_churn(project):
 def wait_for(condition, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, "the condition did not come true"
         time.sleep(0.1)
 
 

@@ -63,7 +63,7 @@ def test_imports_and_set_up_are_one_folded_cell_that_names_the_notebook(path, no
         return  # saves and records nothing
     folded = [cell for cell in code(notebook) if cell.metadata == FOLDED]
     assert len(folded) == 1
-    assert folded[0] is code(notebook)[1], "it follows the parameters"
+    assert folded[0] is code(notebook)[1], "it must follow the parameters"
     setup, rest = folded[0].source, "\n".join(cell.source for cell in code(notebook)[2:])
     assert ("save(" in rest) == (f'save = figures.saver("{path.stem}")' in setup)
     assert ("record(" in rest) == (f'record = findings.Recorder("{path.stem}")' in setup)
@@ -122,7 +122,7 @@ def faults(notebook, claims):
     recorded = {claim for claim in claims for table in tables if f"**{claim} " in table}
     found += [f"{claim} must be recorded" for claim in sorted(claims - recorded)]
     if claims and any("| claim |" in cell.source for cell in notebook.cells if words(cell)):
-        found.append("its claims come from the ledger, not from hand")
+        found.append("its claims must come from the ledger")
     if any(not cell.source.strip() or UNWRITTEN.search(cell.source) for cell in notebook.cells):
         found.append("something is still to be written")
     return found
@@ -155,7 +155,7 @@ PLANTED = {
     "it has 28": lambda cells: cells.extend([nbformat.v4.new_markdown_cell("word " * 400)] * 7),
     "its claims must be shown": lambda cells: cells.insert(3, cells.pop(1)),
     "C01 must be recorded": lambda cells: cells.pop(3),
-    "its claims come": lambda cells: cells[2].update(source="| claim | in short |"),
+    "its claims must come": lambda cells: cells[2].update(source="| claim | in short |"),
     "something": lambda cells: cells[2].update(source="Todo: prose"),
 }
 

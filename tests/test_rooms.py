@@ -62,7 +62,7 @@ def room(module):
 def test_the_rooms_are_the_folders():
     folders = {path.parent.name for path in (ROOT / "ebr").glob("*/*.py")}
     assert {f"ebr.{folder}" for folder in folders} == set(EBR_ROOMS) - {"ebr"}
-    assert {room(module) for module in EVERY} <= set(ORDER), "a room has no rooms, nor a name of its own"
+    assert {room(module) for module in EVERY} <= set(ORDER), "rooms are known, and none contains another"
 
 
 @pytest.mark.parametrize("module", EVERY)
@@ -72,7 +72,7 @@ def test_imports_point_one_way(module):
             assert ORDER.index(room(name)) <= ORDER.index(room(module)), f"{module} imports {name}"
         else:  # a package itself, or a name from a module
             assert room(name) in EVERY or name in {room(other) for other in EVERY}, (
-                f"{module} imports {name}: name the module that it is from"
+                f"{module} must import {name} from its own module"
             )
 
 
@@ -86,13 +86,13 @@ def test_what_is_shared_is_used_in_two_places():
         for name in set(names) & set(users):
             users[name].add(place)
     for module, places in users.items():
-        assert len(places) > 1, f"{module} is used by {places} alone"
+        assert len(places) > 1, f"{module} is used only by {places}"
 
 
 def test_no_name_of_a_module_stands_in_two_places():
     bases = Counter(module.rpartition(".")[2] for module in EVERY)
     assert [base for base, count in bases.items() if count > 1] == []
-    assert [base for base in bases if f"{base}s" in bases] == [], "nor differ two by a plural"
+    assert [base for base in bases if f"{base}s" in bases] == [], "two names differ only by a plural"
 
 
 def test_no_module_imports_itself_through_others():
@@ -111,7 +111,7 @@ def test_what_is_installed_says_nothing_of_the_compendium():
     for path in EBR.values():
         text = path.read_text(encoding="utf-8").lower()
         for word in ("notebook", "readme", "claims.yaml", "ledger", "compendium"):
-            assert word not in text.replace("in a notebook", ""), f"{path.name} speaks of {word}"
+            assert word not in text.replace("in a notebook", ""), f"{path.name} mentions {word}"
 
 
 def test_test_files_import_no_other_test_file():

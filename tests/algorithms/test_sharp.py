@@ -191,7 +191,7 @@ def test_the_rewards_are_what_the_caller_says_or_else_the_problem(problem, asked
     assert first_round(SHARP(2, 0.1, 0.05, rewards=asked), problem) == by_hand[used]
 
 
-def test_rewards_of_which_nothing_is_said_are_sub_gaussian():
+def test_rewards_are_sub_gaussian_by_default():
     assert next(SHARP(2, 0.1, 0.05).play(3)).tolist() == [[98, 98, 98]]
 
 
@@ -336,7 +336,7 @@ def test_whatever_is_lost_at_random_errors_have_probability_delta_at_most(model)
 
 @bernoulli_models
 @pytest.mark.parametrize("planted", [as_zeros, as_if_complete])
-def test_planted_errors_have_more(model, planted):
+def test_planted_errors_fail_more_often_than_delta(model, planted):
     assert worst_failure(model, STRICT, NEARLY_ALL, planted) > 1.2 * STRICT["delta"]
 
 
@@ -381,7 +381,7 @@ def test_five_arms_err_no_more_often_than_delta_however_losses_are_placed(model,
     assert (ending.within[~short] == 0.1).all()
 
 
-def test_what_is_missing_in_one_replicate_is_nothing_to_others():
+def test_missing_rewards_of_one_replicate_do_not_change_the_others():
     # Widths fall from 0.5 to 0.3 in 60 rounds, and in some of them only the first replicate has new rewards.
     algorithm, generator = SHARP(60, 0.3, 0.1, rewards="sub-Gaussian"), np.random.default_rng(1)
     means = np.array([0.5, 0.4, 0.1, 0])[:, None]
@@ -447,7 +447,7 @@ def test_gaussian_looks_pay_for_futility_too():
 
 
 @pytest.mark.parametrize("model", ["bounded", "Gaussian", "sub-Gaussian"])
-def test_where_nobody_is_better_the_race_ends_sooner_with_the_control(model):
+def test_where_no_arm_is_better_the_race_ends_sooner_with_the_control(model):
     plain = SHARP(6, 0.05, 0.05, rewards=model)
     guarded = replace(plain, control=0, margin=0.15)
     truth = ebr.Gaussian([0.5] * 4, 0.5) if model == "Gaussian" else ebr.Bernoulli([0.5] * 4)

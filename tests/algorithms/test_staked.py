@@ -488,7 +488,7 @@ def test_a_guess_that_is_right_costs_little_and_a_wrong_one_no_more_than_half():
     assert max(pulls) < 1.5 * pulls[0]
 
 
-def test_a_guess_is_no_known_sigma():
+def test_a_guessed_sigma_is_not_used_as_a_known_one():
     race = guessing(5, 0.1, 0.1, 1e-6)
     assert race.wants_squares("Gaussian")
     assert race.first_count(3) == 2
@@ -507,7 +507,7 @@ def test_a_guess_is_no_known_sigma():
         game.send(next(game) * 0.5)
 
 
-def test_without_degrees_of_freedom_nothing_is_said():
+def test_without_degrees_of_freedom_nothing_is_guaranteed():
     for came, deadline in product((1, 4), (2, 3)):  # one reward per arm, or equal rewards
         game = guessing(deadline, 0.2, 0.3, 0.02).play_lossy(3)
         standing = next(game)
@@ -629,7 +629,7 @@ HOSTILE = [([0.6, 0.4, 0.4], 0.2, 0.5, 4), ([0.55, 0.5, 0.45, 0.2], 0.1, 0.3, 6)
 
 @pytest.mark.parametrize("model", [*REWARDS, "a guess"])
 @pytest.mark.parametrize("loss", [0.0, 0.3])
-def test_all_that_is_ever_said_is_wrong_with_delta_at_most(model, loss):
+def test_all_statements_of_a_race_are_wrong_with_delta_at_most(model, loss):
     for place, (means, epsilon, delta, deadline) in enumerate(HOSTILE):
         race = StakedElasticBatchRacing(
             deadline, epsilon, delta, rewards=model.replace("a guess", "Gaussian")
@@ -643,7 +643,7 @@ def test_all_that_is_ever_said_is_wrong_with_delta_at_most(model, loss):
             assert (ending.within == epsilon).all()
 
 
-def test_a_planted_error_in_what_is_said_is_seen(monkeypatch):
+def test_a_planted_error_in_the_statements_is_seen(monkeypatch):
     plant(monkeypatch, "standing", ("self.coarser]", "self.coarser / 64]"))  # weaker claims than stated
     race = StakedElasticBatchRacing(6, 0.01, 0.2, rewards="Gaussian")
     *_, false = lossy(race, [0.5, 0.45, 0.45], 200, 0.0, 1, "Gaussian")
@@ -681,7 +681,7 @@ def test_a_control_is_recommended_where_none_is_better_by_the_margin():
     assert binomtest(int((ending.arms != 4).sum()), 400, 0.1, "greater").pvalue > 1e-4
 
 
-def test_a_race_of_which_nothing_came_says_nothing():
+def test_a_race_without_any_reward_guarantees_nothing():
     race = StakedElasticBatchRacing(3, 0.2, 0.1, rewards="bounded")
     _, ending, _ = lossy(race, [0.5, 0.4], 4, 1.0, 1, "bounded")
     assert ending.arms.tolist() == [-1] * 4

@@ -189,7 +189,7 @@ def test_rules_reach_the_algorithm(run):
 # The terms of a race, and all kinds of rewards.
 
 
-def test_a_race_in_milliseconds_of_which_the_smallest_are_the_best(run):
+def test_a_race_in_milliseconds_where_smaller_is_better(run):
     units = ["--epsilon", 30, "--support", 0, 300, "--algorithm", "sharp"]
     options = [*units, "--lower-is-better", "--control", "--margin", 60]
     assert run("start", "ms.jsonl", *THREE, *options)[0] == 0
@@ -302,7 +302,7 @@ def journal():
 
 
 @pytest.mark.parametrize("why", FAILING)
-def test_success_with_failed_output_has_a_status_and_words_of_its_own(why, monkeypatch, capsys):
+def test_success_with_failed_output_has_its_own_status_and_warning(why, monkeypatch, capsys):
     def run(*words):
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stdout", FAILING[why]())
@@ -330,7 +330,7 @@ def test_success_with_failed_output_has_a_status_and_words_of_its_own(why, monke
         assert run("--help") == run("--version") == unsaid
 
 
-def test_a_refusal_stays_one_where_output_fails_and_where_errors_cannot_be_said(monkeypatch):
+def test_a_refusal_has_its_status_even_if_no_output_is_possible(monkeypatch):
     for stream in (full(), None):
         monkeypatch.setattr(sys, "stdout", stream)
         monkeypatch.setattr(sys, "stderr", stream)
@@ -342,7 +342,7 @@ def test_a_refusal_stays_one_where_output_fails_and_where_errors_cannot_be_said(
     assert journal() == ["start"]
 
 
-def test_a_terminal_without_a_letter_gets_its_code(folder, monkeypatch):
+def test_a_terminal_that_lacks_a_letter_gets_its_code(folder, monkeypatch):
     def run(*words):
         with open("terminal", "w", encoding="ascii") as out, open(out.fileno(), "w", closefd=False) as err:
             err.reconfigure(encoding="ascii", errors="backslashreplace")  # as Python does
@@ -360,7 +360,7 @@ def test_a_terminal_without_a_letter_gets_its_code(folder, monkeypatch):
     assert run("ask", "Ö.jsonl") == (2, "error: there is no journal \\xd6.jsonl: start a race\n")
 
 
-def test_a_stream_that_is_none_of_the_systems_will_do(folder, monkeypatch):
+def test_stdout_may_be_any_stream(folder, monkeypatch):
     said = io.StringIO()
     monkeypatch.setattr(sys, "stdout", said)
     assert main(UMLAUT) == 0

@@ -305,7 +305,7 @@ def no_waiting():
     """A guard that ends a test which waits for a pipe."""
 
     def wake(*_):
-        raise AssertionError("it waits")  # an OSError would look like the pipe's
+        raise AssertionError("it waits for a pipe")  # an OSError would look like the pipe's
 
     before = signal.signal(signal.SIGALRM, wake)
     signal.alarm(60)
@@ -347,7 +347,7 @@ def test_a_pipe_where_torn_lines_go_is_not_waited_for_and_a_link_not_followed(pa
 @pytest.mark.parametrize(
     "name", [None, 3, b"trial.jsonl", "", "trial\n# Result: A.jsonl", "trial\x1b[2J.jsonl"]
 )
-def test_what_is_no_printable_name_is_refused(folder, name):
+def test_an_unprintable_name_is_refused(folder, name):
     for readonly in (False, True):
         with pytest.raises(
             JournalError, match="journal must be the printable name of a file, got "
@@ -506,7 +506,7 @@ def test_every_edit_leaves_a_race_that_could_have_been_or_is_blamed_on_a_line(ra
     assert could > 5  # another seed or other rewards cannot be detected
 
 
-def test_who_names_the_race_is_told_of_an_edited_first_line_as_well(path, unflushed):
+def test_an_edited_first_line_is_found_or_another_race_when_the_race_is_named(path, unflushed):
     played(SHARP, path)
     first, *others = (json.loads(line) for line in path.read_text().splitlines())
     for edited in edits(first):
@@ -533,7 +533,7 @@ TIME = b', "time": "2026-01-01T00:00:00+00:00"'
     ],
     ids=lambda body: body[:40].decode(errors="replace"),
 )
-def test_a_line_that_is_none_is_refused_though_its_checksum_is_right(body, path):
+def test_an_invalid_line_is_refused_though_its_checksum_is_right(body, path):
     content = Journal(path)
     content.append({"event": "start"})
     content.close()
@@ -546,7 +546,7 @@ def test_a_line_that_is_none_is_refused_though_its_checksum_is_right(body, path)
     ("number", "changes"),
     [(2, {"round": True}), (3, {"round": 1.0}), (3, {"rewards": {arm: [48, 38] for arm in ARMS}})],
 )
-def test_an_edit_that_only_python_takes_for_the_same_is_found(number, changes, path):
+def test_an_edit_that_python_considers_equal_is_found(number, changes, path):
     played(SHARP, path)
     forge(path, number, **changes)
     with pytest.raises(JournalError, match=f"line {number} of"):

@@ -102,7 +102,7 @@ def test_there_are_journals_of_every_earlier_format_and_kind():
     assert found >= {(f"format-{number}", kind) for number, names in kinds.items() for kind in names.split()}
 
 
-def test_a_sharp_race_of_format_1_was_told_nothing_of_its_rewards_and_has_one_place():
+def test_a_sharp_race_of_format_1_is_sub_gaussian_and_finds_one_arm():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sharp = ebr.Race.open(HERE / "format-1" / "sharp.jsonl", readonly=True)
@@ -112,7 +112,7 @@ def test_a_sharp_race_of_format_1_was_told_nothing_of_its_rewards_and_has_one_pl
     assert sharp.algorithm.k == 1
 
 
-def test_a_race_of_before_with_a_support_beyond_0_and_1_goes_on_in_its_units(path):
+def test_an_old_race_with_a_support_beyond_0_and_1_goes_on_in_its_units(path):
     old = HERE / "unscaled.jsonl"
     path.write_bytes(old.read_bytes())
     recorded = [json.loads(line) for line in old.read_text().splitlines()]

@@ -174,7 +174,7 @@ def test_a_race_whose_line_is_not_on_the_disk_is_not_played_on(step, problem, pa
 # Who may ask and tell, and when.
 
 
-def test_who_only_looks_changes_nothing(path):
+def test_a_reader_changes_nothing(path):
     with Race(ALGORITHM, ARMS, path) as race:
         race.ask()
         reader = Race.open(path, readonly=True)

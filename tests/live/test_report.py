@@ -303,7 +303,7 @@ def test_a_report_speaks_the_trials_words_units_and_direction(trial):
         trial.report(3)
 
 
-def test_of_a_race_that_ended_with_the_control_only_that_is_said(path, unflushed):
+def test_the_report_of_a_race_that_ended_with_the_control_says_only_that(path, unflushed):
     race = raced(SHARP, ["A", "B"], path, means=[0.2, 0.9], control="B", margin=0.3)
     says = "No arm beats B, the control, by 0.3 or more, with probability at least 0.95."
     assert race.report().facts["Guarantee"] == says

@@ -104,7 +104,7 @@ def test_a_race_that_was_begun_with_rounding_goes_on_with_zeros_and_ones(rounded
 
 
 @pytest.mark.parametrize("change", [{"A": 36}, {"A": -1}, {"A": 1.5}, {"great": 1}, None], ids=str)
-def test_a_line_with_right_checksums_that_counts_what_cannot_be_is_refused(rounded, change):
+def test_a_line_with_right_checksums_and_impossible_counts_is_refused(rounded, change):
     counted = lines_of(rounded)[2]["counted"]
     forge(rounded, 3, counted=... if change is None else counted | change)
     says = "it would be" if change and "great" in change else "rewards of 'A' must be 0 or 1"
@@ -369,7 +369,7 @@ def test_where_the_support_is_far_from_0_a_replay_believes_the_squares(path, low
 
 
 @pytest.mark.parametrize("square", [0.2, 0.51, math.inf, "0.3"])
-def test_squares_that_cannot_be_are_refused_told_or_forged(path, square):
+def test_impossible_squares_are_refused_told_or_forged(path, square):
     race = Race(STAKED, ["A", "B"], path)
     first = race.ask()["A"]
     wrong = square if isinstance(square, str) else square * first
@@ -468,7 +468,7 @@ def test_where_sums_cannot_stand_in_for_squares_they_are_refused(told, says, pat
         race.tell({"A": (3, -6.0, 12.0), "B": [1.0, 2.0, 3.0]})
 
 
-def test_of_an_unknown_spread_nothing_is_said_of_single_arms_or_differences(path):
+def test_with_an_unknown_spread_a_report_has_no_intervals_of_arms_or_differences(path):
     with normal(path, control="B", margin=0.8) as race:
         race.ask()
         race.tell({"A": [-9.0, 0.5, 4.0], "B": [1.0, 2.0, 3.0]})

@@ -203,7 +203,7 @@ def test_a_plan_that_is_started_twice_draws_other_lots(path):
 # A control.
 
 
-def test_a_race_in_which_nobody_can_be_better_ends_with_the_control(path):
+def test_a_race_in_which_no_arm_can_be_better_ends_with_the_control(path):
     arms, algorithm = ["new", "placebo", "other"], SHARP(6, 0.05, 0.05)
     with Race(algorithm, arms, path, control="placebo", margin=0.2) as race:
         while not race.finished:

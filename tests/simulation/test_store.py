@@ -100,7 +100,7 @@ def test_whatever_changes_a_result_misses_and_a_planted_key_that_forgets_it_is_c
     assert wrong_hits(monkeypatch) == wrong
 
 
-def test_an_entry_that_is_torn_or_altered_anywhere_is_none(folder):
+def test_a_torn_or_altered_entry_is_not_used(folder):
     store.put("name", RESULT)
     path = folder / "name"
     whole = path.read_bytes()

@@ -239,7 +239,7 @@ def test_bad_input_is_an_error_before_anything_runs(arguments, names):
 
 
 @pytest.mark.parametrize("told", ["0", "two"])
-def test_a_number_of_workers_that_is_none_is_an_error_that_names_it(monkeypatch, told):
+def test_an_invalid_number_of_workers_is_an_error_that_names_it(monkeypatch, told):
     monkeypatch.setenv("EBR_WORKERS", told)
     with pytest.raises(ValueError, match=f"EBR_WORKERS must be an integer of at least 1, got '{told}'"):
         ebr.sweep(POINTS[:1], runs=1)

@@ -87,6 +87,6 @@ def test_what_cannot_be_set_is_an_error(tex):
 
 
 def test_a_long_formula_is_cut_where_a_line_may_end():
-    assert formulas.formula(r"a=b\le(c=d)").count("<math>") == 3, "after a relation, but in no parentheses"
-    assert formulas.formula(r"a=b,\qquad c=d", display=True).count("<math ") == 2, "at a wide space"
+    assert formulas.formula(r"a=b\le(c=d)").count("<math>") == 3, "cut after a relation, not in parentheses"
+    assert formulas.formula(r"a=b,\qquad c=d", display=True).count("<math ") == 2, "cut at a wide space"
     assert '<span class="tag">(1)</span>' in formulas.formula(r"a=b\tag{1}", display=True)

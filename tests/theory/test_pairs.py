@@ -88,7 +88,7 @@ def laws(counts, shift):
 
 @pytest.mark.parametrize("counts", [(500, 500), (2000, 700), (3000, 100)])
 @pytest.mark.parametrize("shift", [0, 0.1])
-def test_so_it_is_with_many_pulls_and_much_of_alpha_is_used(counts, shift):
+def test_with_many_pulls_too_alpha_is_the_most_and_much_of_it_is_used(counts, shift):
     for level in (1e-5, 0.01, 0.3):
         assert 0.3 < by_limits(counts, shift, level) <= ROUNDING
 
@@ -125,7 +125,7 @@ def test_a_pair_is_refuted_where_one_condition_holds_for_each_p_of_a_fine_grid(c
         assert (binomial_table(*counts, shift, level) == scalar_table(*counts, shift, level)).all()
 
 
-def test_so_it_is_with_many_pulls_just_inside_the_limit_and_just_outside():
+def test_with_many_pulls_the_scalar_test_agrees_on_both_sides_of_the_limit():
     generator = np.random.default_rng(3)
     for _ in range(150):
         counts = np.sort(np.floor(10 ** generator.uniform(1, 4.5, 2))).astype(int)

@@ -106,7 +106,7 @@ def test_one_round_is_uniform_and_more_rounds_than_can_drop_an_arm_are_not_used(
 
 
 @pytest.mark.parametrize("kept", [1, 3, 4])
-def test_who_is_kept_is_the_first_of_a_sorted_row_however_many_are_dropped(kept):
+def test_the_kept_arms_are_the_first_of_a_sorted_row(kept):
     values = np.random.default_rng(2).integers(0, 3, (200, 5)).astype(float)  # with many ties
     order = [sorted(range(5), key=lambda place, row=row: (-row[place], place)) for row in values]
     assert _first(values, kept).tolist() == [sorted(places[:kept]) for places in order]

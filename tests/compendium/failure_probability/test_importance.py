@@ -55,7 +55,7 @@ class Stubborn(Bare):
 
 
 @pytest.mark.parametrize("kind", [ebr.Bernoulli, lambda means: ebr.Gaussian(means, 0.5)])
-def test_who_always_returns_a_wrong_arm_fails_with_probability_one_and_a_right_one_never(kind):
+def test_always_returning_a_wrong_arm_fails_with_probability_one_and_a_right_one_never(kind):
     problem = kind([0.5, 0.6, 0.3])
     assert errors_off(importance.failure(Stubborn(2), problem, 5000, seed=1, plain=30), 0.0) < 5
     never = importance.failure(Stubborn(1), problem, 100, seed=1, plain=30)
@@ -190,7 +190,7 @@ def test_after_a_tilts_last_round_rewards_are_the_problems_own():
 
 @pytest.mark.parametrize("gaussian", [False, True])
 @pytest.mark.parametrize("hard", [Hard(2, 3, 0.01, 0.505), Hard(2, 4, 0.01, 0.505, 2, 0.9)], ids=str)
-def test_a_best_arm_dropped_early_by_whomever_is_a_failure_seen(hard, gaussian):
+def test_early_drops_of_the_best_arm_are_counted_as_failures(hard, gaussian):
     # EBR with intervals so narrow that it often fails, and always in its first round.
     class Hasty(ebr.ElasticBatchRacing):
         def deviation(self, pulls, n_arms):

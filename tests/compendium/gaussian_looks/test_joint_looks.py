@@ -42,7 +42,7 @@ def test_with_the_largest_term_for_l_the_bound_for_joint_looks_would_be_false(
 
 
 @pytest.mark.parametrize("place", [(15, 0.1, 0.3, 0.5), (40, 0.05, 0.1, 0.3)])
-def test_l_of_joint_looks_is_the_least_that_the_counts_of_all_looks_obey(place):
+def test_l_of_joint_looks_is_the_least_with_which_all_counts_fit(place):
     (deadline, epsilon, _, sigma), race = place, SharpElasticBatchRacing(*place, "Gaussian")
     found, planned, before = 0.0, None, 0
     widths = [0.5 * (2 * epsilon) ** (t / deadline) for t in range(1, deadline + 1)]

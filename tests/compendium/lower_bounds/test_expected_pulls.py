@@ -64,7 +64,7 @@ def test_a_race_of_three_is_what_simulation_finds():
 
 
 @pytest.mark.parametrize(("n_arms", "digits"), [(3, 5), (1000, 200)])
-def test_who_confirms_its_leader_costs_and_errs_as_by_hand(n_arms, digits):
+def test_the_policy_that_confirms_its_leader_costs_and_errs_as_by_hand(n_arms, digits):
     gap, half = 0.5 ** (1 / 3), digits * math.log(10) + math.log(2)  # σ = ε = ½
     policy = counter_example.confirmation(n_arms, 0.5, gap, digits * math.log(10))
     assert policy.last == math.ceil((half + math.log(n_arms - 1)) / 0.5**2)

@@ -45,13 +45,13 @@ def test_a_point_is_what_the_race_itself_gives():
 
 
 @pytest.mark.parametrize("name", KNOWN_GAP)
-def test_who_is_told_the_gap_is_judged_by_the_best_arm_alone(name):
+def test_an_algorithm_that_is_told_the_gap_must_find_the_best_arm(name):
     point = comparison.everybody([name], 4, 3, 0.9)[0]  # with ε = 0.9 no arm would be wrong
     row = comparison.played([point], 0.1, FEW, 1).iloc[0]
     assert row["floor"] == pytest.approx(characteristic_lower_bound(ebr.setup_1(4), 1e-9, 0.1), rel=1e-6)
 
 
-def test_who_has_no_deadline_races_once_along_the_rounds():
+def test_an_algorithm_without_a_deadline_races_once_for_all_deadlines():
     points = comparison.sweeps([1, 2, 3], [0.2, 0.3], 4, 3, 0.2)
     along = [point for point in points if point.labels["sweep"] == "T" and point.entrant == "KL-LUCB"]
     assert sorted({point.deadline for point in along}) == [1, 3]

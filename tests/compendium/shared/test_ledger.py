@@ -129,7 +129,7 @@ def test_evidence_is_a_short_table(claim):
     assert 1 <= len(finding["evidence"]) <= 24
     for row in finding["evidence"]:
         assert len(row["what"]) <= 70, row["what"]
-        assert "low" not in row or "runs" in row, f"{row['what']}: an interval has a replicate count"
+        assert "low" not in row or "runs" in row, f"{row['what']}: an interval must have a replicate count"
     random = any("runs" in row for row in finding["evidence"])
     assert finding["basis"] == "proved" or random == (finding["basis"] == "simulated")
 
@@ -182,7 +182,7 @@ ERRATUM = "id: E1, place: p, printed: a, meant: b, claims: [C01]"
         (f"errata: [{{{ERRATUM}}}]", "each of errata must have .*'kind'"),
     ],
 )
-def test_an_entry_that_is_none_is_an_error(tmp_path, text, names):
+def test_an_invalid_entry_is_an_error(tmp_path, text, names):
     path = tmp_path / "claims.yaml"
     path.write_text(text)
     with pytest.raises(ValueError, match=names):

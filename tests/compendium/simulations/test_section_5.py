@@ -87,7 +87,7 @@ def test_the_evidence_has_the_extremes_that_decide(fulfilled):
         (section_5.beats_baselines, "passive", {"epsilon": 0.3}, {"epsilon": 0.2}),
     ],
 )
-def test_what_fails_at_the_ends_of_our_grid_alone_holds_of_the_rest(fulfilled, check, algorithm, end, rest):
+def test_a_claim_that_fails_only_at_the_ends_of_the_grid_is_corrected(fulfilled, check, algorithm, end, rest):
     table = fulfilled.replace({"deadline": {50: 3}, "epsilon": {0.1: 0.2}})  # beside the grid's ends
     verdicts = [
         check(plant(table, "pulls", 1e-6, algorithm=algorithm, **where)).verdict for where in (end, rest)
@@ -95,7 +95,7 @@ def test_what_fails_at_the_ends_of_our_grid_alone_holds_of_the_rest(fulfilled, c
     assert verdicts == ["holds corrected", "fails as stated"]
 
 
-def test_ten_times_cheaper_is_asked_of_small_tolerances_alone_once_corrected(fulfilled):
+def test_the_corrected_claim_asks_for_ten_times_cheaper_at_small_tolerances_only(fulfilled):
     small = fulfilled[fulfilled["sweep"] == "ε"].assign(epsilon=lambda table: table["epsilon"] / 10)
     both = pd.concat([fulfilled, small])
     for epsilon, verdict in ((0.3, "holds corrected"), (0.01, "fails as stated")):

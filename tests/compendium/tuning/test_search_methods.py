@@ -101,7 +101,7 @@ def test_signed_ranks_have_scipys_p_values(number):
     assert found == pytest.approx([by_scipy(row) for row in scores])
 
 
-def test_a_pruner_gives_up_who_is_behind_for_sure():
+def test_a_pruner_gives_up_configurations_that_are_surely_behind():
     scores = np.round(np.clip(SCORES[:10, :6], 0, 1) * 25) / 25
     found = search_methods.pruned(scores, 6, seed=4)
     orders = np.random.default_rng(4).permuted(np.tile(np.arange(5), (10, 1)), axis=1)

@@ -194,7 +194,7 @@ def test_policy_and_prior_meet_and_the_policy_is_pac(place):
     assert bound <= ratio <= bound * 1.03
 
 
-def test_what_lies_between_the_solved_is_played_by_the_next_smaller():
+def test_between_solved_problems_the_next_smaller_one_is_played():
     between, solved = strategy(2, 0.05, 0.02)[1], strategy(2, 0.03, 0.01)[1]
     assert between.first.tolist() == solved.first.tolist()
 

@@ -11,7 +11,7 @@ CERTIFIED = ebr.CertifiedElasticBatchRacing(5, (30, 60, 120), (2.9, 2.7), 0.2, 0
 
 
 @pytest.mark.parametrize("race", [ebr.SharpElasticBatchRacing(3, 0.1, 0.2), CERTIFIED])
-def test_losses_not_at_random_break_what_losses_at_random_keep(race):
+def test_losses_that_depend_on_rewards_break_the_guarantee_that_random_losses_keep(race):
     truth = vaccine_trial.one_better(0.75, race.epsilon * 1.001)
     table = dropouts.compare(race, 3, truth, 200, seed=1).set_index("lost")
     assert (table["lower"][table["at_random"]] <= 0.2).all()
@@ -21,7 +21,7 @@ def test_losses_not_at_random_break_what_losses_at_random_keep(race):
     assert dropouts.shown(table.reset_index())["errors"].tolist() == [f"{it:.1%}" for it in table["errors"]]
 
 
-def test_a_control_is_no_error_where_nobody_is_better_by_the_margin():
+def test_recommending_the_control_is_no_error_where_no_arm_is_better_by_the_margin():
     table = futile_trials.compare(CERTIFIED, [0.3], [0.0, 0.15], 0.5, 4, 100, seed=1)
     without, _, alike, better = table["kept"]
     assert alike > max(0.4, better) > without + 0.1
