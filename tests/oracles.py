@@ -176,7 +176,7 @@ def delta_elimination(values, lots, rounds, epsilon, delta, released=False, k=1)
     for r in range(1, rounds):
         history.append(dict.fromkeys(remaining, math.ceil(beta * Q * math.log(k / delta_r))))
         ranked = sorted(remaining, key=lambda arm: -values[len(history) - 1][arm])
-        x = max((delta_r / k) ** beta, 1e-300) * len(remaining)  # not 0, as ⌈x⌉ is at least 1
+        x = max((delta_r / k) ** beta, 1e-300) * len(remaining)  # above 0, so that ⌈x⌉ is at least 1
         places = min(k, len(remaining))
         drawn = [ranked[place] for place in lots(min(len(ranked), math.ceil(x / 2) + places - 1), places)]
         aside += drawn

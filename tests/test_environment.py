@@ -125,15 +125,6 @@ def checkout(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def another(checkout):
-    """A copy of the checkout with its environment."""
-    copy = checkout.with_name("second")
-    shutil.copytree(checkout, copy, symlinks=True)
-    yield copy
-    shutil.rmtree(copy)
-
-
 def outside(*strange):
     """The environment variables of a user's shell, without those of a make that runs these tests."""
     return {key: value for key, value in os.environ.items() if not key.startswith(("PYTHONPATH", *strange))}
@@ -164,7 +155,8 @@ def test_a_folder_that_is_no_environment_of_ours_is_never_touched(tmp_path, cont
 
 
 @pytest.mark.slow
-def test_a_copied_checkout_makes_its_own_environment_and_leaves_others_theirs(checkout, another):
+def test_a_copied_checkout_makes_its_own_environment_and_leaves_others_theirs(checkout):
+    another = shutil.copytree(checkout, checkout.with_name("second"), symlinks=True)
     for target in ("env", "clean"):
         refused = make(another, target, "VENV=../first/.venv")
         assert refused.returncode != 0

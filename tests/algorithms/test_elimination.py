@@ -40,14 +40,6 @@ def test_what_aggressive_elimination_costs_by_hand_whatever_the_rewards():
             assert set(result.rounds) == {deadline}
 
 
-def test_aggressive_elimination_keeps_every_arm_until_the_last_rounds():
-    # 100/ilog^{(r)}(100) is 100 for r ≥ 3, then 65.5. In the next round 67 arms (66) give 15.9 (15.8).
-    for rounding, last in (("up", [67, 17]), ("down", [66, 16])):
-        algorithm = ebr.AggressiveElimination(15, 0.01, 0.01, rounding)
-        asked, _ = play(algorithm, Rewards(np.random.default_rng(0).random((2, 100, 50))))
-        assert [set(np.count_nonzero(ask, axis=1)) for ask in asked] == [{size} for size in [100] * 13 + last]
-
-
 @pytest.mark.parametrize("constants", ["published", "released"])
 def test_delta_elimination_is_its_plain_loop(constants):
     # With many arms and a large δ lots have several arms to choose from, and more rounds follow.

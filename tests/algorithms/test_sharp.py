@@ -5,7 +5,7 @@ that the check can fail.
 """
 
 import math
-from dataclasses import astuple, replace
+from dataclasses import replace
 from itertools import cycle, product
 
 import numpy as np
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import Rewards, log_term, lossy_race, pair_ratio, play, sharp_race
+from planted.algorithms import SharpEager, SharpTooFewPulls
 from scipy.stats import binom, binomtest
 
 import ebr
@@ -119,23 +120,6 @@ def after_one_round(algorithm, sums):
     return asked[1] > 0 if len(asked) == 2 else np.zeros(sums.shape, dtype=bool), arm
 
 
-class Narrow(ebr.SharpElasticBatchRacing):
-    """Planted error: widths of half the size for the same pulls."""
-
-    def pulls_by_round(self, n_arms, rewards=None):
-        return SHARP(*astuple(self)).pulls_by_round(n_arms, rewards)
-
-    def log_terms(self, n_arms, rewards=None):
-        return super().log_terms(n_arms, rewards) / 4
-
-
-class Hasty(ebr.SharpElasticBatchRacing):
-    """Planted error: a certificate for 3ε."""
-
-    def certified(self, *seen):
-        return SHARP(self.deadline, 3 * self.epsilon, self.delta, self.sigma, self.rewards).certified(*seen)
-
-
 def exact_failures(algorithm, gaps):
     """The probability that the worse of two Bernoulli arms is recommended, for a grid of means.
 
@@ -165,7 +149,7 @@ def test_two_rounds_fail_with_at_most_delta_exactly(model, split, epsilon, delta
 
 
 @bernoulli_models
-@pytest.mark.parametrize("planted", [Narrow, Hasty])
+@pytest.mark.parametrize("planted", [SharpTooFewPulls, SharpEager])
 def test_two_rounds_with_a_planted_error_fail_more_often(model, planted):
     assert max(exact_failures(planted(2, 0.05, 0.01, rewards=model, start=1), [0.05])) > 0.01
 

@@ -46,17 +46,12 @@ def test_what_is_watched_is_the_race_itself():
     game = race.play(3, 50, rewards="Gaussian", generator=generators[1])
     turn = advance(game)
     while turn.pulls is not None:
-        noise = 0.5 * np.sqrt(turn.pulls) * _noise(turn.pulls, generators[1])
-        turn = advance(game, turn.pulls * problem.means + noise)
+        # Noise as `simulate` draws it: arms × replicates, for arms that are pulled in any replicate.
+        noise, pulled = np.zeros((50, 3)), turn.pulls.any(axis=0)
+        noise[:, pulled] = generators[1].standard_normal((int(pulled.sum()), 50)).T
+        turn = advance(game, turn.pulls * problem.means + 0.5 * np.sqrt(turn.pulls) * noise)
     assert turn.arms.tolist() == watch.table.arms.tolist()
     assert wealth.shape == (5, 50)
-
-
-def _noise(pulls, generator):
-    """Noise as `simulate` draws it: arms × replicates, for arms that are pulled in any replicate."""
-    noise, pulled = np.zeros(pulls.shape), pulls.any(axis=0)
-    noise[:, pulled] = generator.standard_normal((int(pulled.sum()), len(pulls))).T
-    return noise
 
 
 def test_a_first_rounds_wealth_is_what_the_purses_say():

@@ -134,17 +134,13 @@ def test_scikit_learns_halving_fits_five_models_a_candidate(monkeypatch):
     assert search_methods.halving_search(1)[0] == arm
 
 
-@pytest.fixture(scope="module")
-def table():
+def test_a_row_counts_wrong_choices():
     wrong = MEANS <= 0.57
     races = [search_methods.open_race(4, 0.3, 0.3)]
     assumed = [search_methods.race_of(3, 0.05, 0.3, s) for s in (0.1, 0.05)]
     bank = np.clip(BANK, 0, 1)
     rows = search_methods.compare(bank, wrong, races, assumed, (2, 5), (30, 60), 50, seed=2, pruners=(4,))
-    return pd.DataFrame(rows)
-
-
-def test_a_row_counts_wrong_choices(table):
+    table = pd.DataFrame(rows)
     assumed, halving = ["race, s assumed"] * 2, ["successive halving"] * 2
     assert table["method"].tolist() == ["race", *assumed, *["grid search"] * 2, "Wilcoxon pruner", *halving]
     assert table["setting"].tolist() == [

@@ -29,11 +29,6 @@ def best(family):
     return best_adaptive(0.75 * highest, highest, EPSILON, DELTA)
 
 
-@pytest.fixture(scope="module")
-def prior(best):
-    return best_prior(best[1].first, EPSILON, DELTA)
-
-
 @pytest.mark.parametrize("gap", [0.1, 0.5])
 def test_a_policy_costs_and_errs_as_when_it_is_played(gap):
     # Errors by an exact test, costs by six standard errors: correct sums fail with probability below 1e-6.
@@ -134,7 +129,8 @@ def test_the_bayes_value_is_a_plain_integral_over_the_best_sizes():
     assert bayes_value(prior, first, EPSILON, DELTA, step=1.05) < expected  # coarser, but still a lower bound
 
 
-def test_no_policy_is_below_the_floor_and_one_is_close(best, prior):
+def test_no_policy_is_below_the_floor_and_one_is_close(best):
+    prior = best_prior(best[1].first, EPSILON, DELTA)
     least = floor(prior, EPSILON, DELTA, best[1].first)
     assert 0.98 * best[1].worst_ratio(EPSILON) < least < best[1].worst_ratio(EPSILON)
     for factor in (0.1, 0.5, 0.9, 1.1, 2.0):  # V(n₁) is nowhere below it

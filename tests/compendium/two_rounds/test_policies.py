@@ -15,11 +15,6 @@ EPSILON, DELTA, cdf = 0.1, 0.05, NormalDist().cdf
 PAIRS = [(40.0, 0.1), (90.0, 0.3), (90.0, 0.9), (250.0, 0.5)]  # n₁ and the share of δ spent on early stops
 
 
-@pytest.fixture(scope="module")
-def best():
-    return best_policy(EPSILON, DELTA)
-
-
 def cost_and_chance(policy, gap):
     n1, n2, a = policy
     chance = cdf((a - gap) / math.sqrt(2 / n1)) - cdf((-a - gap) / math.sqrt(2 / n1))
@@ -67,8 +62,8 @@ def test_the_worst_ratio_is_the_largest_in_a_loop_over_gaps(first, spent):
         assert worst_ratio(policy, EPSILON, chance) == pytest.approx(expected, rel=4e-3)
 
 
-def test_no_policy_near_the_best_is_better(best):
-    (policy, ratio), generator = best, np.random.default_rng(9)  # a fixed seed
+def test_no_policy_near_the_best_is_better():
+    (policy, ratio), generator = best_policy(EPSILON, DELTA), np.random.default_rng(9)  # a fixed seed
     assert (worst_ratio(policy, EPSILON), policy.error(EPSILON)) == pytest.approx((ratio, DELTA), rel=1e-9)
     spent = cdf((-policy.threshold - EPSILON) * math.sqrt(policy.first / 2)) / DELTA
     for size in (0.03, 0.3, 2.0):
