@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
 from ebr.algorithms import allocation
 from ebr.algorithms.game import Differences, Ending, Game, Known, LossyGame, Rng, Standing, spelled
@@ -203,8 +204,6 @@ def stein_count(variance: FloatArray, freedom: IntArray, epsilon: float, miss: f
     rewards are independent of S²: their difference over S √(2/b) has Student's law. If ν is 0, b is ∞. (C.
     Stein, Ann. Math. Stat. 16, 1945.)
     """
-    from scipy.special import stdtrit
-
     quantile = np.maximum(-stdtrit(np.maximum(freedom, 1), miss), 0)
     return np.where(freedom > 0, np.ceil(2 * variance * (quantile / epsilon) ** 2), np.inf)
 
@@ -254,7 +253,7 @@ class _Table:
         shape, seats = (replicates, n_arms), min(SEATS, n_arms)
         self.counts: IntArray = np.zeros(shape, dtype=np.int64)
         self.sums, self.first_sums, self.squares = np.zeros((3, *shape))
-        self.came, self.fresh, self.fresh_squares = self.counts, self.sums, self.squares
+        self.fresh, self.fresh_squares = self.sums, self.squares
         self.squared = race.wants_squares(told) and not race.guessed
         self.out: BoolArray = np.zeros(shape, dtype=bool)
         self.claimant: IntArray = np.zeros((replicates, seats), dtype=np.int64)
@@ -395,22 +394,18 @@ class _Table:
         if len(self.coarser):
             self._bet(self.said, self.coarser, live, self.other_lots)
 
-    def _told(self, lots: np.random.Generator) -> tuple[str, list[tuple[Any, bool]]]:
-        """The model of a round's bets, and what `paid` is told: of claimants or, if True, of rivals."""
-        model = self.model
-        known: list[tuple[Any, bool]] = []
-        if model == "Bernoulli" and int(self.came.max()) > MOST_TESTED:
-            model = "bounded"
-        elif model == "Bernoulli":
-            known = [(lots.random(self.came.shape), True)]
-        elif self.squared:
-            known = [(self.fresh_squares, False), (self.fresh_squares, True)]
-        elif self.race.guessed:
+    def _told(self, lots: np.random.Generator) -> tuple[str, list[Any]]:
+        """The model of a round's bets, and what `paid` is told of each arm beside its rewards."""
+        if self.squared:
+            return self.model, [self.fresh_squares]
+        if self.race.guessed:
             variance, freedom = pooled(self.came, self.fresh, self.fresh_squares)
-            known = [(np.sqrt(variance), False), (freedom, False)]
-        elif model != "bounded":
-            known = [(self.race.sigma, False)]
-        return model, [(np.broadcast_to(table, self.came.shape).ravel(), rival) for table, rival in known]
+            return self.model, [np.sqrt(variance), freedom]
+        if self.model not in IN_UNIT:
+            return self.model, [self.race.sigma]
+        if self.model == "bounded" or int(self.came.max()) > MOST_TESTED:
+            return "bounded", []
+        return self.model, [lots.random(self.came.shape)]
 
     def _bet(
         self, purses: FloatArray, shifts: FloatArray, live: BoolArray, lots: np.random.Generator
@@ -420,36 +415,33 @@ class _Table:
         Of many claims the likeliest claimant's come first: none against an arm that it puts out is looked at
         again.
         """
-        (model, told), came, fresh = self._told(lots), self.came, self.fresh
+        (model, told), fresh, n_arms = self._told(lots), self.fresh, live.shape[2]
         steps: list[float] = shifts.tolist()
-        sums = [
-            thinned(fresh, came, step, lots) if model == "Bernoulli" else (fresh, fresh) for step in steps
-        ]
-        beliefs, pulls = [table.ravel() for table in self.beliefs], came.ravel()
+        sums = [(fresh, fresh)] * len(steps)
+        if model == "Bernoulli":
+            sums = [thinned(fresh, self.came, step, lots) for step in steps]
+        known = (np.broadcast_to(each, fresh.shape).ravel() for each in (self.came, *self.beliefs, *told))
+        table, claimants = np.array([*known], dtype=np.float64), self.claimant.ravel()
         first = np.arange(live.shape[1]) == self.share.argmax(axis=1)[:, None]
         for seats in (first, ~first) if live.size > AT_ONCE else (first | True,):
             # Places in flat tables are found faster.
             claim = np.flatnonzero(live & seats[:, :, None] & ~self.out[:, None, :])
-            seat, other = np.divmod(claim, live.shape[2])
-            arms = seat // live.shape[1] * live.shape[2]  # where the arms of a claim's replicate begin
-            both = arms + self.claimant.ravel()[seat], arms + other
             for claims, shift, (raised, lowered) in zip(purses, steps, sums, strict=True):
-                flat = claims.ravel()
-                due = np.flatnonzero(flat[claim] < 0)
-                for some in (due[start : start + AT_ONCE] for start in range(0, len(due), AT_ONCE)):
-                    where, (k, b) = claim[some], (arm[some] for arm in both)
-                    pairs = Pairs(raised.ravel()[k], pulls[k], lowered.ravel()[b], pulls[b])
-                    believe = [Beliefs(*(table[arm] for table in beliefs)) for arm in (k, b)]
-                    known = [table[b if rival else k] for table, rival in told]
-                    flat[where] = paid(flat[where], pairs, shift, believe, model, known)
-                claims[...] = flat.reshape(claims.shape)
+                due = claim[claims.take(claim) < 0]
+                for where in np.split(due, range(AT_ONCE, len(due), AT_ONCE)):
+                    seat, other = np.divmod(where, n_arms)
+                    arms = seat // live.shape[1] * n_arms  # where the arms of a claim's replicate begin
+                    k, b = arms + claimants[seat], arms + other
+                    mine, theirs = (table.take(arm, axis=1) for arm in (k, b))
+                    pairs = Pairs(raised.ravel()[k], mine[0], lowered.ravel()[b], theirs[0])
+                    believe = [Beliefs(*of[1:4]) for of in (mine, theirs)]
+                    both = [*(mine[4:] if self.squared else ()), *theirs[4:]]  # else alike, or the rival's
+                    claims.put(where, paid(claims.take(where), pairs, shift, believe, model, both))
             paid_in_full = np.asarray((self.purses >= 0).all(axis=0))
             self.out = np.asarray(self.out | paid_in_full.any(axis=1))
 
     def stake(self, now: int) -> None:
         """Seat the arms that may be better than the leader by ε/2, and stake money on their claims."""
-        from scipy.special import ndtr
-
         beliefs, rows = self.beliefs, np.arange(len(self.replicate))
         lead = np.where(self.out, -np.inf, beliefs.mean).argmax(axis=1)
         error = beliefs.variance / np.maximum(beliefs.counts, 1)
@@ -476,12 +468,10 @@ class _Table:
         same = self.claimant[:, :, None] == best[:, None, :]
         leaves, comes = ~same.any(axis=2), ~same.any(axis=1)
         seat, place = (np.argsort(~who, axis=1, kind="stable") for who in (leaves, comes))
-        many = comes.sum(axis=1)
-        for number in range(int(many.max(initial=0))):
-            rows = np.flatnonzero(many > number)
-            free = seat[rows, number]
-            self.claimant[rows, free] = best[rows, place[rows, number]]
-            self.purses[:, rows, free] = self.said[:, rows, free] = -np.inf
+        rows, number = np.nonzero(np.arange(best.shape[1]) < comes.sum(axis=1, keepdims=True))
+        free = seat[rows, number]
+        self.claimant[rows, free] = best[rows, place[rows, number]]
+        self.purses[:, rows, free] = self.said[:, rows, free] = -np.inf
 
     def finalists(self) -> BoolArray:
         """The smallest sets of arms of which each has claims that hold against all arms outside the set.

@@ -43,14 +43,13 @@ below the logarithm: X. Fan, I. Grama and Q. Liu, "Exponential inequalities for 
 (EJP, 2015).
 """
 
-import math
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import bdtr, bdtrik, gammaln, ndtr, ndtri, stdtr
+from scipy.special import gammaln, ndtr, ndtri, stdtr
 
-from ebr.arrays import BoolArray, FloatArray, IntArray, Numbers
+from ebr.arrays import FloatArray, IntArray, Numbers
 from ebr.theory.pairs import Pairs
 
 NODES, WEIGHTS = (-1.3, 0.0, 1.3), (0.27, 0.46, 0.27)  # of the mixture: a normal law in three points
@@ -77,7 +76,7 @@ class Beliefs(NamedTuple):
 
     mean: FloatArray
     variance: FloatArray
-    counts: IntArray
+    counts: Numbers
 
 
 def believed(counts: IntArray, sums: FloatArray, squares: FloatArray) -> Beliefs:
@@ -147,16 +146,12 @@ def paid(
     if unknown.any():  # as a test would
         quantile = -ndtri(np.exp(np.maximum(log_purse, LEAST_LOG)))
         drifts = np.where(unknown, np.maximum(quantile, 0.0), drifts)
-    after = log_purse.copy()
-    bold = np.flatnonzero(drifts[-1] > LEAST_DRIFT)  # the other claims are believed to be false: no bet
-    purse, fresh, drifts = log_purse[bold], fresh[bold], drifts[:, bold]
-    known = [each[bold] for each in told]
-    score = fisher_score(fresh, *known) if model == "Bernoulli" else normal_score(fresh, shift, *known)
+    score = fisher_score(fresh, *told) if model == "Bernoulli" else normal_score(fresh, shift, *told)
     if model == "sub-Gaussian":
-        after[bold] = np.minimum(purse + log_ratio(score, drifts), 0.0)
+        after = np.minimum(log_purse + log_ratio(score, drifts), 0.0)
     else:
-        after[bold] = capped_bet(purse, score, drifts)
-    return after
+        after = capped_bet(log_purse, score, drifts)
+    return np.where(drifts[-1] > LEAST_DRIFT, after, log_purse)  # a claim believed to be false: no bet
 
 
 def _log_mixture(gains: FloatArray) -> FloatArray:
@@ -179,7 +174,7 @@ def capped_bet(log_purse: FloatArray, score: FloatArray, drifts: FloatArray) -> 
     gained = log_ratio(score, drifts)
     after = np.minimum(log_purse + gained, 0.0)
     rest = np.flatnonzero((after < 0) & (log_purse > LEAST_LOG))
-    bets = np.vstack([log_purse, drifts])[:, rest]
+    bets = np.vstack([log_purse, drifts]).take(rest, axis=1)  # `take` leaves rows as they are, for speed
     alike = len(rest) > 0 and bool((bets == bets[:, :1]).all())  # as in a first round: one cap for all
     purse, *theta = bets[:, :1] if alike else bets
     cap, at_cap = _cap(np.exp(purse) * (1 - SLACK), np.asarray(theta))
@@ -236,12 +231,9 @@ def drawn(lots: np.random.Generator, trials: IntArray, part: float) -> FloatArra
     """
     if trials.size > MOST_INVERTED:
         return np.asarray(lots.binomial(trials, part), dtype=np.float64)
-    uniform = np.clip(lots.random(trials.shape), 1e-16, 1 - 1e-16)
-    some = np.maximum(trials, 1)
-    most = np.ceil(bdtrik(uniform, some, part))
-    less = np.maximum(most - 1, 0)
-    most = np.where(bdtr(less, some, part) >= uniform, less, most)  # where rounding went up to the next
-    return np.where(trials > 0, most, 0.0)
+    from scipy.stats import binom
+
+    return np.asarray(binom.ppf(np.maximum(lots.random(trials.shape), 1e-16), trials, part))
 
 
 def fisher_score(fresh: Pairs, lots: FloatArray) -> FloatArray:
@@ -249,28 +241,15 @@ def fisher_score(fresh: Pairs, lots: FloatArray) -> FloatArray:
 
     z = Φ̄⁻¹(P(X > A) + u P(X = A)), X hypergeometric: A, of m, given A + C, of m + m'.
     """
-    a, c, m, other_m = fresh.leader, fresh.other, fresh.leader_pulls, fresh.other_pulls
-    size = (int(m[0]) + 1, int(other_m[0]) + 1) if len(m) else (1, 1)
-    if 4 * math.prod(size) < len(m) and (m == m[0]).all() and (other_m == other_m[0]).all():
-        every, other = np.indices(size, dtype=np.float64).reshape(2, -1)  # as in a first round: one table
-        table = _hypergeometric(every, other, m[:1], other_m[:1])
-        ahead, here, beyond = (part[(a * size[1] + c).astype(np.int64)] for part in table)
-    else:
-        ahead, here, beyond = _hypergeometric(a, c, m, other_m)
-    tail = here * (beyond + np.where(ahead, lots, 1 - lots))
-    score = -ndtri(np.clip(tail, 1e-300, 1 - 1e-16))
-    return np.where(ahead, score, -score)
-
-
-def _hypergeometric(
-    a: FloatArray, c: FloatArray, m: Numbers, other_m: Numbers
-) -> tuple[BoolArray, FloatArray, FloatArray]:
-    """Whether the upper tail at A is the smaller one, P(X = A), and that tail beyond A in parts of it."""
-    b, d, table = m - a, other_m - c, _log_factorials()
+    a, c = fresh.leader, fresh.other
+    b, d, table = fresh.leader_pulls - a, fresh.other_pulls - c, _log_factorials()
     sides = (a + b, c + d, a + c, b + d), (a, b, c, d, a + b + c + d)
     above, below = (sum(table[each.astype(np.int64)] for each in side) for side in sides)
-    ahead = np.asarray(a * other_m >= c * m)
-    return ahead, np.exp(above - below), _tail(np.where(ahead, [a, b, c, d], [c, d, a, b]))
+    ahead = a * fresh.other_pulls >= c * fresh.leader_pulls  # the upper tail is the smaller one
+    beyond = _tail(np.array([np.where(ahead, *pair) for pair in ((a, c), (b, d), (c, a), (d, b))]))
+    tail = np.exp(above - below) * (beyond + np.where(ahead, lots, 1 - lots))
+    score = -ndtri(np.clip(tail, 1e-300, 1 - 1e-16))
+    return np.where(ahead, score, -score)
 
 
 @lru_cache(maxsize=1)
@@ -297,7 +276,7 @@ def _tail(table: FloatArray) -> FloatArray:
             found += term
         ended = (term <= NEGLIGIBLE * found) | (np.minimum(b, c) <= 0)
         total[places[ended]] = found[ended]
-        places, rest = places[~ended], rest[:, ~ended]
+        places, rest = places[~ended], rest.compress(~ended, axis=1)
     return total
 
 

@@ -444,8 +444,8 @@ def test_with_a_guess_money_and_bets_are_as_the_theorem_has_them(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        ("_told", [("[(np.sqrt(variance), False), (freedom, False)]", "[(self.race.sigma, False)]")]),
-        ("_told", [("(freedom,", "(freedom + self.came.sum(axis=1, keepdims=True),")]),
+        ("_told", [("[np.sqrt(variance), freedom]", "[self.race.sigma]")]),
+        ("_told", [(", freedom]", ", freedom + self.came.sum(axis=1, keepdims=True)]")]),
         (
             "_told",  # deviations from the means of earlier rounds
             [
