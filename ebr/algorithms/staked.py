@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import ndtr, stdtrit
 
 from ebr.algorithms import allocation
@@ -114,9 +115,8 @@ class StakedElasticBatchRacing(Differences):
         if feature != "blocks":
             return None
         if not self.blocks or self.guessed:
-            return (
-                f"algorithm must have blocks=True and a known sigma for rewards in blocks, got {self!r:.60}"
-            )
+            needed = "blocks=True and a known sigma for rewards in blocks"
+            return f"algorithm must have {needed}, got {self!r:.60}"
         return self.independent(rewards)
 
     @property
@@ -338,9 +338,8 @@ class _Table:
         leader = np.where(self.out, -np.inf, mean).argmax(axis=1)
         leader = np.where(self.counts.any(axis=1), leader, -1)
         arms, within = self.arms.copy(), self.within.copy()
-        within[self.replicate] = least[rows, order]
-        unsaid = np.isinf(within[self.replicate])
-        arms[self.replicate] = np.where(unsaid, leader, self.claimant[rows, order])
+        within[self.replicate] = found = least[rows, order]
+        arms[self.replicate] = np.where(np.isinf(found), leader, self.claimant[rows, order])
         return arms, within
 
     def go_on(self, now: int) -> bool:
@@ -394,7 +393,7 @@ class _Table:
         if len(self.coarser):
             self._bet(self.said, self.coarser, live, self.other_lots)
 
-    def _told(self, lots: np.random.Generator) -> tuple[str, list[Any]]:
+    def _told(self, lots: Generator) -> tuple[str, list[Any]]:
         """The model of a round's bets, and what `paid` is told of each arm beside its rewards."""
         if self.squared:
             return self.model, [self.fresh_squares]
@@ -407,38 +406,35 @@ class _Table:
             return "bounded", []
         return self.model, [lots.random(self.came.shape)]
 
-    def _bet(
-        self, purses: FloatArray, shifts: FloatArray, live: BoolArray, lots: np.random.Generator
-    ) -> None:
+    def _bet(self, purses: FloatArray, shifts: FloatArray, live: BoolArray, lots: Generator) -> None:
         """Settle the bets on these claims, with lots for ties and then for each shift.
 
         Of many claims the likeliest claimant's come first: none against an arm that it puts out is looked at
         again.
         """
-        (model, told), fresh, n_arms = self._told(lots), self.fresh, live.shape[2]
+        (model, told), fresh, (_, seats, n_arms) = self._told(lots), self.fresh, live.shape
         steps: list[float] = shifts.tolist()
         sums = [(fresh, fresh)] * len(steps)
         if model == "Bernoulli":
             sums = [thinned(fresh, self.came, step, lots) for step in steps]
         known = (np.broadcast_to(each, fresh.shape).ravel() for each in (self.came, *self.beliefs, *told))
         table, claimants = np.array([*known], dtype=np.float64), self.claimant.ravel()
-        first = np.arange(live.shape[1]) == self.share.argmax(axis=1)[:, None]
-        for seats in (first, ~first) if live.size > AT_ONCE else (first | True,):
+        first = np.arange(seats) == self.share.argmax(axis=1)[:, None]
+        for some in (first, ~first) if live.size > AT_ONCE else (first | True,):
             # Places in flat tables are found faster.
-            claim = np.flatnonzero(live & seats[:, :, None] & ~self.out[:, None, :])
+            claim = np.flatnonzero(live & some[:, :, None] & ~self.out[:, None, :])
             for claims, shift, (raised, lowered) in zip(purses, steps, sums, strict=True):
                 due = claim[claims.take(claim) < 0]
                 for where in np.split(due, range(AT_ONCE, len(due), AT_ONCE)):
                     seat, other = np.divmod(where, n_arms)
-                    arms = seat // live.shape[1] * n_arms  # where the arms of a claim's replicate begin
+                    arms = seat // seats * n_arms  # where the arms of a claim's replicate begin
                     k, b = arms + claimants[seat], arms + other
                     mine, theirs = (table.take(arm, axis=1) for arm in (k, b))
                     pairs = Pairs(raised.ravel()[k], mine[0], lowered.ravel()[b], theirs[0])
                     believe = [Beliefs(*of[1:4]) for of in (mine, theirs)]
                     both = [*(mine[4:] if self.squared else ()), *theirs[4:]]  # else alike, or the rival's
                     claims.put(where, paid(claims.take(where), pairs, shift, believe, model, both))
-            paid_in_full = np.asarray((self.purses >= 0).all(axis=0))
-            self.out = np.asarray(self.out | paid_in_full.any(axis=1))
+            self.out = self.out | np.any((self.purses >= 0).all(axis=0), axis=1)
 
     def stake(self, now: int) -> None:
         """Seat the arms that may be better than the leader by ε/2, and stake money on their claims."""
@@ -557,6 +553,5 @@ class _Table:
 
 def _given(purses: FloatArray, money: FloatArray) -> FloatArray:
     """Purses with money put into them, by logarithm. Rewards alone pay in full."""
-    more, rich = np.minimum(purses, -1e-12), money > -np.inf
-    more[:, rich] = np.minimum(np.logaddexp(purses[:, rich], money[rich][:, None]), -1e-12)
+    more = np.minimum(np.logaddexp(purses, money[:, :, None]), -1e-12)
     return np.where(purses >= 0, 0.0, more)  # a purse that is no number holds nothing
