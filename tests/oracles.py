@@ -569,26 +569,26 @@ def all_paths(pulls):
 
 
 class CertifiedPairs:
-    """Every pair of paths of the best arm (rows) and a rival: whether it errs surely, or final sums tie."""
+    """Every pair of paths of an arm (rows) and another: who drops it or errs, and whose last sums tie."""
 
     def __init__(self, looks, boundaries, epsilon, pruning=1.0, floor=10.0, shifts=()):
         paths, self.ones = all_paths(looks[-1])
         self.pulls, sums = looks[-1], paths.cumsum(axis=1)
-        near, far = np.zeros((2, len(paths), len(paths)), dtype=bool)
-        widest = np.zeros_like(far)
+        near, far, widest, gone = np.zeros((4, len(paths), len(paths)), dtype=bool)
         for best, one in enumerate(sums):
             for rival, other in enumerate(sums):
+                at = best, rival
                 for count, critical in zip(looks, boundaries, strict=False):
                     x, y = one[count - 1], other[count - 1]
-                    near[best, rival] |= certified_beats(
-                        y, x, count, pruning * critical, pruning * floor, 0.0
-                    )
-                    far[best, rival] |= certified_beats(y, x, count, critical, floor, epsilon)
-                    for shift in shifts:
-                        widest[best, rival] |= certified_beats(y, x, count, critical, floor, shift)
+                    drop = count, pruning * critical, pruning * floor, 0.0
+                    if not gone[at]:
+                        near[at] |= certified_beats(y, x, *drop)
+                        far[at] |= certified_beats(y, x, count, critical, floor, epsilon)
+                        widest[at] |= any(certified_beats(y, x, count, critical, floor, s) for s in shifts)
+                    gone[at] |= certified_beats(x, y, *drop)
         difference = self.ones[None, :] - self.ones[:, None]
-        self.sure = {0.0: near, epsilon: near | far | (difference > 0)}
-        self.tied = {0.0: np.zeros_like(near), epsilon: (difference == 0) & ~(near | far)}
+        self.sure = {0.0: near, epsilon: near | far | ((difference > 0) & ~gone)}
+        self.tied = {0.0: np.zeros_like(near), epsilon: (difference == 0) & ~(near | far | gone)}
         for shift in shifts:
             self.sure[shift] = self.sure[epsilon] | widest
             self.tied[shift] = self.tied[epsilon] & ~widest
@@ -597,19 +597,39 @@ class CertifiedPairs:
         return rate**self.ones * (1 - rate) ** (self.pulls - self.ones)
 
     def given(self, shift, rate):
-        """For each path of the best arm: P(a rival errs surely) and P(their final sums tie)."""
+        """For each path of the first arm: how often a bad one errs for sure, and how often their sums tie."""
         return self.sure[shift] @ self.masses(rate), self.tied[shift] @ self.masses(rate)
 
-    def some(self, best, rivals):
-        """P(any rival errs), for rivals (shift, rate). The integral over the best arm's lot is exact."""
-        lots, weights = np.polynomial.legendre.leggauss(4)
+    def dropped(self, rate, other):
+        """P(an arm of the other rate drops one of this rate)."""
+        return self.masses(rate) @ self.sure[0.0] @ self.masses(other)
+
+    def some(self, rate, bad, kinds):
+        """P(one of so many bad arms errs), as if independent given the last sum; of the worst kind."""
         total = 0.0
-        for lot, weight in zip((1 + lots) / 2, weights / 2, strict=True):
-            none = np.ones(len(self.ones))
-            for sure, tied in (self.given(*rival) for rival in rivals):
-                none = none * (1 - sure - lot * tied)
-            total += weight * (self.masses(best) @ (1 - none))
+        for ones in range(self.pulls + 1):
+            paths = self.ones == ones
+            errs = [
+                sure[paths].mean() + tied[paths].mean() / 2 for sure, tied in (self.given(*k) for k in kinds)
+            ]
+            total += self.masses(rate)[paths].sum() * (1 - (1 - max(errs)) ** bad)
         return total
+
+    def failure(self, n_arms, low, high, parts):
+        """The bound on a race's failures by all chains, for a cell of the best rate; `parts` cells in ε."""
+        kinds = [(shift, high - shift) for shift in self.sure if 0 < shift <= high]
+        epsilon = min(shift for shift in self.sure if shift > 0)
+        start, size = max(low - epsilon, 0.0), epsilon / parts
+        cells = [start + size * k for k in range(math.ceil((high - start) / size))]
+        some, dropped = cache(lambda rate, bad: self.some(rate, bad, kinds)), cache(self.dropped)
+
+        def chain(rate, good, bad):
+            through = (
+                dropped(rate, min(own + size, 1.0)) * min(1, chain(own, good - 1, bad)) for own in cells
+            )
+            return some(rate, bad) + (good * max(through) if good else 0)
+
+        return max(chain(low, n_arms - 1 - bad, bad) for bad in range(1, n_arms)) if kinds else 0.0
 
 
 def certified_race(rewards, race, lots):

@@ -20,7 +20,7 @@ from ebr.arrays import FloatArray, IntArray
 from ebr.theory.certificates import Boundaries
 from ebr.validation import MOST_PULLS, Rule, check_fields, in_unit_interval, positive, require, whole
 
-MOST_TOGETHER = 1_000  # arms: the bound is the largest over as many mixtures of near and far rivals
+MOST_TOGETHER = 200  # arms: with more a certificate takes minutes
 LEAST_DELTA = 1e-6  # smaller ones are lost in what is added for rounding and cut tails
 MOST_EXACT = 5_000  # 0/1 rewards of an arm: beyond it the law of a pair takes minutes
 OTHERS = "PausingElasticBatchRacing or StakedElasticBatchRacing"  # which have no such limit

@@ -105,7 +105,10 @@ class Plan:
     def _by_deadline(self) -> list[pd.DataFrame]:
         """The tables of `deadlines` and of `errors`."""
         planned, designed, tables = self.algorithm.deadline, self.recommended == "certified", {}
-        fewer = {*range(1, 21), *np.geomspace(20, planned, 15).astype(int).tolist()}
+        fewer = {
+            *range(1 + self.terms.spread_unknown, 21),
+            *np.geomspace(20, planned, 15).astype(int).tolist(),
+        }
         last = min(planned + 3, self.algorithm.most_rounds)
         if designed:  # each takes seconds
             fewer, last = {planned >> halved for halved in range(planned.bit_length())}, planned

@@ -20,8 +20,8 @@ from ebr.validation import checked, numbers, require, whole
 MOST_RUNS = 10**6  # simulated races of each truth
 FIRST = 8  # rewards of an arm at the first look, at least
 APART = 1.06  # least ratio of two looks
-SPARE = 0.03  # share of δ that is left over: cells can be wide, and certificates are quick
-ROUGH = 2**11  # points of the grid on which Gaussian rewards are calibrated
+SPARE = 0.015  # share of δ that is left over for what cells add to a bound
+AGAIN = 0.997  # the rest, times this, if that was not enough
 BETTER = 0.997  # a better design costs this many times as much at most: less is chance
 # For each number of a shape: the factor of a step, the least and the most.
 STEPS = {
@@ -29,8 +29,8 @@ STEPS = {
     "bend": (1.15, 1.0, 3.0),
     "exponent": (1.2, 0.05, 0.6),
     "height": (1.04, 0.9, 2.0),
-    "pruning": (1.03, 0.7, 1.0),
-    "floor": (1.04, 1.0, 2.0),
+    "pruning": (1.06, 0.2, 1.0),
+    "floor": (1.04, 0.5, 2.0),
 }
 
 
@@ -51,12 +51,12 @@ class _Shape(NamedTuple):
     that of O'Brien and Fleming. The floor is a multiple of the boundary at b_T.
     """
 
-    span: float = 10.0
-    bend: float = 1.25
-    exponent: float = 0.38
-    height: float = 1.18
-    pruning: float = 0.93
-    floor: float = 1.1
+    span: float = 11.0
+    bend: float = 1.2
+    exponent: float = 0.05
+    height: float = 1.1
+    pruning: float = 0.38
+    floor: float = 1.06
 
     def neighbours(self, floored: bool) -> "Iterator[_Shape]":
         """Shapes with one number changed by a step; Gaussian rewards have no floor."""
@@ -82,29 +82,41 @@ class _Shape(NamedTuple):
 
     def calibrated(
         self, like: CertifiedElasticBatchRacing, rounds: int, near: int, rates: Sequence[float] = ()
-    ) -> CertifiedElasticBatchRacing:
-        """The race with the least b_T that is enough at some rates, the worst among them as a rule."""
-        epsilon, allowed = like.epsilon, (1 - SPARE) * like.delta
-        usual = (1 + epsilon) / 2, (3 + epsilon) / 4, 1 - epsilon / 4, 1 - epsilon / 2
+    ) -> CertifiedElasticBatchRacing | None:
+        """The race with the least b_T that is enough at some rates, the worst among them as a rule.
+
+        None, if that is more than twice as many as in a single round, or too many.
+        """
+        epsilon, allowed = like.epsilon, (1 - SPARE) * AGAIN ** len(rates) * like.delta
+        low_rates, high_rates = (1.2 * epsilon, 1.5 * epsilon), (1 - epsilon / 4, 1 - epsilon / 2)
+        tried = (1 + epsilon) / 2, *low_rates, *high_rates, (3 + epsilon) / 4, *rates
 
         def enough(last: int) -> bool:
             race = self.race(like, rounds, last)
             if like.rewards == "Gaussian":
-                return (race.normal_bound() if rates else race.normal_bound(ROUGH, up=0.5)) <= allowed
-            return all(race.bound(rate, rate) <= allowed for rate in (*usual, *rates))
+                return race.normal_bound(sure=False) <= allowed
+            return all(race.bound(rate, rate) <= allowed for rate in tried)
 
-        low, high = near // 2, near
+        low, high, limit = near // 2, near, 2 * near + FIRST
+        if like.rewards == "Bernoulli":
+            limit = min(limit, MOST_EXACT)
         while not enough(high):
-            low, high = high, math.ceil(1.1 * high) + 1
+            if high == limit:
+                return None
+            low, high = high, min(math.ceil(1.1 * high) + 1, limit)
         while high - low > max(1, near // 250):
             middle = (low + high) // 2
             low, high = (low, middle) if enough(middle) else (middle, high)
         return self.race(like, rounds, high)
 
 
+STARTS = (_Shape(), _Shape(exponent=0.35, pruning=0.6), _Shape(exponent=0.35, pruning=0.75))
+
+
 def _cheapest(price: Callable[[_Shape], float], floored: bool) -> _Shape:
     """Go from shape to shape as long as the price falls."""
-    shape, known = _Shape(), cache(price)
+    known = cache(price)
+    shape = min(STARTS, key=known)
     while True:
         near = [shape, *shape.neighbours(floored)]
         best = min(tqdm(near, "designing", unit=" designs", leave=False, disable=None), key=known)
@@ -175,14 +187,16 @@ def certified_design(
 
     def price(shape: _Shape) -> float:
         race = shape.calibrated(like, deadline, near)
+        if race is None:
+            return math.inf
         if objective == "most":
             return race.looks[-1]
         return float(np.mean(costs(race)) if objective == "mean" else np.max(costs(race)))
 
     with threadpool_limits(limits=1):  # as in `certificate`
-        shape = _cheapest(price, rewards == "Bernoulli")
-        race, rates = shape.calibrated(like, deadline, near), list[float]()
-        while not (found := race.certificate()).holds:
-            rates.append(found.cells[-1].low)
-            race = shape.calibrated(like, deadline, near, rates)
-    return Design(race, found, expected, tuple(costs(race)))
+        shape, rates = _cheapest(price, rewards == "Bernoulli"), list[float]()
+        while race := shape.calibrated(like, deadline, near, rates):
+            if (found := race.certificate()).holds:
+                return Design(race, found, expected, tuple(costs(race)))
+            rates.append(found.worst.low)
+    raise ValueError(f"epsilon (or delta) must {must}, got {near:,} in a single round")

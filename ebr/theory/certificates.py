@@ -4,33 +4,44 @@ At look t an arm with sum y *refutes* that an arm with sum x is better by a shif
 c_t standard deviations of y − x. A leader drops the arms that it refutes with s = 0. It wins if it refutes
 all others with s = ε, or has the largest sum at T; ties are broken by lot.
 
-Let arm 1 be the best. The race fails only if some rival errs. A rival errs if it refutes arm 1 with s = 0
-before T. A rival that is worse by ε or more also errs if it refutes arm 1 with s = ε before T, or is ahead of
-it at T. Errors are less likely the larger the gap, so gaps of 0 and ε are the worst. Given arm 1's sums the
-rivals are independent, and each is less likely to err the larger these sums are. Given the last one, the sums
-are associated, because their increments are log-concave (Fortuin, Kasteleyn and Ginibre, Commun. Math. Phys.
-22, 1971). So with e_i(x) the probability that rival i errs and arm 1 ends at x, or in a cell x,
+Let arm 1 be the best. Other arms are *good* if their gap is below ε, else *bad*. A bad arm *errs* against
+another arm if before T it refutes that one with s = 0, with s = ε, or with a further shift not above its gap,
+or if it is ahead of it at T. To drop arm 1 is no failure as long as a good arm wins. Ask who dropped whom: if
+a bad arm wins, then a_1 dropped arm 1, a_2 dropped a_1, …, a_j dropped a_{j−1} for some j ≥ 0 different good
+arms, and a bad arm errs against the last. None of them was refuted with s = 0 by its opponent before: where
+an arm that is in refutes another with s = 0, so does the leader, which drops it.
 
-    P(some rival errs) ≤ Σ_x P(x) [1 − Π_i (1 − e_i(x)/P(x))].
+*One chain.* Each of these events is more likely the larger the dropping arm's rewards are, and the smaller
+the dropped arm's. Count the rewards of every second arm negatively. Then the 1st, 3rd, … events increase in
+all rewards and the 2nd, 4th, … decrease; events of the same kind have no arm in common. By Harris' inequality
+(Proc. Camb. Phil. Soc. 56, 1960) P(all of them) is at most the product of their probabilities.
 
-*0/1 rewards.* The law of two sums is computed on their lattice. By coupling the bound falls with arm 1's rate
-and rises with a rival's. So for all rates of arm 1 in [p, p′] it is at most the bound with rate p for arm 1
-and rates p′ and p′ − ε for the rivals. Such cells cover [0, 1].
+*All chains.* With m bad arms and r other good ones, P(the race fails) ≤ W_r(1), where W_0(a) is the
+probability that some bad arm errs against arm a, and
+W_i(a) = W_0(a) + i max_b P(b drops a) min(W_{i−1}(b), 1), with b of any mean that a good arm may have.
 
-*Gaussian rewards.* Errors depend on the noise of y − x alone, a random walk. Rounding its increments up to a
-grid makes errors more likely, so the bound on the grid is one for the race. One cell covers all means.
+*Several bad arms.* Given arm a's sums they are independent, and each is less likely to err the larger these
+are. Given the last one, the sums are associated, as their increments are log-concave (Fortuin, Kasteleyn and
+Ginibre, Commun. Math. Phys. 22, 1971). So with e(x) the probability that a bad arm errs, given that arm a
+ends at x, or in a cell x, W_0(a) ≤ Σ_x P(x) [1 − (1 − e(x))^m].
+
+*0/1 rewards.* By coupling errors are more likely the lower the dropped arm's rate and the higher the other's.
+So for all rates in cells the ends of the cells are the worst. Such cells cover [0, 1].
+
+*Gaussian rewards.* Events depend on gaps and on the noise of y − x alone, a random walk. Rounding its
+increments up to a grid makes errors more likely. Good arms' gaps lie in cells; one cell covers all means.
 
 Bounds are sums of positive terms. What rounding and the tails that are cut off may lose is added.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, xlogy
 from threadpoolctl import threadpool_limits
 
 from ebr.arrays import FloatArray, IntArray
@@ -40,9 +51,13 @@ SMOOTHING, TAPER = 2.0, 0.4  # added to a pair's successes and failures; the pow
 ROUNDING = 1e-8
 NEGLIGIBLE = 1e-4  # share of δ that tails which are cut off may have
 TRANSFORMED = 1e-10  # more than Fourier transforms lose of a law on a grid, for each rival
-NARROWEST = 1 / 4096  # of ε: the least width of a cell; where it is not certified, nothing is
-LOWEST, HIGHEST, GRID = -6.0, 7.0, 2**16  # of a Gaussian difference, in standard deviations at T; points
+CELLS = 512  # of the best arm's rate in a length of ε
+# Of a Gaussian difference, in standard deviations at T; points of the grid, and for an estimate.
+LOWEST, HIGHEST, GRID, ROUGH = -6.0, 7.0, 2**15, 2**11
 EDGES = np.array([-np.inf, *np.arange(-6.0, 6.01, 0.25), np.inf])  # of cells for arm 1's last sum
+
+
+Range = tuple[float, float]
 
 
 class Cell(NamedTuple):
@@ -109,64 +124,88 @@ def binomial(count: int, rate: float) -> FloatArray:
     return np.asarray(law / law.sum())
 
 
-def _kept(law: FloatArray, cut: float) -> slice:
-    """All of a law but its two tails, each with a mass of `cut` at most."""
-    first = min(int(law.cumsum().searchsorted(cut, "right")), len(law) - 1)
-    last = len(law) - int(law[::-1].cumsum().searchsorted(cut, "right"))
-    return slice(first, max(last, first + 1))
+class Pair:
+    """The law of two arms' sums, for all rates of the arms in two ranges: on how many paths the second errs.
 
-
-def _shifted(law: FloatArray, rows: int) -> FloatArray:
-    """A matrix with the law in each row, one place further to the right from row to row."""
-    table = np.zeros((rows, rows + len(law)))
-    table[:, : len(law)] = law
-    return np.asarray(table.ravel()[:-rows].reshape(rows, -1))
-
-
-def _errors(
-    looks: tuple[int, ...], tables: list[IntArray], sign: bool, best: float, rival: float, cut: float
-) -> FloatArray:
-    """e(x) of a rival that errs by a refutation with one of the tables, before T, or by the sign there.
-
-    `open_` is the law of the two sums on the paths without an error, from the sums (first, other) on. Paths
-    of probability 8T cut at most are left out.
+    It errs at the first look before T where it refutes the first with the shift or with 0 and, if there is a
+    shift, where it is ahead at T, unless the first has dropped it. The number of paths depends on no rate. So
+    the law is computed at one rate of each arm, and at others each pair of sums has the ratio of its
+    probabilities as weight.
     """
-    open_, first, other, erred, before = np.ones((1, 1)), 0, 0, np.zeros(1), 0
-    for look, count in enumerate(looks):
-        ours, theirs = binomial(count - before, best), binomial(count - before, rival)
-        kept, their_kept = _kept(ours, cut), _kept(theirs, cut)
-        moves, their_moves = _shifted(ours[kept], len(open_)), theirs[their_kept]
-        erred, before = np.convolve(erred, ours), count
-        first, other = first + kept.start, other + their_kept.start
-        if look + 1 == len(looks):
-            if sign:
-                x = first + np.arange(moves.shape[1])
-                above = _ahead(their_moves, x - (other + np.arange(open_.shape[1]))[:, None])
-                erred[first : first + len(x)] += ((open_ @ above) * moves).sum(axis=0)
-            break
-        open_ = moves.T @ (open_ @ _shifted(their_moves, open_.shape[1]))
-        x, y = (start + np.arange(size) for start, size in zip((first, other), open_.shape, strict=True))
-        wrong = open_ * (x[:, None] <= tables[look][y])
-        erred[x] += wrong.sum(axis=1)
-        open_ -= wrong
-        rows, columns = _kept(open_.sum(axis=1), cut), _kept(open_.sum(axis=0), cut)
-        open_, first, other = open_[rows, columns], first + rows.start, other + columns.start
-    return erred
+
+    def __init__(self, race: "Boundaries", shift: float, rates: Range, others: Range, cut: float) -> None:
+        self.looks, self.rates = (
+            race.looks,
+            [min(max(sum(each) / 2, 1e-9), 1 - 1e-9) for each in (rates, others)],
+        )
+        self.laws: list[FloatArray] = []  # of the sums where the second arm first errs, by look
+        self.sums: list[list[IntArray]] = []  # those that are likely, of each arm
+        open_, before, places = np.ones((1, 1)), 0, [np.zeros(1, dtype=np.int64)] * 2
+        for look, count in enumerate(race.looks):
+            kept = [_likely(count, *each, cut) for each in (rates, others)]
+            first, second = (
+                _moved(binomial(count - before, rate), old, new)
+                for rate, old, new in zip(self.rates, places, kept, strict=True)
+            )
+            open_, places, before = first.T @ (open_ @ second), kept, count
+            x, y = places[0][:, None], places[1]
+            self.sums.append(places)
+            if look == len(race.boundaries):
+                self.laws.append(open_ * (shift > 0) * ((x < y) + (x == y) / 2))
+                break
+            wrong = x <= race.refuted(look, shift)[y]
+            self.laws.append(open_ * wrong)
+            open_ = open_ * ~(wrong | (y <= race.refuted(look, 0.0)[x]))
+
+    def weights(self, look: int, arm: int, rates: FloatArray) -> FloatArray:
+        """The ratios of the probabilities of an arm's sums: a row a sum, a column a rate."""
+        sums, known = self.sums[look][arm][:, None], self.rates[arm]
+        failures = self.looks[look] - sums
+        ratios = xlogy(sums, rates / known) + xlogy(failures, (1 - rates) / (1 - known))
+        return np.asarray(np.exp(ratios))
+
+    def errs(self, rates: FloatArray, others: FloatArray) -> FloatArray:
+        """P(the second arm errs): a row a rate of the first arm, a column one of the second."""
+        found = np.zeros((len(rates), len(others)))
+        for look, law in enumerate(self.laws):
+            found += self.weights(look, 0, rates).T @ (law @ self.weights(look, 1, others))
+        return found
+
+    def given(self, others: FloatArray) -> FloatArray:
+        """The same given the first arm's last sum, whatever its rate: a row a sum, a column a rate."""
+        last, rate = self.sums[-1][0], self.rates[0]
+        found = np.zeros((len(last), len(others)))
+        for look, law in enumerate(self.laws):
+            rest = binomial(self.looks[-1] - self.looks[look], rate)
+            found += _moved(rest, self.sums[look][0], last).T @ (law @ self.weights(look, 1, others))
+        return np.minimum(found / binomial(self.looks[-1], rate)[last, None], 1)
+
+    def last(self, rates: FloatArray) -> FloatArray:
+        """The law of the first arm's last sum: a row a sum, a column a rate."""
+        law = binomial(self.looks[-1], self.rates[0])[self.sums[-1][0], None]
+        return law * self.weights(len(self.looks) - 1, 0, rates)
 
 
-def _ahead(law: FloatArray, behind: IntArray) -> FloatArray:
-    """P(X > k) + ½ P(X = k): ties are by lot."""
-    more = np.append(law[::-1].cumsum()[::-1], 0.0)
-    half = (more[:-1] + more[1:]) / 2
-    return np.where(behind < 0, more[0], np.append(half, 0.0)[np.clip(behind, 0, len(law))])
+def _likely(count: int, low: float, high: float, cut: float) -> IntArray:
+    """All sums but those that are too small, or too large, with probability `cut` at most."""
+    first = int(binomial(count, low).cumsum().searchsorted(cut, "right"))
+    last = count - int(binomial(count, high)[::-1].cumsum().searchsorted(cut, "right"))
+    return np.arange(min(first, count), max(last, first) + 1)
 
 
-def _normal_errors(times: FloatArray, highest: Sequence[float], points: int, up: float) -> FloatArray:
-    """Errors e by cells of arm 1's last sum, of a rival that errs where W exceeds a level at some look.
+def _moved(law: FloatArray, old: IntArray, new: IntArray) -> FloatArray:
+    """The probabilities of going from old sums to new ones, where the law is that of the step."""
+    step = new - old[:, None]
+    return np.where((step >= 0) & (step < len(law)), law[np.clip(step, 0, len(law) - 1)], 0.0)
+
+
+def _normal_errors(
+    times: FloatArray, highest: FloatArray, lowest: FloatArray, points: int, up: float
+) -> FloatArray:
+    """The law of W at T, on a grid, where it exceeded a level at some look, and was not too low before.
 
     W is the noise of the difference, a Brownian motion at times b_t/b_T. Each increment is rounded up to the
-    grid, and what falls below the grid is raised to its lowest point. Arm 1's noise at T, in standard
-    deviations, is N(−W/√2, ½) given W; W itself may be smaller than on the grid by T + 1 steps.
+    grid, and what falls below the grid is raised to its lowest point.
     """
     from scipy.fft import irfft, next_fast_len, rfft
 
@@ -175,7 +214,7 @@ def _normal_errors(times: FloatArray, highest: Sequence[float], points: int, up:
     places = LOWEST + step * np.arange(points + 1)
     laws = np.zeros((2, points + 1))  # of paths without an error, and with one
     laws[0, math.ceil(-LOWEST / step)] = 1.0
-    for spread, level in zip(np.sqrt(np.diff(times, prepend=0.0)), highest, strict=True):
+    for spread, high, low in zip(np.sqrt(np.diff(times, prepend=0.0)), highest, lowest, strict=True):
         offsets = (np.arange(-points - 1, points + 1) + 1 - up) * step / spread
         moves = np.abs(np.diff(ndtr(-np.abs(offsets))))  # small numbers' differences: no digits are lost
         moves[points] = 1 - moves[:points].sum() - moves[points + 1 :].sum()
@@ -183,23 +222,49 @@ def _normal_errors(times: FloatArray, highest: Sequence[float], points: int, up:
         laws = moved[:, points : 2 * points + 1]
         laws[:, 0] += moved[:, :points].sum(axis=1)
         laws[:, -1] += moved[:, 2 * points + 1 :].sum(axis=1)
-        wrong = places > level
-        laws[1] += laws[0] * wrong
-        laws[0, wrong] = 0
-    early, some = (len(times) + 1) * (2 * up - 1) * step / math.sqrt(2), laws[1] > 0
-    centre, law = places[some] / math.sqrt(2), laws[1, some]
-    above = ndtr(math.sqrt(2) * (EDGES[:, None] + centre))
-    below = ndtr(math.sqrt(2) * (EDGES[:, None] - early + centre)) if early else above
+        laws[1] += laws[0] * (places > high)
+        laws[0, (places > high) | (places < low)] = 0
+    return np.asarray(laws[1])
+
+
+def _by_last_sum(law: FloatArray, looks: int, up: float) -> FloatArray:
+    """The mass of a law of W at T by cells of the first arm's last sum.
+
+    This arm's noise at T, in standard deviations, is N(−W/√2, ½) given W; W itself may be smaller than on the
+    grid by T + 1 steps.
+    """
+    step = (HIGHEST - LOWEST) / (len(law) - 1)
+    early, centre = (looks + 1) * (2 * up - 1) * step / math.sqrt(2), (LOWEST + step * np.arange(len(law)))
+    above, below = (ndtr(math.sqrt(2) * (EDGES[:, None] - e) + centre) for e in (0.0, early))
     return np.asarray((above[1:] - below[:-1]) @ law)
 
 
-def _together(law: FloatArray, errors: list[FloatArray], n_arms: int, delta: float) -> float:
-    """All rivals' bound: the largest, however many of them are near (the first errors) and not far."""
-    ones = [np.divide(erred, law, out=np.zeros(len(law)), where=law > 0) for erred in errors]
-    unerring = [np.log1p(-np.minimum(one, 1 - 2**-53)) for one in ones]
-    rivals, near, far = n_arms - 1, unerring[0], np.min(unerring[1:] or unerring, axis=0)
-    mixed = (law @ -np.expm1(many * near + (rivals - many) * far) for many in range(n_arms))
-    return float(max(mixed) * (1 + ROUNDING) + NEGLIGIBLE * delta + rivals * TRANSFORMED)
+def _some(errors: FloatArray, many: int) -> FloatArray:
+    """1 − (1 − e)^m for m = 1 … n − 1, along a new first axis: one of m independent rivals errs."""
+    right = np.log1p(-np.minimum(errors, 1 - 2**-53))
+    return np.stack([-np.expm1(m * right) for m in range(1, many + 1)])
+
+
+def _chains(dropped: FloatArray, drops: FloatArray, failing: FloatArray, fails: FloatArray) -> float:
+    """P(the race fails) at most, the largest over how many of the n − 1 other arms are bad.
+
+    Parameters
+    ----------
+    dropped
+        P(a good arm drops the best): by the good arm's cell.
+    drops
+        P(a good arm drops another): by the cells of the first and the other.
+    failing
+        P(some bad arm errs against a good one): by how many are bad, 1 … n − 1, and the good one's cell.
+    fails
+        P(some bad arm errs against the best), by how many are bad.
+    """
+    chains, most = failing, fails[-1]
+    for good in range(1, len(fails)):
+        bad = len(fails) - good
+        most = max(most, fails[bad - 1] + good * (dropped * np.minimum(chains[bad - 1], 1)).max())
+        chains = failing + good * (np.minimum(chains, 1)[:, :, None] * drops).max(axis=1)
+    return float(most)
 
 
 @dataclass(frozen=True)
@@ -226,51 +291,88 @@ class Boundaries:
                 table = np.maximum(table, limits(count, critical, self.floor, known))
         return table
 
+    def failures(self, lows: FloatArray, highs: FloatArray, parts: int = 0) -> list[float]:
+        """P(the race fails) at most, for cells of the best arm's rate that follow each other.
+
+        The good arms' rates are in cells, too: `parts` in a length of ε, or as many as are quick.
+        """
+        parts = parts or max(4, min(64, 640 // self.n_arms))  # with many arms the recursion takes long
+        # Four tails at each look: a sum's two, of either arm. Errors are at most n² times those of a pair.
+        others, cut = self.n_arms - 1, NEGLIGIBLE * self.delta / (4 * self.n_arms**2 * len(self.looks))
+        added = 4 * len(self.looks) * cut
+        start, size = max(float(lows[0]) - self.epsilon, 0.0), self.epsilon / parts
+        least = start + size * np.arange(math.ceil((highs[-1] - start) / size))
+        most = np.minimum(least + size, 1.0)
+        reach = start, float(highs[-1])
+        pair = Pair(self, 0.0, reach, reach, cut)
+        drops, dropped = (pair.errs(rates, most).T * (1 + ROUNDING) + added for rates in (least, lows))
+        errors = np.zeros(())
+        for shift in (self.epsilon, *self.shifts):
+            if (there := highs >= shift).any():
+                rates = np.clip(np.nextafter(highs - shift, 1.0), 0.0, 1.0)
+                pair = Pair(self, shift, reach, (float(rates[0]), float(rates[-1])), cut)
+                errors = np.maximum(errors, pair.given(rates) * there)
+        if not errors.ndim:  # no arm can be bad
+            return [0.0] * len(lows)
+        some = _some(errors, others)
+        failing = (pair.last(least).T @ some) * (1 + ROUNDING) + others * added
+        fails = (pair.last(lows) * some).sum(axis=1) * (1 + ROUNDING) + others * added
+        found = []
+        for i, (low, high) in enumerate(zip(lows, highs, strict=True)):
+            near = np.flatnonzero((most > low - self.epsilon) & (least <= high))
+            good = slice(near[0], near[-1] + 1)
+            found.append(_chains(dropped[good, i], drops[good, good], failing[:, good, i], fails[:, i]))
+        return found
+
     def bound(self, low: float, high: float) -> float:
         """P(the race fails) at most, for every rate of the best arm from low to high."""
-        # Eight tails for each look and rival: those of both steps and both sums.
-        errors, cut = [], NEGLIGIBLE * self.delta / (8 * self.n_arms * len(self.looks))
-        for gap in (0.0, self.epsilon, *self.shifts):
-            if high >= gap:
-                rate = min(math.nextafter(high - gap, 1.0), 1.0) if gap else high
-                tables = [self.refuted(look, gap) for look in range(len(self.boundaries))]
-                errors.append(_errors(self.looks, tables, gap > 0, low, rate, cut))
-        return _together(binomial(self.looks[-1], low), errors, self.n_arms, self.delta)
+        return self.failures(np.array([low]), np.array([high]))[0]
 
-    def normal_bound(self, points: int = GRID, up: float = 1.0) -> float:
+    def normal_bound(self, sure: bool = True) -> float:
         """The same for Gaussian rewards, whatever the means are.
 
-        A rival of gap 0 errs where W exceeds π c_t √(b_t/b_T). One of gap ε errs where it exceeds
-        c_t √(b_t/b_T) or, in the other test, π c_t √(b_t/b_T) + ε b_t/(σ√(2b_T)); at T where it exceeds the
-        last term alone. With `up` ½ increments are rounded to the nearest point, to estimate with few points.
+        Let l_t = b_t/(σ√(2b_T)) and d_t = π c_t √(b_t/b_T). An arm of gap g drops one of gap h where
+        W > d_t − (h − g) l_t, and is dropped by it where W < −d_t − (h − g) l_t. A bad arm of gap ε drops it
+        where W > d_t + (ε − h) l_t, wins where W > c_t √(b_t/b_T) − h l_t, at T where W > (ε − h) l_T, and is
+        dropped where W < (ε − h) l_t − d_t. If not `sure` the gaps are the cells' middles, and increments are
+        rounded to the nearest of few points, as an estimate.
         """
         counts = np.array(self.looks)
-        times = counts / counts[-1]
+        times, lead = counts / counts[-1], self.epsilon * counts / (self.sigma * math.sqrt(2 * counts[-1]))
         heights = np.array(self.boundaries) * np.sqrt(times[:-1])
-        shifted = self.epsilon * counts / (self.sigma * math.sqrt(2 * counts[-1]))
-        near = [*(self.pruning * heights), math.inf]
-        far = [*np.minimum(heights, self.pruning * heights + shifted[:-1]), shifted[-1]]
-        errors = [_normal_errors(times, highest, points, up) for highest in (near, far)]
-        return _together(np.diff(ndtr(EDGES)), errors, self.n_arms, self.delta)
+        drops = np.append(self.pruning * heights, math.inf)
+        far = np.append(np.minimum(heights, drops[:-1] + lead[:-1]), lead[-1])
+        points, up, parts = (GRID, 1.0, 16) if sure else (ROUGH, 0.5, 8)
+
+        @cache
+        def dropped(share: float) -> float:
+            ends = drops - share * lead, -drops - share * lead
+            return float(_normal_errors(times, *ends, points, up).sum())
+
+        def errors(share: float) -> FloatArray:
+            ends = far - share * lead, (1 - share) * lead - drops
+            return _by_last_sum(_normal_errors(times, *ends, points, up), len(counts), up)
+
+        # Gaps in units of ε, the best arm's first.
+        least = (np.arange(parts) + (0 if sure else 0.5)) / parts
+        most = np.append(0.0, least + (1 / parts if sure else 0))
+        links = np.array([[dropped(other - own) for other in most] for own in least])
+        law = np.diff(ndtr(EDGES))
+        failing = np.transpose([_some(errors(other) / law, self.n_arms - 1) @ law for other in most])
+        links, failing = (each * (1 + ROUNDING) + self.n_arms * TRANSFORMED for each in (links, failing))
+        return _chains(links[:, 0], links[:, 1:], failing[:, 1:], failing[:, 0])
 
     def cells(self) -> Iterator[Cell]:
-        """Cells from 0 on, as wide as their bounds allow, up to 1 or to where nothing is certified."""
+        """Cells from 0 to 1."""
         if self.rewards == "Gaussian":
             yield Cell(0.0, 1.0, self.normal_bound())
             return
-        low, width, slope = 0.0, self.epsilon / 8, 6 / self.epsilon
-        while low < 1:
-            high = min(low + width, 1.0)
-            bound = self.bound(low, high)
-            failed = bound > self.delta
-            if not failed or high - low < NARROWEST * self.epsilon:
-                yield Cell(low, high, bound)
-                if failed:
-                    return
-            # The bound grows about as e^{slope · width}: nearly as wide as that allows.
-            width = high - low + 0.9 * math.log(self.delta / max(bound, 1e-300)) / slope
-            width = min(max(width, (high - low) / 3), (0.8 if failed else 4) * (high - low))
-            low = low if failed else high
+        yield Cell(0.0, self.epsilon, 0.0)  # no arm can be worse by ε
+        edges = np.linspace(self.epsilon, 1.0, math.ceil((1 / self.epsilon - 1) * CELLS) + 1)
+        block = max(8, min(CELLS, 10 * CELLS // self.n_arms))  # at once: tables have a page for each arm
+        for first in range(0, len(edges) - 1, block):
+            some = edges[first : first + block + 1]
+            yield from map(Cell, some[:-1].tolist(), some[1:].tolist(), self.failures(some[:-1], some[1:]))
 
     def certificate(self) -> Certificate:
         """Compute how often the race fails at most, whatever the truth; seconds for 0/1 rewards."""

@@ -1,26 +1,37 @@
 """Check a certified race again, by plain steps: nothing here is shared with the search for its design.
 
 The theorem is that of `ebr.theory.certificates`. For 0/1 rewards the law of two sums goes from look to look
-by matrix products, what is cut off is added up, and cells cover the rates from 0 to 1. For Gaussian rewards
-densities are integrated by Simpson's rule with two numbers of steps, and their difference is added.
+by matrix products, is weighted for each pair of rates by ratios of binomial probabilities, and is averaged
+over the sums that an arm may have had before its last one. For Gaussian rewards densities are integrated by
+Simpson's rule with two numbers of steps, and their difference is added.
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 from math import ceil, inf, pi, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import convolution_matrix
-from scipy.special import ndtr
+from scipy.special import gammaln, ndtr
 from scipy.stats import binom
 
-from ebr.arrays import FloatArray
+from ebr.arrays import FloatArray, IntArray
 
 PSEUDO, POWER = 2.0, 0.4  # of the pooled rate, and of 4p(1 − p) in the boundary
 TINY = 1e-10  # what may be cut off at an end of a law
 SLACK = 1e-8  # of a bound, for rounding
-NARROW = 1e-6  # a cell that is given up
+BEST, GOOD, GAPS = 600, 50, 16  # cells in a length of ε: of the best arm's rate, of good arms' rates, of gaps
 Table = list[list[int]]  # by look: the largest sum that each sum beats
+
+
+class Meeting(NamedTuple):
+    """Sums of two arms at a look, and how likely it is that the second first errs there, at middle rates."""
+
+    total: int
+    first: IntArray
+    second: IntArray
+    errs: FloatArray
 
 
 def largest_failure(design: Mapping[str, Any], n_arms: int) -> float:
@@ -30,19 +41,16 @@ def largest_failure(design: Mapping[str, Any], n_arms: int) -> float:
         return fine + abs(fine - rough)
     pairs = list(zip(design["looks"], design["boundaries"], strict=False))
     less, floor = design["pruning"], design["floor"]
-    tables: dict[float, Table] = {0.0: [largest_beaten(b, less * c, less * floor, 0.0) for b, c in pairs]}
+    drops = [largest_beaten(b, less * c, less * floor, 0.0) for b, c in pairs]
+    tables: dict[float, Table] = {0.0: drops}
     for shift in (design["epsilon"], *design["shifts"]):
         more, fewer = [largest_beaten(b, c, floor, shift) for b, c in pairs], list(tables.values())[-1]
         tables[shift] = [list(map(max, *both)) for both in zip(fewer, more, strict=True)]
-    low, width, worst = 0.0, design["epsilon"] / 8, 0.0
-    while low < 1:
-        high = min(low + width, 1.0)
-        bound = failure(design["looks"], n_arms, tables, low, high)
-        if bound <= design["delta"]:
-            low, worst, width = high, max(worst, bound), 1.15 * width
-        elif (width := 0.6 * width) < NARROW:
-            return inf
-    return worst
+    worst, low = 0.0, design["epsilon"]  # below ε no arm is bad
+    while low < 1 and worst <= design["delta"]:
+        high = min(low + design["epsilon"], 1.0)
+        worst, low = max(worst, failure(design["looks"], n_arms, tables, low, high)), high
+    return worst if worst <= design["delta"] else inf
 
 
 def largest_beaten(count: int, critical: float, floor: float, shift: float) -> list[int]:
@@ -62,70 +70,162 @@ def largest_beaten(count: int, critical: float, floor: float, shift: float) -> l
 
 def failure(looks: list[int], n_arms: int, tables: dict[float, Table], low: float, high: float) -> float:
     """A bound on how often the race fails, for each rate of the best arm between two."""
-    rates = {shift: min(high - shift + 1e-15, 1.0) if shift else high for shift in tables if shift <= high}
-    errors = [rival_errors(looks, tables[shift], shift > 0, low, rate) for shift, rate in rates.items()]
-    last = binom.pmf(np.arange(looks[-1] + 1), looks[-1], low)
-    return together(last, errors, n_arms - 1) * (1 + SLACK) + (n_arms - 1) * 8 * len(looks) * TINY
+    drop, *shifts = tables
+    epsilon, bad = shifts[0], n_arms - 1
+    lost = 4 * len(looks) * TINY
+    fine = np.linspace(low, high, max(ceil((high - low) / epsilon * BEST), 1) + 1)
+    coarse = np.linspace(max(low - epsilon, 0.0), high, ceil((high - low + epsilon) / epsilon * GOOD) + 1)
+    ends = float(coarse[0]), high
+    met = meetings(looks, tables, drop, ends, ends)
+    # By the cells of a good arm, and of who is dropped by it.
+    drops, first = (weighed(met, ends, rates[:-1], ends, coarse[1:]).T + lost for rates in (coarse, fine))
+    errors = []
+    for shift in shifts:
+        rivals = np.clip(fine[1:] - shift + 1e-15, 0.0, 1.0)
+        near = float(rivals[0]), float(rivals[-1])
+        met = meetings(looks, tables, shift, ends, near)
+        errors.append(given_last(met, ends, near, rivals) * (fine[1:] >= shift))
+    right, last = 1 - np.clip(np.max(errors, axis=0), 0, 1), met[-1].first
+    worst = 0.0
+    of_best, of_good = (
+        np.asarray(binom.pmf(last[:, None], looks[-1], rates[:-1])) for rates in (fine, coarse)
+    )
+    for j, (start, end) in enumerate(pairwise(fine)):
+        here = (coarse[1:] > start - epsilon) & (coarse[:-1] <= end)
+        for good in range(bad):
+            some = 1 - right[:, j] ** (bad - good)
+            chain = against = some @ of_good[:, here] + bad * lost
+            for more in range(1, good):
+                further = np.minimum(chain, 1)[:, None] * drops[np.ix_(here, here)]
+                chain = against + more * further.max(axis=0)
+            through = good * (first[here, j] * np.minimum(chain, 1)).max()
+            fails = float(some @ of_best[:, j]) + bad * lost
+            worst = max(worst, (fails + through) * (1 + n_arms * SLACK))
+    return worst
 
 
-def rival_errors(looks: list[int], beaten: Table, sign: bool, best: float, rival: float) -> FloatArray:
-    """P(the rival errs, and the best arm's last sum is x) by x; 8T TINY at most is left out."""
-    law, x0, y0, erred, before = np.ones((1, 1)), 0, 0, np.zeros(1), 0
+def meetings(
+    looks: list[int],
+    tables: dict[float, Table],
+    shift: float,
+    rates: tuple[float, float],
+    others: tuple[float, float],
+) -> list[Meeting]:
+    """At each look how likely it is that the second arm first errs there, all but 4T TINY of it.
+
+    Once the first has dropped it, it errs no more.
+    """
+    law, x, y, before, found = np.ones((1, 1)), np.arange(1), np.arange(1), 0, []
     for look, count in enumerate(looks):
-        more, before = np.arange(count - before + 1), count
-        one, other = (binom.pmf(more, more[-1], rate) for rate in (best, rival))
-        erred = np.convolve(erred, one)
-        (a, b), (c, d) = ends(one), ends(other)
-        law = convolution_matrix(one[a:b], len(law)) @ law @ convolution_matrix(other[c:d], len(law.T)).T
-        x0, y0 = x0 + a, y0 + c
-        x, y = x0 + np.arange(law.shape[0])[:, None], y0 + np.arange(law.shape[1])
-        ahead = ((y > x) + 0.5 * (y == x)) * sign  # which errs at the last look
-        wrong = (x <= np.array(beaten[look])[y]) * 1.0 if look < len(beaten) else ahead
-        erred[x0 : x0 + len(law)] += (wrong * law).sum(axis=1)
-        law = (1 - wrong) * law
-        (a, b), (c, d) = ends(law.sum(axis=1)), ends(law.sum(axis=0))
-        law, x0, y0 = law[a:b, c:d], x0 + a, y0 + c
-    return erred
+        more = np.arange(count - before + 1)
+        one, other = (binom.pmf(more, more[-1], middle(each)) for each in (rates, others))
+        law = convolution_matrix(one, len(law)) @ law @ convolution_matrix(other, len(law.T)).T
+        a, b = (likely(count, *each) for each in (rates, others))
+        law, x, y = law[a - x[0]][:, b - y[0]], a, b
+        if look + 1 < len(looks):
+            wrong = (x[:, None] <= np.array(tables[shift][look])[y]) * 1.0
+            dropped = (y <= np.array(tables[0.0][look])[x][:, None]) * 1.0
+        else:
+            wrong = (shift > 0) * (0.5 * (y > x[:, None]) + 0.5 * (y >= x[:, None]))
+            dropped = np.zeros_like(wrong)
+        found.append(Meeting(count, x, y, wrong * law))
+        law, before = (1 - np.maximum(wrong, dropped)) * law, count
+    return found
 
 
-def ends(law: FloatArray) -> tuple[int, int]:
-    """Where a law begins and ends once at most TINY is cut off at each end."""
-    inside = np.flatnonzero((np.cumsum(law) > TINY) & (np.cumsum(law[::-1])[::-1] > TINY))
-    return (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, 1)
+def middle(rates: tuple[float, float]) -> float:
+    """A rate between two, but neither 0 nor 1."""
+    return min(max((rates[0] + rates[1]) / 2, 1e-6), 1 - 1e-6)
 
 
-def together(last: FloatArray, errors: list[FloatArray], rivals: int) -> float:
-    """Σ P(x) [1 − Π (1 − e(x)/P(x))], the largest over how many rivals are near (the first errors)."""
-    right = [1 - np.minimum(each / np.where(last > 0, last, 1), 1) for each in errors]
-    near, far = right[0], np.min(right[1:] or right, axis=0)
-    return max(float(last @ (1 - near**m * far ** (rivals - m))) for m in range(rivals + 1))
+def likely(count: int, low: float, high: float) -> IntArray:
+    """The sums of so many rewards that lie above or below all others but TINY, whatever the rate."""
+    sums = np.arange(count + 1)
+    return sums[(binom.cdf(sums, count, low) > TINY) & (binom.sf(sums - 1, count, high) > TINY)]
+
+
+def ratios(sums: IntArray, count: int, rates: FloatArray, known: float) -> FloatArray:
+    """How many times as likely the sums are at other rates: a row a sum, a column a rate."""
+    other = binom.logpmf(sums[:, None], count, rates)
+    return np.asarray(np.exp(other - binom.logpmf(sums[:, None], count, known)))
+
+
+def weighed(
+    met: list[Meeting],
+    ends: tuple[float, float],
+    rates: FloatArray,
+    other_ends: tuple[float, float],
+    others: FloatArray,
+) -> FloatArray:
+    """P(the second arm errs), by the first arm's rate and the second's."""
+    found = np.zeros((len(rates), len(others)))
+    for one in met:
+        first = ratios(one.first, one.total, rates, middle(ends))
+        found += first.T @ one.errs @ ratios(one.second, one.total, others, middle(other_ends))
+    return found
+
+
+def given_last(
+    met: list[Meeting], ends: tuple[float, float], other_ends: tuple[float, float], others: FloatArray
+) -> FloatArray:
+    """The same given the first arm's last sum, by that sum and the second arm's rate.
+
+    Given the last sum the earlier ones are hypergeometric, whatever the rate is.
+    """
+    last, total = met[-1].first[:, None], met[-1].total
+    errs = np.zeros((len(last), len(others)))
+    for one in met:
+        chosen = choices(one.total, one.first) + choices(total - one.total, last - one.first)
+        before = np.exp(chosen - choices(total, last))
+        at = one.errs @ ratios(one.second, one.total, others, middle(other_ends))
+        errs += before @ (at / binom.pmf(one.first, one.total, middle(ends))[:, None])
+    return errs
+
+
+def choices(count: int, some: IntArray) -> FloatArray:
+    """The logarithm of the number of ways to choose some of so many; −∞ where there is none."""
+    return np.asarray(gammaln(count + 1) - gammaln(some + 1) - gammaln(count - some + 1))
 
 
 def normal_failure(design: Mapping[str, Any], n_arms: int, steps: int) -> float:
     """A bound on how often a race of Gaussian rewards fails, by Simpson's rule with so many steps."""
-    looks = np.array(design["looks"])
+    looks, bad = np.array(design["looks"]), n_arms - 1
     times = looks / looks[-1]
     lead = design["epsilon"] * looks / (design["sigma"] * sqrt(2 * looks[-1]))
     stops = np.array(design["boundaries"]) * np.sqrt(times[:-1])
-    drops = design["pruning"] * stops
-    far = np.minimum(stops, drops + lead[:-1])
-    cells, near = normal_errors(times, [*drops, inf], steps)
-    return together(cells, [near, normal_errors(times, [*far, lead[-1]], steps)[1]], n_arms - 1)
+    drops = np.append(design["pruning"] * stops, inf)
+    far = np.append(np.minimum(stops, drops[:-1] + lead[:-1]), lead[-1])
+    # A good arm's gap, in ε/GAPS, is j to j + 1. `dropped` is by the other's gap less this one's, at most.
+    leads = {k: k / GAPS * lead for k in range(-GAPS, GAPS + 1)}
+    dropped = {k: normal_errors(times, drops - x, -drops - x, steps)[1].sum() for k, x in leads.items()}
+    erring = [normal_errors(times, far - leads[k], lead - leads[k] - drops, steps) for k in range(GAPS + 1)]
+    worst = 0.0
+    for good in range(bad):
+        some = [float(law @ (1 - (1 - np.minimum(e / law, 1)) ** (bad - good))) for law, e in erring]
+        chain = some[1:]  # against a good arm of gap j + 1
+        for more in range(1, good):
+            best = (max(dropped[k + 1 - j] * min(chain[j], 1) for j in range(GAPS)) for k in range(GAPS))
+            chain = [own + more * through for own, through in zip(some[1:], best, strict=True)]
+        worst = max(worst, some[0] + good * max(dropped[-j] * min(chain[j], 1) for j in range(GAPS)))
+    return worst
 
 
-def normal_errors(times: FloatArray, highest: list[float], steps: int) -> tuple[FloatArray, FloatArray]:
-    """Cells of the best arm's last noise, by their probabilities, and P(the rival errs, and it lies there).
+def normal_errors(
+    times: FloatArray, highest: FloatArray, lowest: FloatArray, steps: int
+) -> tuple[FloatArray, FloatArray]:
+    """Cells of the first arm's last noise, by their probabilities, and P(the other errs, and it lies there).
 
-    Where a path of the difference's noise, in standard deviations at T, first errs at look t at w, the best
-    arm's noise at T is N(−w/√2, 1 − b_t/(2b_T)).
+    A path of the difference's noise, in standard deviations at T, errs where it is first above a level, and
+    ends where it is below another. Where it errs at look t at w, the first arm's noise at T is
+    N(−w/√2, 1 − b_t/(2b_T)).
     """
     edges = np.arange(-6, 6.1, 0.25)
     errors, nodes, mass, before = np.zeros(len(edges) + 1), np.zeros(1), np.ones(1), 0.0
-    for time, level in zip(times, highest, strict=True):
+    for time, level, end in zip(times, highest, lowest, strict=True):
         if level < inf:
             reach, step = 8 * sqrt(time), time - before
-            inside, down = simpson(-reach, level, ceil(1.5 * steps))
-            above, up = simpson(level, level + reach, steps)
+            inside, down = simpson(min(max(end, -reach), level), level, ceil(1.5 * steps))
+            above, up = simpson(level, max(level, 0.0) + reach, steps)
             to = np.append(inside, above)
             density = mass @ np.exp(-((to - nodes[:, None]) ** 2) / (2 * step)) / sqrt(2 * pi * step)
             mass, first = down * density[: len(inside)], up * density[len(inside) :]

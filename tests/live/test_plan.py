@@ -575,6 +575,7 @@ def test_a_race_with_a_guessed_sigma_is_planned_started_and_learns_sigma(folder,
         [math.inf],
     )
     assert "Gaussian with an unknown sigma; the guess is sigma = 15" in str(plan)
+    assert plan.deadlines.index[0] == 2  # one round teaches nothing of σ
     words = [*("--arms", *ARMS, "--deadline", 6, "--epsilon", 5, "--rewards", "Gaussian")]
     assert run("plan", *words, "--sigma", 15, "--sigma-unknown", "--start", "a.jsonl")[0] == 0
     with ebr.Race.open("a.jsonl") as race:  # against the game itself, with random rewards

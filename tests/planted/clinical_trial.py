@@ -19,14 +19,14 @@ from ebr.theory import certificates
 RACE = CertifiedElasticBatchRacing(3, (30, 55, 100), (2.1, 1.9), 0.2, 0.1, floor=2.0)
 TRUTHS, RUNS = 60, 500
 DESIGN = CertifiedElasticBatchRacing(
-    5, (100, 190, 340, 560, 800, 1005), (3.6, 3.3, 3.06, 2.86, 2.72), 0.05, 0.05, pruning=0.95, floor=2.97
+    5, (90, 160, 270, 460, 650, 1022), (8.3, 6.1, 5.1, 3.4, 2.9), 0.05, 0.05, pruning=0.38, floor=2.65
 )
 FIELD = ("pausing EBR", "fixed, exact", "Wang–Tsiatis, growing looks", "drop the losers")
 TRIALS = 3000
 
 
 def bounds():
-    return {"small": certified_guarantee.bounds()}
+    return {"small": certified_guarantee.bounds(), "chained": certified_guarantee.linked()}
 
 
 def played():
@@ -81,39 +81,56 @@ def no_floor(count, critical, floor, shift, right=certificates.limits.__wrapped_
     return right(count, critical, 1e-9, shift)
 
 
-def rounded_down(times, highest, points, up, right=certificates._normal_errors):
-    """Increments of Gaussian noise are rounded down, not up."""
-    return right(times, highest, points, 0.0)
+def rounded_down(times, highest, lowest, points, up, right=certificates._normal_errors):
+    """Increments of Gaussian noise are rounded down."""
+    return right(times, highest, lowest, points, 0.0)
 
 
-def no_sign(looks, tables, sign, *rates, right=certificates._errors):
-    """A bad rival that is ahead at T is not counted as an error."""
-    return right(looks, tables, False, *rates)
+def one_bad_arm_less(errors, many, right=certificates._some):
+    """A bound for one bad arm fewer."""
+    return np.append(0 * right(errors, 1), right(errors, many)[:-1], 0)
 
 
-def ties_are_won(law, behind, right=certificates._ahead):
-    """A tie with the best arm at T is not counted as an error."""
-    return right(law, behind + 1)
+def never_dropped(dropped, drops, failing, fails, right=certificates._chains):
+    """A bound as if the best arm was never dropped by a good one."""
+    return right(0 * dropped, drops, failing, fails)
 
 
-def no_drops(looks, tables, sign, *rates, right=certificates._errors):
-    """A good rival that drops the best arm is not counted as an error."""
-    return right(looks, tables if sign else [np.full_like(each, -1) for each in tables], sign, *rates)
+def short_chains(dropped, drops, failing, fails, right=certificates._chains):
+    """A bound for at most one good arm that drops another."""
+    return right(dropped, 0 * drops, failing, fails)
 
 
-def one_rival_less(law, errors, n_arms, delta, right=certificates._together):
-    """n − 2 rivals in place of n − 1."""
-    return right(law, errors, n_arms - 1, delta)
+def one_chain(dropped, drops, failing, fails, right=certificates._chains):
+    """A bound for one chain instead of all."""
+    return right(dropped / (len(fails) - 1), drops, failing, fails)
 
 
-def near_corner(self, low, high, right=certificates.Boundaries.bound):
+class NoSign(certificates.Pair):
+    """A bad arm that is ahead at T does not err."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.laws[-1] *= 0
+
+
+class TiesAreWon(certificates.Pair):
+    """An arm that ties with another at T has not erred."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        x, y = self.sums[-1]
+        self.laws[-1] *= x[:, None] != y
+
+
+def near_corner(self, lows, highs, *rest, right=certificates.Boundaries.failures):
     """A cell's bound with all rates at its lower end."""
-    return right(self, low, low)
+    return right(self, lows, lows, *rest)
 
 
-def twice_delta(self, right=certificates.Boundaries.cells):
-    """Cells are as wide as 2δ would allow."""
-    return right(replace(self, delta=2 * self.delta))
+def gaps(self, right=certificates.Boundaries.cells):
+    """Every other cell is left out."""
+    return list(right(self))[::2]
 
 
 def early_end(self, look, leader, shift, right=CertifiedElasticBatchRacing.behind):
@@ -154,7 +171,7 @@ def comparison(race=DESIGN, rivals=others):
 
 def fewer_in_one_round(right=ExactFixedDesign.subjects):
     """The exact fixed design with 40 subjects fewer than it needs."""
-    with mock.patch.object(ExactFixedDesign, "subjects", lambda self, n_arms: right(self, n_arms) - 40):
+    with mock.patch.object(ExactFixedDesign, "subjects", lambda self, n_arms: right(self, n_arms) - 200):
         return comparison(rivals=partial(trials, FIELD))
 
 
@@ -164,13 +181,15 @@ PLANTED = {
         partial(with_error, bounds, certificates, "limits", half_a_shift),
         partial(with_error, bounds, certificates, "limits", no_floor),
         partial(with_error, eight_arms, certificates, "_normal_errors", rounded_down),
-        partial(with_error, eight_arms, certificates, "_together", one_rival_less),
-        partial(with_error, bounds, certificates, "_errors", no_sign),
-        partial(with_error, bounds, certificates, "_ahead", ties_are_won),
-        partial(with_error, bounds, certificates, "_errors", no_drops),
-        partial(with_error, bounds, certificates, "_together", one_rival_less),
-        partial(with_error, bounds, certificates.Boundaries, "bound", near_corner),
-        partial(with_error, certified, certificates.Boundaries, "cells", twice_delta),
+        partial(with_error, eight_arms, certificates, "_some", one_bad_arm_less),
+        partial(with_error, bounds, certificates, "_some", one_bad_arm_less),
+        partial(with_error, bounds, certificates, "_chains", never_dropped),
+        partial(with_error, bounds, certificates, "_chains", short_chains),
+        partial(with_error, bounds, certificates, "_chains", one_chain),
+        partial(with_error, bounds, certificates, "Pair", NoSign),
+        partial(with_error, bounds, certificates, "Pair", TiesAreWon),
+        partial(with_error, bounds, certificates.Boundaries, "failures", near_corner),
+        partial(with_error, certified, certificates.Boundaries, "cells", gaps),
         partial(with_error, played, CertifiedElasticBatchRacing, "behind", early_end),
         partial(with_error, played, CertifiedElasticBatchRacing, "behind", eager),
     ),

@@ -5,9 +5,9 @@ all paths of increments.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import combinations_with_replacement, product
+from itertools import product
 
 import numpy as np
 from scipy.signal import fftconvolve
@@ -17,15 +17,13 @@ from ebr.algorithms.certified import CertifiedElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.certificates import SMOOTHING, TAPER
 
-NODES, WEIGHTS = (array / 2 for array in np.polynomial.legendre.leggauss(6))  # for lots: exact on polynomials
-NODES = NODES + 0.5
-
 
 def says(race: CertifiedElasticBatchRacing, look: int, shift: float) -> BoolArray:
     """Whether sum y (columns) refutes at a look that sum x (rows) is better by s, made monotone in both."""
-    count, critical = race.looks[look], race.boundaries[look] * (race.pruning if shift == 0 else 1.0)
+    factor = race.pruning if shift == 0 else 1.0
+    count, critical = race.looks[look], race.boundaries[look] * factor
     x, y = np.indices((count + 1, count + 1))
-    floor = min(race.floor * (race.pruning if shift == 0 else 1.0), critical)
+    floor = min(race.floor * factor, critical)
     pooled = np.clip((x + y + SMOOTHING) / (2 * count + 2 * SMOOTHING), shift / 2, 1 - shift / 2)
     boundary = np.maximum(critical * (4 * pooled * (1 - pooled)) ** TAPER, floor)
     plain = y - x + shift * count > boundary * np.sqrt(count * (2 * pooled * (1 - pooled) - shift**2 / 2))
@@ -45,73 +43,99 @@ def chances(sums: IntArray, looks: Sequence[int], rate: float) -> FloatArray:
     return np.asarray(np.prod(binom.pmf(np.diff(sums, axis=1, prepend=0), steps, rate), axis=1))
 
 
-def errs(race: CertifiedElasticBatchRacing, best: IntArray, rival: IntArray, kind: float) -> FloatArray:
-    """Whether a rival errs on two paths, ½ where it is left to the lot; of kind 0 or ε."""
-    wrong = np.zeros((len(best), len(rival)), dtype=bool)
+def errs(race: CertifiedElasticBatchRacing, arm: IntArray, other: IntArray, bad: bool) -> FloatArray:
+    """Whether the other arm drops the first or, if it is bad, errs against it; ½ where the lot decides."""
+    wrong, gone = np.zeros((2, len(arm), len(other)), dtype=bool)
     for look in range(len(race.looks) - 1):
-        for shift in {0.0, kind}:
-            wrong |= says(race, look, shift)[best[:, look][:, None], rival[:, look]]
-    ends = np.sign(rival[:, -1] - best[:, -1][:, None]) / 2 + 0.5 if kind else np.zeros(wrong.shape)
-    return np.where(wrong, 1.0, ends)
+        x, y = arm[:, look][:, None], other[:, look]
+        for shift in {0.0, race.epsilon * bad}:
+            wrong |= says(race, look, shift)[x, y] & ~gone
+        gone |= says(race, look, 0.0)[y, x]
+    ends = np.sign(other[:, -1] - arm[:, -1][:, None]) / 2 + 0.5 if bad else np.zeros(wrong.shape)
+    return np.where(wrong, 1.0, ends * ~gone)
 
 
 @cache
-def bound(race: CertifiedElasticBatchRacing, low: float, high: float) -> float:
-    """B(p, p′) of the theorem."""
+def bound(race: CertifiedElasticBatchRacing, low: float, high: float, parts: int) -> float:
+    """B(p, p′) of the theorem, by all paths."""
     own = paths(race.looks)
-    mine, last = chances(own, race.looks, low), own[:, -1]
-    erring = []
-    for kind in kinds_up_to(race, high):
-        joint = mine * (errs(race, own, own, kind) @ chances(own, race.looks, high - kind))
-        erring.append(np.bincount(last, joint, minlength=race.looks[-1] + 1).astype(np.float64))
-    return _together(erring, binom.pmf(np.arange(race.looks[-1] + 1), race.looks[-1], low), race.n_arms)
+    drops, fails = (errs(race, own, own, bad) for bad in (False, True))
+    even = chances(own, race.looks, 0.5)  # given the last sum, paths are as likely at any other rate
+
+    def dropped(rate: float, other: float) -> float:
+        return float(chances(own, race.looks, rate) @ drops @ chances(own, race.looks, other))
+
+    def given(rate: float) -> FloatArray:
+        joint = np.bincount(own[:, -1], even * (fails @ chances(own, race.looks, rate)))
+        return joint / np.bincount(own[:, -1], even)
+
+    return _through_chains(race, low, high, parts, dropped, lambda rate, other: given(other))
 
 
-def kinds_up_to(race: CertifiedElasticBatchRacing, high: float) -> list[float]:
-    """The kinds that rivals may be of if the best arm's rate is at most this."""
-    return [kind for kind in (0.0, race.epsilon) if kind <= high]
+def _through_chains(
+    race: CertifiedElasticBatchRacing,
+    low: float,
+    high: float,
+    parts: int,
+    dropped: Callable[[float, float], float],
+    given: Callable[[float, float], FloatArray],
+) -> float:
+    """The theorem's bound, the largest over how many arms are bad.
 
-
-def _together(erring: Sequence[FloatArray], law: FloatArray, n_arms: int) -> float:
-    """P(some rival errs), as if independent given the best arm's last sum: the worst mix of kinds."""
-    right = [1 - np.minimum(np.divide(e, law, out=np.zeros(len(law)), where=law > 0), 1) for e in erring]
-    mixes = combinations_with_replacement(right, n_arms - 1)
-    return max(math.fsum(law * (1 - np.prod(mix, axis=0))) for mix in mixes)
-
-
-@cache
-def some_rival_errs(race: CertifiedElasticBatchRacing, kinds: tuple[float, ...], best_rate: float) -> float:
-    """P(some rival errs), exactly, of rivals of such kinds and with gaps as large as these.
-
-    Given the best arm's sums and its lot u the rivals are independent; one that ties loses with u.
+    `dropped` is P(an arm of the second rate drops one of the first). `given` is P(a bad arm of the second
+    rate errs against one of the first) by the last sum of the first.
     """
-    own = paths(race.looks)
-    right = np.ones((len(own), len(NODES)))
-    for kind in kinds:
-        wrong, chance = errs(race, own, own, kind), chances(own, race.looks, best_rate - kind)
-        right *= ((wrong == 0) @ chance)[:, None] + ((wrong == 0.5) @ chance)[:, None] * NODES
-    return 1 - math.fsum(chances(own, race.looks, best_rate) * (right @ WEIGHTS))
+    start, size = max(low - race.epsilon, 0.0), race.epsilon / parts
+    starts = [start + size * k for k in range(math.ceil((high - start) / size))]
+    rates = [low, *starts]
+    links = {
+        (i, j): dropped(rates[i], min(rates[j] + size, 1.0))
+        for i in range(len(rates))
+        for j in range(1, len(rates))
+    }
+    errors = [given(rate, high - race.epsilon) for rate in rates] if high >= race.epsilon else []
+
+    def failure(arm: int, good: int, bad: int) -> float:
+        law = binom.pmf(np.arange(race.looks[-1] + 1), race.looks[-1], rates[arm])
+        found = math.fsum(law * (1 - (1 - np.minimum(errors[arm], 1)) ** bad))
+        if good:
+            further = (min(failure(j, good - 1, bad), 1.0) * links[arm, j] for j in range(1, len(rates)))
+            found += good * max(further)
+        return found
+
+    return (
+        max((failure(0, race.n_arms - 1 - bad, bad) for bad in range(1, race.n_arms)), default=0)
+        if errors
+        else 0.0
+    )
 
 
-def large_bound(race: CertifiedElasticBatchRacing, low: float, high: float) -> float:
+def large_bound(race: CertifiedElasticBatchRacing, low: float, high: float, parts: int) -> float:
     """`bound` for as many subjects as a trial has: the pair's law on the lattice, by Fourier transforms."""
-    erring = [_erring(race, kind, low, high - kind) for kind in kinds_up_to(race, high)]
-    return _together(erring, binom.pmf(np.arange(race.looks[-1] + 1), race.looks[-1], low), race.n_arms)
+
+    def given(rate: float, other: float) -> FloatArray:
+        law = binom.pmf(np.arange(race.looks[-1] + 1), race.looks[-1], rate)
+        return np.divide(_erring(race, True, rate, other), law, out=np.zeros(len(law)), where=law > 0)
+
+    def dropped(rate: float, other: float) -> float:
+        return float(_erring(race, False, rate, other).sum())
+
+    return _through_chains(race, low, high, parts, dropped, given)
 
 
-def _erring(race: CertifiedElasticBatchRacing, kind: float, best_rate: float, rate: float) -> FloatArray:
-    """P(a rival of this kind and rate errs, and the best arm ends at x)."""
+def _erring(race: CertifiedElasticBatchRacing, bad: bool, rate: float, other_rate: float) -> FloatArray:
+    """P(the other arm errs, and the first ends at x)."""
     open_, erred, before = np.ones((1, 1)), np.zeros(1), 0
     for look, count in enumerate(race.looks):
         step = np.arange(count - before + 1)
-        mine, theirs = binom.pmf(step, step[-1], best_rate), binom.pmf(step, step[-1], rate)
+        mine, theirs = binom.pmf(step, step[-1], rate), binom.pmf(step, step[-1], other_rate)
         open_ = np.maximum(fftconvolve(open_, np.outer(mine, theirs)), 0)
         erred, before = np.convolve(erred, mine), count
         if look < len(race.looks) - 1:
-            wrong = says(race, look, 0.0) | says(race, look, kind)
+            wrong = says(race, look, 0.0) | says(race, look, race.epsilon * bad)
             erred = erred + (open_ * wrong).sum(axis=1)
-            open_ = open_ * ~wrong
-        elif kind:
+            open_ = open_ * ~(wrong | says(race, look, 0.0).T)
+        elif bad:
             x, y = np.indices(open_.shape)
             erred = erred + (open_ * (np.sign(y - x) / 2 + 0.5)).sum(axis=1)
     return np.asarray(erred)

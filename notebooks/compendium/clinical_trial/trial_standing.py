@@ -15,7 +15,7 @@ REACH = float(norm.isf((1 - CONFIDENCE) / 2))  # of a 99 % interval, in standard
 # Of each truth of the table: the most subjects that were aimed at.
 AIMS = {(HARD, 0.525): 3700, (PUBLISHED, 0.967): 1050, (EASY, 0.7): 700, (ALIKE, 0.5): 5000}
 LEVEL = 1.0  # times a rival's subjects, in the geometric mean of all truths
-BEHIND = 1.05  # aimed at: so many times the subjects of the best rival, at most
+BEHIND = 1.05  # times the subjects of the best rival of a truth, at most
 
 Row = dict[str, Any]
 
@@ -131,9 +131,9 @@ def each_in_words(rivals: pd.DataFrame, truths: int) -> pd.DataFrame:
 def comparison(table: pd.DataFrame, field: Mapping[str, Entrant], delta: float) -> Finding:
     """Check X16: on this trial the certified design needs as few subjects as the claim says.
 
-    On the four truths at most `AIMS`; on every truth fewer than the exact fixed design; fewer than each rival
-    on some truths, and in the geometric mean of all at most `LEVEL` times; and it errs on no truth more often
-    than δ.
+    On the four truths at most `AIMS`; on every truth fewer than the exact fixed design, and no more than
+    `BEHIND` times those of the best rival beyond chance; fewer than each rival on some truths, and in the
+    geometric mean of all at most `LEVEL` times; and it errs on no truth more often than δ.
     """
     truths, ratios, rivals = _by_truth(table), against(table, field), each_rival(table, field)
     rivals = rivals.loc[[name for name in rivals.index if field[str(name)].rival]]
@@ -154,6 +154,7 @@ def comparison(table: pd.DataFrame, field: Mapping[str, Entrant], delta: float) 
     )
     few = all(row.value <= limit for row, limit in zip(aimed, AIMS.values(), strict=True))
     level = rivals["fewer"].min() > 0 and rivals["mean"].max() <= LEVEL
+    level &= bool((ratios["ratio"] - float(norm.isf(FALSE_ALARM)) * ratios["error"] <= BEHIND).all())
     tested = table[table["design"] == CERTIFIED].rename(columns={"trials": "runs"}).assign(delta=delta)
     holds = few and level and not more and not refutes(tested, "failures")
     return Finding("X16", bool(holds), evidence, "simulated")
@@ -172,15 +173,18 @@ def _measured(what: str, row: Row, over: float, allowed: str) -> Evidence:
 def _beside(ratios: pd.DataFrame, rivals: pd.DataFrame) -> list[Evidence]:
     """How it stands to each rival, and to the best of each truth."""
     few, near = str(rivals["fewer"].idxmin()), str(rivals["mean"].idxmax())
-    reached = int((ratios["ratio"] <= BEHIND).sum())
+    reached, last = int((ratios["ratio"] <= BEHIND).sum()), ratios.loc[[ratios["ratio"].idxmax()]].iloc[0]
     what = "subjects over a rival's, geometric mean of all truths, at most"
     return [
         Evidence(
             "truths with fewer subjects than a rival, at least", rivals["fewer"].min(), few, allowed="> 0"
         ),
         Evidence(what, rivals["mean"].max(), near, allowed=f"≤ {LEVEL:g}"),
+        Evidence(f"truths with at most {BEHIND} times the best rival's", reached, f"of {len(ratios)}"),
         Evidence(
-            f"truths with at most {BEHIND} times the best rival's", reached, f"of {len(ratios)}, all aimed at"
+            "subjects over the best rival's of the same truth, at most",
+            last["ratio"],
+            where(last["truth"], last["best_rate"]),
+            allowed=f"≤ {BEHIND}, but for chance",
         ),
-        Evidence("subjects over the best rival's, at most", ratios["ratio"].max(), f"aimed at: {BEHIND}"),
     ]
