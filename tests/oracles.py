@@ -625,7 +625,7 @@ class CertifiedPairs:
 
         def chain(rate, good, bad):
             through = (
-                dropped(rate, min(own + size, 1.0)) * min(1, chain(own, good - 1, bad)) for own in cells
+                dropped(rate, min(own + size, high)) * min(1, chain(own, good - 1, bad)) for own in cells
             )
             return some(rate, bad) + (good * max(through) if good else 0)
 

@@ -38,7 +38,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, xlogy
@@ -199,6 +199,18 @@ def _moved(law: FloatArray, old: IntArray, new: IntArray) -> FloatArray:
     return np.where((step >= 0) & (step < len(law)), law[np.clip(step, 0, len(law) - 1)], 0.0)
 
 
+@lru_cache(maxsize=128)
+def _transformed(spread: float, points: int, up: float) -> Any:
+    """The Fourier transform of the law of an increment of W, rounded to the grid."""
+    from scipy.fft import next_fast_len, rfft
+
+    step, size = (HIGHEST - LOWEST) / points, next_fast_len(3 * points + 1, real=True)
+    offsets = (np.arange(-points - 1, points + 1) + 1 - up) * step / spread
+    moves = np.abs(np.diff(ndtr(-np.abs(offsets))))  # small numbers' differences: no digits are lost
+    moves[points] = 1 - moves[:points].sum() - moves[points + 1 :].sum()
+    return rfft(moves, size)
+
+
 def _normal_errors(
     times: FloatArray, highest: FloatArray, lowest: FloatArray, points: int, up: float
 ) -> FloatArray:
@@ -215,10 +227,8 @@ def _normal_errors(
     laws = np.zeros((2, points + 1))  # of paths without an error, and with one
     laws[0, math.ceil(-LOWEST / step)] = 1.0
     for spread, high, low in zip(np.sqrt(np.diff(times, prepend=0.0)), highest, lowest, strict=True):
-        offsets = (np.arange(-points - 1, points + 1) + 1 - up) * step / spread
-        moves = np.abs(np.diff(ndtr(-np.abs(offsets))))  # small numbers' differences: no digits are lost
-        moves[points] = 1 - moves[:points].sum() - moves[points + 1 :].sum()
-        moved = np.maximum(irfft(rfft(laws, size) * rfft(moves, size), size)[:, : 3 * points + 1], 0)
+        moved = irfft(rfft(laws, size) * _transformed(float(spread), points, up), size)
+        moved = np.maximum(moved[:, : 3 * points + 1], 0)
         laws = moved[:, points : 2 * points + 1]
         laws[:, 0] += moved[:, :points].sum(axis=1)
         laws[:, -1] += moved[:, 2 * points + 1 :].sum(axis=1)
@@ -302,7 +312,7 @@ class Boundaries:
         added = 4 * len(self.looks) * cut
         start, size = max(float(lows[0]) - self.epsilon, 0.0), self.epsilon / parts
         least = start + size * np.arange(math.ceil((highs[-1] - start) / size))
-        most = np.minimum(least + size, 1.0)
+        most = np.minimum(least + size, highs[-1])
         reach = start, float(highs[-1])
         pair = Pair(self, 0.0, reach, reach, cut)
         drops, dropped = (pair.errs(rates, most).T * (1 + ROUNDING) + added for rates in (least, lows))
@@ -342,7 +352,7 @@ class Boundaries:
         heights = np.array(self.boundaries) * np.sqrt(times[:-1])
         drops = np.append(self.pruning * heights, math.inf)
         far = np.append(np.minimum(heights, drops[:-1] + lead[:-1]), lead[-1])
-        points, up, parts = (GRID, 1.0, 16) if sure else (ROUGH, 0.5, 8)
+        points, up, parts = (GRID, 1.0, 16) if sure else (ROUGH, 0.5, 4)
 
         @cache
         def dropped(share: float) -> float:

@@ -89,7 +89,7 @@ def _through_chains(
     starts = [start + size * k for k in range(math.ceil((high - start) / size))]
     rates = [low, *starts]
     links = {
-        (i, j): dropped(rates[i], min(rates[j] + size, 1.0))
+        (i, j): dropped(rates[i], min(rates[j] + size, high))
         for i in range(len(rates))
         for j in range(1, len(rates))
     }
