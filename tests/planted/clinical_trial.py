@@ -81,9 +81,9 @@ def no_floor(count, critical, floor, shift, right=certificates.limits.__wrapped_
     return right(count, critical, 1e-9, shift)
 
 
-def rounded_down(times, highest, lowest, points, up, right=certificates._normal_errors):
-    """Increments of Gaussian noise are rounded down."""
-    return right(times, highest, lowest, points, 0.0)
+def high_levels(times, highest, lowest, points, up, right=certificates._normal_errors):
+    """A Gaussian difference must be a hundredth of a standard deviation larger to be an error."""
+    return right(times, highest + 0.01, lowest, points, up)
 
 
 def one_bad_arm_less(errors, many, right=certificates._some):
@@ -103,7 +103,7 @@ def short_chains(dropped, drops, failing, fails, right=certificates._chains):
 
 def one_chain(dropped, drops, failing, fails, right=certificates._chains):
     """A bound for one chain instead of all."""
-    return right(dropped / (len(fails) - 1), drops, failing, fails)
+    return right(dropped / max(len(fails) - 1, 1), drops, failing, fails)
 
 
 class NoSign(certificates.Pair):
@@ -180,7 +180,7 @@ PLANTED = {
         guarantee,
         partial(with_error, bounds, certificates, "limits", half_a_shift),
         partial(with_error, bounds, certificates, "limits", no_floor),
-        partial(with_error, eight_arms, certificates, "_normal_errors", rounded_down),
+        partial(with_error, eight_arms, certificates, "_normal_errors", high_levels),
         partial(with_error, eight_arms, certificates, "_some", one_bad_arm_less),
         partial(with_error, bounds, certificates, "_some", one_bad_arm_less),
         partial(with_error, bounds, certificates, "_chains", never_dropped),
