@@ -134,10 +134,8 @@ class Pair:
     """
 
     def __init__(self, race: "Boundaries", shift: float, rates: Range, others: Range, cut: float) -> None:
-        self.looks, self.rates = (
-            race.looks,
-            [min(max(sum(each) / 2, 1e-9), 1 - 1e-9) for each in (rates, others)],
-        )
+        self.looks = race.looks
+        self.rates = [min(max(sum(each) / 2, 1e-9), 1 - 1e-9) for each in (rates, others)]
         self.laws: list[FloatArray] = []  # of the sums where the second arm first errs, by look
         self.sums: list[list[IntArray]] = []  # those that are likely, of each arm
         open_, before, places = np.ones((1, 1)), 0, [np.zeros(1, dtype=np.int64)] * 2
