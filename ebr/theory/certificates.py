@@ -305,7 +305,7 @@ class Boundaries:
         The good arms' rates are in cells, too: `parts` in a length of ε, or as many as are quick.
         """
         parts = parts or max(4, min(64, 640 // self.n_arms))  # with many arms the recursion takes long
-        # Four tails at each look: a sum's two, of either arm. Errors are at most n² times those of a pair.
+        # Four tails at each look, a sum's two of either arm, are added to the probabilities of each pair.
         others, cut = self.n_arms - 1, NEGLIGIBLE * self.delta / (4 * self.n_arms**2 * len(self.looks))
         added = 4 * len(self.looks) * cut
         start, size = max(float(lows[0]) - self.epsilon, 0.0), self.epsilon / parts
