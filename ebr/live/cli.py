@@ -308,9 +308,10 @@ def _said_now(race: "ebr.Race") -> str:
     arm, within = race.now or (None, math.inf)
     if arm is None or race.algorithm.delta is None:
         return ""
-    sure = f"{arm} is within {{}} of the best with probability {1 - race.algorithm.delta:.4g}"
-    said = "nothing is guaranteed" if math.isinf(within) else sure.format(rounded_up(within))
-    return f"If the race were stopped now: {said}.\n"
+    if math.isinf(within):
+        return "If the race were stopped now: nothing is guaranteed.\n"
+    probably = f"of the best with probability {1 - race.algorithm.delta:.4g}"
+    return f"If the race were stopped now: {arm} is within {rounded_up(within)} {probably}.\n"
 
 
 def _shell_line(name: str, journal: str, options: Sequence[str] = (), words: Sequence[str] = ()) -> str:

@@ -392,6 +392,13 @@ def test_a_stopped_race_says_so_and_what_a_stop_would_guarantee(run):
     assert run("stop", "trial.jsonl")[1].startswith("The race was stopped in round 2.\n")
 
 
+def test_a_name_with_braces_is_said_as_it_is_where_a_race_could_be_stopped(run):
+    run("start", "trial.jsonl", "--arms", "{A}", "{}", *RULES, "--algorithm", "sharp")
+    run("ask", "trial.jsonl")
+    _, said = run("tell", "trial.jsonl", *(f"{arm}={pulls // 2}/{pulls}" for arm, pulls in asked().items()))
+    assert "\nIf the race were stopped now: {A} is within 0." in said
+
+
 def test_a_picture_without_an_ending_is_a_png_and_no_journal(run, folder, begun):
     assert run("plot", "trial.jsonl", "--to", "race") == (0, "drawn in race.png\n")
     assert (folder / "race.png").exists()
