@@ -31,10 +31,9 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
         search = ebr.RacingSearchCV(SVC(), {"C": [0.1, 1, 10]}, epsilon=0.02, delta=0.05, deadline=4)
         search.fit(X, y).best_params_
 
-    In each of at most T rounds `StakedElasticBatchRacing` says how often each candidate is to be fitted and
-    scored, each time on a random split of its own. It assumes nothing of the scores but their support. A
-    candidate's mean is over random splits of this data set: nothing is said of new data, nor of a model that
-    is trained on more, as the refitted one is.
+    In each round a race says how often each candidate is to be scored, each time on a random split. Means
+    are over random splits of this data set: nothing is said of new data, nor of a model that is trained on
+    more, as the refitted one is.
 
     Parameters
     ----------
@@ -45,12 +44,13 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
     support
         The closed interval in which every score lies; a score outside is an error.
     spread
-        s, an assumption: on a random split the difference of two candidates' scores is s-sub-Gaussian about
-        its mean. Survivors then share their splits, and `SharpElasticBatchRacing` drops those too far behind
-        the leader. Fits grow as (s/ε)², and the guarantee rests on s. None assumes nothing.
+        None: each score has a split of its own, and `StakedElasticBatchRacing` assumes nothing of the scores
+        but their support. Or s, an assumption: on a random split the difference of two candidates' scores is
+        s-sub-Gaussian about its mean. Survivors then share splits in a `SharpElasticBatchRacing`. Fits grow
+        as (s/ε)².
     cv
-        Draws the splits: `ShuffleSplit` (by default of a fifth, stratified for classifiers) or another
-        `BaseShuffleSplit`. Folds are refused, as they depend on each other.
+        `ShuffleSplit` (by default of a fifth, stratified for classifiers) or another `BaseShuffleSplit`.
+        Folds are refused, as they depend on each other.
     random_state
         Of the splits, and for each split of an estimator without a state of its own, the same for all
         candidates. Results do not depend on n_jobs.
@@ -58,9 +58,9 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
     Attributes
     ----------
     best_index_, best_params_, best_score_, best_estimator_, scorer_, cv_results_
-        As in `GridSearchCV`; who came further ranks first. `cv_results_` also has pulls, the splits of a
-        candidate, and with a spread survives, whether it may be the best, and within, how far at most its
-        mean is below the best: all of these hold at once with probability 1 − δ.
+        As in `GridSearchCV`; who came further ranks first. `cv_results_` also has the number of splits,
+        pulls, and with a spread survives, whether a candidate may be the best, and within, how far below the
+        best it may be: all of these hold at once with probability 1 − δ.
     scores_, n_rounds_, race_
         The scores, splits × candidates (NaN where one was not scored), the rounds used, the algorithm.
     """
@@ -109,8 +109,7 @@ class RacingSearchCV(model_selection.GridSearchCV):  # type: ignore[misc]  # sci
             sums = np.nansum([inside, inside**2], axis=1)[:, None]
             return np.asarray(sums[0] if paired else sums)
 
-        game = self.race_.play(len(models), rewards="sub-Gaussian" if paired else "bounded")
-        self.best_index_ = int(drive(game, respond)[0])
+        self.best_index_ = int(drive(self.race_.play(len(models)), respond)[0])
         self.n_rounds_, self.scores_ = len(rounds), np.concatenate(rounds)
         self.cv_results_ = _columns(candidates, self.scores_, self.best_index_)
         if paired:
