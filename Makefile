@@ -49,7 +49,7 @@ FOUND := $(wildcard notebooks/*.ipynb)
 FIRST := $(filter $(FOUND),$(LONGEST:%=notebooks/%.ipynb))
 NOTEBOOKS := $(FIRST) $(filter-out $(FIRST) $(LEDGER),$(FOUND)) $(filter $(LEDGER),$(FOUND))
 GALLERY := $(wildcard notebooks/gallery/*.ipynb)# short examples, which make no figures of the compendium
-MODULE := $(shell find ebr -name "*.py" -o -name "*.mplstyle")
+MODULE := $(shell find ebr -name "*.py" -o -name "*.mplstyle" -o -name "*.html")
 # NOTEBOOK:MODULE for every compendium module that a notebook uses; asked for once, by the first who needs it.
 NEEDS = $(eval NEEDS := $$(shell $$(PYTHON) tools/needs.py))$(NEEDS)
 INTERPRETER := "$(BIN)/python"# and its tools as modules: a script names the Python that it was installed for

@@ -10,11 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
+from string import Template
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from ebr.live.journal import Journal
-from ebr.live.plots import draw_race
 from ebr.live.terms import ALGORITHMS, Terms
 from ebr.theory.confidence import Simultaneous, half_width
 from ebr.validation import require
@@ -31,12 +32,7 @@ DIGITS = 4  # of a mean, behind the point, where rewards are about 1 wide
 # Parameters that other facts say.
 SAID = {"n_arms", "deadline", "epsilon", "delta", "sigma", "rewards", "k", "control", "margin"}
 SAID |= {"squares", "blocks"}
-STYLE = """\
-body { font: 16px/1.45 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; color: #222 }
-table { border-collapse: collapse; margin: .6em 0 } td, th { padding: .2em .8em; text-align: right }
-th, td { border-bottom: 1px solid #ccc; vertical-align: top } td { overflow-wrap: anywhere }
-table.facts td, table.facts th, td:first-child, th:first-child { text-align: left } th { white-space: nowrap }
-img { max-width: 100%; width: 34em } @media print { body { margin: 0; font-size: 11pt } }"""
+PAGE = Path(__file__).with_name("report.html")
 escaped = partial(re.sub, r"([\\`*_\[\]<>|#~&$])", r"\\\1")  # text in which nothing is Markdown
 Chosen = str | tuple[str, ...] | None  # a recommendation: an arm, k arms, or none
 
@@ -76,25 +72,27 @@ def guarantee(
     if doubt := _doubt(terms, within, stopped):
         return f"None: {doubt}."
     epsilon, margin = algorithm.epsilon * width, (algorithm.margin or algorithm.epsilon) * width
-    surely = f"with probability at least {1 - algorithm.delta:g}"
-    futile = recommendation is not None and recommendation == control
+    futile, less = recommendation is not None and recommendation == control, ""
     if within is not None and (losses or stopped):
         aim = margin if futile else epsilon
         missed = f" (the aim was {aim:g})" if within > aim * (1 + 1e-9) else ""
-        return f"No arm is better than the recommended one by {rounded_up(within)}{missed} {surely}."
-    said = f"The recommended arm is within {epsilon:g} of the best {surely}."
-    if futile:
-        said = f"No arm beats {control}, the control, by {margin:g} or more, {surely}."
+        said = f"No arm is better than the recommended one by {rounded_up(within)}{missed}"
+    elif futile:
+        said = f"No arm beats {control}, the control, by {margin:g} or more,"
     elif control is not None and within is None:
         said = f"If {control}, the control, is recommended, no arm beats it by {margin:g} or more. If another"
-        said += f" arm is, it is within {epsilon:g} of the best. Either holds {surely}."
+        said += f" arm is, it is within {epsilon:g} of the best. Either holds"
     elif algorithm.needs_gap:
-        said = f"If all others are worse by {epsilon:g} or more, the recommended arm is the best {surely}."
+        said = f"If all others are worse by {epsilon:g} or more, the recommended arm is the best"
     elif algorithm.k > 1:
-        several = f"The {algorithm.k} recommended arms are within {epsilon:g} of the k-th best"
-        said = f"{several}, k = {algorithm.k}, {surely}."
-    less = " Less is guaranteed if rewards are still missing at the end."
-    return said + (less if losses and within is None else "")
+        said = (
+            f"The {algorithm.k} recommended arms are within {epsilon:g} of the k-th best, k = {algorithm.k},"
+        )
+    else:
+        said = f"The recommended arm is within {epsilon:g} of the best"
+    if losses and within is None:
+        less = " Less is guaranteed if rewards are still missing at the end."
+    return f"{said} with probability at least {1 - algorithm.delta:g}.{less}"
 
 
 def _doubt(terms: Terms, within: float | None, stopped: bool) -> str | None:
@@ -183,12 +181,10 @@ class Report:
         drawn = io.BytesIO()
         with rc_context({"svg.hashsalt": "ebr"}):  # so that the same race is the same page
             self._draw().savefig(drawn, format="svg", metadata={"Date": None}, bbox_inches="tight")
-        data = base64.b64encode(drawn.getvalue()).decode()
+        picture = base64.b64encode(drawn.getvalue()).decode()
         title = html.escape(f"Report ({self.facts['Result']})")
-        head = f'<meta charset="utf-8"><title>{title}</title>\n<style>\n{STYLE}\n</style>'
-        picture = f'<img alt="Means and intervals by round" src="data:image/svg+xml;base64,{data}">'
-        body = f"<h1>{title}</h1>\n{self._repr_html_()}\n{picture}"
-        return f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}\n</body>\n</html>'
+        page = Template(PAGE.read_text(encoding="utf-8").rstrip())
+        return page.substitute(title=title, tables=self._repr_html_(), picture=picture)
 
     def _repr_html_(self) -> str:
         import pandas as pd
@@ -209,6 +205,8 @@ def _markdown_table(rows: Iterable[Iterable[str]]) -> str:
 
 def drawn(race: Any) -> Callable[..., "Figure"]:
     """What draws a race as it stands, on an axis or on a new figure."""
+    from ebr.live.plots import draw_race
+
     labels = "recommended" if race.finished else "in the race", word_for_left_out(race, "others")
     return partial(draw_race, race.history, race.intervals["survives"], labels)
 
