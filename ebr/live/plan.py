@@ -21,7 +21,6 @@ from scipy.special import chdtri
 import ebr
 from ebr.algorithms.game import check_places
 from ebr.arrays import FloatArray
-from ebr.live.plots import draw_plan
 from ebr.live.race import Race
 from ebr.live.report import MOST_ROUNDS_SAID, rounded_up
 from ebr.live.terms import ALGORITHMS, USUAL, Scale, Support, Terms, checked_support
@@ -104,32 +103,25 @@ class Plan:
     @cached_property
     def _by_deadline(self) -> list[pd.DataFrame]:
         """The tables of `deadlines` and of `errors`."""
-        planned, designed, tables = self.algorithm.deadline, self.recommended == "certified", {}
-        fewer = {
-            *range(1 + self.terms.spread_unknown, 21),
-            *np.geomspace(20, planned, 15).astype(int).tolist(),
-        }
-        last = min(planned + 3, self.algorithm.most_rounds)
-        if designed:  # each takes seconds
-            fewer, last = {planned >> halved for halved in range(planned.bit_length())}, planned
-        for deadline in sorted({each for each in fewer if each < planned} | {*range(planned, last + 1)}):
-            terms = self.terms
-            if designed and deadline < planned:
-                terms = self.asked.made("certified", deadline)
-            elif not designed:
-                terms = replace(terms, algorithm=replace(self.algorithm, deadline=deadline))
-            worst = pd.DataFrame({"pulls": terms.most_pulls, "error": 0.0}, ["worst case"])
-            table = pd.concat([worst, self.asked.simulated(terms, self.runs)])
+        terms, race, planned, tables = self.terms, self.algorithm, self.algorithm.deadline, {}
+        if self.recommended == "certified":  # each design takes seconds
+            fewer = [planned >> halved for halved in range(planned.bit_length() - 1, 0, -1)]
+            races = {each: self.asked.made("certified", each) for each in fewer} | {planned: terms}
+        else:
+            far = np.geomspace(20, planned, 15).astype(int).tolist()
+            fewer = sorted({each for each in (*range(1 + terms.spread_unknown, 21), *far) if each < planned})
+            rounds = (*fewer, *range(planned, min(planned + 3, race.most_rounds) + 1))
+            races = {each: replace(terms, algorithm=replace(race, deadline=each)) for each in rounds}
+        for deadline, each in races.items():
+            worst = pd.DataFrame({"pulls": each.most_pulls, "error": 0.0}, ["worst case"])
+            table = pd.concat([worst, self.asked.simulated(each, self.runs)])
             tables[deadline] = table[table["pulls"] < math.inf]
         columns = ({deadline: table[name] for deadline, table in tables.items()} for name in worst)
         return [pd.DataFrame(each).T.rename_axis("rounds") for each in columns]
 
     @property
     def deadlines(self) -> pd.DataFrame:
-        """The recommended race's mean pulls on each truth, and the most, in 1, 2, … rounds; few beyond 20.
-
-        Designs of certified races take seconds: of these, in T, T/2, T/4, … rounds alone.
-        """
+        """Mean pulls by truth, and the most, in 1, 2, … rounds (few beyond 20; certified: T, T/2, T/4, …)."""
         return self._by_deadline[0]
 
     @property
@@ -139,13 +131,12 @@ class Plan:
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
         """Draw what one more round buys, on an axis or a new figure: pulls ± one standard error by rounds."""
+        from ebr.live.plots import draw_plan
+
         return draw_plan(self.deadlines, self.algorithm.deadline, axis, self.errors)
 
     def start(self, journal: str | os.PathLike[str], arms: Sequence[str] | None = None) -> Race:
-        """Begin the race that was planned, or go on with it.
-
-        The arms are those of the pilot, or "arm 1", …, if left out. A control is the last of them.
-        """
+        """Begin the race that was planned, or go on with it; arms left out are the pilot's, or "arm 1", …."""
         return Race.begin(self.terms.renamed(self.terms.arms if arms is None else arms), journal)
 
     def __str__(self) -> str:
@@ -164,7 +155,6 @@ class Plan:
         return f"<pre>{html.escape(str(self))}</pre>"
 
     def _notes(self) -> str:
-        """What is planned and recommended."""
         a, scale = self.algorithm, self.terms.scale
         found, best = ("an arm", "the best") if a.k == 1 else (f"{a.k} arms", "the k-th best")
         within = f"{scale.width * a.epsilon:g} of {best} with probability {1 - a.delta:.12g}"
@@ -191,7 +181,6 @@ class Plan:
         return "\n".join(notes)
 
     def _explained(self) -> str:
-        """What the numbers are."""
         means = [
             f"Means ± standard errors of {self.runs:,} simulated experiments on each truth; their failures.",
             "At most: on any truth, if no reward is missing; proved, not simulated.",
@@ -245,8 +234,7 @@ def plan(
         "Bernoulli". A range: `support=(0, 50)`, [0, 1] if left out. A spread: σ, and `rewards` is "Gaussian"
         (normal) or "sub-Gaussian"; then the support is None. σ is half its width if left out, or 0.5.
     sigma_known
-        If False, σ is a guess, and rewards are normal with one σ for all arms: the race learns it from them,
-        and what is guaranteed does not depend on the guess.
+        If False, σ is a guess, on which no guarantee rests; rewards are normal with one σ for all arms.
     algorithm
         One race, "sharp" or "ebr" (Algorithm 1) for instance, to be shown truth by truth. By default those
         are compared that are made and simulated in seconds; "certified" is designed for the truths.
@@ -256,13 +244,11 @@ def plan(
     control, margin
         Whether the last arm is a control: the race ends early when no arm can beat it by the margin, or by ε.
     lower_is_better, blocks, missing
-        Whether the smallest mean is the best; whether the arms of a round share the same blocks; whether
-        rewards may be missing, at random.
+        Whether the smallest mean is the best, all arms share the same blocks, rewards may be missing.
     truths
-        What the arms' means might be: lists of n means, in a list or by their names. By default all others
-        are worse than the k best, which tie, by 2ε ("hard"), by half the scale ("easy"), spread evenly from
-        the one to the other, or not at all ("alike"). The scale is the support, or 2σ. Rewards in a support
-        are simulated by coins, the noisiest.
+        What the arms' means might be: lists of n means, in a list or by name. By default the k best tie, and
+        the others are worse by 2ε ("hard"), by half the support or σ ("easy"), spread evenly in between, or
+        not at all ("alike"). Rewards in a support are simulated by coins, the noisiest.
     pilot
         Rewards of earlier trials by arm, whose means are one more truth. If nothing else is said of the
         rewards, and all are 0 or 1, they are "Bernoulli"; otherwise σ is *estimated*: it is an assumption.
@@ -270,8 +256,8 @@ def plan(
         How many experiments are simulated on each truth: 200, or fewer if there are many arms and rounds.
     """
     brief = _Brief(**locals())
-    kinds, found, refused = brief.compared(), dict[str, Terms](), list[ValueError]()
-    for kind, most in kinds.items():
+    found, refused = dict[str, Terms](), list[ValueError]()
+    for kind, most in brief.compared().items():
         if kind == "certified" and refused and not found:  # nothing is designed in vain
             break
         try:
@@ -285,22 +271,17 @@ def plan(
 
 
 class _Brief(SimpleNamespace):
-    """What is asked: the parameters of `plan` by name, checked and filled in, and what follows from them.
-
-    `tried` are a pilot's means by arm; `bought` is what is sought for the budget. Without a support the scale
-    is 2σ wide, so that a plan does not depend on the units.
-    """
+    """What is asked: the parameters of `plan` by name, checked and filled in, and what follows from them."""
 
     n_arms: int
     delta: float
-    sigma: float | None
     rewards: str | None
     support: Support
-    tried: dict[str, float]
-    assumed: str
-    bought: str | None
     arms: list[str]
-    scale: Scale
+    scale: Scale  # without a support 2σ wide, so that a plan does not depend on the units
+    tried: dict[str, float]  # a pilot's means by arm
+    assumed: str  # from the pilot, in words
+    bought: str | None  # "epsilon" or "delta", if it is sought for the budget
 
     def __init__(self, **asked: Any) -> None:
         super().__init__(**asked, tried={}, assumed="", bought=None)
@@ -309,13 +290,9 @@ class _Brief(SimpleNamespace):
         if self.epsilon is None or (self.delta is None and self.budget is not None):
             self.bought = "epsilon" if self.epsilon is None else "delta"
         self.delta = 0.05 if self.delta is None else self.delta
-        check_fields(
-            self,
-            **dict.fromkeys(("epsilon", "sigma", "margin"), optional(positive)),
-            algorithm=optional(RACES),
-            **dict.fromkeys(("control", "sigma_known"), true_or_false),
-            runs=optional(partial(whole, at_least=2)),
-        )
+        rules = dict.fromkeys(("epsilon", "sigma", "margin"), optional(positive))
+        rules |= dict.fromkeys(("control", "sigma_known"), true_or_false)
+        check_fields(self, **rules, algorithm=optional(RACES), runs=optional(partial(whole, at_least=2)))
         must = "be a number above 0, in the rewards' units, or a budget be given"
         require(self.budget or self.epsilon, "epsilon", must, self.epsilon)
         check_places(self.k, self.n_arms)
@@ -336,6 +313,7 @@ class _Brief(SimpleNamespace):
         if self.rewards in IN_UNIT and self.sigma is not None:
             least = f"be at least {width / 2:g} for {self.rewards} rewards"
             require(self.sigma >= width / 2, "sigma", least, self.sigma)
+        self.expected(0.0)  # raises ValueError if truths are wrong
 
     def _learn(self) -> None:
         """Take the arms' means from the pilot and, unless it is said, the rewards' kind or σ."""
@@ -394,15 +372,10 @@ class _Brief(SimpleNamespace):
             must = f"be left out for {kind!r}, whose most pulls are unknown"
             require(bare.most_pulls < math.inf, "budget", must, self.budget)
             rules[self.bought] = _affordable(bare, self.bought, self.budget)
-        elif kind == "certified":
-            means = self.expected(self.epsilon / self.scale.width).values()
-            rules["truths"] = tuple(tuple(each.tolist()) for each in means)
-        terms = self.terms(kind, self.control, **rules)
-        self.expected(terms.algorithm.epsilon)  # raises ValueError if truths are wrong
-        return terms
+        return self.terms(kind, self.control, **rules)
 
-    def terms(self, kind: str, control: bool, truths: Any = None, **changes: Any) -> Terms:
-        """Make a race, with changed rules; a certified one for truths, tuples of means inside."""
+    def terms(self, kind: str, control: bool, **changes: Any) -> Terms:
+        """Make a race, with changed rules."""
         require(self.k == 1 or kind in ("sharp", "ebr"), "k", f"be 1 for algorithm {kind!r}", self.k)
         width, margin = self.scale.width, self.margin if control else None
         half = width / (math.sqrt(2) if self.blocks and self.support else 2)  # blocks need more
@@ -414,8 +387,9 @@ class _Brief(SimpleNamespace):
         if kind == "certified":
             rewards = self.rewards or ("Bernoulli" if self.support else "Gaussian")
             shifts = (margin / width,) if margin and margin / width > rules["epsilon"] else ()
-            given = {"rewards": rewards, "truths": truths, "shifts": shifts}
-            race = ebr.certified_design(self.n_arms, **rules, **given).race
+            truths = [each.tolist() for each in self.expected(rules["epsilon"]).values()]
+            rules |= {"rewards": rewards, "truths": truths, "shifts": shifts}
+            race = ebr.certified_design(self.n_arms, **rules).race
         elif kind == "ebr":
             require(self.rewards is None, "rewards", "be left out for algorithm 'ebr'", self.rewards)
             race = ebr.ElasticBatchRacing(**rules)
@@ -433,10 +407,9 @@ class _Brief(SimpleNamespace):
         """The truths by name: means as the race sees them, whose ε this is; gaps are cut at the scale, 2σ."""
         scale, inside, truths = self.scale, {}, self.truths
         if truths is None:
-            hard, others = min(2 * epsilon, FAR), len(self.arms) - self.k
-            gaps = {"hard": np.full(others, hard), "spread": np.linspace(hard, FAR, others)}
-            gaps |= {"easy": np.full(others, FAR), "alike": np.zeros(others)}
-            inside = {name: LEVEL - np.append(np.zeros(self.k), gap) for name, gap in gaps.items()}
+            hard, best, rest = min(2 * epsilon, FAR), np.zeros(self.k), len(self.arms) - self.k
+            gaps = {"hard": (hard, hard), "spread": (hard, FAR), "easy": (FAR, FAR), "alike": (0.0, 0.0)}
+            inside = {name: LEVEL - np.append(best, np.linspace(*ends, rest)) for name, ends in gaps.items()}
             truths = {"pilot": list(self.tried.values())} if self.tried else {}
         given = truths.items() if isinstance(truths, Mapping) else ((None, means) for means in truths)
         for name, means in given:
@@ -476,15 +449,12 @@ def _affordable(terms: Terms, bought: str, budget: int) -> float:
     """The smallest ε (or δ) of three digits, 10⁻⁹ or more, that fits; the next smaller one does not."""
 
     def most(value: float) -> float:
-        return replace(terms, algorithm=replace(cast(Any, terms.algorithm), **{bought: value})).most_pulls
-
-    def fits(value: float) -> bool:
         with suppress(ValueError):  # more pulls than can be counted
-            return most(value) <= budget
-        return False
+            return replace(terms, algorithm=replace(cast(Any, terms.algorithm), **{bought: value})).most_pulls
+        return math.inf
 
     values = [float(f"{digits}e-{decade}") for decade in range(11, 2, -1) for digits in range(100, 1000)]
-    place = bisect_left(values, True, key=fits)
+    place = bisect_left(values, True, key=lambda value: most(value) <= budget)
     require(place < len(values), "budget", f"be at least {most(0.999)} for {bought} = 0.999", budget)
     return values[place]
 
