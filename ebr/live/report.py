@@ -123,10 +123,7 @@ def digits(terms: Terms) -> Callable[[Any], str]:
 
 
 def intervals_of(terms: Terms, losses: bool = False) -> Simultaneous | None:
-    """Choose the intervals of single arms; None without δ, in blocks, and if the spread is not known.
-
-    In blocks σ is about differences of arms. Where rewards were missing (`losses`), counts may not be fixed.
-    """
+    """Choose the intervals of single arms; None without δ or σ, and in blocks, where σ is of differences."""
     algorithm = terms.algorithm
     if algorithm.delta is None or terms.blocks or terms.spread_unknown:
         return None
@@ -149,14 +146,11 @@ def _model(terms: Terms) -> tuple[str, float]:
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What `Race.report` returns: print it, or take `markdown()` or `html()`, a page with a picture.
+    """What `Race.report` returns: print it, or take `markdown()` or `html()`, a page with a picture."""
 
-    `facts` are in words, by name, `tables` by title; `reading` says how intervals and means are to be read.
-    """
-
-    facts: dict[str, str]
-    tables: dict[str, "DataFrame"]
-    reading: str
+    facts: dict[str, str]  # in words, by name
+    tables: dict[str, "DataFrame"]  # by title
+    reading: str  # how intervals and means are to be read
     _shown: dict[str, "DataFrame"]  # the tables in words
     _draw: Callable[[], "Figure"]
 
@@ -260,11 +254,10 @@ def _by_arm(race: Any, rounds: "DataFrame") -> "DataFrame":
 def _differences(terms: Terms, rows: "DataFrame", intervals: Simultaneous | None) -> tuple["DataFrame", str]:
     """The rows of "Differences from the control", and what their intervals rest on.
 
-    Let N and N′ be the counts of an arm and of the control after the last round that both were in. If counts
-    are fixed, as in blocks, the difference of means is σ√(1/N + 1/N′)-sub-Gaussian, like the mean of
-    1/(1/N + 1/N′) rewards; σ is half the support's width at most, by Hoeffding's lemma. Each may miss with
-    δ/((n−1)T), and N = N′ in blocks, where it depends on rewards, with δ/((n−1)N(N+1)). Otherwise the ends of
-    the single intervals are subtracted, which costs nothing more.
+    Let N and N′ be the counts of an arm and the control after the last round of both. Where they are fixed,
+    and in blocks, the difference of means is σ√(1/N + 1/N′)-sub-Gaussian, with σ at most half the support's
+    width (Hoeffding's lemma). Each may miss with δ/((n−1)T), in blocks whose N = N′ depends on rewards with
+    δ/((n−1)N(N+1)). Otherwise the ends of the single intervals are subtracted.
     """
     delta, rivals, most = terms.algorithm.delta or 0.0, len(terms.arms) - 1, terms.algorithm.deadline or 1
     rows = rows[rows["total"] > 0]
