@@ -340,8 +340,7 @@ class _Brief(SimpleNamespace):
         ends = {arm: (len(each) - 1) / chdtri(len(each) - 1, PILOT) for arm, each in pilot.items()}
         limits = {arm: each.std(ddof=1) * math.sqrt(ends[arm]) for arm, each in pilot.items()}
         arm, largest = max(limits.items(), key=lambda each: each[1])
-        must = "be given, or a support: each arm's rewards in the pilot are equal"
-        require(largest, "sigma", must, None)
+        require(largest, "sigma", "be given, or a support: each arm's rewards in the pilot are equal", None)
         self.sigma = float(rounded_up(largest))
         said = f"sigma = {self.sigma:g} is estimated from the pilot: {PILOT:.0%} upper limit for {arm}"
         void = "an assumption: if sigma is larger, nothing is guaranteed"

@@ -66,13 +66,14 @@ def guarantee(
     terms: Terms, within: float | None, losses: bool, stopped: bool = False, recommendation: Chosen = None
 ) -> str:
     """What holds of the recommendation; `within` is what the race says at its end, if it has come."""
-    algorithm, control, width = terms.algorithm, terms.control, terms.scale.width
+    algorithm, k, control, width = terms.algorithm, terms.algorithm.k, terms.control, terms.scale.width
     if type(algorithm).__name__ not in ALGORITHMS or algorithm.delta is None:
         return "Whatever is proved of this algorithm, which is not one of ebr's own."
     if doubt := _doubt(terms, within, stopped):
         return f"None: {doubt}."
     epsilon, margin = algorithm.epsilon * width, (algorithm.margin or algorithm.epsilon) * width
-    futile, less = recommendation is not None and recommendation == control, ""
+    futile = recommendation is not None and recommendation == control
+    said = f"The recommended arm is within {epsilon:g} of the best"
     if within is not None and (losses or stopped):
         aim = margin if futile else epsilon
         missed = f" (the aim was {aim:g})" if within > aim * (1 + 1e-9) else ""
@@ -84,14 +85,9 @@ def guarantee(
         said += f" arm is, it is within {epsilon:g} of the best. Either holds"
     elif algorithm.needs_gap:
         said = f"If all others are worse by {epsilon:g} or more, the recommended arm is the best"
-    elif algorithm.k > 1:
-        said = (
-            f"The {algorithm.k} recommended arms are within {epsilon:g} of the k-th best, k = {algorithm.k},"
-        )
-    else:
-        said = f"The recommended arm is within {epsilon:g} of the best"
-    if losses and within is None:
-        less = " Less is guaranteed if rewards are still missing at the end."
+    elif k > 1:
+        said = f"The {k} recommended arms are within {epsilon:g} of the k-th best, k = {k},"
+    less = " Less is guaranteed if rewards are still missing at the end." if losses and within is None else ""
     return f"{said} with probability at least {1 - algorithm.delta:g}.{less}"
 
 
