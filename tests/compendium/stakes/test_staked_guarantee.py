@@ -101,13 +101,11 @@ def test_designs_are_those_of_the_small_problems_for_their_arms_rounds_epsilon_a
 
 def test_designs_are_certified():
     for (rewards, kind), race in small_designs.designs().items():
-        if rewards == "Gaussian":  # a coarser grid is quicker, and its bound larger
-            assert race.normal_bound(2**14) <= race.delta
-        elif kind in ("wide", "equal 5", "T = 2"):  # the others take up to 18 seconds each
+        if kind in ("wide", "equal 5", "T = 2"):  # the others take up to 18 seconds each
             assert race.certificate().holds
 
 
-@pytest.mark.parametrize(("rewards", "kind"), [("Gaussian", "equal 5"), ("Bernoulli", "wide")])
+@pytest.mark.parametrize(("rewards", "kind"), [("Gaussian", "two"), ("Bernoulli", "wide")])
 def test_a_design_is_found_again(rewards, kind):
     (at,) = (at for half in suite.HALVES for at in suite.instances(half) if at.kind == kind)
     found, kept = small_designs.searched(rewards, at), small_designs.designs()[rewards, kind]
