@@ -28,7 +28,7 @@ Range = tuple[float, float]  # of rates
 
 
 class Meeting(NamedTuple):
-    """Likely sums of two arms at a look, and P(the second first errs there, given both), whatever the rates."""
+    """Likely sums of two arms at a look, and P(the second first errs there | both), whatever the rates."""
 
     total: int
     first: IntArray
@@ -105,7 +105,7 @@ def failure(looks: list[int], n_arms: int, tables: dict[float, Table], low: floa
 def meetings(
     looks: list[int], tables: dict[float, Table], shift: float, rates: Range, others: Range
 ) -> list[Meeting]:
-    """Each look of two arms, all but 4T TINY of it. Once the first has dropped the second, that errs no more."""
+    """Two arms at each look, but for 4T TINY. Once the first has dropped the second, that errs no more."""
     law, x, y, before, found = np.ones((1, 1)), np.arange(1), np.arange(1), 0, []
     middles = [min(max(sum(each) / 2, 1e-6), 1 - 1e-6) for each in (rates, others)]
     for look, count in enumerate(looks):

@@ -137,6 +137,13 @@ def test_the_checker_finds_the_same_bound_and_the_same_failures():
         assert checker.failure(rule.looks, 3, tables, low, high) == pytest.approx(ours, abs=2e-5)
 
 
+def test_with_far_too_many_rewards_for_epsilon_nothing_is_certified():
+    # At the middle rates some sums have probabilities below the least number above 0.
+    rule = Boundaries(2, (10, 2500), (0.3,), 0.6, 0.05, floor=0.3)
+    assert rule.failures(np.array([0.6, 0.8]), np.array([0.8, 1.0]), 1) == [1.0, 1.0]
+    assert checker.largest_failure(asdict(rule), 2) == np.inf
+
+
 GAUSSIAN = [
     Boundaries(4, (40, 80, 160), (2.5, 2.4), 0.3, 0.05, 1.0, "Gaussian"),
     Boundaries(4, (40, 80, 160), (2.5, 2.4), 0.3, 0.05, 1.0, "Gaussian", 0.9),
