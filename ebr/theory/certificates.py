@@ -240,19 +240,17 @@ def _some(errors: FloatArray, many: int) -> FloatArray:
     return np.stack([-np.expm1(m * right) for m in range(1, many + 1)])
 
 
-def _chains(dropped: FloatArray, drops: FloatArray, failing: FloatArray, fails: FloatArray) -> float:
-    """P(the race fails) at most, the largest over how many of the n − 1 other arms are bad.
+def _chains(failing: FloatArray, drops: FloatArray) -> float:
+    """W_r(1), the largest over how many of the n − 1 other arms are bad; NaN if a probability is.
 
-    P(a good arm drops the best) is `dropped`, by the good arm's cell, and P(it drops another) `drops`, by
-    the cells of both. P(some bad arm errs against a good one) is `failing`, by how many are bad, 1 … n − 1,
-    and the good one's cell; `fails` is the same against the best.
+    P(some bad arm errs) is `failing`, by how many are bad, 1 … n − 1, and against whom: the best arm, or a
+    good one by its cell. P(a good arm drops another) is `drops`, by its cell and, likewise, whom it drops.
     """
-    chains, most = failing, fails[-1]
-    for good in range(1, len(fails)):
-        bad = len(fails) - good
-        most = np.maximum(most, fails[bad - 1] + good * (dropped * np.minimum(chains[bad - 1], 1)).max())
-        chains = failing + good * (np.minimum(chains, 1)[:, :, None] * drops).max(axis=1)
-    return float(most)
+    chains, found = failing, [failing[-1, 0]]
+    for good in range(1, len(failing)):
+        chains = failing + good * (np.minimum(chains[:, 1:], 1)[:, :, None] * drops).max(axis=1)
+        found.append(chains[-1 - good, 0])
+    return float(np.max(found))
 
 
 @dataclass(frozen=True)
@@ -309,7 +307,8 @@ class Boundaries:
         for i, (low, high) in enumerate(zip(lows, highs, strict=True)):
             near = np.flatnonzero((most > low - self.epsilon) & (least <= high))
             good = slice(near[0], near[-1] + 1)
-            found.append(_chains(dropped[good, i], drops[good, good], failing[:, good, i], fails[:, i]))
+            against = np.column_stack([fails[:, i], failing[:, good, i]])
+            found.append(_chains(against, np.column_stack([dropped[good, i], drops[good, good]])))
         return [1.0 if math.isnan(bound) else bound for bound in found]  # NaN: sums are too rare
 
     def bound(self, low: float, high: float) -> float:
@@ -347,8 +346,7 @@ class Boundaries:
         links = np.array([[dropped(other - own) for other in most] for own in least])
         law = np.diff(ndtr(EDGES))
         failing = np.transpose([_some(errors(other) / law, self.n_arms - 1) @ law for other in most])
-        links, failing = (each * (1 + ROUNDING) + self.n_arms * TRANSFORMED for each in (links, failing))
-        return _chains(links[:, 0], links[:, 1:], failing[:, 1:], failing[:, 0])
+        return _chains(*(each * (1 + ROUNDING) + self.n_arms * TRANSFORMED for each in (failing, links)))
 
     def cells(self) -> Iterator[Cell]:
         """Cells from 0 to 1."""

@@ -51,7 +51,7 @@ def largest_failure(design: Mapping[str, Any], n_arms: int) -> float:
     worst, low = 0.0, design["epsilon"]  # below ε no arm is bad
     while low < 1 and worst <= design["delta"]:
         high = min(low + design["epsilon"], 1.0)
-        worst, low = max(worst, failure(design["looks"], n_arms, tables, low, high)), high
+        worst, low = max(failure(design["looks"], n_arms, tables, low, high), worst), high
     return worst if worst <= design["delta"] else inf
 
 
@@ -73,8 +73,7 @@ def largest_beaten(count: int, critical: float, floor: float, shift: float) -> l
 def failure(looks: list[int], n_arms: int, tables: dict[float, Table], low: float, high: float) -> float:
     """A bound on how often the race fails, for each rate of the best arm between two."""
     drop, *shifts = tables
-    epsilon, bad = shifts[0], n_arms - 1
-    lost = 4 * len(looks) * TINY
+    epsilon, lost = shifts[0], 4 * len(looks) * TINY
     fine = np.linspace(low, high, max(ceil((high - low) / epsilon * BEST), 1) + 1)
     coarse = np.linspace(max(low - epsilon, 0.0), high, ceil((high - low + epsilon) / epsilon * GOOD) + 1)
     ends = float(coarse[0]), high
@@ -86,20 +85,26 @@ def failure(looks: list[int], n_arms: int, tables: dict[float, Table], low: floa
         rivals = np.clip(fine[1:] - shift + 1e-15, 0.0, 1.0)
         met = meetings(looks, tables, shift, ends, (float(rivals[0]), float(rivals[-1])))
         errors.append(given_last(met, rivals) * (fine[1:] >= shift))
-    right, worst = 1 - np.clip(np.max(errors, axis=0), 0, 1), 0.0
+    right, some, found = 1 - np.clip(np.max(errors, axis=0), 0, 1), np.arange(1, n_arms)[:, None], []
     of_best, of_good = (laws(met[-1].first, looks[-1], rates[:-1]) for rates in (fine, coarse))
     for j, (start, end) in enumerate(pairwise(fine)):
         here = (coarse[1:] > start - epsilon) & (coarse[:-1] <= end)
-        for good in range(bad):
-            some = 1 - right[:, j] ** (bad - good)
-            chain = against = some @ of_good[:, here] + bad * lost
-            for more in range(1, good):
-                further = np.minimum(chain, 1)[:, None] * drops[np.ix_(here, here)]
-                chain = against + more * further.max(axis=0)
-            through = good * (first[here, j] * np.minimum(chain, 1)).max()
-            fails = float(some @ of_best[:, j]) + bad * lost
-            worst = max(worst, (fails + through) * (1 + n_arms * SLACK))
-    return worst
+        last = np.column_stack([of_best[:, j], of_good[:, here]])
+        fails = (1 - right[:, j] ** some) @ last + (n_arms - 1) * lost
+        found.append(chained(fails, np.column_stack([first[here, j], drops[np.ix_(here, here)]])))
+    return float(np.max(found)) * (1 + n_arms * SLACK)  # NaN if one is
+
+
+def chained(fails: FloatArray, drops: FloatArray) -> float:
+    """The bound by all chains of drops: `fails` is by how many arms are bad, and against whom they err.
+
+    That is the best arm, then good ones by cell. `drops` is by a good arm's cell, and whom it drops.
+    """
+    chain, found = fails, []
+    for good in range(len(fails)):
+        found.append(chain[-1 - good, 0])
+        chain = fails + (good + 1) * (np.minimum(chain[:, 1:], 1)[:, :, None] * drops).max(axis=1)
+    return float(np.max(found))
 
 
 def meetings(
@@ -161,7 +166,7 @@ def given_last(met: list[Meeting], others: FloatArray) -> FloatArray:
 
 def normal_failure(design: Mapping[str, Any], n_arms: int, steps: int) -> float:
     """A bound on how often a race of Gaussian rewards fails, by Simpson's rule with so many steps."""
-    looks, bad = np.array(design["looks"]), n_arms - 1
+    looks = np.array(design["looks"])
     times = looks / looks[-1]
     lead = design["epsilon"] * looks / (design["sigma"] * sqrt(2 * looks[-1]))
     stops = np.array(design["boundaries"]) * np.sqrt(times[:-1])
@@ -170,16 +175,10 @@ def normal_failure(design: Mapping[str, Any], n_arms: int, steps: int) -> float:
     # A good arm's gap, in ε/GAPS, is j to j + 1. `dropped` is by the other's gap less this one's, at most.
     leads = {k: k / GAPS * lead for k in range(-GAPS, GAPS + 1)}
     dropped = {k: normal_errors(times, drops - x, -drops - x, steps)[1].sum() for k, x in leads.items()}
+    links = np.array([[dropped[k - j] for k in range(GAPS + 1)] for j in range(GAPS)])
     erring = [normal_errors(times, far - leads[k], lead - leads[k] - drops, steps) for k in range(GAPS + 1)]
-    worst = 0.0
-    for good in range(bad):
-        some = [float(law @ (1 - (1 - np.minimum(e / law, 1)) ** (bad - good))) for law, e in erring]
-        chain = some[1:]  # against a good arm of gap j + 1
-        for more in range(1, good):
-            best = (max(dropped[k + 1 - j] * min(chain[j], 1) for j in range(GAPS)) for k in range(GAPS))
-            chain = [own + more * through for own, through in zip(some[1:], best, strict=True)]
-        worst = max(worst, some[0] + good * max(dropped[-j] * min(chain[j], 1) for j in range(GAPS)))
-    return worst
+    law, right = erring[0][0], np.array([1 - np.minimum(errs / law, 1) for law, errs in erring])
+    return chained((1 - right ** np.arange(1, n_arms)[:, None, None]) @ law, links)
 
 
 def normal_errors(

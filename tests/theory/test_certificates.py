@@ -49,6 +49,11 @@ def scaled(pair, look, factor):
     return pair
 
 
+def scaled_columns(table, best, others):
+    """What happens to the best arm, and to good ones, with other probabilities."""
+    return table * np.array([best, *[others] * (table.shape[1] - 1)])
+
+
 PLANTED = {
     "half of the sign is left out": patched("Pair", lambda f, *args: scaled(f(*args), -1, 0.5)),
     "the first look is left out": patched("Pair", lambda f, *args: scaled(f(*args), 0, 0)),
@@ -63,15 +68,17 @@ PLANTED = {
     "one bad arm fewer": patched(
         "_some", lambda f, errors, many: np.append(0 * f(errors, 1), f(errors, many)[:-1], 0)
     ),
-    "no arm is dropped": patched("_chains", lambda f, dropped, *rest: f(0 * dropped, *rest)),
+    "no arm is dropped": patched(
+        "_chains", lambda f, failing, drops: f(failing, scaled_columns(drops, 0, 1))
+    ),
     "chains have two good arms at most": patched(
-        "_chains", lambda f, one, more, *rest: f(one, 0 * more, *rest)
+        "_chains", lambda f, failing, drops: f(failing, scaled_columns(drops, 1, 0))
     ),
     "a bad arm errs only against the best": patched(
-        "_chains", lambda f, one, more, failing, fails: f(one, more, 0 * failing, fails)
+        "_chains", lambda f, failing, drops: f(scaled_columns(failing, 1, 0), drops)
     ),
     "chains are counted once": patched(
-        "_chains", lambda f, one, more, failing, fails: f(one / 2, more, failing, fails)
+        "_chains", lambda f, failing, drops: f(failing, scaled_columns(drops, 0.5, 1))
     ),
 }
 
