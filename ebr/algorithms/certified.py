@@ -47,24 +47,18 @@ class CertifiedElasticBatchRacing(Boundaries, Tested):
 
     Parameters
     ----------
-    n_arms
-        How many arms there may be: the certificate is for so many, and holds for fewer.
-    looks, boundaries
-        b_1 … b_T and c_1 … c_{T−1}.
-    epsilon, delta, sigma
-        As in `ElasticBatchRacing`.
-    rewards
-        "Bernoulli": 0 and 1. "Gaussian": N(μ, σ²).
-    pruning
-        π, the factor of the boundaries where an arm is dropped.
-    floor
-        Of 0/1 rewards: the least boundary where rates are near 0 or 1 (`ebr.theory.certificates.limits`).
+    n_arms, looks, boundaries
+        How many arms there may be: the certificate holds for fewer, too. b_1 … b_T, and c_1 … c_{T−1}.
+    epsilon, delta, sigma, rewards
+        As in `ElasticBatchRacing`. "Bernoulli": rewards are 0 and 1. "Gaussian": they are N(μ, σ²).
+    pruning, floor
+        π, the factor of the boundaries where an arm is dropped. Of 0/1 rewards: the least boundary where
+        rates are near 0 or 1 (`ebr.theory.certificates.limits`).
     shifts
         Of 0/1 rewards: larger ε′ for which the certificate holds, too. A race that is stopped early says
         which of them its leader is within.
     control, margin
-        As in `SharpElasticBatchRacing`: the control is recommended if its lead plus the margin times b_t
-        exceeds c_t standard deviations. The margin must be ε or, of 0/1 rewards, one of the shifts.
+        As in `SharpElasticBatchRacing`. Of 0/1 rewards the margin must be ε or one of the shifts.
     """
 
     control: int | None = None

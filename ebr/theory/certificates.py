@@ -4,26 +4,17 @@ At look t an arm with sum y *refutes* that an arm with sum x is better by a shif
 c_t standard deviations of y − x. A leader drops the arms that it refutes with s = 0. It wins if it refutes
 all others with s = ε, or has the largest sum at T; ties are broken by lot.
 
-Let arm 1 be the best. Other arms are *good* if their gap is below ε, else *bad*. A bad arm *errs* against
-another arm if before T it refutes that one with s = 0, with s = ε, or with a further shift not above its gap,
-or if it is ahead of it at T. To drop arm 1 is no failure as long as a good arm wins. Ask who dropped whom: if
-a bad arm wins, then a_1 dropped arm 1, a_2 dropped a_1, …, a_j dropped a_{j−1} for some j ≥ 0 different good
-arms, and a bad arm errs against the last. None of them was refuted with s = 0 by its opponent before: where
-an arm that is in refutes another with s = 0, so does the leader, which drops it.
-
-*One chain.* Each of these events is more likely the larger the dropping arm's rewards are, and the smaller
-the dropped arm's. Count the rewards of every second arm negatively. Then the 1st, 3rd, … events increase in
-all rewards and the 2nd, 4th, … decrease; events of the same kind have no arm in common. By Harris' inequality
-(Proc. Camb. Phil. Soc. 56, 1960) P(all of them) is at most the product of their probabilities.
-
-*All chains.* With m bad arms and r other good ones, P(the race fails) ≤ W_r(1), where W_0(a) is the
-probability that some bad arm errs against arm a, and
+*Theorem* (proof: X14). Let arm 1 be the best. Other arms are *good* if their gap is below ε, else *bad*. A
+bad arm *errs* against another if before T it refutes that one with s = 0, with s = ε, or with a further shift
+not above its gap, or if it is ahead of it at T; but not once the other has refuted it with s = 0. With m bad
+arms and r other good ones, P(the race fails) ≤ W_r(1), where W_0(a) = Σ_x P(x) [1 − (1 − e(x))^m], with e(x)
+the probability that a bad arm errs given that arm a ends at the sum x, or in a cell x of sums, and
 W_i(a) = W_0(a) + i max_b P(b drops a) min(W_{i−1}(b), 1), with b of any mean that a good arm may have.
 
-*Several bad arms.* Given arm a's sums they are independent, and each is less likely to err the larger these
-are. Given the last one, the sums are associated, as their increments are log-concave (Fortuin, Kasteleyn and
-Ginibre, Commun. Math. Phys. 22, 1971). So with e(x) the probability that a bad arm errs, given that arm a
-ends at x, or in a cell x, W_0(a) ≤ Σ_x P(x) [1 − (1 − e(x))^m].
+If a bad arm wins, then a_1 dropped arm 1, a_2 dropped a_1, …, a_j dropped a_{j−1} for some j ≥ 0 different
+good arms, and a bad arm errs against the last. By Harris' inequality (Proc. Camb. Phil. Soc. 56, 1960) all of
+this has at most the product of the probabilities. Given its last sum, an arm's sums are associated (Fortuin,
+Kasteleyn and Ginibre, Commun. Math. Phys. 22, 1971). So W_0 may take bad arms as if independent given x.
 
 *0/1 rewards.* By coupling errors are more likely the lower the dropped arm's rate and the higher the other's.
 So for all rates in cells the ends of the cells are the worst. Such cells cover [0, 1].
@@ -55,7 +46,7 @@ CELLS = 512  # of the best arm's rate in a length of ε
 # Of a Gaussian difference, in standard deviations at T; points of the grid, and for an estimate.
 LOWEST, HIGHEST, GRID, ROUGH = -6.0, 7.0, 2**15, 2**11
 EDGES = np.array([-np.inf, *np.arange(-6.0, 6.01, 0.25), np.inf])  # of cells for arm 1's last sum
-
+RAREST = 1e-140  # where sums are so rare at known rates that weights exceed 1/RAREST, nothing is certified
 
 Range = tuple[float, float]
 
@@ -160,7 +151,7 @@ class Pair:
         sums, known = self.sums[look][arm][:, None], self.rates[arm]
         failures = self.looks[look] - sums
         ratios = xlogy(sums, rates / known) + xlogy(failures, (1 - rates) / (1 - known))
-        return np.asarray(np.exp(ratios))
+        return np.exp(np.where(ratios < -math.log(RAREST), ratios, np.nan))
 
     def errs(self, rates: FloatArray, others: FloatArray) -> FloatArray:
         """P(the second arm errs): a row a rate of the first arm, a column one of the second."""
@@ -176,7 +167,7 @@ class Pair:
         for look, law in enumerate(self.laws):
             rest = binomial(self.looks[-1] - self.looks[look], rate)
             found += _moved(rest, self.sums[look][0], last).T @ (law @ self.weights(look, 1, others))
-        return np.minimum(found / binomial(self.looks[-1], rate)[last, None], 1)
+        return np.minimum(found / np.maximum(binomial(self.looks[-1], rate), 1e-300)[last, None], 1)
 
     def last(self, rates: FloatArray) -> FloatArray:
         """The law of the first arm's last sum: a row a sum, a column a rate."""
@@ -200,13 +191,11 @@ def _moved(law: FloatArray, old: IntArray, new: IntArray) -> FloatArray:
 @lru_cache(maxsize=128)
 def _transformed(spread: float, points: int, up: float) -> Any:
     """The Fourier transform of the law of an increment of W, rounded to the grid."""
-    from scipy.fft import next_fast_len, rfft
-
-    step, size = (HIGHEST - LOWEST) / points, next_fast_len(3 * points + 1, real=True)
+    step = (HIGHEST - LOWEST) / points
     offsets = (np.arange(-points - 1, points + 1) + 1 - up) * step / spread
     moves = np.abs(np.diff(ndtr(-np.abs(offsets))))  # small numbers' differences: no digits are lost
     moves[points] = 1 - moves[:points].sum() - moves[points + 1 :].sum()
-    return rfft(moves, size)
+    return np.fft.rfft(moves, 4 * points)
 
 
 def _normal_errors(
@@ -217,16 +206,14 @@ def _normal_errors(
     W is the noise of the difference, a Brownian motion at times b_t/b_T. Each increment is rounded up to the
     grid, and what falls below the grid is raised to its lowest point.
     """
-    from scipy.fft import irfft, next_fast_len, rfft
-
     # What lies above the grid, less than 10⁻¹¹, is kept at its highest point.
-    step, size = (HIGHEST - LOWEST) / points, next_fast_len(3 * points + 1, real=True)
+    step = (HIGHEST - LOWEST) / points
     places = LOWEST + step * np.arange(points + 1)
     laws = np.zeros((2, points + 1))  # of paths without an error, and with one
     laws[0, math.ceil(-LOWEST / step)] = 1.0
     for spread, high, low in zip(np.sqrt(np.diff(times, prepend=0.0)), highest, lowest, strict=True):
-        moved = irfft(rfft(laws, size) * _transformed(float(spread), points, up), size)
-        moved = np.maximum(moved[:, : 3 * points + 1], 0)
+        moved = np.fft.irfft(np.fft.rfft(laws, 4 * points) * _transformed(float(spread), points, up))
+        moved = np.maximum(moved, 0)  # beyond 3 points it is 0 but for rounding
         laws = moved[:, points : 2 * points + 1]
         laws[:, 0] += moved[:, :points].sum(axis=1)
         laws[:, -1] += moved[:, 2 * points + 1 :].sum(axis=1)
@@ -253,26 +240,17 @@ def _some(errors: FloatArray, many: int) -> FloatArray:
     return np.stack([-np.expm1(m * right) for m in range(1, many + 1)])
 
 
-def _chains(dropped: FloatArray, drops: FloatArray, failing: FloatArray, fails: FloatArray) -> float:
-    """P(the race fails) at most, the largest over how many of the n − 1 other arms are bad.
+def _chains(failing: FloatArray, drops: FloatArray) -> float:
+    """W_r(1), the largest over how many of the n − 1 other arms are bad; NaN if a probability is.
 
-    Parameters
-    ----------
-    dropped
-        P(a good arm drops the best): by the good arm's cell.
-    drops
-        P(a good arm drops another): by the cells of the first and the other.
-    failing
-        P(some bad arm errs against a good one): by how many are bad, 1 … n − 1, and the good one's cell.
-    fails
-        P(some bad arm errs against the best), by how many are bad.
+    P(some bad arm errs) is `failing`, by how many are bad, 1 … n − 1, and against whom: the best arm, or a
+    good one by its cell. P(a good arm drops another) is `drops`, by its cell and, likewise, whom it drops.
     """
-    chains, most = failing, fails[-1]
-    for good in range(1, len(fails)):
-        bad = len(fails) - good
-        most = max(most, fails[bad - 1] + good * (dropped * np.minimum(chains[bad - 1], 1)).max())
-        chains = failing + good * (np.minimum(chains, 1)[:, :, None] * drops).max(axis=1)
-    return float(most)
+    chains, found = failing, [failing[-1, 0]]
+    for good in range(1, len(failing)):
+        chains = failing + good * (np.minimum(chains[:, 1:], 1)[:, :, None] * drops).max(axis=1)
+        found.append(chains[-1 - good, 0])
+    return float(np.max(found))
 
 
 @dataclass(frozen=True)
@@ -329,8 +307,9 @@ class Boundaries:
         for i, (low, high) in enumerate(zip(lows, highs, strict=True)):
             near = np.flatnonzero((most > low - self.epsilon) & (least <= high))
             good = slice(near[0], near[-1] + 1)
-            found.append(_chains(dropped[good, i], drops[good, good], failing[:, good, i], fails[:, i]))
-        return found
+            against = np.column_stack([fails[:, i], failing[:, good, i]])
+            found.append(_chains(against, np.column_stack([dropped[good, i], drops[good, good]])))
+        return [1.0 if math.isnan(bound) else bound for bound in found]  # NaN: sums are too rare
 
     def bound(self, low: float, high: float) -> float:
         """P(the race fails) at most, for every rate of the best arm from low to high."""
@@ -367,8 +346,7 @@ class Boundaries:
         links = np.array([[dropped(other - own) for other in most] for own in least])
         law = np.diff(ndtr(EDGES))
         failing = np.transpose([_some(errors(other) / law, self.n_arms - 1) @ law for other in most])
-        links, failing = (each * (1 + ROUNDING) + self.n_arms * TRANSFORMED for each in (links, failing))
-        return _chains(links[:, 0], links[:, 1:], failing[:, 1:], failing[:, 0])
+        return _chains(*(each * (1 + ROUNDING) + self.n_arms * TRANSFORMED for each in (failing, links)))
 
     def cells(self) -> Iterator[Cell]:
         """Cells from 0 to 1."""

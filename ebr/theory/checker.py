@@ -1,9 +1,9 @@
 """Check a certified race again, by plain steps: nothing here is shared with the search for its design.
 
-The theorem is that of `ebr.theory.certificates`. For 0/1 rewards the law of two sums goes from look to look
-by matrix products, is weighted for each pair of rates by ratios of binomial probabilities, and is averaged
-over the sums that an arm may have had before its last one. For Gaussian rewards densities are integrated by
-Simpson's rule with two numbers of steps, and their difference is added.
+The theorem is that of `ebr.theory.certificates`. For 0/1 rewards, P(an error | two arms' sums) depends on no
+rate. It comes from matrix products at one rate of each arm, and is averaged over the sums at other rates. For
+Gaussian rewards densities are integrated by Simpson's rule with two numbers of steps, and their difference is
+added.
 """
 
 from collections.abc import Mapping
@@ -13,20 +13,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import convolution_matrix
-from scipy.special import gammaln, ndtr
-from scipy.stats import binom
+from scipy.special import ndtr
+from scipy.stats import binom, hypergeom
 
 from ebr.arrays import FloatArray, IntArray
 
 PSEUDO, POWER = 2.0, 0.4  # of the pooled rate, and of 4p(1 − p) in the boundary
 TINY = 1e-10  # what may be cut off at an end of a law
+RARE = 1e-200  # of two sums that are less likely at middle rates, all count as errors: none underflows
 SLACK = 1e-8  # of a bound, for rounding
 BEST, GOOD, GAPS = 600, 50, 16  # cells in a length of ε: of the best arm's rate, of good arms' rates, of gaps
 Table = list[list[int]]  # by look: the largest sum that each sum beats
+Range = tuple[float, float]  # of rates
 
 
 class Meeting(NamedTuple):
-    """Sums of two arms at a look, and how likely it is that the second first errs there, at middle rates."""
+    """Likely sums of two arms at a look, and P(the second first errs there | both), whatever the rates."""
 
     total: int
     first: IntArray
@@ -49,7 +51,7 @@ def largest_failure(design: Mapping[str, Any], n_arms: int) -> float:
     worst, low = 0.0, design["epsilon"]  # below ε no arm is bad
     while low < 1 and worst <= design["delta"]:
         high = min(low + design["epsilon"], 1.0)
-        worst, low = max(worst, failure(design["looks"], n_arms, tables, low, high)), high
+        worst, low = max(failure(design["looks"], n_arms, tables, low, high), worst), high
     return worst if worst <= design["delta"] else inf
 
 
@@ -71,54 +73,49 @@ def largest_beaten(count: int, critical: float, floor: float, shift: float) -> l
 def failure(looks: list[int], n_arms: int, tables: dict[float, Table], low: float, high: float) -> float:
     """A bound on how often the race fails, for each rate of the best arm between two."""
     drop, *shifts = tables
-    epsilon, bad = shifts[0], n_arms - 1
-    lost = 4 * len(looks) * TINY
+    epsilon, lost = shifts[0], 4 * len(looks) * TINY
     fine = np.linspace(low, high, max(ceil((high - low) / epsilon * BEST), 1) + 1)
     coarse = np.linspace(max(low - epsilon, 0.0), high, ceil((high - low + epsilon) / epsilon * GOOD) + 1)
     ends = float(coarse[0]), high
     met = meetings(looks, tables, drop, ends, ends)
     # By the cells of a good arm, and of who is dropped by it.
-    drops, first = (weighed(met, ends, rates[:-1], ends, coarse[1:]).T + lost for rates in (coarse, fine))
+    drops, first = (weighed(met, rates[:-1], coarse[1:]).T + lost for rates in (coarse, fine))
     errors = []
     for shift in shifts:
         rivals = np.clip(fine[1:] - shift + 1e-15, 0.0, 1.0)
-        near = float(rivals[0]), float(rivals[-1])
-        met = meetings(looks, tables, shift, ends, near)
-        errors.append(given_last(met, ends, near, rivals) * (fine[1:] >= shift))
-    right, last = 1 - np.clip(np.max(errors, axis=0), 0, 1), met[-1].first
-    worst = 0.0
-    of_best, of_good = (
-        np.asarray(binom.pmf(last[:, None], looks[-1], rates[:-1])) for rates in (fine, coarse)
-    )
+        met = meetings(looks, tables, shift, ends, (float(rivals[0]), float(rivals[-1])))
+        errors.append(given_last(met, rivals) * (fine[1:] >= shift))
+    right, some, found = 1 - np.clip(np.max(errors, axis=0), 0, 1), np.arange(1, n_arms)[:, None], []
+    of_best, of_good = (laws(met[-1].first, looks[-1], rates[:-1]) for rates in (fine, coarse))
     for j, (start, end) in enumerate(pairwise(fine)):
         here = (coarse[1:] > start - epsilon) & (coarse[:-1] <= end)
-        for good in range(bad):
-            some = 1 - right[:, j] ** (bad - good)
-            chain = against = some @ of_good[:, here] + bad * lost
-            for more in range(1, good):
-                further = np.minimum(chain, 1)[:, None] * drops[np.ix_(here, here)]
-                chain = against + more * further.max(axis=0)
-            through = good * (first[here, j] * np.minimum(chain, 1)).max()
-            fails = float(some @ of_best[:, j]) + bad * lost
-            worst = max(worst, (fails + through) * (1 + n_arms * SLACK))
-    return worst
+        last = np.column_stack([of_best[:, j], of_good[:, here]])
+        fails = (1 - right[:, j] ** some) @ last + (n_arms - 1) * lost
+        found.append(chained(fails, np.column_stack([first[here, j], drops[np.ix_(here, here)]])))
+    return float(np.max(found)) * (1 + n_arms * SLACK)  # NaN if one is
+
+
+def chained(fails: FloatArray, drops: FloatArray) -> float:
+    """The bound by all chains of drops: `fails` is by how many arms are bad, and against whom they err.
+
+    That is the best arm, then good ones by cell. `drops` is by a good arm's cell, and whom it drops.
+    """
+    chain, found = fails, []
+    for good in range(len(fails)):
+        found.append(chain[-1 - good, 0])
+        chain = fails + (good + 1) * (np.minimum(chain[:, 1:], 1)[:, :, None] * drops).max(axis=1)
+    return float(np.max(found))
 
 
 def meetings(
-    looks: list[int],
-    tables: dict[float, Table],
-    shift: float,
-    rates: tuple[float, float],
-    others: tuple[float, float],
+    looks: list[int], tables: dict[float, Table], shift: float, rates: Range, others: Range
 ) -> list[Meeting]:
-    """At each look how likely it is that the second arm first errs there, all but 4T TINY of it.
-
-    Once the first has dropped it, it errs no more.
-    """
+    """Two arms at each look, but for 4T TINY. Once the first has dropped the second, that errs no more."""
     law, x, y, before, found = np.ones((1, 1)), np.arange(1), np.arange(1), 0, []
+    middles = [min(max(sum(each) / 2, 1e-6), 1 - 1e-6) for each in (rates, others)]
     for look, count in enumerate(looks):
         more = np.arange(count - before + 1)
-        one, other = (binom.pmf(more, more[-1], middle(each)) for each in (rates, others))
+        one, other = (binom.pmf(more, more[-1], rate) for rate in middles)
         law = convolution_matrix(one, len(law)) @ law @ convolution_matrix(other, len(law.T)).T
         a, b = (likely(count, *each) for each in (rates, others))
         law, x, y = law[a - x[0]][:, b - y[0]], a, b
@@ -128,14 +125,11 @@ def meetings(
         else:
             wrong = (shift > 0) * (0.5 * (y > x[:, None]) + 0.5 * (y >= x[:, None]))
             dropped = np.zeros_like(wrong)
-        found.append(Meeting(count, x, y, wrong * law))
+        both = np.outer(*(binom.pmf(sums, count, rate) for sums, rate in zip((x, y), middles, strict=True)))
+        share = np.divide(law, both, out=np.ones_like(law), where=both > RARE)
+        found.append(Meeting(count, x, y, wrong * share))
         law, before = (1 - np.maximum(wrong, dropped)) * law, count
     return found
-
-
-def middle(rates: tuple[float, float]) -> float:
-    """A rate between two, but neither 0 nor 1."""
-    return min(max((rates[0] + rates[1]) / 2, 1e-6), 1 - 1e-6)
 
 
 def likely(count: int, low: float, high: float) -> IntArray:
@@ -144,52 +138,35 @@ def likely(count: int, low: float, high: float) -> IntArray:
     return sums[(binom.cdf(sums, count, low) > TINY) & (binom.sf(sums - 1, count, high) > TINY)]
 
 
-def ratios(sums: IntArray, count: int, rates: FloatArray, known: float) -> FloatArray:
-    """How many times as likely the sums are at other rates: a row a sum, a column a rate."""
-    other = binom.logpmf(sums[:, None], count, rates)
-    return np.asarray(np.exp(other - binom.logpmf(sums[:, None], count, known)))
+def laws(sums: IntArray, count: int, rates: FloatArray) -> FloatArray:
+    """The probabilities of sums of so many rewards: a row a sum, a column a rate."""
+    return np.asarray(binom.pmf(sums[:, None], count, rates))
 
 
-def weighed(
-    met: list[Meeting],
-    ends: tuple[float, float],
-    rates: FloatArray,
-    other_ends: tuple[float, float],
-    others: FloatArray,
-) -> FloatArray:
+def weighed(met: list[Meeting], rates: FloatArray, others: FloatArray) -> FloatArray:
     """P(the second arm errs), by the first arm's rate and the second's."""
     found = np.zeros((len(rates), len(others)))
     for one in met:
-        first = ratios(one.first, one.total, rates, middle(ends))
-        found += first.T @ one.errs @ ratios(one.second, one.total, others, middle(other_ends))
+        found += laws(one.first, one.total, rates).T @ one.errs @ laws(one.second, one.total, others)
     return found
 
 
-def given_last(
-    met: list[Meeting], ends: tuple[float, float], other_ends: tuple[float, float], others: FloatArray
-) -> FloatArray:
+def given_last(met: list[Meeting], others: FloatArray) -> FloatArray:
     """The same given the first arm's last sum, by that sum and the second arm's rate.
 
     Given the last sum the earlier ones are hypergeometric, whatever the rate is.
     """
     last, total = met[-1].first[:, None], met[-1].total
-    errs = np.zeros((len(last), len(others)))
+    found = np.zeros((len(last), len(others)))
     for one in met:
-        chosen = choices(one.total, one.first) + choices(total - one.total, last - one.first)
-        before = np.exp(chosen - choices(total, last))
-        at = one.errs @ ratios(one.second, one.total, others, middle(other_ends))
-        errs += before @ (at / binom.pmf(one.first, one.total, middle(ends))[:, None])
-    return errs
-
-
-def choices(count: int, some: IntArray) -> FloatArray:
-    """The logarithm of the number of ways to choose some of so many; −∞ where there is none."""
-    return np.asarray(gammaln(count + 1) - gammaln(some + 1) - gammaln(count - some + 1))
+        before = hypergeom.pmf(one.first, total, last, one.total)
+        found += before @ (one.errs @ laws(one.second, one.total, others))
+    return found
 
 
 def normal_failure(design: Mapping[str, Any], n_arms: int, steps: int) -> float:
     """A bound on how often a race of Gaussian rewards fails, by Simpson's rule with so many steps."""
-    looks, bad = np.array(design["looks"]), n_arms - 1
+    looks = np.array(design["looks"])
     times = looks / looks[-1]
     lead = design["epsilon"] * looks / (design["sigma"] * sqrt(2 * looks[-1]))
     stops = np.array(design["boundaries"]) * np.sqrt(times[:-1])
@@ -198,16 +175,10 @@ def normal_failure(design: Mapping[str, Any], n_arms: int, steps: int) -> float:
     # A good arm's gap, in ε/GAPS, is j to j + 1. `dropped` is by the other's gap less this one's, at most.
     leads = {k: k / GAPS * lead for k in range(-GAPS, GAPS + 1)}
     dropped = {k: normal_errors(times, drops - x, -drops - x, steps)[1].sum() for k, x in leads.items()}
+    links = np.array([[dropped[k - j] for k in range(GAPS + 1)] for j in range(GAPS)])
     erring = [normal_errors(times, far - leads[k], lead - leads[k] - drops, steps) for k in range(GAPS + 1)]
-    worst = 0.0
-    for good in range(bad):
-        some = [float(law @ (1 - (1 - np.minimum(e / law, 1)) ** (bad - good))) for law, e in erring]
-        chain = some[1:]  # against a good arm of gap j + 1
-        for more in range(1, good):
-            best = (max(dropped[k + 1 - j] * min(chain[j], 1) for j in range(GAPS)) for k in range(GAPS))
-            chain = [own + more * through for own, through in zip(some[1:], best, strict=True)]
-        worst = max(worst, some[0] + good * max(dropped[-j] * min(chain[j], 1) for j in range(GAPS)))
-    return worst
+    law, right = erring[0][0], np.array([1 - np.minimum(errs / law, 1) for law, errs in erring])
+    return chained((1 - right ** np.arange(1, n_arms)[:, None, None]) @ law, links)
 
 
 def normal_errors(

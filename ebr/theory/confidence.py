@@ -16,12 +16,10 @@ Interval = tuple[FloatArray, FloatArray]  # the lower ends, and the upper ones
 # Lemma "confidence": the self-normalised bound of de la Peña, Klass and Lai (2004), Corollary 2.2.
 SELF_NORMALISED = 4 + 2 * math.log(2)
 
-# Limits for formulas, which may be wider than for races that are played.
-_arms = partial(whole, at_least=1, at_most=MOST_ARMS)
-_rounds = partial(whole, at_least=1, at_most=10**300)
+_arms = partial(whole, at_least=1, at_most=MOST_ARMS)  # a single arm has a deviation, too
 
 
-@checked(n_arms=_arms, deadline=_rounds)
+@checked(n_arms=_arms, deadline=partial(whole, at_least=1, at_most=10**300))  # a formula plays no rounds
 def deviation(pulls: ArrayLike, n_arms: int, deadline: int, delta: float, sigma: float = 0.5) -> FloatArray:
     """Equation (2), the paper's deviation: D(τ, δ) = σ √((4 + 2 log 2) log(nT/δ) / τ)."""
     variance = sigma**2 * SELF_NORMALISED * math.log(n_arms * deadline / delta)
@@ -56,9 +54,8 @@ def exact_interval(means: FloatArray, pulls: IntArray, miss: FloatArray | float)
 def kl_interval(means: FloatArray, pulls: IntArray, miss: FloatArray | float) -> Interval:
     """Chernoff's interval for rewards in [0, 1]: {q : b kl(μ̂, q) ≤ log(2/p)}.
 
-    As exp(λx) is convex in x, no reward in [0, 1] has larger exponential moments than a coin of its mean, and
-    P(μ̂ ≥ x) ≤ exp(−b kl(x, μ)) for x ≥ μ, likewise below. By Pinsker's inequality, kl(x, q) ≥ 2(x − q)²,
-    it is never wider than Hoeffding's.
+    As exp(λx) is convex in x, no reward in [0, 1] has larger exponential moments than a coin of its mean. By
+    Pinsker's inequality, kl(x, q) ≥ 2(x − q)², it is never wider than Hoeffding's.
     """
     means = np.clip(np.asarray(means, dtype=np.float64), 0, 1)
     budget = np.broadcast_to(np.log(2 / np.asarray(miss)) / pulls, means.shape)
@@ -87,14 +84,11 @@ class Simultaneous:
 
     Notes
     -----
-    *Why they hold after selection.* Think of each arm's rewards as a list written in advance, of which a race
-    reads the first b. If b after any round is one of T numbers that are fixed before the race, the interval
-    at each of them misses μ_i with δ/(nT) at most. So with 1 − δ none of the nT intervals misses, whichever
-    arms a race drops, pauses or recommends, and whenever it ends.
-
-    Counts are fixed in Algorithm 1, in sharp and pausing EBR and in eliminations; in sharp EBR also given
-    which rewards are missing, for reasons that have nothing to do with them. With `looks=None` the union is
-    over all counts b = 1, 2, … at δ/(n b(b + 1)) each, δ/n an arm together, whatever the counts depend on.
+    Think of each arm's rewards as a list written in advance, of which a race reads the first b. If b after
+    any round is one of T numbers that are fixed before the race, the interval at each of them misses μ_i with
+    δ/(nT) at most. So with 1 − δ none of the nT intervals misses, whichever arms a race drops, pauses or
+    recommends, and whenever it ends. With `looks=None` the union is over all counts b = 1, 2, … at
+    δ/(n b(b + 1)) each, δ/n an arm together, whatever the counts depend on.
     """
 
     method: str

@@ -91,19 +91,20 @@ def one_bad_arm_less(errors, many, right=certificates._some):
     return np.append(0 * right(errors, 1), right(errors, many)[:-1], 0)
 
 
-def never_dropped(dropped, drops, failing, fails, right=certificates._chains):
+def never_dropped(failing, drops, right=certificates._chains):
     """A bound as if the best arm was never dropped by a good one."""
-    return right(0 * dropped, drops, failing, fails)
+    return right(failing, drops * (np.arange(drops.shape[1]) > 0))
 
 
-def short_chains(dropped, drops, failing, fails, right=certificates._chains):
+def short_chains(failing, drops, right=certificates._chains):
     """A bound for at most one good arm that drops another."""
-    return right(dropped, 0 * drops, failing, fails)
+    return right(failing, drops * (np.arange(drops.shape[1]) == 0))
 
 
-def one_chain(dropped, drops, failing, fails, right=certificates._chains):
+def one_chain(failing, drops, right=certificates._chains):
     """A bound for one chain instead of all."""
-    return right(dropped / max(len(fails) - 1, 1), drops, failing, fails)
+    others = max(len(failing) - 1, 1)
+    return right(failing, drops / np.where(np.arange(drops.shape[1]) > 0, 1, others))
 
 
 class NoSign(certificates.Pair):

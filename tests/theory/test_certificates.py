@@ -49,6 +49,11 @@ def scaled(pair, look, factor):
     return pair
 
 
+def scaled_columns(table, best, others):
+    """What happens to the best arm, and to good ones, with other probabilities."""
+    return table * np.array([best, *[others] * (table.shape[1] - 1)])
+
+
 PLANTED = {
     "half of the sign is left out": patched("Pair", lambda f, *args: scaled(f(*args), -1, 0.5)),
     "the first look is left out": patched("Pair", lambda f, *args: scaled(f(*args), 0, 0)),
@@ -63,15 +68,17 @@ PLANTED = {
     "one bad arm fewer": patched(
         "_some", lambda f, errors, many: np.append(0 * f(errors, 1), f(errors, many)[:-1], 0)
     ),
-    "no arm is dropped": patched("_chains", lambda f, dropped, *rest: f(0 * dropped, *rest)),
+    "no arm is dropped": patched(
+        "_chains", lambda f, failing, drops: f(failing, scaled_columns(drops, 0, 1))
+    ),
     "chains have two good arms at most": patched(
-        "_chains", lambda f, one, more, *rest: f(one, 0 * more, *rest)
+        "_chains", lambda f, failing, drops: f(failing, scaled_columns(drops, 1, 0))
     ),
     "a bad arm errs only against the best": patched(
-        "_chains", lambda f, one, more, failing, fails: f(one, more, 0 * failing, fails)
+        "_chains", lambda f, failing, drops: f(scaled_columns(failing, 1, 0), drops)
     ),
     "chains are counted once": patched(
-        "_chains", lambda f, one, more, failing, fails: f(one / 2, more, failing, fails)
+        "_chains", lambda f, failing, drops: f(failing, scaled_columns(drops, 0.5, 1))
     ),
 }
 
@@ -135,6 +142,13 @@ def test_the_checker_finds_the_same_bound_and_the_same_failures():
         edges = np.linspace(low, high, math.ceil((high - low) / 0.4 * checker.BEST) + 1)
         ours = max(rule.failures(edges[:-1], edges[1:], checker.GOOD))
         assert checker.failure(rule.looks, 3, tables, low, high) == pytest.approx(ours, abs=2e-5)
+
+
+def test_with_far_too_many_rewards_for_epsilon_nothing_is_certified():
+    # At the middle rates some sums have probabilities below the least number above 0.
+    rule = Boundaries(2, (10, 2500), (0.3,), 0.6, 0.05, floor=0.3)
+    assert rule.failures(np.array([0.6, 0.8]), np.array([0.8, 1.0]), 1) == [1.0, 1.0]
+    assert checker.largest_failure(asdict(rule), 2) == np.inf
 
 
 GAUSSIAN = [
