@@ -58,7 +58,7 @@ GAMMA = usual("epsilon deadline", gamma=(1, 2, 2))
 CERTIFIED = usual("epsilon delta sigma", looks=(4, 9), boundaries=(2.0,), rewards="Bernoulli", pruning=0.9)
 CERTIFIED |= {"floor": 2.5, "shifts": (0.2,), "control": 1, "margin": 0.2}
 DESIGNED = usual("delta sigma", n_arms=2, deadline=2, epsilon=0.5, rewards="Bernoulli", runs=20)
-DESIGNED |= {"truths": [[0.5, 0.5]], "shifts": (), "seed": 0}
+DESIGNED |= {"truths": [[0.5, 0.5]], "objective": "mean", "shifts": (), "seed": 0}
 COIN = {"rewards": "Bernoulli", "start": 0.5}
 STAKED = usual("sigma", rewards=None, start=0.5, rate=0.35, reach=0.3, hope=1.0, spare=3)
 SHARP, PAUSING, STAKES = (

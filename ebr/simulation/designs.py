@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -76,9 +76,9 @@ class _Shape(NamedTuple):
                 looks.insert(0, each)
         sigma = 0.5 if like.rewards == "Bernoulli" else like.sigma  # of 0/1 rewards, the largest
         scale = self.height * like.epsilon * math.sqrt(last / 2) / sigma
-        levels = tuple(scale * (each / last) ** (self.exponent - 0.5) for each in looks[:-1])
-        floor = self.floor * scale
-        return replace(like, looks=tuple(looks), boundaries=levels, pruning=self.pruning, floor=floor)
+        boundaries = tuple(scale * (each / last) ** (self.exponent - 0.5) for each in looks[:-1])
+        made = replace(like, looks=tuple(looks), boundaries=boundaries)
+        return replace(made, pruning=self.pruning, floor=self.floor * scale)
 
     def calibrated(
         self, like: CertifiedElasticBatchRacing, rounds: int, near: int, rates: Sequence[float] = ()
@@ -133,7 +133,16 @@ def expected_truths(n_arms: int, epsilon: float) -> tuple[tuple[float, ...], ...
     return hard, spread, (0.5,) * n_arms, easy
 
 
-@checked(runs=partial(whole, at_least=1, at_most=MOST_RUNS))
+def _checked_truths(truths: Any, n_arms: int) -> tuple[tuple[float, ...], ...]:
+    """Return the truths; raise ValueError unless each is a list of n means."""
+    require(isinstance(truths, list | tuple) and truths, "truths", "be a list of lists of means", truths)
+    made = tuple(tuple(numbers("truths", truth, 2).tolist()) for truth in truths)
+    for truth in made:
+        require(len(truth) == n_arms, "truths", f"have n_arms = {n_arms} means each", truth)
+    return made
+
+
+@checked(objective=("mean", "worst", "most"), runs=partial(whole, at_least=1, at_most=MOST_RUNS))
 def certified_design(
     n_arms: int,
     deadline: int,
@@ -143,11 +152,12 @@ def certified_design(
     sigma: float = 0.5,
     *,
     truths: Sequence[Sequence[float]] | None = None,
+    objective: str = "mean",
     shifts: tuple[float, ...] = (),
     runs: int = 2000,
     seed: int = 0,
 ) -> Design:
-    """Find looks and boundaries that are cheap on average on the expected truths, and certify them for all.
+    """Find looks and boundaries that are cheap on the expected truths, and certify them for all.
 
     The certificate does not depend on how looks and boundaries were chosen, if before the first reward.
 
@@ -157,15 +167,14 @@ def certified_design(
         As in `CertifiedElasticBatchRacing`; looks at most.
     truths
         Means of the arms, a list for each truth. Left out: those of `expected_truths`.
+    objective
+        What is to be least: the "mean" of the truths' mean subjects, that of the "worst" truth, or the
+        "most" subjects that there can be.
     runs, seed
         Of the simulation of each truth.
     """
     like = CertifiedElasticBatchRacing(n_arms, (1,), (), epsilon, delta, sigma, rewards, shifts=shifts)
-    lists = expected_truths(n_arms, epsilon) if truths is None else truths
-    require(isinstance(lists, list | tuple) and lists, "truths", "be a list of lists of means", lists)
-    expected = tuple(tuple(numbers("truths", truth, 2).tolist()) for truth in lists)
-    for truth in expected:
-        require(len(truth) == n_arms, "truths", f"have n_arms = {n_arms} means each", truth)
+    expected = expected_truths(n_arms, epsilon) if truths is None else _checked_truths(truths, n_arms)
     spread = 0.5 if rewards == "Bernoulli" else sigma
     near = bechhofer_count(n_arms, epsilon, delta, spread)
     must = f"be large enough for at most {MOST_EXACT:,} 0/1 rewards of an arm (else use {OTHERS})"
@@ -178,7 +187,11 @@ def certified_design(
 
     def price(shape: _Shape) -> float:
         race = shape.calibrated(like, deadline, near)
-        return math.inf if race is None else float(np.mean(costs(race)))
+        if race is None:
+            return math.inf
+        if objective == "most":
+            return race.looks[-1]
+        return float(np.mean(costs(race)) if objective == "mean" else np.max(costs(race)))
 
     with threadpool_limits(limits=1):  # as in `certificate`
         shape, rates = _cheapest(price, rewards == "Bernoulli"), list[float]()

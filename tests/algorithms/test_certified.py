@@ -101,10 +101,14 @@ def test_at_hostile_truths_it_fails_with_delta_at_most(delta):
     assert most > 0.5 * delta  # and much of δ is used
 
 
-def test_the_truths_are_heeded():
+def test_the_objectives_and_truths_are_heeded():
     hard = [(0.625, 0.375, 0.375)]
     for_hard = ebr.certified_design(3, 4, 0.25, 0.1, truths=hard, runs=4000)
     assert for_hard.subjects[0] <= 1.02 * DESIGN.subjects[0]
+    least = ebr.certified_design(3, 4, 0.25, 0.1, objective="most", runs=200)
+    assert least.race.looks[-1] <= DESIGN.race.looks[-1] + 1
+    with pytest.raises(ValueError, match=r"^objective must be one of 'mean', 'worst', 'most', got 'best'$"):
+        ebr.certified_design(3, 4, 0.25, 0.1, objective="best")
 
 
 def test_with_one_round_it_is_the_exact_fixed_design_but_for_what_cells_need():
