@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium.clinical_trial import exact_selection
+from compendium.shared import cost_bounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -99,15 +100,15 @@ CALLS = {name: (played(algorithm), GAME | arguments) for name, (algorithm, argum
     "hardest_complexity": (problems.hardest_complexity, GAMMA),
     "deviation": (confidence.deviation, usual("n_arms deadline delta sigma", pulls=5)),
     "sequential_deviation": (confidence.sequential_deviation, usual("n_arms delta sigma", pulls=5)),
-    "told_apart": (bounds.told_apart, usual("delta", arms=3)),
+    "told_apart": (cost_bounds.told_apart, usual("delta", arms=3)),
     "passive_pulls": (bounds.passive_pulls, usual("n_arms epsilon delta sigma")),
-    "hpcm": (bounds.hpcm, usual("delta")),
+    "hpcm": (cost_bounds.hpcm, usual("delta")),
     "iterated_log": (bounds.iterated_log, {"times": 2, "value": 100.0, "base": 2.0}),
-    "partition_lower_bound": (bounds.partition_lower_bound, GAMMA | usual("delta sigma")),
-    "schedule": (partial(bounds.schedule, COINS), RACE),
-    "partition_upper_bound": (partial(bounds.partition_upper_bound, NORMAL), RACE | {"k": 2}),
-    "hardest_upper_bound": (partial(bounds.hardest_upper_bound, COINS), RACE),
-    "problem_upper_bound": (partial(bounds.problem_upper_bound, NORMAL), RACE | {"k": 2}),
+    "partition_lower_bound": (cost_bounds.partition_lower_bound, GAMMA | usual("delta sigma")),
+    "schedule": (partial(cost_bounds.schedule, COINS), RACE),
+    "partition_upper_bound": (partial(cost_bounds.partition_upper_bound, NORMAL), RACE | {"k": 2}),
+    "hardest_upper_bound": (partial(cost_bounds.hardest_upper_bound, COINS), RACE),
+    "problem_upper_bound": (partial(cost_bounds.problem_upper_bound, NORMAL), RACE | {"k": 2}),
     "bechhofer_distance": (selection.bechhofer_distance, usual("n_arms delta")),
     "bechhofer_count": (selection.bechhofer_count, usual("n_arms epsilon delta sigma")),
     "binomial_count": (exact_selection.binomial_count, usual("n_arms delta", epsilon=0.3)),

@@ -5,7 +5,7 @@ from unittest import mock
 
 import numpy as np
 from compendium.around_the_theorems import complexity, partial_order, partition, remarks, sample_needs
-from compendium.shared import lineup, problem_sets
+from compendium.shared import cost_bounds, lineup, problem_sets
 
 import ebr
 from ebr.theory import bounds, divergence
@@ -55,7 +55,7 @@ class WideSequential(ebr.SequentialRacing):
 def mirrored_bound(problem, epsilon, deadline, delta):
     """Theorem 1's bound with T + 1 − γ_i in place of γ_i."""
     index = deadline - problem.partition(epsilon, deadline)
-    return np.ceil(bounds.schedule(problem, epsilon, deadline, delta))[index].sum()
+    return np.ceil(cost_bounds.schedule(problem, epsilon, deadline, delta))[index].sum()
 
 
 def easier(**planted):
@@ -83,7 +83,7 @@ def with_sigma(n_arms, epsilon, delta, sigma, right=bounds.passive_pulls):
 
 def with_constant(constant):
     """Theorem 2 as printed, with another constant in place of 640."""
-    return lambda *place, printed: constant / 640 * bounds.problem_upper_bound(*place, printed=printed)
+    return lambda *place, printed: constant / 640 * cost_bounds.problem_upper_bound(*place, printed=printed)
 
 
 def no_price(change):
@@ -168,7 +168,7 @@ PLANTED = {
         sample_needs.worst_case,
         lambda: sample_needs.worst_case(a_quarter_more),
         lambda: sample_needs.worst_case(
-            lambda gamma, *place: len(gamma) ** -0.5 * bounds.partition_lower_bound(gamma, *place)
+            lambda gamma, *place: len(gamma) ** -0.5 * cost_bounds.partition_lower_bound(gamma, *place)
         ),
     ),
     "C58": (
@@ -187,8 +187,10 @@ PLANTED = {
     ),
     "C60": (
         sample_needs.warranted_once,
-        lambda: sample_needs.warranted_once(lambda p, e, t, d: bounds.problem_upper_bound(p, e, 1, d)),
-        lambda: sample_needs.warranted_once(lambda p, e, t, d: bounds.problem_upper_bound(p, e, 2 * t, d)),
+        lambda: sample_needs.warranted_once(lambda p, e, t, d: cost_bounds.problem_upper_bound(p, e, 1, d)),
+        lambda: sample_needs.warranted_once(
+            lambda p, e, t, d: cost_bounds.problem_upper_bound(p, e, 2 * t, d)
+        ),
     ),
     "C61": (
         sample_needs.two_means,

@@ -12,9 +12,10 @@ from compendium.lower_bounds import (
     least_probability,
     near_optimal,
 )
+from compendium.shared import cost_bounds
 
 import ebr
-from ebr.theory import bounds, divergence
+from ebr.theory import divergence
 
 HPCM_AT, LEAST_REACH = least_probability.hpcm_at, least_probability.least_reach
 
@@ -22,31 +23,31 @@ HPCM_AT, LEAST_REACH = least_probability.hpcm_at, least_probability.least_reach
 DESIGN, PLAY = cache(near_optimal.design), cache(near_optimal.RaceOfThree.play)
 
 
-def theorem_3(proved=bounds.partition_lower_bound, design=DESIGN):
+def theorem_3(proved=cost_bounds.partition_lower_bound, design=DESIGN):
     with mock.patch.object(near_optimal.RaceOfThree, "play", PLAY):
         return expected_pulls.theorem_3(expected_pulls.policies(proved, design), proved)
 
 
 def last_bin_as_printed(gamma, epsilon, deadline, *rest):
     """Theorem 3 as if arms of the last bin could be told apart like all others."""
-    return bounds.partition_lower_bound(gamma, epsilon, deadline, *rest, printed=max(gamma) == deadline)
+    return cost_bounds.partition_lower_bound(gamma, epsilon, deadline, *rest, printed=max(gamma) == deadline)
 
 
 def room_for_all(gamma, epsilon, deadline, *rest):
     """Theorem 3 as if every arm could rise above 1."""
-    return bounds.partition_lower_bound(gamma, epsilon, deadline, *rest, printed=max(gamma) < deadline)
+    return cost_bounds.partition_lower_bound(gamma, epsilon, deadline, *rest, printed=max(gamma) < deadline)
 
 
 def easy_arms_half(gamma, epsilon, deadline, *rest):
     """Theorem 3 with σ² in place of 2σ² for all bins but the last: true, but not what is proved."""
-    return (0.5 if max(gamma) < deadline else 1) * bounds.partition_lower_bound(
+    return (0.5 if max(gamma) < deadline else 1) * cost_bounds.partition_lower_bound(
         gamma, epsilon, deadline, *rest
     )
 
 
 def a_quarter_more(*place):
     """KL(N(0, σ²), N(x, σ²)) = x²/2.5σ²."""
-    return 1.25 * bounds.partition_lower_bound(*place)
+    return 1.25 * cost_bounds.partition_lower_bound(*place)
 
 
 def eager(test):
@@ -75,7 +76,7 @@ def with_entropy(x, y):
 
 def three_times_hpcm(delta):
     """d(2/3, δ) three times too large, as if it were log(1/2δ)."""
-    return 3 * bounds.hpcm(delta)
+    return 3 * cost_bounds.hpcm(delta)
 
 
 def larger_hpcm(delta):

@@ -3,11 +3,10 @@
 from functools import cache, partial
 from unittest import mock
 
-from compendium.shared import adversary, problem_sets
+from compendium.shared import adversary, cost_bounds, problem_sets
 from compendium.upper_bounds import cost_theorems, lemmas, race_tables
 
 import ebr
-from ebr.theory import bounds
 from planted.algorithms import DropsNobody, LooseRule, SignFlipped, TooFewPulls, TooManyPulls
 
 SHAPES = [(2, 3), (3, 3)]
@@ -93,13 +92,13 @@ PLANTED = {
     ),
     "C08": (
         second_form,
-        lambda: second_form(bound=less(bounds.hardest_upper_bound)),
+        lambda: second_form(bound=less(cost_bounds.hardest_upper_bound)),
         lambda: second_form(partial(races, DropsNobody)),
         lambda: second_form(seen=partial(witnesses, corrected=True)),
     ),
     "C09": (
         theorem_2,
-        lambda: theorem_2(bound=less(bounds.problem_upper_bound)),
+        lambda: theorem_2(bound=less(cost_bounds.problem_upper_bound)),
         lambda: theorem_2(partial(races, DropsNobody)),
         lambda: theorem_2(seen=partial(witnesses, corrected=True)),
     ),

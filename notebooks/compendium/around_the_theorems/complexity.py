@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from compendium.shared import cost_bounds
 from compendium.shared.characteristic_time import characteristic, characteristic_lower_bound
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding, counted, exceeds
@@ -20,7 +21,6 @@ from ebr.algorithms.baselines import SequentialRacing
 from ebr.algorithms.game import Algorithm
 from ebr.arrays import FloatArray, IntArray
 from ebr.simulation.simulate import simulate
-from ebr.theory import bounds
 from ebr.theory.confidence import sequential_deviation
 from ebr.theory.divergence import relative_entropy
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
@@ -225,7 +225,7 @@ def theorem_5(epsilon: float, deadline: int, delta: float) -> float:
 def matches_theorem_2(
     fourth: Callable[[float, int, float], float] = theorem_4,
     fifth: Callable[[float, int, float], float] = theorem_5,
-    second: Callable[..., float] = bounds.problem_upper_bound,
+    second: Callable[..., float] = cost_bounds.problem_upper_bound,
 ) -> Finding:
     """Check C52: Theorems 4 and 5 match Theorem 2 up to constants and logarithms where they apply, n = 2."""
     problem = Gaussian(np.array([0.75, 0.25]), 1.0)

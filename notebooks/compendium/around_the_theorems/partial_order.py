@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from compendium.shared import cost_bounds
 from compendium.shared.distributions import norm
 from compendium.shared.findings import FALSE_ALARM, Evidence, Finding, counted, exceeds, measured
 from compendium.shared.lineup import MakeElastic
@@ -21,7 +22,6 @@ from compendium.shared.problem_sets import (
 from compendium.upper_bounds.lemmas import pulls_ratio
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.simulation.simulate import simulate
-from ebr.theory import bounds
 from ebr.theory.problems import Gaussian, Problem
 
 Index = tuple[int, ...]
@@ -44,7 +44,7 @@ def easier_is_cheaper(
     runs: int,
     seed: int,
     make: MakeElastic = ElasticBatchRacing,
-    bound: Bound = bounds.partition_upper_bound,
+    bound: Bound = cost_bounds.partition_upper_bound,
 ) -> Finding:
     """Check C47: EBR needs fewer pulls on problems that are easier in the partial order of the P_γ.
 

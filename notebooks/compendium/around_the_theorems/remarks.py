@@ -6,6 +6,7 @@ from itertools import chain, product, repeat
 
 import numpy as np
 
+from compendium.shared import cost_bounds
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.lineup import MakeElastic
@@ -26,7 +27,7 @@ def restricted_class(
     asked = odd = races = 0
     for instance in instances:
         races += RACES
-        steps = np.diff(np.ceil(bounds.schedule(*instance[1:])), prepend=0)
+        steps = np.diff(np.ceil(cost_bounds.schedule(*instance[1:])), prepend=0)
         planned = steps[steps > 0]  # rounds without a new pull are skipped
         for pulls, step in zip(_requests(instance, seed, make), chain(planned, repeat(0)), strict=False):
             asked += pulls.size
@@ -91,13 +92,13 @@ def remark(rounds_needed: float = 2.0) -> Finding:
     return Finding("C10", largest <= math.e * (1 + 1e-12), (evidence,), "proved")
 
 
-def tightest(bound: Callable[..., float] = bounds.problem_upper_bound) -> Finding:
+def tightest(bound: Callable[..., float] = cost_bounds.problem_upper_bound) -> Finding:
     """Check C34: Theorem 1's bound is tighter than Theorem 2's."""
     first, second = [], []
     for place in problems_at_the_ends():
         printed = bound(*place, printed=True)
-        first.append(bounds.partition_upper_bound(*place, printed=True) / printed)
-        second.append(bounds.hardest_upper_bound(*place, printed=True) / printed)
+        first.append(cost_bounds.partition_upper_bound(*place, printed=True) / printed)
+        second.append(cost_bounds.hardest_upper_bound(*place, printed=True) / printed)
     where = f"{len(first):,} problems at the bins' ends"
     evidence = (
         Evidence("Theorem 1's first form over Theorem 2, at most", max(first), where, allowed="≤ 1"),

@@ -10,11 +10,11 @@ from scipy.stats import binom
 from compendium.lower_bounds import near_optimal
 from compendium.lower_bounds.counter_example import LowerBound
 from compendium.lower_bounds.near_optimal import EPSILON, SIGMA
+from compendium.shared import cost_bounds
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.lineup import ALGORITHMS, Maker
 from ebr.simulation.simulate import trace
-from ebr.theory import bounds
 from ebr.theory.divergence import relative_entropy
 from ebr.theory.problems import Bernoulli, Gaussian
 
@@ -24,7 +24,7 @@ ARMS = (10, 100, 1000)
 TESTS = tuple(product((0.1, 0.01), (1, 2, 8)))  # δ and T
 
 
-def worst_case(proved: LowerBound = bounds.partition_lower_bound) -> Finding:
+def worst_case(proved: LowerBound = cost_bounds.partition_lower_bound) -> Finding:
     """Check C57: every (ε, δ)-PAC algorithm, sequential ones too, needs Ω̃(n/ε²) samples on some problem.
 
     For n equal arms the corrected Theorem 3, all γ_i = T, is at least σ² log(1/2.4δ) n/ε². Tests of two arms
@@ -49,7 +49,8 @@ def prior_costs(algorithms: Mapping[str, Maker] = ALGORITHMS) -> Finding:
     """
     evidence, right = [], True
     floor = max(
-        bounds.partition_lower_bound([1] * n, 0.01, 1, 0.01) * 1e-4 / n / math.log(n / 0.01) for n in ARMS
+        cost_bounds.partition_lower_bound([1] * n, 0.01, 1, 0.01) * 1e-4 / n / math.log(n / 0.01)
+        for n in ARMS
     )
     for name, deadlines in (("kδER", (1, 2, 5, 15)), ("AE", (1, 2, 3))):
         costs = {place: _cost(algorithms[name], *place) for place in product(ARMS, deadlines, (0.1, 0.01))}
@@ -93,7 +94,7 @@ def needs_the_gap(make: Maker = ALGORITHMS["AE"]) -> Finding:
     return Finding("C59", errors[0] <= delta < errors[1], evidence, "computed")
 
 
-def warranted_once(bound: Callable[..., float] = bounds.problem_upper_bound) -> Finding:
+def warranted_once(bound: Callable[..., float] = cost_bounds.problem_upper_bound) -> Finding:
     """Check C60: n ε^{−2} is warranted only for T = 1.
 
     At T = 1 every problem costs that much (C48). From T = 2 on an easy one costs Õ(n ε^{−2/T}), by Theorem 2.

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import log_ndtr
 
+from compendium.shared import cost_bounds
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.problem_sets import nonempty_partitions
-from ebr.theory import bounds
 
 SIGMA = 0.5
 PLACES = ((1000, 200), (10**4, 2000), (10**5, 20000))  # n and −log₁₀ δ where ε = ½, T = 3, γ = (1, …, 1)
@@ -60,7 +60,7 @@ def confirmation(n_arms: int, epsilon: float, gap: float, log_inverse: float) ->
 
 
 def without_room(
-    n_arms: int, digits: int, proved: LowerBound = bounds.partition_lower_bound
+    n_arms: int, digits: int, proved: LowerBound = cost_bounds.partition_lower_bound
 ) -> dict[str, Any]:
     """The policy and the bounds at ε = ½, T = 3, σ = ½, γ = (1, …, 1) and δ = 10^−digits.
 
@@ -78,7 +78,7 @@ def without_room(
         "cost": policy.cost,
         "gaussian": policy.gaussian_cost,
         "lower": scale * proved(*place),
-        "printed": scale * bounds.partition_lower_bound(*place, printed=True),
+        "printed": scale * cost_bounds.partition_lower_bound(*place, printed=True),
         "second": scale * SIGMA**2 / 2 * n * gap**-2,
         "matched": 80 * SIGMA**2 * scale * n * gap**-2 / policy.cost,
     }
@@ -102,7 +102,7 @@ def matches_theorem_1(
         if not room(gamma, epsilon, deadline):
             continue
         upper = 80 * SIGMA**2 * sum(epsilon ** (-2 * k / deadline) for k in gamma)
-        lower = bounds.partition_lower_bound(gamma, epsilon, deadline, delta, SIGMA)
+        lower = cost_bounds.partition_lower_bound(gamma, epsilon, deadline, delta, SIGMA)
         ratio = upper / lower * math.log(1 / (2.4 * delta))
         if ratio > worst:
             worst, where = ratio, f"n = {len(gamma)}, T = {deadline}, ε = {epsilon:g}, δ = {delta:g}"

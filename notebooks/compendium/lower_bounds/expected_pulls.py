@@ -12,13 +12,13 @@ from scipy.optimize import linprog
 from compendium.lower_bounds import counter_example, near_optimal
 from compendium.lower_bounds.counter_example import LowerBound
 from compendium.lower_bounds.near_optimal import EPSILON, SIGMA
-from compendium.shared import figures
+from compendium.shared import cost_bounds, figures
+from compendium.shared.cost_bounds import told_apart
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.problem_sets import nonempty_partitions
 from ebr.arrays import FloatArray
-from ebr.theory import bounds
-from ebr.theory.bounds import iterated_log, told_apart
+from ebr.theory.bounds import iterated_log
 from ebr.theory.divergence import relative_entropy
 
 Errors = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
@@ -30,7 +30,7 @@ THREE = {0.15: (2.278259, 4.143813, 1.298150), 0.1: (3.182401, 5.592040, 1.56106
 
 
 def policies(
-    proved: LowerBound = bounds.partition_lower_bound, design: Design = near_optimal.design
+    proved: LowerBound = cost_bounds.partition_lower_bound, design: Design = near_optimal.design
 ) -> pd.DataFrame:
     """Policies that nearly reach Theorem 3, one per row: cost (the worst over P_γ), and the bounds.
 
@@ -70,7 +70,7 @@ def _beside(
         "pac": facts[0],
         "cost": facts[1],
         "lower": proved(*place, SIGMA),
-        "printed": bounds.partition_lower_bound(*place, SIGMA, printed=True),
+        "printed": cost_bounds.partition_lower_bound(*place, SIGMA, printed=True),
         "second": SIGMA**2 / 2 * math.log(1 / (2.4 * delta)) * powers,
     }
 
@@ -103,7 +103,7 @@ def least_pulls(gamma: Sequence[int], epsilon: float, deadline: int, delta: floa
     return 2 * (sigma / epsilon) ** 2 * float(program.fun or 0.0)
 
 
-def theorem_3(table: pd.DataFrame, proved: LowerBound = bounds.partition_lower_bound) -> Finding:
+def theorem_3(table: pd.DataFrame, proved: LowerBound = cost_bounds.partition_lower_bound) -> Finding:
     """Check C12, Theorem 3: both bounds, printed and corrected, against `policies` and one without room.
 
     The corrected bound must also equal `least_pulls`.

@@ -15,10 +15,10 @@ from scipy.special import ndtr, ndtri
 
 from compendium.lower_bounds.near_optimal import LookTest, calibrated
 from compendium.shared import figures
+from compendium.shared.cost_bounds import hpcm
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.bounds import hpcm
 from ebr.theory.divergence import relative_entropy
 from ebr.theory.problems import Gaussian, Problem
 

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from compendium.shared import figures
+from compendium.shared import cost_bounds, figures
 from compendium.shared.lineup import LOOKS, algorithms
 from compendium.shared.problem_sets import hardest, nonempty_partitions
 from ebr.algorithms.game import Algorithm
 from ebr.simulation.simulate import simulate
-from ebr.theory import bounds
 
 SIGMA = 0.5  # the σ for which kδER and AE are made
 Family = Callable[[int, float, float, float], dict[str, Algorithm]]
@@ -40,9 +39,9 @@ def costs(
             apart, equal = (hardest(gamma, epsilon, deadline, SIGMA, shrink) for shrink in (1.0, 0.0))
             described = {"n_arms": n_arms, "deadline": deadline, "gamma": "".join(map(str, gamma))}
             limits = {
-                "lower": bounds.partition_lower_bound(*place),
-                "printed": bounds.partition_lower_bound(*place, printed=True),
-                "upper": bounds.partition_upper_bound(apart, epsilon, deadline, delta),
+                "lower": cost_bounds.partition_lower_bound(*place),
+                "printed": cost_bounds.partition_lower_bound(*place, printed=True),
+                "upper": cost_bounds.partition_upper_bound(apart, epsilon, deadline, delta),
             }
             for name, algorithm in family(deadline, epsilon, delta, SIGMA).items():
                 # Without a γ_i = T the two problems are the same.

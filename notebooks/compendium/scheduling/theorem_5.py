@@ -19,10 +19,10 @@ from compendium.scheduling.batch_schedules import (
     printed_bound,
 )
 from compendium.shared import figures
+from compendium.shared.cost_bounds import hpcm
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.lineup import LOOKS
 from ebr.arrays import FloatArray
-from ebr.theory.bounds import hpcm
 
 Root = Callable[[int, float], float]
 

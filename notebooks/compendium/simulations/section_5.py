@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from compendium.lower_bounds import near_optimal
+from compendium.shared import cost_bounds
 from compendium.shared.findings import Evidence, Finding, counted, measured
 from compendium.shared.lineup import ALGORITHMS, WITHOUT_DEADLINE, Maker, ratio
 from ebr.algorithms.baselines import AggressiveElimination
 from ebr.simulation.simulate import trace
-from ebr.theory import bounds
 from ebr.theory.problems import setup_1
 
 RIVALS = tuple(name for name in ALGORITHMS if name not in ("EBR", "sequential"))
@@ -182,7 +182,7 @@ def between_the_ends(
     for delta in (0.1, 0.01):
         tests = {rounds: design(delta, rounds) for rounds in LOOKS}
         costs = [test.cost(0) / unit for test in tests.values()]
-        least = bounds.partition_lower_bound(*place, delta, near_optimal.SIGMA) / unit
+        least = cost_bounds.partition_lower_bound(*place, delta, near_optimal.SIGMA) / unit
         pac = all(test.looks.wrong(1.0) <= delta for test in tests.values())
         known = -4 * math.log(4 * delta * (1 - delta))  # 8 d(½, δ): the bound is neither more nor less
         right = right and pac and bool((np.diff([*costs, least]) <= 0).all()) and math.isclose(least, known)

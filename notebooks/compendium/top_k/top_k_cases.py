@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
+from compendium.shared import cost_bounds
 from compendium.shared.lineup import MakeElastic, MakeSharp
 from compendium.shared.problem_sets import Instance
 from compendium.sharp_racing import sharp_bounds
@@ -17,7 +18,6 @@ from ebr.algorithms.game import drive
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray, IntArray
 from ebr.simulation.simulate import simulate
-from ebr.theory import bounds as theory
 from ebr.theory.confidence import half_width
 from ebr.theory.problems import Bernoulli, Problem
 
@@ -83,8 +83,8 @@ def elastic_table(
         bins = np.count_nonzero(problem.top_gaps(k)[:, None] < edges, axis=1)
         allowed = ElasticBatchRacing(deadline, epsilon, delta, problem.sigma).pulls_by_round(problem.n_arms)
         bounds = (
-            theory.partition_upper_bound(problem, epsilon, deadline, delta, k=k),
-            theory.problem_upper_bound(problem, epsilon, deadline, delta, k=k),
+            cost_bounds.partition_upper_bound(problem, epsilon, deadline, delta, k=k),
+            cost_bounds.problem_upper_bound(problem, epsilon, deadline, delta, k=k),
         )
         played = covered(algorithm, problem, tables, seed)
         rows.append(_row(case, algorithm, played, allowed[bins], bounds, runs, seed))

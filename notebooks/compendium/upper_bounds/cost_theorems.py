@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from compendium.shared import cost_bounds
 from compendium.shared.adversary import Case, tables
 from compendium.shared.findings import Evidence, Finding, counted, refutes
 from compendium.shared.problem_sets import problems_at_the_ends
@@ -15,7 +16,6 @@ from compendium.upper_bounds.lemmas import ARMS
 from compendium.upper_bounds.race_tables import upper_bounds
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.simulation.simulate import simulate
-from ebr.theory import bounds
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 
 Bound = Callable[[Problem, float, int, float], float]
@@ -68,7 +68,9 @@ def theorem_1(races: pd.DataFrame, witnesses: pd.DataFrame, on_narrow: list[Case
     above = 0
     for problem, algorithm, played in on_narrow:
         gamma = problem.partition(algorithm.epsilon, algorithm.deadline)
-        allowed = np.ceil(bounds.schedule(problem, algorithm.epsilon, algorithm.deadline, algorithm.delta))
+        allowed = np.ceil(
+            cost_bounds.schedule(problem, algorithm.epsilon, algorithm.deadline, algorithm.delta)
+        )
         above += int((played.arm_pulls > allowed[gamma - 1]).any(axis=1).sum())
     grid = product(ARMS, (1, *ARMS), (0.001, 0.1, 0.5, 0.999), (0.0, 1.0))
     needs = [[elimination_need(n, t, d, shrink, u) for shrink in (0.0, 1.0)] for n, t, d, u in grid]
@@ -86,14 +88,14 @@ def theorem_1(races: pd.DataFrame, witnesses: pd.DataFrame, on_narrow: list[Case
 
 
 def theorem_1_second_form(
-    races: pd.DataFrame, witnesses: pd.DataFrame, bound: Bound = bounds.hardest_upper_bound
+    races: pd.DataFrame, witnesses: pd.DataFrame, bound: Bound = cost_bounds.hardest_upper_bound
 ) -> Finding:
     """Check C08: … ≤ 320σ² log(nT/δ) sup_{P_γ} H; corrected, + n for the ceilings."""
     return _above_theorem_1("C08", races, witnesses, bound, "1b")
 
 
 def theorem_2(
-    races: pd.DataFrame, witnesses: pd.DataFrame, bound: Bound = bounds.problem_upper_bound
+    races: pd.DataFrame, witnesses: pd.DataFrame, bound: Bound = cost_bounds.problem_upper_bound
 ) -> Finding:
     """Check C09, Theorem 2: Ñ_T ≤ 640σ² ε^{−2/T} log(nT/δ) H(ν); corrected, 320 and + n for the ceilings."""
     return _above_theorem_1("C09", races, witnesses, bound, "2")
@@ -104,7 +106,7 @@ def _above_theorem_1(
 ) -> Finding:
     """Check a bound that follows from Theorem 1's first: on races, and against Σ⌈·⌉ at the ends of bins."""
     over, name = f"over_{form}", f"theorem_{form}"
-    shares = [bounds.partition_upper_bound(*place) / bound(*place) for place in problems_at_the_ends()]
+    shares = [cost_bounds.partition_upper_bound(*place) / bound(*place) for place in problems_at_the_ends()]
     where = f"{len(shares):,} problems at the bins' ends"
     evidence = (
         *_bounded(witnesses, races, over, name),

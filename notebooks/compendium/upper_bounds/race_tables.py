@@ -7,12 +7,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from compendium.shared import figures
+from compendium.shared import cost_bounds, figures
 from compendium.shared.adversary import audit
 from compendium.shared.lineup import LOOKS, MakeElastic
 from compendium.shared.problem_sets import Instance
 from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.theory import bounds
 from ebr.theory.problems import Problem
 
 
@@ -31,7 +30,7 @@ def measure(
         pulls = race.arm_pulls.sum(axis=1)
         gamma = problem.partition(epsilon, deadline)
         upper = upper_bounds(problem, epsilon, deadline, delta)
-        spared = race.arm_pulls > np.ceil(bounds.schedule(problem, epsilon, deadline, delta))[gamma - 1]
+        spared = race.arm_pulls > np.ceil(cost_bounds.schedule(problem, epsilon, deadline, delta))[gamma - 1]
         setting = {"kind": kind, "n_arms": problem.n_arms, "deadline": deadline, "epsilon": epsilon}
         found = {
             "pulls": pulls.mean(),
@@ -41,7 +40,7 @@ def measure(
             "late": int(spared.any(axis=1).sum()),
         }
         over = {name.replace("theorem", "over"): int((pulls > bound).sum()) for name, bound in upper.items()}
-        lower = bounds.partition_lower_bound(gamma.tolist(), epsilon, deadline, delta, problem.sigma)
+        lower = cost_bounds.partition_lower_bound(gamma.tolist(), epsilon, deadline, delta, problem.sigma)
         more = {"theorem_3": lower, "complexity": problem.complexity(epsilon)}
         rows.append(setting | {"delta": delta, "runs": runs} | found | over | upper | more)
     return pd.DataFrame(rows)
@@ -53,9 +52,9 @@ def upper_bounds(
     """Theorem 1, its second form and Theorem 2 on one problem, as printed or corrected."""
     place = (problem, epsilon, deadline, delta, printed)
     return {
-        "theorem_1": bounds.partition_upper_bound(*place),
-        "theorem_1b": bounds.hardest_upper_bound(*place),
-        "theorem_2": bounds.problem_upper_bound(*place),
+        "theorem_1": cost_bounds.partition_upper_bound(*place),
+        "theorem_1b": cost_bounds.hardest_upper_bound(*place),
+        "theorem_2": cost_bounds.problem_upper_bound(*place),
     }
 
 

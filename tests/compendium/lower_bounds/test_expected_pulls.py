@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from compendium.lower_bounds import counter_example, least_probability, near_optimal
 from compendium.lower_bounds.partition_races import costs
+from compendium.shared import cost_bounds
 from oracles import Diary
 from scipy.integrate import quad
 from scipy.stats import norm
-
-from ebr.theory import bounds
 
 EPSILON, DELTA = 0.2, 0.1
 
@@ -20,7 +19,7 @@ def test_costs_tell_the_pulls_and_the_bounds_of_every_partition():
     assert table["gamma"].tolist() == ["11", "22"]
     assert (table["pulls"] == 42).all()
     assert (table["error"] == 0).all()
-    expected = [bounds.partition_lower_bound((k, k), EPSILON, 2, DELTA) for k in (1, 2)]
+    expected = [cost_bounds.partition_lower_bound((k, k), EPSILON, 2, DELTA) for k in (1, 2)]
     assert table["lower"].to_numpy() == pytest.approx(expected)
     printed = math.log(1 / (2.4 * DELTA)) * 0.5 * 2  # 2σ² log(1/2.4δ) Σ, σ = ½, two arms
     smallest = np.array([math.sqrt(EPSILON) + EPSILON, EPSILON])

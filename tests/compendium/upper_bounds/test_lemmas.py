@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from compendium.shared import adversary
+from compendium.shared import adversary, cost_bounds
 from compendium.upper_bounds import lemmas, witness
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ebr
-from ebr.theory import bounds
 from ebr.theory.problems import Gaussian
 
 
@@ -41,7 +40,7 @@ def test_on_the_narrow_event_the_guarantee_and_theorem_1_hold_arm_by_arm(drawn):
     # If the leader is kept, the printed schedule keeps the guarantee up to σ = 1, too.
     printed = adversary.play_inside(replace(algorithm, schedule="printed"), problem, places)
     assert problem.is_good(printed.arm, algorithm.epsilon).all()
-    allowed = np.ceil(bounds.schedule(problem, algorithm.epsilon, algorithm.deadline, algorithm.delta))
+    allowed = np.ceil(cost_bounds.schedule(problem, algorithm.epsilon, algorithm.deadline, algorithm.delta))
     gamma = problem.partition(algorithm.epsilon, algorithm.deadline)
     assert (played.arm_pulls <= allowed[gamma - 1]).all()
 
