@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import ebr
 from ebr.algorithms.game import drive
-from ebr.theory import bounds, confidence, pairs, problems, selection
+from ebr.theory import bounds, confidence, pairs, selection
 from ebr.validation import checked, whole
 
 NASTY = [
@@ -97,7 +97,7 @@ CALLS = {name: (played(algorithm), GAME | arguments) for name, (algorithm, argum
     "setup_2": (ebr.setup_2, usual("n_arms")),
     "complexity": (NORMAL.complexity, usual("epsilon", k=2)),
     "partition": (NORMAL.partition, usual("epsilon", deadline=3, k=2)),
-    "hardest_complexity": (problems.hardest_complexity, GAMMA),
+    "hardest_complexity": (cost_bounds.hardest_complexity, GAMMA),
     "deviation": (confidence.deviation, usual("n_arms deadline delta sigma", pulls=5)),
     "sequential_deviation": (confidence.sequential_deviation, usual("n_arms delta sigma", pulls=5)),
     "told_apart": (cost_bounds.told_apart, usual("delta", arms=3)),

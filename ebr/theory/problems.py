@@ -1,8 +1,6 @@
 """Bandit problems: arms with means in [0, 1], and how hard they are (the paper's section 2)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -103,20 +101,6 @@ def setup_1(n_arms: int = 100) -> Bernoulli:
 def setup_2(n_arms: int = 100) -> Bernoulli:
     """Section 5's Setup 2, all arms close: means from 0.9 down to 0.65."""
     return Bernoulli(np.linspace(0.9, 0.65, n_arms))
-
-
-@checked(deadline=partial(whole, at_least=1, at_most=10**9))  # a formula makes no schedule
-def hardest_complexity(gamma: Sequence[int], epsilon: float, deadline: int) -> float:
-    """The supremum of H over P_γ: Σ_i (ε^{γ_i/T} + ε)^{−2}, ε^{−2} for γ_i = T, where gaps go below ε."""
-    listed = isinstance(gamma, Sequence) or np.ndim(gamma) == 1
-    require(listed and len(gamma) > 1, "gamma", "have an index for each of at least 2 arms", gamma)
-    index = np.asarray([whole("gamma", k, 1) for k in gamma])
-    hardest = index.max()
-    require(hardest <= deadline, "gamma", f"lie in 1 … {deadline}, the deadline", tuple(gamma))
-    twice = np.count_nonzero(index == hardest) > 1
-    require(twice, "gamma", "have its largest index twice or P_γ is empty", tuple(gamma))
-    smallest = epsilon ** (index / deadline)
-    return float((np.where(index == deadline, epsilon, smallest + epsilon) ** -2.0).sum())
 
 
 def _checked_means(name: str, means: Any) -> FloatArray:

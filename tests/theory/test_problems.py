@@ -4,12 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from compendium.shared.cost_bounds import hardest_complexity
 from compendium.shared.problem_sets import hardest, nonempty_partitions
 from hypothesis import given
 from hypothesis import strategies as st
 
 import ebr
-from ebr.theory.problems import hardest_complexity
 
 MEANS = st.lists(st.floats(0, 1), min_size=2, max_size=8)
 

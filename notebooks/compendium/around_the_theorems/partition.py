@@ -7,10 +7,11 @@ from operator import le, lt
 
 import numpy as np
 
+from compendium.shared.cost_bounds import hardest_complexity
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.problem_sets import nonempty_partitions
 from ebr.arrays import IntArray
-from ebr.theory.problems import Gaussian, Problem, hardest_complexity
+from ebr.theory.problems import Gaussian, Problem
 
 Partition = Callable[[Problem, float, int], IntArray]
 Complexity = Callable[[Sequence[int], float, int], float]  # of γ, ε and T: an end of H over P_γ

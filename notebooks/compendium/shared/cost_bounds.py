@@ -2,14 +2,29 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from ebr.arrays import FloatArray
 from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.divergence import relative_entropy
-from ebr.theory.problems import Problem, hardest_complexity
-from ebr.validation import checked, several
+from ebr.theory.problems import Problem
+from ebr.validation import checked, require, several, whole
+
+
+@checked(deadline=partial(whole, at_least=1, at_most=10**9))  # a formula makes no schedule
+def hardest_complexity(gamma: Sequence[int], epsilon: float, deadline: int) -> float:
+    """The supremum of H over P_γ: Σ_i (ε^{γ_i/T} + ε)^{−2}, ε^{−2} for γ_i = T, where gaps go below ε."""
+    listed = isinstance(gamma, Sequence) or np.ndim(gamma) == 1
+    require(listed and len(gamma) > 1, "gamma", "have an index for each of at least 2 arms", gamma)
+    index = np.asarray([whole("gamma", k, 1) for k in gamma])
+    hardest = index.max()
+    require(hardest <= deadline, "gamma", f"lie in 1 … {deadline}, the deadline", tuple(gamma))
+    twice = np.count_nonzero(index == hardest) > 1
+    require(twice, "gamma", "have its largest index twice or P_γ is empty", tuple(gamma))
+    smallest = epsilon ** (index / deadline)
+    return float((np.where(index == deadline, epsilon, smallest + epsilon) ** -2.0).sum())
 
 
 def _log_term(problem: Problem, deadline: int, delta: float) -> float:

@@ -3,11 +3,10 @@
 import numpy as np
 from compendium.around_the_theorems import partial_order
 from compendium.around_the_theorems.partition import easiest_complexity
+from compendium.shared.cost_bounds import hardest_complexity
 from compendium.shared.problem_sets import inside_partition, nonempty_partitions
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from ebr.theory.problems import hardest_complexity
 
 
 @settings(deadline=None)

@@ -100,7 +100,7 @@ def test_designs_are_those_of_the_small_problems_for_their_arms_rounds_epsilon_a
 
 
 def test_designs_are_certified():
-    for (rewards, kind), race in small_designs.designs().items():
+    for (_, kind), race in small_designs.designs().items():
         if kind in ("wide", "equal 5", "T = 2"):  # the others take up to 18 seconds each
             assert race.certificate().holds
 
