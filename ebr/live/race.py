@@ -47,8 +47,8 @@ class Race:
         The closed interval in which every reward lies, or None for any finite number. By default [0, 1], and
         None where rewards are said to be "Gaussian" or "sub-Gaussian".
     rewards
-        The reward model: "Bernoulli" (each is 0 or 1), "bounded", "Gaussian" or "sub-Gaussian". The default
-        is what the support implies: "bounded" in [0, 1] ("Bernoulli" if the algorithm assumes it).
+        "Bernoulli" (each is 0 or 1), "bounded", "Gaussian" or "sub-Gaussian". By default what the support
+        implies: "bounded" in [0, 1] ("Bernoulli" if the algorithm assumes it), else "sub-Gaussian".
     blocks, lower_is_better
         Whether all arms of a round are observed in the same blocks (the same splits, the same days); σ is
         then the noise within a block. Whether the smallest mean is the best, as of a latency.
@@ -66,14 +66,12 @@ class Race:
 
     Notes
     -----
-    *Counts are fixed before rewards are seen*: rewards added until an arm looks good would bias its mean.
-    Which are missing or late, and the decision not to wait, must have nothing to do with any reward, and so
-    not with which arms are out; no race can check that. Missing rewards are asked for again
-    (`ebr.algorithms.sharp` has the proof).
+    Which rewards are missing or late, and the decision not to wait for them, must have nothing to do with any
+    reward, so not with which arms are out either; no race can check that (proof: `ebr.algorithms.sharp`).
 
-    *Blocks.* Sharp and staked EBR compare arms by differences of their means over the same blocks, so what is
-    common to a block cancels. They need independent blocks and √2σ-sub-Gaussian differences, N(·, 2σ²) for
-    "Gaussian" rewards. In an interval of width w, σ ≤ w/√2 will do. Single arms have no intervals.
+    *Blocks.* Differences of arms over the same blocks are compared, so what is common to a block cancels. The
+    blocks must be independent, the differences √2σ-sub-Gaussian, or N(·, 2σ²) for "Gaussian" rewards. In an
+    interval of width w, σ ≤ w/√2 will do. Single arms have no intervals.
     """
 
     def __init__(
