@@ -70,10 +70,8 @@ class Algorithm:
         The guarantee is for σ-sub-Gaussian rewards; ½ for rewards in [0, 1].
     deadline, most_rounds
         T: the number of rounds, at most; None without a deadline. The longest deadline allowed.
-    k
-        The number of arms to be found.
-    rewards
-        The rewards' model that the algorithm assumes; None to use the caller's.
+    k, rewards
+        How many arms are to be found. The rewards' model that the algorithm assumes; None for the caller's.
     control, margin
         The number of the control, the arm that others must beat, and by how much; None without one.
     one_pull_a_round
@@ -81,10 +79,9 @@ class Algorithm:
     fixed_counts, fixed_given_losses
         Whether an arm's count after a round is one of T numbers that are fixed before the first reward; and
         whether counts are fixed, too, given which rewards are missing.
-    resumes
-        Whether an arm that a round leaves out may be pulled again.
-    needs_gap
-        Whether the guarantee holds only where all other arms are worse than the best by ε or more.
+    resumes, needs_gap
+        Whether an arm that a round leaves out may be pulled again. Whether the guarantee holds only where all
+        other arms are worse than the best by ε or more.
     """
 
     epsilon: float
