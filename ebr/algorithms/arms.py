@@ -6,14 +6,11 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 
 
 class Survivors:
-    """S_t and the sums of its arms' rewards.
+    """S_t and the sums of its arms' rewards, which compare as means do if all arms are pulled equally often.
 
-    If all survivors of a replicate have been pulled equally often, their sums compare as their means do.
     Arrays are arms × replicates, because draws are made arm by arm. They hold only the arms that survive in
-    some replicate that is still running.
-
-    With k > 1 the survivors are the undecided arms. A dropped arm has the sum −∞, an accepted arm +∞. So the
-    k-th largest sum is that of the last undecided arm for which there is a place.
+    some replicate that is still running. With k > 1 the survivors are the undecided arms: a dropped arm has
+    the sum −∞, an accepted arm +∞, so the k-th largest sum is that of the last arm that has a place.
 
     Attributes
     ----------
@@ -22,8 +19,8 @@ class Survivors:
     first
         The k-th largest sum in each replicate after its last round. For k = 1 it is the leader's.
     leader
-        The arms with the k largest sums, for replicates that have ended; −1 if no arm was left. For k > 1 it
-        has k columns, arms in the order of their numbers.
+        The arms with the k largest sums, for replicates that have ended, in the order of their numbers (k > 1
+        columns); −1 if no arm was left.
     """
 
     def __init__(self, n_arms: int, replicates: int, k: int = 1) -> None:
@@ -34,7 +31,7 @@ class Survivors:
         self._k = k
         self._shape = (n_arms, replicates)
         self._arms = np.arange(n_arms)
-        self._sums = np.zeros(self._shape)  # −∞ for an arm that is dropped, ∞ for one that is accepted
+        self._sums = np.zeros(self._shape)
 
     @property
     def _alive(self) -> BoolArray:
@@ -63,10 +60,6 @@ class Survivors:
         rivals = self._sums.copy()
         np.put_along_axis(rivals, rivals.argmax(axis=0, keepdims=True), -np.inf, axis=0)
         return np.asarray(rivals.max(axis=0))
-
-    def best(self) -> FloatArray:
-        """The largest sum of a survivor; −∞ where there is none."""
-        return np.asarray(np.where(self._alive, self._sums, -np.inf).max(axis=0))
 
     def against(self, arm: int) -> tuple[FloatArray, FloatArray]:
         """An arm's sum, −∞ if it is dropped, and the largest of all other survivors'; for k = 1."""

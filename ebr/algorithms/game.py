@@ -33,10 +33,10 @@ Game = Generator[IntArray, FloatArray, IntArray]
 
 
 class Ending(NamedTuple):
-    """How races end: the recommended arms, −1 where no reward came in, and what is guaranteed of them.
+    """How races end: the recommended arms, −1 where no reward came in, and how far from the best they may be.
 
-    `within` is how far from the best they may be: ε; the margin, if no arm is better than the control by it;
-    more than ε if rewards were still missing at T; ∞ if so many are that nothing is guaranteed.
+    `within` is ε; the margin, if no arm is better than the control by it; more than ε if rewards were still
+    missing at T; ∞ if so many are that nothing is guaranteed.
     """
 
     arms: IntArray
@@ -179,8 +179,7 @@ class Algorithm:
     def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Start a game on so many arms, for so many independent replicates.
 
-        What is known of the rewards is one of `REWARDS`; None is "sub-Gaussian". The generator is for lots of
-        the game's own, if it draws any; None is a fresh one.
+        `rewards` is what is known of them, `generator` for lots of the game's own; None is a fresh one.
         """
         raise NotImplementedError
 
