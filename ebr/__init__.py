@@ -1,11 +1,4 @@
-"""Elastic Batch Racing: PAC best arm identification under a deadline.
-
->>> import ebr
->>> race = ebr.ElasticBatchRacing(deadline=15, epsilon=0.01, delta=0.01)
->>> result = ebr.simulate(race, ebr.setup_1(), runs=100, seed=1)
->>> bool(result.correct(epsilon=0.01).all())
-True
-"""
+"""Elastic Batch Racing: PAC best arm identification under a deadline."""
 
 from importlib import import_module
 from importlib.util import find_spec

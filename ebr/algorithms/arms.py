@@ -11,22 +11,14 @@ class Survivors:
     Arrays are arms × replicates, because draws are made arm by arm. They hold only the arms that survive in
     some replicate that is still running. With k > 1 the survivors are the undecided arms: a dropped arm has
     the sum −∞, an accepted arm +∞, so the k-th largest sum is that of the last arm that has a place.
-
-    Attributes
-    ----------
-    running
-        Which replicates go on.
-    first
-        The k-th largest sum in each replicate after its last round. For k = 1 it is the leader's.
-    leader
-        The arms with the k largest sums, for replicates that have ended, in the order of their numbers (k > 1
-        columns); −1 if no arm was left.
     """
 
     def __init__(self, n_arms: int, replicates: int, k: int = 1) -> None:
         self.running: BoolArray = np.ones(replicates, dtype=bool)
+        # Of replicates that have ended: the arms with the k largest sums, or −1 if no arm was left. For k > 1
+        # it has k columns, arms in the order of their numbers.
         self.leader: IntArray = np.zeros(replicates if k == 1 else (replicates, k), dtype=np.int64)
-        self.first: FloatArray = np.zeros(replicates)
+        self.first: FloatArray = np.zeros(replicates)  # the k-th largest sum after a replicate's last round
         self._second: FloatArray = np.zeros(replicates)  # for k > 1
         self._k = k
         self._shape = (n_arms, replicates)

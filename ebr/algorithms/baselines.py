@@ -72,9 +72,7 @@ class DeltaElimination(Algorithm):
 
     `constants` is "published" (the above) or "released", the authors' code: δ_{r+1} = δ/(8·2^r),
     log(8k 2^T/δ), log(2|S′|/δ); β₁ = 1 + ilog^{(T)}(n)/log(k/δ), or 1 where that fraction is below 1; and the
-    race ends without round T when S_{r+1} is empty and k arms are set aside.
-
-    ilog to the base b is read as ilog^{(0)}(a) = a, ilog^{(r)}(a) = max(log_b ilog^{(r−1)}(a), 1).
+    race ends without round T when S_{r+1} is empty and k arms are set aside. `iterated_log` is our ilog.
     """
 
     deadline: int
@@ -262,11 +260,10 @@ class SequentialRacing(Algorithm):
     def _check_end(self, n_arms: int) -> None:
         """Raise ValueError if tied arms would need more pulls than can be counted."""
         most = min(MOST_PULLS, MOST_TOTAL // n_arms)
-        width = 2 * float(self.deviation(most, n_arms))
-        may_end = self.end != "certified" or width <= self.epsilon
+        least = 2 * float(self.deviation(most, n_arms))
         spread = f"at sigma = {self.sigma:g} and delta = {self.delta:g}"
-        must = f"be at least {width:.1e}, what {most:.1e} pulls of each arm resolve {spread}"
-        require(may_end, "epsilon", must, self.epsilon)
+        must = f"be at least {least:.1e}, what {most:.1e} pulls of each arm resolve {spread}"
+        require(self.end != "certified" or least <= self.epsilon, "epsilon", must, self.epsilon)
 
 
 def _certain_sweeps(sweeps: FloatArray, width: FloatArray, gap: FloatArray, slack: float) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
-from ebr.models import IN_UNIT
+from ebr.models import IN_UNIT, REWARDS
 from ebr.theory.confidence import half_width
 from ebr.validation import MOST_ROUNDS, Rule, check_fields, in_unit_interval, require, scale, several, whole
 
@@ -60,44 +60,22 @@ class Algorithm:
 
     Your own algorithm is a frozen dataclass of its parameters that inherits this class. It needs epsilon,
     delta, sigma, deadline and `play`.
-
-    Attributes
-    ----------
-    epsilon, delta
-        ε: the recommended arm's distance from the best, at most. δ: the probability of failure, at most; None
-        if nothing is promised.
-    sigma
-        The guarantee is for σ-sub-Gaussian rewards; ½ for rewards in [0, 1].
-    deadline, most_rounds
-        T: the number of rounds, at most; None without a deadline. The longest deadline allowed.
-    k, rewards
-        How many arms are to be found. The rewards' model that the algorithm assumes; None for the caller's.
-    control, margin
-        The number of the control, the arm that others must beat, and by how much; None without one.
-    one_pull_a_round
-        Whether each pull is a round of its own, however many are asked for at once.
-    fixed_counts, fixed_given_losses
-        Whether an arm's count after a round is one of T numbers that are fixed before the first reward; and
-        whether counts are fixed, too, given which rewards are missing.
-    resumes, needs_gap
-        Whether an arm that a round leaves out may be pulled again. Whether the guarantee holds only where all
-        other arms are worse than the best by ε or more.
     """
 
-    epsilon: float
-    delta: float | None
-    sigma: float
-    deadline: int | None
-    k: int = 1
-    rewards: Known = None
-    control: int | None = None
-    margin: float | None = None
-    most_rounds: ClassVar[int] = MOST_ROUNDS
-    one_pull_a_round: ClassVar[bool] = False
-    fixed_counts: ClassVar[bool] = False
-    fixed_given_losses: ClassVar[bool] = False
-    resumes: ClassVar[bool] = False
-    needs_gap: ClassVar[bool] = False
+    epsilon: float  # ε: the recommended arm's distance from the best, at most
+    delta: float | None  # δ: the probability of failure, at most; None if nothing is promised
+    sigma: float  # the guarantee is for σ-sub-Gaussian rewards; ½ for rewards in [0, 1]
+    deadline: int | None  # T: the number of rounds, at most; None without a deadline
+    k: int = 1  # how many arms are to be found
+    rewards: Known = None  # the rewards' model that the algorithm assumes; None for the caller's
+    control: int | None = None  # the number of the arm that others must beat, if there is one
+    margin: float | None = None  # by how much they must
+    most_rounds: ClassVar[int] = MOST_ROUNDS  # the longest deadline allowed
+    one_pull_a_round: ClassVar[bool] = False  # each pull is a round, however many are asked for at once
+    fixed_counts: ClassVar[bool] = False  # an arm's count after a round is one of T fixed numbers
+    fixed_given_losses: ClassVar[bool] = False  # so it is given which rewards are missing
+    resumes: ClassVar[bool] = False  # an arm that a round leaves out may be pulled again
+    needs_gap: ClassVar[bool] = False  # the guarantee holds only if all others are worse than the best by ε
 
     def set_control(self) -> None:
         """Check the parameters control and margin; a margin that is left out is ε."""
@@ -120,11 +98,9 @@ class Algorithm:
         check_fields({"rewards": told})
         n_arms = several("n_arms", n_arms)
         replicates = whole("replicates", replicates, 1, MOST_CELLS // n_arms)
-        unbounded = assumed in IN_UNIT and told not in (*IN_UNIT, None)
-        must = f"not be {assumed!r} for {told} rewards, which have no bounds"
-        require(not unbounded, "rewards", must, assumed)
-        must = "not be 'Bernoulli' for bounded rewards, which need not be 0 and 1"
-        require(not (assumed == "Bernoulli" and told == "bounded"), "rewards", must, assumed)
+        weaker = assumed in IN_UNIT and told is not None and REWARDS.index(told) > REWARDS.index(assumed)
+        why = "which need not be 0 and 1" if told in IN_UNIT else "which have no bounds"
+        require(not weaker, "rewards", f"not be {assumed!r} for {told} rewards, {why}", assumed)
         if assumed == "Gaussian" and told in IN_UNIT:
             warnings.warn("the rewards are not Gaussian: the algorithm's guarantee is void", stacklevel=3)
         check_places(self.k, n_arms)

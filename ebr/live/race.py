@@ -43,18 +43,12 @@ class Race:
         the rewards. For ε of 1 or more, use `ebr.plan(…).start(…)`, which makes an algorithm and runs it.
     arms, journal
         The names of the arms, and the file, which is locked until the race is closed.
-    support
-        The closed interval in which every reward lies, or None for any finite number. By default [0, 1], and
-        None where rewards are said to be "Gaussian" or "sub-Gaussian".
-    rewards
-        "Bernoulli" (each is 0 or 1), "bounded", "Gaussian" or "sub-Gaussian". By default what the support
-        implies: "bounded" in [0, 1] ("Bernoulli" if the algorithm assumes it), else "sub-Gaussian".
-    blocks, lower_is_better
-        Whether all arms of a round are observed in the same blocks (the same splits, the same days); σ is
-        then the noise within a block. Whether the smallest mean is the best, as of a latency.
-    control, margin
-        The arm that others must beat, and by how much, in your units (ε by default). When no arm can, the
-        race ends early and recommends the control.
+    support, rewards
+        The closed interval in which every reward lies, or None for any finite number; and "Bernoulli" (each
+        is 0 or 1), "bounded", "Gaussian" or "sub-Gaussian". By default one implies the other; without both,
+        rewards are "bounded" in [0, 1] ("Bernoulli" if the algorithm assumes it).
+    blocks, control, margin, lower_is_better
+        As in `ebr.plan`, but the control is named. In blocks σ is the noise within a block.
 
     Attributes
     ----------
@@ -145,8 +139,7 @@ class Race:
         self._pulls, self._totals = np.zeros(len(self.arms), dtype=np.int64), np.zeros(len(self.arms))
         self._owed = dict.fromkeys(self.arms, 0)  # rewards that were missing, and may come late
         self._rows: list[tuple[Any, ...]] = []  # of `history`, with the sum so far in place of the mean
-        self._go_on()  # which refuses a control that is none of the arms
-        self.control = terms.control
+        self._go_on()
 
     def _follow(self, line: Line) -> None:
         """Follow a line of the journal: a round is asked for, rewards are told, or the race is stopped."""
@@ -206,13 +199,13 @@ class Race:
         They are on the disk when this returns. Raises ValueError, and takes in nothing, if they are not
         exactly what was asked for, or if `round` is not the current one: so nothing counts twice.
 
-        With `missing="at random"` there may be fewer, or none: []. `late` has rewards that were missing in
-        earlier rounds: all of them, or the first that came. They replace as many of this round's. In blocks,
-        rewards may be a DataFrame with the arms as columns, or an array with the columns in the order asked.
+        With `missing="at random"` there may be fewer, or none: []. `late` has rewards that earlier rounds
+        lacked, all or the first that came, in place of as many of this round's. In blocks, rewards may be a
+        DataFrame with the arms as columns, or an array with the columns in the order asked.
 
-        A race that estimates how much rewards vary takes in sums of squares, too, of rewards on its scale
-        (`race.terms.scale`): (count, sum, squares). With (count, sum) those of rewards in [0, 1] are taken to
-        be as large as they can be; of rewards without bounds they must be told.
+        A race that estimates how much rewards vary also takes in (count, sum, squares), the last on its scale
+        (`race.terms.scale`). Without squares those of rewards in [0, 1] are taken to be as large as they can
+        be; those of rewards without bounds must be told.
         """
         with self._lock:
             self._check_going_on()
@@ -233,7 +226,7 @@ class Race:
     def now(self) -> tuple[str | None, float] | None:
         """Who would be recommended if the race were stopped now, and within how much of the best, in units.
 
-        All that is said of all rounds holds at once with probability 1 − δ. None where there is no stop.
+        What is said after all rounds holds at once with probability 1 − δ. None where there is no stop.
         """
         if self.finished or self.algorithm.objection("stopping", self.terms.rewards):
             return None
@@ -283,9 +276,8 @@ class Race:
     def intervals(self) -> "pd.DataFrame":
         """What is known of each arm now: pulls, mean, lower and upper bound, and whether it survives.
 
-        The bounds hold for all arms and rounds at once with probability 1 − δ, also for the selected arm
-        (`ebr.theory.confidence.Simultaneous`). NaN where there are none: without δ, in blocks, and where the
-        rewards' spread is not known.
+        All bounds hold at once with probability 1 − δ, also for the selected arm. NaN where there are none:
+        without δ, in blocks, and where the rewards' spread is not known.
         """
         import pandas as pd
 
