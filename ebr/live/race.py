@@ -28,13 +28,9 @@ if TYPE_CHECKING:  # slow to import, and a race is asked and told without them
 class Race:
     """An experiment of several rounds, with a journal on disk that outlives the process.
 
-    ::
-
-        with ebr.Race(algorithm, arms=["A", "B", "C"], journal="trial.jsonl") as race:
-            pulls = race.ask()  # for instance {"A": 120, "C": 120}: B has been dropped
-            race.tell({"A": rewards_of_a, "C": (120, 67.0)})  # a list of rewards, or their number and sum
-
-    If the journal exists, the same race goes on from there. `Race.open` needs only the journal.
+    In each round `ask` returns pulls, for instance {"A": 120, "C": 120} after B is dropped, and `tell` takes
+    in {"A": [1, 0, …], "C": (120, 67.0)}: a list of rewards, or their number and sum. If the journal exists,
+    the same race goes on from there; `Race.open` needs only the journal.
 
     Parameters
     ----------

@@ -231,8 +231,7 @@ class Terms:
         algorithm, n_arms, generator = self.algorithm, len(self.arms), np.random.default_rng(self.seed)
         if not algorithm.objection("stopping", self.rewards):
             return (yield from algorithm.play_lossy(n_arms, rewards=self.rewards, generator=generator))
-        game = algorithm.play(n_arms, rewards=self.rewards, generator=generator)
-        turn = advance(game)
+        turn = advance(game := algorithm.play(n_arms, rewards=self.rewards, generator=generator))
         while turn.pulls is not None:
             _, sums = yield Standing(turn.pulls, np.array([-1]), np.array([math.inf]))
             turn = advance(game, sums)
@@ -279,7 +278,7 @@ def listed(names: Iterable[str]) -> str:
 def checked_support(support: Any, rewards: Known = None) -> Support:
     """Return the support, an interval or None; raise ValueError for anything else."""
     if isinstance(support, str) and support == USUAL:
-        return (0.0, 1.0) if rewards in (None, *IN_UNIT) else None
+        support = (0.0, 1.0) if rewards in (None, *IN_UNIT) else None
     if support is None:
         return None
     low, high = _pair("support", support)
