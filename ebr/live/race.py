@@ -4,6 +4,7 @@ import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
@@ -25,7 +26,7 @@ if TYPE_CHECKING:  # slow to import, and a race is asked and told without them
     Late = Told | None
 
 
-class Race:
+class Race(AbstractContextManager["Race"]):
     """An experiment of several rounds, with a journal on disk that outlives the process.
 
     In each round `ask` returns pulls, for instance {"A": 120, "C": 120} after B is dropped, and `tell` takes
@@ -308,9 +309,6 @@ class Race:
     def __reduce__(self) -> NoReturn:
         """A copy would tell the same round once more."""
         raise TypeError("a race cannot be copied or pickled: Race.open(journal, readonly=True) looks at it")
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
