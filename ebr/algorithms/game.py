@@ -111,22 +111,18 @@ class Algorithm:
         """The rewards' model that is used, one of `REWARDS`: its own, else the caller's, else the weakest."""
         return self.rewards or told or "sub-Gaussian"
 
-    def in_blocks(self) -> Self:
-        """The race for arms that are observed in the same blocks, if that is another one."""
-        return self
+    def assuming(self, rewards: str) -> Self:
+        """The race with this model of the rewards, if it has such a parameter and leaves it open."""
+        left_open = vars(self).get("rewards", rewards) is None
+        return replace(cast(Any, self), rewards=rewards) if left_open else self
 
-    def assuming(self, **known: Any) -> Self:
-        """The race with these parameters, where it has them and leaves them open."""
-        left_open = {name: value for name, value in known.items() if vars(self).get(name, value) is None}
-        return replace(cast(Any, self), **left_open) if left_open else self
+    def suited(self, rewards: str, blocks: bool) -> Self:
+        """The race for this model of the rewards, in blocks or not, if that is another one."""
+        return self
 
     def wants_squares(self, rewards: Known = None) -> bool:
         """Whether games are sent sums of squares as well as sums, given the rewards' model."""
         return False
-
-    def squared(self) -> Self:
-        """The race that wants squares, if it can and does not say."""
-        return self.assuming(squares=True)
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray | None:
         """The most pulls of an arm after each round; None if they are not fixed in advance."""

@@ -455,7 +455,7 @@ class _Brief(SimpleNamespace):
         model = race.model(terms.rewards)
         for name, means in self.expected(race.epsilon).items():  # coins in [0, 1], else normal rewards
             problem = Bernoulli(means) if model in IN_UNIT else Gaussian(means, race.sigma)
-            result = simulate(race.assuming(rewards=model), problem, runs, seed=0)
+            result = simulate(race.assuming(model), problem, runs, seed=0)
             # An arm that is worse by exactly ε is wrong, however a difference such as 0.6 − 0.4 is rounded.
             right = result.correct(race.epsilon * (1 - 1e-9))
             if race.control is not None and race.margin is not None:  # no arm beats the control by the margin

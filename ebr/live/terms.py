@@ -114,10 +114,7 @@ class Terms:
         if rewards is None:
             rewards = _model(algorithm.rewards, limits, units, blocks is True)
         names = _names("arms", arms)
-        algorithm = algorithm.in_blocks() if blocks is True else algorithm
-        squared = algorithm.squared()  # so that small spreads do not pay for the support
-        if squared.wants_squares(rewards) and squared.model(rewards) in IN_UNIT:
-            algorithm = squared
+        algorithm = algorithm.suited(rewards, blocks is True)
         alone = control is None and margin is not None
         require(not alone, "margin", "be left out where there is no control", margin)
         if control is not None:

@@ -380,7 +380,7 @@ def test_a_spread_is_all_that_need_be_known_and_units_do_not_matter():
     pulls = [plan.races.loc[kinds, "pulls"].tolist() for plan in (mmhg, other)]
     assert pulls[0] == pytest.approx(pulls[1], rel=0.2)
     # Only gaps matter, and gaps above 2σ are cut.
-    raced = mmhg.algorithm.assuming(rewards="sub-Gaussian")
+    raced = mmhg.algorithm.assuming("sub-Gaussian")
     inside = ebr.simulate(raced, ebr.Gaussian([1.0, 2 / 3, 0.0], 0.5), 200)
     assert mmhg.races["pulls"].iloc[0] == pytest.approx(inside.pulls.mean(), rel=0.2)
 
@@ -639,7 +639,7 @@ def test_one_race_is_shown_truth_by_truth_and_simulated_only_when_it_is_looked_a
         patch.setattr("ebr.live.plan.simulate", None)  # simulating would fail
         plan = ebr.plan(3, 4, 0.1, algorithm="staked", truths=[[0.7, 0.5, 0.4], [0.9, 0.1, 0.1]], runs=157)
         plan.start(path).close()
-    races = ebr.simulate(plan.algorithm.assuming(rewards="bounded"), ebr.Bernoulli([0.7, 0.5, 0.4]), 157)
+    races = ebr.simulate(plan.algorithm.assuming("bounded"), ebr.Bernoulli([0.7, 0.5, 0.4]), 157)
     row, pulls = plan.races.iloc[0], sorted(races.pulls.tolist())
     assert row["pulls_90"] == pulls[141] > pulls[125]  # 90 % of 157 races, 142, do not exceed it
     assert row["rounds"] == pytest.approx(sum(races.rounds.tolist()) / 157)
