@@ -32,27 +32,21 @@ Rng = np.random.Generator | None
 Game = Generator[IntArray, FloatArray, IntArray]
 
 
-class Ending(NamedTuple):
-    """How races end: the recommended arms, −1 where no reward came in, and how far from the best they may be.
+class Standing(NamedTuple):
+    """Where races stand: how they would end if they were stopped now, and the pulls of the coming round.
 
-    `within` is ε; the margin, if no arm is better than the control by it; more than ε if rewards were still
-    missing at T; ∞ if so many are that nothing is guaranteed.
+    `arms` are the recommended ones, −1 where no reward came in. `within` is how far from the best they may
+    be: ε; the margin, if no arm is better than the control by it; more than ε if rewards were still missing
+    at T; ∞ if so many are that nothing is guaranteed. At the end there are no pulls.
     """
 
     arms: IntArray
     within: FloatArray
-
-
-class Standing(NamedTuple):
-    """Where races stand: the pulls of the coming round, and how they would end if they were stopped now."""
-
-    pulls: IntArray
-    arms: IntArray
-    within: FloatArray
+    pulls: IntArray = np.zeros((0, 0), dtype=np.int64)
 
 
 # With rewards missing it is sent how many rewards came in and their sums, and returns how the races end.
-LossyGame = Generator[Standing, tuple[IntArray, FloatArray], Ending]
+LossyGame = Generator[Standing, tuple[IntArray, FloatArray], Standing]
 
 
 class Algorithm:

@@ -9,7 +9,7 @@ from numpy.random import Generator
 from scipy.special import ndtr, stdtrit
 
 from ebr.algorithms import allocation
-from ebr.algorithms.game import Differences, Ending, Game, Known, LossyGame, Rng, Standing, spelled
+from ebr.algorithms.game import Differences, Game, Known, LossyGame, Rng, Standing, spelled
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.bets import MOST_TESTED, Beliefs, believed, paid, pooled, thinned
@@ -189,10 +189,10 @@ class StakedElasticBatchRacing(Differences):
         """Race with rewards that may be missing; after every round it could be stopped."""
         table = _Table(self, n_arms, replicates, rewards, generator, said=True)
         for now in range(1, self.deadline + 1):
-            table.settle(*(yield Standing(table.pulls(), *table.standing())), now)
+            table.settle(*(yield Standing(*table.standing(), table.pulls())), now)
             if not table.go_on(now):
                 break
-        return Ending(table.arms, table.within)
+        return Standing(table.arms, table.within)
 
 
 def stein_count(variance: FloatArray, freedom: IntArray, epsilon: float, miss: float) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from ebr.algorithms.game import Algorithm, Ending, Standing
+from ebr.algorithms.game import Algorithm, Standing
 from ebr.arrays import FloatArray, IntArray
 from ebr.live.journal import Journal, JournalError, Line
 from ebr.live.report import Chosen, Report, drawn, intervals_of, named, report_of, verdict
@@ -172,7 +172,7 @@ class Race(AbstractContextManager["Race"]):
         pulls = zip(self.arms, self._standing.pulls[0], strict=True)
         self._coming = {arm: int(n) for arm, n in pulls if n}
 
-    def _end(self, ending: Ending | Standing) -> None:
+    def _end(self, ending: Standing) -> None:
         self.finished, self._asked, self._coming = True, False, {}
         self._chosen = tuple(self.arms[arm] for arm in np.atleast_1d(ending.arms[0]) if arm >= 0)
         self.recommendation = self._chosen if ending.arms.ndim > 1 else next(iter(self._chosen), None)

@@ -14,7 +14,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 import ebr
-from ebr.algorithms.game import Algorithm, Ending, Known, LossyGame, Standing, advance
+from ebr.algorithms.game import Algorithm, Known, LossyGame, Standing, advance
 from ebr.live.journal import Line
 from ebr.models import IN_UNIT, REWARDS
 from ebr.validation import check_fields, number, one_of, positive, require, shown, true_or_false, whole
@@ -230,10 +230,10 @@ class Terms:
             return (yield from algorithm.play_lossy(n_arms, rewards=self.rewards, generator=generator))
         turn = advance(game := algorithm.play(n_arms, rewards=self.rewards, generator=generator))
         while turn.pulls is not None:
-            _, sums = yield Standing(turn.pulls, np.array([-1]), np.array([math.inf]))
+            _, sums = yield Standing(np.array([-1]), np.array([math.inf]), turn.pulls)
             turn = advance(game, sums)
         assert turn.arms is not None
-        return Ending(turn.arms, np.array([algorithm.epsilon]))
+        return Standing(turn.arms, np.array([algorithm.epsilon]))
 
     def differences(self, there: Self, first: Line) -> str:
         """How the race of a journal's first line, and of the terms that it says, differs from this one."""
