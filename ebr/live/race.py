@@ -131,7 +131,6 @@ class Race(AbstractContextManager["Race"]):
         self.round, self.finished, self.stopped = 0, False, False
         self.recommendation: Chosen = None
         self.within: float | None = None
-        self._chosen: tuple[str, ...] = ()
         self._places = {arm: place for place, arm in enumerate(self.arms)}
         self._pulls, self._totals = np.zeros(len(self.arms), dtype=np.int64), np.zeros(len(self.arms))
         self._owed = dict.fromkeys(self.arms, 0)  # rewards that were missing, and may come late
@@ -173,9 +172,9 @@ class Race(AbstractContextManager["Race"]):
         self._coming = {arm: int(n) for arm, n in pulls if n}
 
     def _end(self, ending: Standing) -> None:
-        self.finished, self._asked, self._coming = True, False, {}
-        self._chosen = tuple(self.arms[arm] for arm in np.atleast_1d(ending.arms[0]) if arm >= 0)
-        self.recommendation = self._chosen if ending.arms.ndim > 1 else next(iter(self._chosen), None)
+        chosen = tuple(self.arms[arm] for arm in np.atleast_1d(ending.arms[0]) if arm >= 0)
+        self.recommendation = chosen if ending.arms.ndim > 1 else next(iter(chosen), None)
+        self.finished, self._asked, self._coming = True, False, dict.fromkeys(chosen, 0)
         # What is void, or for gaps alone, says nothing of how far the arm is from the best.
         nothing = self.terms.void or self.algorithm.needs_gap
         self.within = math.inf if nothing else float(ending.within[0]) * self.terms.scale.width
@@ -256,8 +255,7 @@ class Race(AbstractContextManager["Race"]):
     @property
     def survivors(self) -> list[str]:
         """The arms of the coming round (others are out, paused or accepted); at the end, the recommended."""
-        alive = self._coming.keys() | self._chosen
-        return [arm for arm in self.arms if arm in alive]
+        return list(self._coming)
 
     @property
     def history(self) -> "pd.DataFrame":
