@@ -211,7 +211,7 @@ class _Reading:
                 still = np.flatnonzero(self.wanted)
                 self.arm = int(still[self.read[still].argmax()])
                 self.within = self.race.within(self.looks, self.read[still])
-            elif turn.arms is not None:  # a control may be recommended for the margin alone
+            else:  # a control may be recommended for the margin alone
                 self.wanted, self.arm = 0 * self.wanted, int(turn.arms[0])
                 control = self.arm == self.race.control
                 self.within = (self.race.margin or 0.0) if control else self.race.epsilon

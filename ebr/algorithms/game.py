@@ -209,13 +209,13 @@ class Turn(NamedTuple):
     """Where a game stands: the pulls that it asks for or, at its end, the arms that it recommends."""
 
     pulls: IntArray | None
-    arms: IntArray | None
+    arms: IntArray = np.zeros(0, dtype=np.int64)
 
 
 def advance(game: Game, sums: FloatArray | None = None) -> Turn:
     """Start a game or, with the sums of the rewards that it asked for, let it go on."""
     try:
-        return Turn(next(game) if sums is None else game.send(sums), None)
+        return Turn(next(game) if sums is None else game.send(sums))
     except StopIteration as end:
         return Turn(None, end.value)
 
@@ -225,7 +225,6 @@ def drive(game: Game, respond: Callable[[IntArray], FloatArray]) -> IntArray:
     turn = advance(game)
     while turn.pulls is not None:
         turn = advance(game, respond(turn.pulls))
-    assert turn.arms is not None
     return turn.arms
 
 

@@ -232,7 +232,6 @@ class Terms:
         while turn.pulls is not None:
             _, sums = yield Standing(np.array([-1]), np.array([math.inf]), turn.pulls)
             turn = advance(game, sums)
-        assert turn.arms is not None
         return Standing(turn.arms, np.array([algorithm.epsilon]))
 
     def differences(self, there: Self, first: Line) -> str:
