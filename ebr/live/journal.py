@@ -50,6 +50,7 @@ class Journal:
         self.path, self._file = Path(path), Path(os.path.realpath(path))  # whatever becomes of the directory
         self.lines: list[Line] = []
         self._checksum, self._readonly = b"", readonly
+        self._stamp: tuple[int, ...] = ()
         if fcntl is None and not readonly:
             raise JournalError(f"{self.path} cannot be locked on this system: open it with readonly=True")
         new = create and not readonly
