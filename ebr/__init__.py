@@ -1,39 +1,24 @@
-"""Elastic Batch Racing: PAC best arm identification under a deadline.
-
->>> import ebr
->>> race = ebr.ElasticBatchRacing(deadline=15, epsilon=0.01, delta=0.01)
->>> result = ebr.simulate(race, ebr.setup_1(), runs=100, seed=1)
->>> bool(result.correct(epsilon=0.01).all())
-True
-"""
+"""Elastic Batch Racing: PAC best arm identification under a deadline."""
 
 from importlib import import_module
 from importlib.util import find_spec
 
 TYPE_CHECKING = False  # not typing's: an interrupt before `ebr.__main__` has begun ends in a traceback
 if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used, when it is used
-    from ebr.algorithms.baselines import AggressiveElimination as AggressiveElimination
-    from ebr.algorithms.baselines import DeltaElimination as DeltaElimination
-    from ebr.algorithms.baselines import Passive as Passive
-    from ebr.algorithms.baselines import SequentialRacing as SequentialRacing
-    from ebr.algorithms.certified import CertifiedElasticBatchRacing as CertifiedElasticBatchRacing
-    from ebr.algorithms.elastic import ElasticBatchRacing as ElasticBatchRacing
-    from ebr.algorithms.pausing import PausingElasticBatchRacing as PausingElasticBatchRacing
-    from ebr.algorithms.sharp import SharpElasticBatchRacing as SharpElasticBatchRacing
-    from ebr.algorithms.staked import StakedElasticBatchRacing as StakedElasticBatchRacing
-    from ebr.live.journal import JournalError as JournalError
-    from ebr.live.plan import plan as plan
-    from ebr.live.race import Race as Race
-    from ebr.live.search import RacingSearchCV as RacingSearchCV
-    from ebr.simulation.designs import certified_design as certified_design
-    from ebr.simulation.simulate import simulate as simulate
-    from ebr.simulation.simulate import trace as trace
-    from ebr.simulation.sweep import Point as Point
-    from ebr.simulation.sweep import sweep as sweep
-    from ebr.theory.problems import Bernoulli as Bernoulli
-    from ebr.theory.problems import Gaussian as Gaussian
-    from ebr.theory.problems import setup_1 as setup_1
-    from ebr.theory.problems import setup_2 as setup_2
+    from ebr.algorithms.baselines import AggressiveElimination, DeltaElimination, Passive, SequentialRacing
+    from ebr.algorithms.certified import CertifiedElasticBatchRacing
+    from ebr.algorithms.elastic import ElasticBatchRacing
+    from ebr.algorithms.pausing import PausingElasticBatchRacing
+    from ebr.algorithms.sharp import SharpElasticBatchRacing
+    from ebr.algorithms.staked import StakedElasticBatchRacing
+    from ebr.live.journal import JournalError
+    from ebr.live.plan import plan
+    from ebr.live.race import Race
+    from ebr.live.search import RacingSearchCV
+    from ebr.simulation.designs import certified_design
+    from ebr.simulation.simulate import simulate, trace
+    from ebr.simulation.sweep import Point, sweep
+    from ebr.theory.problems import Bernoulli, Gaussian, setup_1, setup_2
 
 # Where each public name is from. Loading all of them takes ten times as long as loading numpy.
 _HOMES = """

@@ -83,13 +83,12 @@ def true_or_false(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def whole(name: str, value: Any, at_least: int, at_most: int | None = None) -> int:
-    """Return `value` if it is an integer of at least `at_least`; raise ValueError otherwise."""
+def whole(name: str, value: Any, at_least: int, at_most: float = math.inf) -> int:
+    """Return `value` if it is an integer from `at_least` to `at_most`; raise ValueError otherwise."""
     # The test for a plain integer is fast; isinstance with Integral takes microseconds, in every round.
     is_whole = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
     require(is_whole and value >= at_least, name, f"be an integer of at least {at_least}", value)
-    if at_most is not None:
-        require(int(value) <= at_most, name, f"be an integer of at most {at_most:,.15g}", value)
+    require(int(value) <= at_most, name, f"be an integer of at most {at_most:,.15g}", value)
     return int(value)
 
 
@@ -106,7 +105,7 @@ def numbers(name: str, values: ArrayLike, at_least: int = 1) -> FloatArray:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         array = np.empty(0)
-    right = array.ndim == 1 and len(array) >= max(at_least, 1)
+    right = array.ndim == 1 and len(array) >= at_least
     require(right, name, f"be a list of at least {at_least} numbers", values)
     return array
 

@@ -6,35 +6,24 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 
 
 class Survivors:
-    """S_t and the sums of its arms' rewards.
+    """S_t and the sums of its arms' rewards, which compare as means do if all arms are pulled equally often.
 
-    If all survivors of a replicate have been pulled equally often, their sums compare as their means do.
     Arrays are arms × replicates, because draws are made arm by arm. They hold only the arms that survive in
-    some replicate that is still running.
-
-    With k > 1 the survivors are the undecided arms. A dropped arm has the sum −∞, an accepted arm +∞. So the
-    k-th largest sum is that of the last undecided arm for which there is a place.
-
-    Attributes
-    ----------
-    running
-        Which replicates go on.
-    first
-        The k-th largest sum in each replicate after its last round. For k = 1 it is the leader's.
-    leader
-        The arms with the k largest sums, for replicates that have ended; −1 if no arm was left. For k > 1 it
-        has k columns, arms in the order of their numbers.
+    some replicate that is still running. With k > 1 the survivors are the undecided arms: a dropped arm has
+    the sum −∞, an accepted arm +∞, so the k-th largest sum is that of the last arm that has a place.
     """
 
     def __init__(self, n_arms: int, replicates: int, k: int = 1) -> None:
         self.running: BoolArray = np.ones(replicates, dtype=bool)
+        # Of replicates that have ended: the arms with the k largest sums, or −1 if no arm was left. For k > 1
+        # it has k columns, arms in the order of their numbers.
         self.leader: IntArray = np.zeros(replicates if k == 1 else (replicates, k), dtype=np.int64)
-        self.first: FloatArray = np.zeros(replicates)
+        self.first: FloatArray = np.zeros(replicates)  # the k-th largest sum after a replicate's last round
         self._second: FloatArray = np.zeros(replicates)  # for k > 1
         self._k = k
         self._shape = (n_arms, replicates)
         self._arms = np.arange(n_arms)
-        self._sums = np.zeros(self._shape)  # −∞ for an arm that is dropped, ∞ for one that is accepted
+        self._sums = np.zeros(self._shape)
 
     @property
     def _alive(self) -> BoolArray:
@@ -63,10 +52,6 @@ class Survivors:
         rivals = self._sums.copy()
         np.put_along_axis(rivals, rivals.argmax(axis=0, keepdims=True), -np.inf, axis=0)
         return np.asarray(rivals.max(axis=0))
-
-    def best(self) -> FloatArray:
-        """The largest sum of a survivor; −∞ where there is none."""
-        return np.asarray(np.where(self._alive, self._sums, -np.inf).max(axis=0))
 
     def against(self, arm: int) -> tuple[FloatArray, FloatArray]:
         """An arm's sum, −∞ if it is dropped, and the largest of all other survivors'; for k = 1."""

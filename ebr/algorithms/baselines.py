@@ -24,9 +24,9 @@ class AggressiveElimination(Algorithm):
     """AE, Algorithm 1 of Agarwal, Agarwal, Assadi and Khanna (COLT 2017), for the best arm (k = 1).
 
     With r rounds and m arms left, every arm is pulled (2/Δ²)(ilog^{(r)}(m) + log(8/δ)) times, afresh. The
-    best 1 + m/ilog^{(r−1)}(m) arms, at most m, go on with r − 1 rounds and δ/2. Once two or fewer are left,
-    one more round decides. Δ is the gap between the two best arms; ε stands for it, as in the paper. The
-    source leaves open how m/ilog is rounded: `rounding` is "up" or "down".
+    best 1 + m/ilog^{(r−1)}(m) arms, at most m, go on with r − 1 rounds and δ/2; of two or fewer, one more
+    round decides. ε stands for Δ, the gap between the two best arms, as in the paper. The source leaves open
+    how m/ilog is rounded: `rounding` is "up" or "down".
     """
 
     deadline: int
@@ -72,9 +72,7 @@ class DeltaElimination(Algorithm):
 
     `constants` is "published" (the above) or "released", the authors' code: δ_{r+1} = δ/(8·2^r),
     log(8k 2^T/δ), log(2|S′|/δ); β₁ = 1 + ilog^{(T)}(n)/log(k/δ), or 1 where that fraction is below 1; and the
-    race ends without round T when S_{r+1} is empty and k arms are set aside.
-
-    ilog to the base b is read as ilog^{(0)}(a) = a, ilog^{(r)}(a) = max(log_b ilog^{(r−1)}(a), 1).
+    race ends without round T when S_{r+1} is empty and k arms are set aside. `iterated_log` is our ilog.
     """
 
     deadline: int
@@ -197,9 +195,9 @@ class SequentialRacing(Algorithm):
     """T = ∞: survivors are pulled in turn, one at a time, until one is known to be within ε of the best.
 
     EBR's elimination rule with η = ε/n (n∧∞) and the deviation of Jun et al. (AISTATS 2016), which holds for
-    all counts at once, is applied after every sweep over the survivors. By default the race ends when the
-    leader's lower bound is at least every other survivor's upper bound less ε. With `end="lone survivor"` it
-    ends when one arm is left; that ignores ε, and never happens if arms tie for ever.
+    all counts at once, is applied after every sweep over the survivors. The race ends when the leader's lower
+    bound is at least every other survivor's upper bound less ε or, with `end="lone survivor"`, when one arm
+    is left; that ignores ε, and never happens if arms tie for ever.
 
     Notes
     -----
@@ -208,17 +206,14 @@ class SequentialRacing(Algorithm):
     the smallest, and W(τ) = 2τD(τ). At sweep τ an arm is dropped if it is more than W(τ) − ητ behind, and the
     race ends if the second is at least W(τ) − ετ behind. In h more sweeps every sum grows by 0 to h. So
 
-    - no arm is further behind than X_(1) − X_min + h, and none is dropped while that is at most
-      W(s+h) − η(s+h);
-    - the two largest sums are at most X_(1) − X_(2) + h apart: the leader then, j, has at most X_j + h, and
-      the best other arm at least X_(1) if j is not the leader now and X_(2) if it is. The race goes on while
-      that is below W(s+h) − ε(s+h).
+    - no arm is more than X_(1) − X_min + h behind: none is dropped while that is at most W(s+h) − η(s+h);
+    - the two largest sums are at most X_(1) − X_(2) + h apart, also if the leader changes (it then passes one
+      that has X_(1) or more): the race goes on while that is below W(s+h) − ε(s+h).
 
-    Now W(τ)² = 64σ² τ log(log₂(2τ)/ω), whose last factor increases: W(s+h) ≥ W(s) √(1 + h/s). With
-    u² = 1 + h/s and G the gap, the first condition follows from s(1+η)u² − W(s)u − (s − G) ≤ 0, that is from
-    u ≤ (W + √(W² + 4s(1+η)(s − G))) / (2s(1+η)); the second likewise with ε. The quadratic is convex and not
-    positive at u = 0, so what holds for h holds for every smaller h ≥ 0: the sweeps s+1 … s+h decide nothing,
-    and ⌊h⌋ + 1 sweeps may be asked for.
+    Now W(τ)² = 64σ² τ log(log₂(2τ)/ω), whose last factor increases: W(s+h) ≥ W(s)u with u² = 1 + h/s. With G
+    the gap, the first condition follows from s(1+η)u² − W(s)u − (s − G) ≤ 0, the second likewise with ε. As
+    this is convex in u and not positive at 0, it holds up to the larger root: the sweeps s+1 … s+h decide
+    nothing for the h of that root, and ⌊h⌋ + 1 sweeps may be asked for.
     """
 
     epsilon: float
@@ -265,11 +260,10 @@ class SequentialRacing(Algorithm):
     def _check_end(self, n_arms: int) -> None:
         """Raise ValueError if tied arms would need more pulls than can be counted."""
         most = min(MOST_PULLS, MOST_TOTAL // n_arms)
-        width = 2 * float(self.deviation(most, n_arms))
-        may_end = self.end != "certified" or width <= self.epsilon
+        least = 2 * float(self.deviation(most, n_arms))
         spread = f"at sigma = {self.sigma:g} and delta = {self.delta:g}"
-        must = f"be at least {width:.1e}, what {most:.1e} pulls of each arm resolve {spread}"
-        require(may_end, "epsilon", must, self.epsilon)
+        must = f"be at least {least:.1e}, what {most:.1e} pulls of each arm resolve {spread}"
+        require(self.end != "certified" or least <= self.epsilon, "epsilon", must, self.epsilon)
 
 
 def _certain_sweeps(sweeps: FloatArray, width: FloatArray, gap: FloatArray, slack: float) -> FloatArray:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
-from ebr.algorithms.game import Ending, Game, Known, LossyGame, Rng, Standing, Tested, advance, spelled
+from ebr.algorithms.game import Game, Known, LossyGame, Rng, Standing, Tested, advance, spelled
 from ebr.arrays import FloatArray, IntArray
 from ebr.theory.certificates import Boundaries
 from ebr.validation import MOST_PULLS, Rule, check_fields, in_unit_interval, positive, require, whole
@@ -151,11 +151,11 @@ class CertifiedElasticBatchRacing(Boundaries, Tested):
             pulls = np.ceil(owed * again + CUSHION * np.sqrt(owed * again * (again - 1))).astype(np.int64)
             if not pulls.any():  # all have ended, or have these rewards already
                 continue
-            counts, sums = yield Standing(pulls, *_ends(races))
+            counts, sums = yield Standing(*_ends(races), pulls)
             asked, came = asked + pulls, came + counts
             for race, *new in zip(races, counts, sums, strict=True):
                 race.take(*new)
-        return Ending(*_ends(races))
+        return Standing(*_ends(races))
 
     def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Race: yield the pulls of each round, receive the rewards' sums, return the recommended arms."""
@@ -205,7 +205,7 @@ class _Reading:
                 still = np.flatnonzero(self.wanted)
                 self.arm = int(still[self.read[still].argmax()])
                 self.within = self.race.within(self.looks, self.read[still])
-            elif turn.arms is not None:  # a control may be recommended for the margin alone
+            else:  # a control may be recommended for the margin alone
                 self.wanted, self.arm = 0 * self.wanted, int(turn.arms[0])
                 control = self.arm == self.race.control
                 self.within = (self.race.margin or 0.0) if control else self.race.epsilon

@@ -23,22 +23,17 @@ class ElasticBatchRacing(Algorithm):
 
     Parameters
     ----------
-    deadline
-        T, the number of rounds at most.
-    epsilon, delta
-        The recommended arm is within ε of the best with probability at least 1 − δ.
+    deadline, epsilon, delta
+        In T rounds at most, the recommended arm is within ε of the best with probability at least 1 − δ.
     sigma
         The rewards are σ-sub-Gaussian; ½ for rewards in [0, 1].
     schedule
-        "scaled" has σ² in the pull counts, as every theorem does; "printed" leaves it out, as the
-        pseudo-code does.
+        Pull counts are "scaled" with σ², as in every theorem; "printed" ones are not, as in the pseudo-code.
     lone_survivor
-        "stops" ends the race as soon as one arm is left, as the theorems need; "pulled again" plays one
-        more round first, as the pseudo-code does.
+        The last arm "stops" the race, as the theorems need, or is "pulled again", as in the pseudo-code.
     returned_from
-        "last round" recommends the best empirical mean among the arms pulled last, S_T, as printed;
-        "after it" among those that also survive the last elimination, S_{T+1}, which is empty at T = 1:
-        the arm is then −1, none.
+        "last round": the best empirical mean among the arms pulled last, S_T, as printed; "after it": among
+        those that survive the last elimination, S_{T+1}, which is empty at T = 1: the arm is then −1, none.
     k
         How many arms to find, fewer than there are: the paper's is 1. With k > 1 all that are recommended are
         within ε of the k-th best. Only the default `lone_survivor` and `returned_from` are defined then.
@@ -49,10 +44,9 @@ class ElasticBatchRacing(Algorithm):
     printed schedule in some rounds if n∧T ≤ 3. The leader is therefore kept ("last round"); it is the arm
     that the argmax over S_T returns, so no recommendation changes.
 
-    *The k best*, of which the paper says that its ideas carry over. With k′ places still open, an arm is
-    dropped if its upper bound lies below the k′-th best lower bound of the undecided arms + ε/(n∧T), accepted
-    if its lower bound lies above the (k′+1)-th best upper bound − ε/(n∧T), and pulled no more in either case.
-    Pull counts and intervals do not depend on k.
+    *The k best*, to which the paper says its ideas carry over. With k′ places open, an arm is dropped if its
+    upper bound lies below the k′-th best lower bound of the undecided arms + ε/(n∧T), and accepted if its
+    lower bound lies above the (k′+1)-th best upper bound − ε/(n∧T). Pulls and intervals do not depend on k.
     """
 
     deadline: int

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 import numpy as np
 
 from ebr.arrays import FloatArray, IntArray
-from ebr.models import IN_UNIT
+from ebr.models import IN_UNIT, REWARDS
 from ebr.theory.confidence import half_width
 from ebr.validation import MOST_ROUNDS, Rule, check_fields, in_unit_interval, require, scale, several, whole
 
@@ -32,27 +32,21 @@ Rng = np.random.Generator | None
 Game = Generator[IntArray, FloatArray, IntArray]
 
 
-class Ending(NamedTuple):
-    """How races end: the recommended arms, −1 where no reward came in, and what is guaranteed of them.
+class Standing(NamedTuple):
+    """Where races stand: how they would end if they were stopped now, and the pulls of the coming round.
 
-    `within` is how far from the best they may be: ε; the margin, if no arm is better than the control by it;
-    more than ε if rewards were still missing at T; ∞ if so many are that nothing is guaranteed.
+    `arms` are the recommended ones, −1 where no reward came in. `within` is how far from the best they may
+    be: ε; the margin, if no arm is better than the control by it; more than ε if rewards were still missing
+    at T; ∞ if so many are that nothing is guaranteed. At the end there are no pulls.
     """
 
     arms: IntArray
     within: FloatArray
-
-
-class Standing(NamedTuple):
-    """Where races stand: the pulls of the coming round, and how they would end if they were stopped now."""
-
-    pulls: IntArray
-    arms: IntArray
-    within: FloatArray
+    pulls: IntArray = np.zeros((0, 0), dtype=np.int64)
 
 
 # With rewards missing it is sent how many rewards came in and their sums, and returns how the races end.
-LossyGame = Generator[Standing, tuple[IntArray, FloatArray], Ending]
+LossyGame = Generator[Standing, tuple[IntArray, FloatArray], Standing]
 
 
 class Algorithm:
@@ -60,47 +54,22 @@ class Algorithm:
 
     Your own algorithm is a frozen dataclass of its parameters that inherits this class. It needs epsilon,
     delta, sigma, deadline and `play`.
-
-    Attributes
-    ----------
-    epsilon, delta
-        ε: the recommended arm's distance from the best, at most. δ: the probability of failure, at most; None
-        if nothing is promised.
-    sigma
-        The guarantee is for σ-sub-Gaussian rewards; ½ for rewards in [0, 1].
-    deadline, most_rounds
-        T: the number of rounds, at most; None without a deadline. The longest deadline allowed.
-    k
-        The number of arms to be found.
-    rewards
-        The rewards' model that the algorithm assumes; None to use the caller's.
-    control, margin
-        The number of the control, the arm that others must beat, and by how much; None without one.
-    one_pull_a_round
-        Whether each pull is a round of its own, however many are asked for at once.
-    fixed_counts, fixed_given_losses
-        Whether an arm's count after a round is one of T numbers that are fixed before the first reward; and
-        whether counts are fixed, too, given which rewards are missing.
-    resumes
-        Whether an arm that a round leaves out may be pulled again.
-    needs_gap
-        Whether the guarantee holds only where all other arms are worse than the best by ε or more.
     """
 
-    epsilon: float
-    delta: float | None
-    sigma: float
-    deadline: int | None
-    k: int = 1
-    rewards: Known = None
-    control: int | None = None
-    margin: float | None = None
-    most_rounds: ClassVar[int] = MOST_ROUNDS
-    one_pull_a_round: ClassVar[bool] = False
-    fixed_counts: ClassVar[bool] = False
-    fixed_given_losses: ClassVar[bool] = False
-    resumes: ClassVar[bool] = False
-    needs_gap: ClassVar[bool] = False
+    epsilon: float  # ε: the recommended arm's distance from the best, at most
+    delta: float | None  # δ: the probability of failure, at most; None if nothing is promised
+    sigma: float  # the guarantee is for σ-sub-Gaussian rewards; ½ for rewards in [0, 1]
+    deadline: int | None  # T: the number of rounds, at most; None without a deadline
+    k: int = 1  # how many arms are to be found
+    rewards: Known = None  # the rewards' model that the algorithm assumes; None for the caller's
+    control: int | None = None  # the number of the arm that others must beat, if there is one
+    margin: float | None = None  # by how much they must
+    most_rounds: ClassVar[int] = MOST_ROUNDS  # the longest deadline allowed
+    one_pull_a_round: ClassVar[bool] = False  # each pull is a round, however many are asked for at once
+    fixed_counts: ClassVar[bool] = False  # an arm's count after a round is one of T fixed numbers
+    fixed_given_losses: ClassVar[bool] = False  # so it is given which rewards are missing
+    resumes: ClassVar[bool] = False  # an arm that a round leaves out may be pulled again
+    needs_gap: ClassVar[bool] = False  # the guarantee holds only if all others are worse than the best by ε
 
     def set_control(self) -> None:
         """Check the parameters control and margin; a margin that is left out is ε."""
@@ -123,11 +92,9 @@ class Algorithm:
         check_fields({"rewards": told})
         n_arms = several("n_arms", n_arms)
         replicates = whole("replicates", replicates, 1, MOST_CELLS // n_arms)
-        unbounded = assumed in IN_UNIT and told not in (*IN_UNIT, None)
-        must = f"not be {assumed!r} for {told} rewards, which have no bounds"
-        require(not unbounded, "rewards", must, assumed)
-        must = "not be 'Bernoulli' for bounded rewards, which need not be 0 and 1"
-        require(not (assumed == "Bernoulli" and told == "bounded"), "rewards", must, assumed)
+        weaker = assumed in IN_UNIT and told is not None and REWARDS.index(told) > REWARDS.index(assumed)
+        why = "which need not be 0 and 1" if told in IN_UNIT else "which have no bounds"
+        require(not weaker, "rewards", f"not be {assumed!r} for {told} rewards, {why}", assumed)
         if assumed == "Gaussian" and told in IN_UNIT:
             warnings.warn("the rewards are not Gaussian: the algorithm's guarantee is void", stacklevel=3)
         check_places(self.k, n_arms)
@@ -138,25 +105,18 @@ class Algorithm:
         """The rewards' model that is used, one of `REWARDS`: its own, else the caller's, else the weakest."""
         return self.rewards or told or "sub-Gaussian"
 
-    def in_blocks(self) -> Self:
-        """The race for arms that are observed in the same blocks, if that is another one."""
-        return self
-
     def assuming(self, rewards: str) -> Self:
         """The race with this model of the rewards, if it has such a parameter and leaves it open."""
-        return self._filled("rewards", rewards)
+        left_open = vars(self).get("rewards", rewards) is None
+        return replace(cast(Any, self), rewards=rewards) if left_open else self
+
+    def suited(self, rewards: str, blocks: bool) -> Self:
+        """The race for this model of the rewards, in blocks or not, if that is another one."""
+        return self
 
     def wants_squares(self, rewards: Known = None) -> bool:
         """Whether games are sent sums of squares as well as sums, given the rewards' model."""
         return False
-
-    def squared(self) -> Self:
-        """The race that wants squares, if it has such a parameter and leaves it open."""
-        return self._filled("squares", True)
-
-    def _filled(self, name: str, value: Any) -> Self:
-        left_open = vars(self).get(name, value) is None
-        return replace(cast(Any, self), **{name: value}) if left_open else self
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray | None:
         """The most pulls of an arm after each round; None if they are not fixed in advance."""
@@ -182,8 +142,7 @@ class Algorithm:
     def play(self, n_arms: int, replicates: int = 1, *, rewards: Known = None, generator: Rng = None) -> Game:
         """Start a game on so many arms, for so many independent replicates.
 
-        What is known of the rewards is one of `REWARDS`; None is "sub-Gaussian". The generator is for lots of
-        the game's own, if it draws any; None is a fresh one.
+        `rewards` is what is known of them, `generator` for lots of the game's own; None is a fresh one.
         """
         raise NotImplementedError
 
@@ -250,13 +209,13 @@ class Turn(NamedTuple):
     """Where a game stands: the pulls that it asks for or, at its end, the arms that it recommends."""
 
     pulls: IntArray | None
-    arms: IntArray | None
+    arms: IntArray = np.zeros(0, dtype=np.int64)
 
 
 def advance(game: Game, sums: FloatArray | None = None) -> Turn:
     """Start a game or, with the sums of the rewards that it asked for, let it go on."""
     try:
-        return Turn(next(game) if sums is None else game.send(sums), None)
+        return Turn(next(game) if sums is None else game.send(sums))
     except StopIteration as end:
         return Turn(None, end.value)
 
@@ -266,7 +225,6 @@ def drive(game: Game, respond: Callable[[IntArray], FloatArray]) -> IntArray:
     turn = advance(game)
     while turn.pulls is not None:
         turn = advance(game, respond(turn.pulls))
-    assert turn.arms is not None
     return turn.arms
 
 

@@ -24,7 +24,7 @@ from typing import ClassVar
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
-from ebr.algorithms.game import FEATURES, Differences, Ending, Game, Known, LossyGame, Rng, Standing, spelled
+from ebr.algorithms.game import FEATURES, Differences, Game, Known, LossyGame, Rng, Standing, spelled
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.theory.divergence import pair_divergence, pair_threshold
 from ebr.theory.pairs import Pairs, bounded_refuted, log_terms, normal_refuted, normal_width
@@ -130,8 +130,8 @@ class SharpElasticBatchRacing(Differences):
             raise ValueError(objection)
         races = _Races(self, n_arms, replicates, rewards)
         for t, pulls in races.rounds():
-            races.take(t, pulls, *(yield Standing(pulls, *races.standing(races.t))))
-        return Ending(*races.standing(-1))
+            races.take(t, pulls, *(yield Standing(*races.standing(races.t), pulls)))
+        return Standing(*races.standing(-1))
 
     def reach(self, leader: FloatArray, pulled: int, log_term: float, told: Known) -> FloatArray | float:
         """How far behind the leader's mean an arm may be and survive: w_t, or where the ratio reaches L_t."""

@@ -9,7 +9,7 @@ from numpy.random import Generator
 from scipy.special import ndtr, stdtrit
 
 from ebr.algorithms import allocation
-from ebr.algorithms.game import Differences, Ending, Game, Known, LossyGame, Rng, Standing, spelled
+from ebr.algorithms.game import Differences, Game, Known, LossyGame, Rng, Standing, spelled
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.bets import MOST_TESTED, Beliefs, believed, paid, pooled, thinned
@@ -106,9 +106,11 @@ class StakedElasticBatchRacing(Differences):
         learns = self.deadline > 1 or not self.guessed
         require(learns, "deadline", "be at least 2 where sigma is only a guess", self.deadline)
 
-    def in_blocks(self) -> Self:
-        """The race that pulls all arms equally often."""
-        return replace(self, blocks=True)
+    def suited(self, rewards: str, blocks: bool) -> Self:
+        """In blocks it pulls all arms equally often; in [0, 1] it wants squares, if that is left open."""
+        # Squares, so that small spreads do not pay for the support.
+        squares = True if self.squares is None and self.model(rewards) == "bounded" else self.squares
+        return replace(self, blocks=blocks or self.blocks, squares=squares)
 
     def objection(self, feature: str, rewards: Known = None) -> str | None:
         """Blocks are permitted if `blocks` says so, and σ is known."""
@@ -127,10 +129,6 @@ class StakedElasticBatchRacing(Differences):
     def wants_squares(self, rewards: Known = None) -> bool:
         """Of rewards in [0, 1], and of Gaussian ones of unknown σ, if `squares` says so."""
         return bool(self.squares) and (self.guessed or self.model(rewards) == "bounded")
-
-    def squared(self) -> Self:
-        """The race that wants squares of rewards in [0, 1]; what is known of σ does not change."""
-        return self if self.rewards == "Gaussian" else super().squared()
 
     def deviation(self, pulls: IntArray | int, n_arms: int) -> FloatArray:
         """A half-width that holds at all counts at once, as counts here depend on rewards; NaN without σ."""
@@ -191,10 +189,10 @@ class StakedElasticBatchRacing(Differences):
         """Race with rewards that may be missing; after every round it could be stopped."""
         table = _Table(self, n_arms, replicates, rewards, generator, said=True)
         for now in range(1, self.deadline + 1):
-            table.settle(*(yield Standing(table.pulls(), *table.standing())), now)
+            table.settle(*(yield Standing(*table.standing(), table.pulls())), now)
             if not table.go_on(now):
                 break
-        return Ending(table.arms, table.within)
+        return Standing(table.arms, table.within)
 
 
 def stein_count(variance: FloatArray, freedom: IntArray, epsilon: float, miss: float) -> FloatArray:

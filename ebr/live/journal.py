@@ -31,7 +31,8 @@ class Journal:
     """A file of lines that only ever grows, one process writing at a time.
 
     `create` starts an empty journal where there is no file; `readonly` reads what is there now, even while
-    another process writes. `lines` is what the lines say so far, each with its time (UTC) and checksum.
+    another process writes. `lines` is what the lines say so far, each with its time (UTC) and checksum;
+    `close` lets go of the file and its lock.
 
     Notes
     -----
@@ -41,8 +42,6 @@ class Journal:
     *Checksums* are chained: each covers its line and the checksum before, so a line that was changed, removed
     or moved is found and named; lines cut off at the very end leave no trace. If all checksums are computed
     anew, `Race` still believes no line that it would not write.
-
-    *The lock* is the operating system's (flock). It ends with the process, however that ends.
     """
 
     def __init__(self, path: str | os.PathLike[str], create: bool = True, readonly: bool = False) -> None:
@@ -58,9 +57,9 @@ class Journal:
         flags = os.O_RDONLY if readonly else os.O_RDWR | os.O_APPEND | (os.O_CREAT if new else 0)
         try:
             self._descriptor = _opened(self._file, flags)
-            # Idempotent, and also done when the journal is dropped without being closed. Never LOCK_UN: in
-            # a forked copy it would free the lock of the original.
-            self._close = weakref.finalize(self, os.close, self._descriptor)
+            # Idempotent, and also done when the journal is dropped without being closed, or the process ends.
+            # Never LOCK_UN: in a forked copy it would free the lock of the original.
+            self.close = weakref.finalize(self, os.close, self._descriptor)
             with self.closed_on_error():
                 self._load()
         except FileNotFoundError:
@@ -94,12 +93,8 @@ class Journal:
         """Raise JournalError if the journal was opened for reading only, or is closed."""
         if self._readonly:
             raise JournalError(f"{self.path} was opened for reading only: open it without readonly")
-        if not self._close.alive:
+        if not self.close.alive:
             raise JournalError(f"{self.path} is closed: open it again")
-
-    def close(self) -> None:
-        """Let go of the file and its lock."""
-        self._close()
 
     @contextmanager
     def closed_on_error(self) -> Generator[None, None, None]:

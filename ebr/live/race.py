@@ -4,11 +4,12 @@ import math
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from ebr.algorithms.game import Algorithm, Ending, Standing
+from ebr.algorithms.game import Algorithm, Standing
 from ebr.arrays import FloatArray, IntArray
 from ebr.live.journal import Journal, JournalError, Line
 from ebr.live.report import Chosen, Report, drawn, intervals_of, named, report_of, verdict
@@ -25,16 +26,12 @@ if TYPE_CHECKING:  # slow to import, and a race is asked and told without them
     Late = Told | None
 
 
-class Race:
+class Race(AbstractContextManager["Race"]):
     """An experiment of several rounds, with a journal on disk that outlives the process.
 
-    ::
-
-        with ebr.Race(algorithm, arms=["A", "B", "C"], journal="trial.jsonl") as race:
-            pulls = race.ask()  # for instance {"A": 120, "C": 120}: B has been dropped
-            race.tell({"A": rewards_of_a, "C": (120, 67.0)})  # a list of rewards, or their number and sum
-
-    If the journal exists, the same race goes on from there. `Race.open` needs only the journal.
+    In each round `ask` returns pulls, for instance {"A": 120, "C": 120} after B is dropped, and `tell` takes
+    in {"A": [1, 0, …], "C": (120, 67.0)}: a list of rewards, or their number and sum. If the journal exists,
+    the same race goes on from there; `Race.open` needs only the journal.
 
     Parameters
     ----------
@@ -43,18 +40,12 @@ class Race:
         the rewards. For ε of 1 or more, use `ebr.plan(…).start(…)`, which makes an algorithm and runs it.
     arms, journal
         The names of the arms, and the file, which is locked until the race is closed.
-    support
-        The closed interval in which every reward lies, or None for any finite number. By default [0, 1], and
-        None where rewards are said to be "Gaussian" or "sub-Gaussian".
-    rewards
-        The reward model: "Bernoulli" (each is 0 or 1), "bounded", "Gaussian" or "sub-Gaussian". The default
-        is what the support implies: "bounded" in [0, 1] ("Bernoulli" if the algorithm assumes it).
-    blocks, lower_is_better
-        Whether all arms of a round are observed in the same blocks (the same splits, the same days); σ is
-        then the noise within a block. Whether the smallest mean is the best, as of a latency.
-    control, margin
-        The arm that others must beat, and by how much, in your units (ε by default). When no arm can, the
-        race ends early and recommends the control.
+    support, rewards
+        The closed interval in which every reward lies, or None for any finite number; and "Bernoulli" (each
+        is 0 or 1), "bounded", "Gaussian" or "sub-Gaussian". By default one implies the other; without both,
+        rewards are "bounded" in [0, 1] ("Bernoulli" if the algorithm assumes it).
+    blocks, control, margin, lower_is_better
+        As in `ebr.plan`, but the control is named. In blocks σ is the noise within a block.
 
     Attributes
     ----------
@@ -66,14 +57,12 @@ class Race:
 
     Notes
     -----
-    *Counts are fixed before rewards are seen*: rewards added until an arm looks good would bias its mean.
-    Which are missing or late, and the decision not to wait, must have nothing to do with any reward, and so
-    not with which arms are out; no race can check that. Missing rewards are asked for again
-    (`ebr.algorithms.sharp` has the proof).
+    Which rewards are missing or late, and the decision not to wait for them, must have nothing to do with any
+    reward, so not with which arms are out either; no race can check that (proof: `ebr.algorithms.sharp`).
 
-    *Blocks.* Sharp and staked EBR compare arms by differences of their means over the same blocks, so what is
-    common to a block cancels. They need independent blocks and √2σ-sub-Gaussian differences, N(·, 2σ²) for
-    "Gaussian" rewards. In an interval of width w, σ ≤ w/√2 will do. Single arms have no intervals.
+    *Blocks.* Differences of arms over the same blocks are compared, so what is common to a block cancels. The
+    blocks must be independent, the differences √2σ-sub-Gaussian, or N(·, 2σ²) for "Gaussian" rewards. In an
+    interval of width w, σ ≤ w/√2 will do. Single arms have no intervals.
     """
 
     def __init__(
@@ -142,13 +131,11 @@ class Race:
         self.round, self.finished, self.stopped = 0, False, False
         self.recommendation: Chosen = None
         self.within: float | None = None
-        self._chosen: tuple[str, ...] = ()
         self._places = {arm: place for place, arm in enumerate(self.arms)}
         self._pulls, self._totals = np.zeros(len(self.arms), dtype=np.int64), np.zeros(len(self.arms))
         self._owed = dict.fromkeys(self.arms, 0)  # rewards that were missing, and may come late
         self._rows: list[tuple[Any, ...]] = []  # of `history`, with the sum so far in place of the mean
-        self._go_on()  # which refuses a control that is none of the arms
-        self.control = terms.control
+        self._go_on()
 
     def _follow(self, line: Line) -> None:
         """Follow a line of the journal: a round is asked for, rewards are told, or the race is stopped."""
@@ -184,10 +171,10 @@ class Race:
         pulls = zip(self.arms, self._standing.pulls[0], strict=True)
         self._coming = {arm: int(n) for arm, n in pulls if n}
 
-    def _end(self, ending: Ending | Standing) -> None:
-        self.finished, self._asked, self._coming = True, False, {}
-        self._chosen = tuple(self.arms[arm] for arm in np.atleast_1d(ending.arms[0]) if arm >= 0)
-        self.recommendation = self._chosen if ending.arms.ndim > 1 else next(iter(self._chosen), None)
+    def _end(self, ending: Standing) -> None:
+        chosen = tuple(self.arms[arm] for arm in np.atleast_1d(ending.arms[0]) if arm >= 0)
+        self.recommendation = chosen if ending.arms.ndim > 1 else next(iter(chosen), None)
+        self.finished, self._asked, self._coming = True, False, dict.fromkeys(chosen, 0)
         # What is void, or for gaps alone, says nothing of how far the arm is from the best.
         nothing = self.terms.void or self.algorithm.needs_gap
         self.within = math.inf if nothing else float(ending.within[0]) * self.terms.scale.width
@@ -208,13 +195,13 @@ class Race:
         They are on the disk when this returns. Raises ValueError, and takes in nothing, if they are not
         exactly what was asked for, or if `round` is not the current one: so nothing counts twice.
 
-        With `missing="at random"` there may be fewer, or none: []. `late` has rewards that were missing in
-        earlier rounds: all of them, or the first that came. They replace as many of this round's. In blocks,
-        rewards may be a DataFrame with the arms as columns, or an array with the columns in the order asked.
+        With `missing="at random"` there may be fewer, or none: []. `late` has rewards that earlier rounds
+        lacked, all or the first that came, in place of as many of this round's. In blocks, rewards may be a
+        DataFrame with the arms as columns, or an array with the columns in the order asked.
 
-        A race that estimates how much rewards vary takes in sums of squares, too, of rewards on its scale
-        (`race.terms.scale`): (count, sum, squares). With (count, sum) those of rewards in [0, 1] are taken to
-        be as large as they can be; of rewards without bounds they must be told.
+        A race that estimates how much rewards vary also takes in (count, sum, squares), the last on its scale
+        (`race.terms.scale`). Without squares those of rewards in [0, 1] are taken to be as large as they can
+        be; those of rewards without bounds must be told.
         """
         with self._lock:
             self._check_going_on()
@@ -235,7 +222,7 @@ class Race:
     def now(self) -> tuple[str | None, float] | None:
         """Who would be recommended if the race were stopped now, and within how much of the best, in units.
 
-        All that is said of all rounds holds at once with probability 1 − δ. None where there is no stop.
+        What is said after all rounds holds at once with probability 1 − δ. None where there is no stop.
         """
         if self.finished or self.algorithm.objection("stopping", self.terms.rewards):
             return None
@@ -268,8 +255,7 @@ class Race:
     @property
     def survivors(self) -> list[str]:
         """The arms of the coming round (others are out, paused or accepted); at the end, the recommended."""
-        alive = self._coming.keys() | self._chosen
-        return [arm for arm in self.arms if arm in alive]
+        return list(self._coming)
 
     @property
     def history(self) -> "pd.DataFrame":
@@ -285,9 +271,8 @@ class Race:
     def intervals(self) -> "pd.DataFrame":
         """What is known of each arm now: pulls, mean, lower and upper bound, and whether it survives.
 
-        The bounds hold for all arms and rounds at once with probability 1 − δ, also for the selected arm
-        (`ebr.theory.confidence.Simultaneous`). NaN where there are none: without δ, in blocks, and where the
-        rewards' spread is not known.
+        All bounds hold at once with probability 1 − δ, also for the selected arm. NaN where there are none:
+        without δ, in blocks, and where the rewards' spread is not known.
         """
         import pandas as pd
 
@@ -322,9 +307,6 @@ class Race:
     def __reduce__(self) -> NoReturn:
         """A copy would tell the same round once more."""
         raise TypeError("a race cannot be copied or pickled: Race.open(journal, readonly=True) looks at it")
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

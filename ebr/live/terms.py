@@ -14,7 +14,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 import ebr
-from ebr.algorithms.game import Algorithm, Ending, Known, LossyGame, Standing, advance
+from ebr.algorithms.game import Algorithm, Known, LossyGame, Standing, advance
 from ebr.live.journal import Line
 from ebr.models import IN_UNIT, REWARDS
 from ebr.validation import check_fields, number, one_of, positive, require, shown, true_or_false, whole
@@ -83,8 +83,7 @@ class Terms:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        vars(self).update(arms=_checked_arms(self.arms))
-        check_fields(self, seed=partial(whole, at_least=0), rounding=true_or_false)
+        check_fields(self, arms=_names, seed=partial(whole, at_least=0), rounding=true_or_false)
         support, scale, rewards = self.support, self.scale, self.rewards
         ends = min(scale.worst, scale.best), max(scale.worst, scale.best)
         require(scale in UNITS or support in (None, ends), "support", f"be {ends}, as the scale", support)
@@ -114,25 +113,21 @@ class Terms:
             squarable("sigma, in the rewards' units,", algorithm.sigma * units.width)
         if rewards is None:
             rewards = _model(algorithm.rewards, limits, units, blocks is True)
-        names = _checked_arms(arms)
-        algorithm = algorithm.in_blocks() if blocks is True else algorithm
-        squared = algorithm.squared()  # so that small spreads do not pay for the support
-        if squared.wants_squares(rewards) and squared.model(rewards) in IN_UNIT:
-            algorithm = squared
-        if control is not None or margin is not None:
-            known = control is None or control in names
-            require(known, "control", f"be one of the arms, {listed(names)}", control)
+        names = _names("arms", arms)
+        algorithm = algorithm.suited(rewards, blocks is True)
+        alone = control is None and margin is not None
+        require(not alone, "margin", "be left out where there is no control", margin)
+        if control is not None:
+            require(control in names, "control", f"be one of the arms, {listed(names)}", control)
             if objection := algorithm.objection("control"):
                 raise ValueError(objection)
-            if margin is not None and control is not None:
+            if margin is not None:
                 least = algorithm.epsilon * units.width
                 must = f"lie in [{least:g}, {units.width:g}), from epsilon to all of the support"
                 require(least <= positive("margin", margin) < units.width, "margin", must, margin)
                 margin /= units.width
-            place = None if control is None else names.index(control)
-            algorithm = replace(cast(Any, algorithm), control=place, margin=margin)
-        seed = secrets.randbits(64)
-        made = cls(algorithm, names, limits, units, rewards, blocks=blocks, seed=seed)
+            algorithm = replace(cast(Any, algorithm), control=names.index(control), margin=margin)
+        made = cls(algorithm, names, limits, units, rewards, blocks=blocks, seed=secrets.randbits(64))
         require(not blocks or not made.void, "blocks", f"be False, or nothing is proved: {made.void}", blocks)
         made.warn()
         with warnings.catch_warnings(action="ignore"):  # the race itself will warn
@@ -233,13 +228,11 @@ class Terms:
         algorithm, n_arms, generator = self.algorithm, len(self.arms), np.random.default_rng(self.seed)
         if not algorithm.objection("stopping", self.rewards):
             return (yield from algorithm.play_lossy(n_arms, rewards=self.rewards, generator=generator))
-        game = algorithm.play(n_arms, rewards=self.rewards, generator=generator)
-        turn = advance(game)
+        turn = advance(game := algorithm.play(n_arms, rewards=self.rewards, generator=generator))
         while turn.pulls is not None:
-            _, sums = yield Standing(turn.pulls, np.array([-1]), np.array([math.inf]))
+            _, sums = yield Standing(np.array([-1]), np.array([math.inf]), turn.pulls)
             turn = advance(game, sums)
-        assert turn.arms is not None
-        return Ending(turn.arms, np.array([algorithm.epsilon]))
+        return Standing(turn.arms, np.array([algorithm.epsilon]))
 
     def differences(self, there: Self, first: Line) -> str:
         """How the race of a journal's first line, and of the terms that it says, differs from this one."""
@@ -281,7 +274,7 @@ def listed(names: Iterable[str]) -> str:
 def checked_support(support: Any, rewards: Known = None) -> Support:
     """Return the support, an interval or None; raise ValueError for anything else."""
     if isinstance(support, str) and support == USUAL:
-        return (0.0, 1.0) if rewards in (None, *IN_UNIT) else None
+        support = (0.0, 1.0) if rewards in (None, *IN_UNIT) else None
     if support is None:
         return None
     low, high = _pair("support", support)
@@ -307,17 +300,17 @@ def _parameters(algorithm: Any) -> dict[str, Any]:
     raise ValueError(f"algorithm must {must}, got {shown(algorithm)}")
 
 
-def _checked_arms(arms: Any) -> tuple[str, ...]:
+def _names(name: str, arms: Any) -> tuple[str, ...]:
     """Return the names of the arms; raise ValueError, with a short message, for wrong names."""
     must = "be a list of two or more distinct, printable names"
     ordered = isinstance(arms, Iterable) and not isinstance(arms, str | bytes | set | frozenset)
-    require(ordered, "arms", must, arms)
+    require(ordered, name, must, arms)
     names = tuple(arms)
     # Printable, because people read them in tables and type them.
-    wrong = [name for name in names if not (isinstance(name, str) and name.strip() and name.isprintable())]
-    require(len(names) > 1 and not wrong, "arms", must, wrong or names)
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    require(not twice, "arms", must, twice)
+    wrong = [each for each in names if not (isinstance(each, str) and each.strip() and each.isprintable())]
+    require(len(names) > 1 and not wrong, name, must, wrong or names)
+    twice = [each for each, times in Counter(names).items() if times > 1]
+    require(not twice, name, must, twice)
     return names
 
 

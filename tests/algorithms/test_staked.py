@@ -358,13 +358,14 @@ def test_a_purse_that_is_no_number_never_holds():
 def test_a_race_leaves_it_open_whether_squares_come():
     race = StakedElasticBatchRacing(5, 0.1, 0.1)
     assert not race.wants_squares("bounded")
-    assert race.squared().wants_squares("bounded")
-    assert not race.squared().wants_squares("Bernoulli")
-    assert not race.squared().wants_squares("Gaussian")
+    assert race.suited("bounded", blocks=False).wants_squares("bounded")
+    for other in ("Bernoulli", "Gaussian", "sub-Gaussian"):
+        assert race.suited(other, blocks=False) == race
     refused = dataclasses.replace(race, squares=False)
-    assert refused.squared() == refused
+    assert refused.suited("bounded", blocks=False) == refused
     assert "squares" not in repr(race)
-    assert "squares=True" in repr(race.squared())
+    assert "squares=True" in repr(race.suited("bounded", blocks=False))
+    assert race.suited("sub-Gaussian", blocks=True) == dataclasses.replace(race, blocks=True)
     with pytest.raises(ValueError, match="squares must be True, False or None, got 'no'"):
         dataclasses.replace(race, squares="no")
 
@@ -497,7 +498,7 @@ def test_a_guessed_sigma_is_not_used_as_a_known_one():
     with pytest.raises(ValueError, match="deadline must be at least 2 where sigma is only a guess, got 1"):
         guessing(1, 0.1, 0.1)
     known = StakedElasticBatchRacing(5, 0.1, 0.1, rewards="Gaussian")
-    assert known.squared() is known
+    assert known.suited("bounded", blocks=False) == known
     assert not known.wants_squares("Gaussian")
     assert known.most_pulls(3) > 0
     told_later = StakedElasticBatchRacing(5, 0.1, 0.1, squares=True)
@@ -515,7 +516,7 @@ def test_without_degrees_of_freedom_nothing_is_guaranteed():
         for _ in range(deadline):
             assert 0 < standing.pulls.max() < 10**6
             turn = advance(game, (counts, np.stack([sums, sums**2 / came])))
-            standing = turn.arms or turn.pulls
+            standing = turn.pulls or turn.arms
             assert np.isinf(standing.within).all()
         assert turn.pulls is None
 

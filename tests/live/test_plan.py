@@ -212,7 +212,7 @@ def test_a_certified_race_is_one_more_designed_for_the_truths_of_the_plan(path):
         assert race == ebr.certified_design(3, 3, 0.2, 0.05, truths=truths).race
     planned = ebr.plan(**YES_OR_NO, deadline=3, algorithm="certified", control=True, margin=0.4)
     with planned.start(path, ["A", "B", "C"]) as race:
-        assert (race.algorithm.shifts, race.control) == ((0.4,), "C")
+        assert (race.algorithm.shifts, race.terms.control) == ((0.4,), "C")
         race.ask()
     with ebr.Race.open(path) as race:
         assert race.algorithm == planned.algorithm
@@ -429,7 +429,7 @@ def test_a_plan_is_started_from_a_terminal(run, folder):
     assert run("plan", "--arms", "3", *rules, "--start", "b.jsonl")[0] == 2
     assert run(*named, "--control", "--deadline", 3, "--epsilon", 0.1, "--start", "c")[0] == 0
     with ebr.Race.open("c") as race:
-        assert race.control == "C"
+        assert race.terms.control == "C"
 
 
 TRUTH = [0.2, 0.55, 0.6]

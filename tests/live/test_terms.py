@@ -212,7 +212,7 @@ def test_a_race_in_which_no_arm_can_be_better_ends_with_the_control(path):
         assert race.verdict == "It recommends placebo, the control: no arm beats it by 0.2 or more."
         assert race.round < 6
     with Race(algorithm, arms, path, control="placebo", margin=0.2) as again:
-        assert again.control == "placebo"
+        assert again.terms.control == "placebo"
     with pytest.raises(JournalError, match=r"margin is 0.2 there and 0.3 here"):
         Race(algorithm, arms, path, control="placebo", margin=0.3)
     with pytest.raises(JournalError, match="control is 1 there and None here"):

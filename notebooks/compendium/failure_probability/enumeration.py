@@ -86,7 +86,7 @@ def _asked(
             break
         turn = advance(game, sums.astype(np.float64))
     asked = np.zeros((size, n_arms), dtype=np.int64) if turn.pulls is None else turn.pulls.copy()
-    while turn.arms is None:
+    while turn.pulls is not None:
         turn = advance(game, np.zeros((size, n_arms)))
     return asked, turn.arms
 

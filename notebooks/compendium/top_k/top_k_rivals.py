@@ -20,6 +20,14 @@ from ebr.validation import check_fields, whole
 ROUNDING = 1e-6  # sweeps: far above the rounding error of the look-ahead, which asks for one fewer near it
 
 
+class _Undecided(Survivors):
+    """Survivors whose largest sum is asked for, too."""
+
+    def best(self) -> FloatArray:
+        """The largest sum of an undecided arm; −∞ where there is none."""
+        return np.asarray(np.where(self._alive, self._sums, -np.inf).max(axis=0))
+
+
 @dataclass(frozen=True)
 class SequentialTopK(Algorithm):
     """The paper's sequential oracle with accept and reject, T = ∞.
@@ -55,7 +63,7 @@ class SequentialTopK(Algorithm):
         """Race sweep by sweep, asking ahead if rewards lie in [0, 1]."""
         check_places(self.k, n_arms)
         slack = self.epsilon / n_arms
-        survivors = Survivors(n_arms, replicates, self.k)
+        survivors = _Undecided(n_arms, replicates, self.k)
         sweeps, ahead = np.zeros(replicates), np.ones(replicates, dtype=np.int64)
         while survivors.running.any():
             survivors.add((yield survivors.pulls(ahead)))
