@@ -57,8 +57,9 @@ class Race(AbstractContextManager["Race"]):
 
     Notes
     -----
-    Which rewards are missing or late, and the decision not to wait for them, must have nothing to do with any
-    reward, so not with which arms are out either; no race can check that (proof: `ebr.algorithms.sharp`).
+    Counts are fixed before rewards are seen: rewards added until an arm looks good would bias its mean. Which
+    are missing or late, and the decision not to wait for them, must have nothing to do with any reward, so
+    not with which arms are out either; no race can check that (proof: `ebr.algorithms.sharp`).
 
     *Blocks.* Differences of arms over the same blocks are compared, so what is common to a block cancels. The
     blocks must be independent, the differences √2σ-sub-Gaussian, or N(·, 2σ²) for "Gaussian" rewards. In an
