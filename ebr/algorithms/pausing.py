@@ -190,7 +190,7 @@ class _Tests:
             tried = replace(pairs, other=sums.imag)[first]
             found = binomial_refuted(tried, shift, self.miss[high, low[first]])[again]
         elif self.model == "bounded":
-            found = bounded_refuted(pairs, shift, self.miss[high, low])
+            found = bounded_refuted(pairs, shift, self.log_terms[high, low])
         else:
             found = normal_refuted(pairs, shift, self.log_terms[high, low], self.race.sigma)
         refuted = np.zeros_like(which)

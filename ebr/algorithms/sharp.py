@@ -26,7 +26,6 @@ import numpy as np
 from ebr.algorithms.arms import Survivors
 from ebr.algorithms.game import FEATURES, Differences, Ending, Game, Known, LossyGame, Rng, Standing, spelled
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.divergence import pair_divergence, pair_threshold
 from ebr.theory.pairs import Pairs, bounded_refuted, log_terms, normal_refuted, normal_width
 from ebr.validation import count
 
@@ -133,22 +132,11 @@ class SharpElasticBatchRacing(Differences):
             races.take(t, pulls, *(yield Standing(pulls, *races.standing(races.t))))
         return Ending(*races.standing(-1))
 
-    def reach(self, leader: FloatArray, pulled: int, log_term: float, told: Known) -> FloatArray | float:
-        """How far behind the leader's mean an arm may be and survive: w_t, or where the ratio reaches L_t."""
+    def refuted(self, pairs: Pairs, shift: float, log_term: float, told: Known) -> BoolArray:
+        """Whether a round before T refutes that the other arm is better than the leader by the shift."""
         if self.model(told) == "bounded":
-            threshold = pair_threshold(leader, log_term / pulled)
-            # Where even 0 is not told from the leader nobody is dropped, however leader − 0 is rounded.
-            return np.where(threshold > 0, leader - threshold, np.inf)
-        return float(self.width(pulled, log_term))
-
-    def certified(
-        self, leader: FloatArray, runner_up: FloatArray, pulled: int, log_term: float, told: Known
-    ) -> BoolArray:
-        """Whether no other survivor can be better than the leader by ε."""
-        if self.model(told) == "bounded":
-            behind = pair_divergence(leader, runner_up, self.epsilon) > log_term / pulled
-            return np.isinf(runner_up) | behind
-        return np.asarray(leader - runner_up > self.width(pulled, log_term) - self.epsilon)
+            return bounded_refuted(pairs, shift, log_term)
+        return normal_refuted(pairs, shift, log_term, self.sigma)
 
     def model(self, told: Known) -> str:
         """As in `Differences`; rewards 0 and 1 are bounded ones."""
@@ -164,7 +152,7 @@ class _Races(Survivors):
         super().__init__(n_arms, replicates, race.k)
         self.race, self.told = race, told
         self.targets: list[int] = race.pulls_by_round(n_arms, told).tolist()  # b_t
-        self.miss, self.log_terms = race.shares() / (n_arms - 1), race.log_terms(n_arms, told)
+        self.log_terms = race.log_terms(n_arms, told)
         self.t = self.pulled = 0  # the last round that was played, and its b_t
         self.missing: IntArray | None = None  # how far arms fall short of it, once a reward has been missing
         self.fresh = self.running  # the replicates that have new rewards
@@ -208,20 +196,21 @@ class _Races(Survivors):
     def _drop_worse(self) -> None:
         """Drop arms that cannot be as good as the k-th; accept those that cannot be worse than the next."""
         if self.missing is None:
-            place = self.pulled, self.log_terms[self.t], self.told
-            self.drop(self.pulled * self.race.reach(self.first / self.pulled, *place))
-            if self.race.k > 1:  # to be ahead of the next is to be behind it in failures
-                failing = np.clip(1 - self.second() / self.pulled, 0, 1)
-                self.accept(self.pulled * self.race.reach(failing, *place))
+            pulled = self.counts
+            self.discard(self._refuted(Pairs(self.first, pulled, self._sums, pulled), 0.0) & self.running)
+            if self.race.k > 1:
+                with np.errstate(invalid="ignore"):  # ∞ − ∞ in races that have ended
+                    ahead = self._refuted(Pairs(self._sums, pulled, self.second(), pulled), 0.0)
+                np.putmask(self._sums, ahead & self.running, np.inf)
         else:
             self.discard(self._refuted(self._pairs(), 0.0).any(axis=0) & self.fresh)
 
     def _stop_if_certified(self) -> None:
         """Recommend an arm, the leader if counts are equal, where no other can be better than it by ε."""
         epsilon, winners = self.race.epsilon, None
-        if self.missing is None:  # the k-th, and the next
-            pair = self.first / self.pulled, self.second() / self.pulled
-            ended = self.race.certified(*pair, self.pulled, self.log_terms[self.t], self.told)
+        if self.missing is None:  # the k-th, and the next, if there is one
+            second, pulled = self.second(), self.counts[0]
+            ended = np.isinf(second) | self._refuted(Pairs(self.first, pulled, second, pulled), epsilon)
         else:
             winning = self._winning(self._refuted(self._pairs(), epsilon))
             means = np.where(winning, self._sums, -np.inf) / np.maximum(self.counts, 1)
@@ -256,9 +245,9 @@ class _Races(Survivors):
 
     def _refuted(self, pairs: Pairs, shift: float) -> BoolArray:
         """Whether it is refuted that the other is better than the leader by the shift."""
-        if self.race.model(self.told) == "bounded" and self.t < len(self.targets) - 1:
-            return bounded_refuted(pairs, shift, self.miss[self.t])
-        return normal_refuted(pairs, shift, self.log_terms[self.t], self.race.sigma)
+        if self.t < len(self.targets) - 1:
+            return self.race.refuted(pairs, shift, self.log_terms[self.t], self.told)
+        return normal_refuted(pairs, shift, self.log_terms[-1], self.race.sigma)  # the sign decides
 
     def _useless(self, pairs: Pairs, shift: float) -> BoolArray:
         """The same of a control. Two arms with all b_T rewards also have round T's test."""

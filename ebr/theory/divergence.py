@@ -1,6 +1,5 @@
 """Divergences between rewards in [0, 1], and likelihood ratios of a pair of arms."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -11,7 +10,6 @@ from ebr.arrays import BoolArray, FloatArray
 
 HALVINGS = 60  # of an interval in [0, 1]: to the last digit
 NEAR = 1e-10  # Newton's method stops after a step this short: the next would be below rounding
-LOWEST = 1e-4  # its least start for a threshold, as a part of the mean
 Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # values and slopes
 
 
@@ -61,37 +59,12 @@ def erlang_quantile(miss: ArrayLike) -> FloatArray:
     return np.asarray(gammainccinv(2.0, np.asarray(miss, dtype=np.float64)))
 
 
-def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
-    """The lowest mean that cannot be told from the leader's: kl(μ̂_1̂, m) + kl(·, m) ≤ level."""
-    means, which = np.unique(np.clip(leader, 0.0, 1.0), return_inverse=True)  # many races share a mean
-
-    def divergence(other: FloatArray) -> FloatArray:
-        """Of both means from their midpoint p: kl(μ̂_1̂, p) + kl(m, p)."""
-        return np.asarray(np.add(*relative_entropy(np.stack([means, other]), (means + other) / 2)))
-
-    low = np.zeros_like(means)
-    high = np.where(divergence(low) <= level, low, means)  # even 0 cannot be told from it
-
-    def near(other: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The root of the divergence is nearly linear."""
-        middle, root = (means + other) / 2, np.sqrt(divergence(other))
-        slope = np.log(middle / other * ((1 - other) / (1 - middle))) / (2 * root)
-        return math.sqrt(level) - root, slope
-
-    # The start: where the squared difference over 4 p (1 − p), p the midpoint, is the level.
-    lean = level * (2 * means - 1)
-    behind = (lean + np.sqrt(lean**2 + 4 * level * (1 + level) * means * (1 - means))) / (1 + level)
-    return solved(low, high, near, np.maximum(means - behind, LOWEST * means))[which]
-
-
-def solved(
-    low: FloatArray, high: FloatArray, curve: Curve, start: FloatArray | float = -math.inf
-) -> FloatArray:
+def solved(low: FloatArray, high: FloatArray, curve: Curve) -> FloatArray:
     """Where a curve rises through 0 between low and high.
 
-    By Newton's method, from `start` if that is inside; the range is halved where a step would leave it.
+    By Newton's method from the middle; the range is halved where a step would leave it.
     """
-    place = np.where((start > low) & (start < high), start, (low + high) / 2)
+    place = (low + high) / 2
     with np.errstate(all="ignore"):  # a slope may be 0 or infinite
         for _ in range(HALVINGS):
             value, slope = curve(place)

@@ -52,7 +52,7 @@ def log_terms(miss: FloatArray, model: str) -> FloatArray:
         return np.asarray(-np.log(miss))
 
 
-def normal_refuted(pairs: Pairs, shift: float, log_term: FloatArray, sigma: float) -> BoolArray:
+def normal_refuted(pairs: Pairs, shift: float, log_term: FloatArray | float, sigma: float) -> BoolArray:
     """Whether μ̂_1̂ − μ̂_i + s > σ √(2L (1/N + 1/M)).
 
     The difference of the means, centred, is σ√(1/N + 1/M)-sub-Gaussian: with L = log(1/α) the level is α by
@@ -62,21 +62,22 @@ def normal_refuted(pairs: Pairs, shift: float, log_term: FloatArray, sigma: floa
     return np.asarray(leader - other + shift > normal_width(pairs, log_term, sigma))
 
 
-def normal_width(pairs: Pairs, log_term: FloatArray, sigma: float) -> FloatArray:
+def normal_width(pairs: Pairs, log_term: FloatArray | float, sigma: float) -> FloatArray:
     """σ √(2L (1/N + 1/M))."""
     return np.asarray(sigma * np.sqrt(2 * log_term * (1 / pairs.leader_pulls + 1 / pairs.other_pulls)))
 
 
-def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray | float) -> BoolArray:
-    """Whether min_p N kl(μ̂_1̂, p) + M kl(μ̂_i, p + s) > x, (1+x) e^{−x} = α, and μ̂_1̂ > μ̂_i − s.
+def bounded_refuted(pairs: Pairs, shift: float, log_term: FloatArray | float) -> BoolArray:
+    """Whether min_p N kl(μ̂_1̂, p) + M kl(μ̂_i, p + s) > L and μ̂_1̂ > μ̂_i − s.
 
-    For rewards in [0, 1]: at the leader's mean p each term is stochastically less than an Exp(1) variable.
+    For rewards in [0, 1]: at the leader's mean p each term is stochastically less than an Exp(1) variable, so
+    the level is α with (1 + L) e^{−L} = α.
     """
-    every = np.broadcast_arrays(*pairs.means, pairs.leader_pulls, pairs.other_pulls, miss)
+    every = np.broadcast_arrays(*pairs.means, pairs.leader_pulls, pairs.other_pulls, log_term)
     refuted = np.asarray(every[0] > every[1] - shift)
-    leader, other, leader_pulls, other_pulls, level = (each[refuted] for each in every)
+    leader, other, leader_pulls, other_pulls, least = (each[refuted] for each in every)
     ratio = pair_divergence(leader, other, shift, (leader_pulls, other_pulls))
-    refuted[refuted] = ratio > erlang_quantile(level)
+    refuted[refuted] = ratio > least
     return refuted
 
 

@@ -7,7 +7,7 @@ import pytest
 from oracles import kl
 from scipy.optimize import minimize_scalar
 
-from ebr.theory.divergence import bisected, erlang_quantile, pair_divergence, pair_threshold, relative_entropy
+from ebr.theory.divergence import bisected, erlang_quantile, pair_divergence, relative_entropy
 
 GRID = np.array([0, 1e-9, 0.003, 0.1, 0.25, 0.5, 0.62, 0.9, 0.999, 1])
 SHIFTS = [0.0, 1e-6, 0.01, 0.1, 0.4, 0.5, 0.8, 0.999]
@@ -43,23 +43,6 @@ def test_the_pairs_divergence_grows_with_the_distance_and_is_at_least_its_square
     assert (np.diff(table, axis=1) <= 1e-12)[behind[:, 1:]].all()
     assert (np.diff(table, axis=0) >= -1e-12)[behind[:-1]].all()
     assert (pair_divergence(many[:, None], many, shift + 0.0005) >= table - 1e-12)[behind].all()
-
-
-@pytest.mark.parametrize("level", [1e-6, 0.001, 0.05, 0.3, 0.7, 1.3, 2.0])
-def test_the_threshold_parts_the_means_that_are_told_from_the_leader(level):
-    leaders = np.append(GRID, np.linspace(0, 1, 50))
-    threshold = pair_threshold(leaders, level)
-    assert ((threshold >= 0) & (threshold <= leaders)).all()
-    for leader, lowest in zip(leaders, threshold, strict=True):
-        middle = (leader + lowest) / 2
-        assert kl(leader, middle) + kl(lowest, middle) <= level + 1e-12
-        if lowest == 0:  # even an arm whose rewards are all 0 survives
-            assert leader == 0 or kl(leader, leader / 2) - math.log1p(-leader / 2) <= level
-        else:
-            assert kl(leader, middle) + kl(lowest, middle) == pytest.approx(level, rel=1e-9, abs=1e-12)
-            below = lowest - min(1e-7, lowest / 2)
-            middle = (leader + below) / 2
-            assert kl(leader, middle) + kl(below, middle) > level
 
 
 @pytest.mark.parametrize("shift", [0.0288, 0.0646, 0.08, 0.3])
