@@ -64,12 +64,12 @@ class Paths:
         table.within = np.full(len(before), np.inf)
         return sums.astype(np.float64)
 
-    def note(self, ended: BoolArray, arms: IntArray, within: Any = None) -> None:
+    def note(self, ended: BoolArray, arms: IntArray) -> None:
         """Add up the paths that end, and those that end with a bad arm; then let them end."""
         rows = self.table.replicate[ended]
         np.add.at(self.ended, self.repeat[rows], self.weight[rows])
         np.add.at(self.failed, self.repeat[rows], self.weight[rows] * self.bad[arms[ended]])
-        self.end(ended, arms, within)
+        self.end(ended, arms)
 
 
 def failures(model: str, repeats: int, seed: int, sizes: Any = SIZES) -> pd.DataFrame:
