@@ -6,44 +6,28 @@ with E f ≤ v wherever the claim is false, that is, wherever μ' ≥ μ + s. So
 in the mean; purses on true claims do. Purses are kept as logarithms.
 
 *Scores.* A score z is a function of the rewards that is stochastically no larger than N(0, 1) where the claim
-is false. For drifts θ_j ≥ 0 with weights w_j, LR(z) = Σ w_j exp(θ_j z − θ_j²/2) has E LR ≤ 1, so min(1, v LR)
-is such a bet, but all above 1 is wasted. The *capped bet* wastes nothing: f = min(1, LR(z)/LR(c)), with c
-such that E f = Φ̄(c) + Σ w_j Φ(c − θ_j)/LR(c) = v for z normal. As f increases in z, E f ≤ v for all smaller
-scores.
-
-*Gaussian rewards, σ unknown.* In a round S² = Σ (Q − A²/m)/ν over all arms pulled, ν = Σ (m − 1). Given the
-past, νS²/σ² is χ²_ν and independent of all means. So t = (Y̅ − Y̅' + s) / (S √(1/m + 1/m')) has Student's law
-where μ' = μ + s, and is smaller beyond: z = Φ̄⁻¹(P(t_ν > t)) is N(0, 1) or smaller. All claims of a round may
-share S, since only the mean of each purse matters, not their joint law.
-
-*Rewards 0 and 1.* Given the successes of both arms together, the claimant's own are stochastically no more
-than hypergeometric wherever μ' ≥ μ, whatever the means are (Fisher's exact test). With ties broken at random,
-their normal score is no larger than N(0, 1). A shift is removed at random first: each failure of the claimant
-becomes a success, and each success of the rival a failure, with probability λ = s/(1 + s). The means are then
-(1 − λ)μ + λ and (1 − λ)μ', and the second is at least the first if and only if μ' ≥ μ + s.
+is false: of a difference of means, of a t-test if σ is unknown, of Fisher's exact test of rewards 0 and 1.
+For drifts θ_j ≥ 0 with weights w_j, LR(z) = Σ w_j exp(θ_j z − θ_j²/2) has E LR ≤ 1, so min(1, v LR) is such a
+bet, but all above 1 is wasted. The *capped bet* min(1, LR(z)/LR(c)) wastes nothing: with c its mean is v for
+z normal. As it increases in z, its mean is at most v for all smaller scores.
 
 *Rewards in [0, 1].* v ∏ (1 + (g/m)(Y − p)) ∏ (1 − (g/m')(Y' − p − s)), with any p and any g ≥ 0 that leave no
-factor negative. Its mean is v x^m y^{m'}, x = 1 + (g/m)(μ − p), y = 1 − (g/m')(μ' − p − s), and by the
-inequality of arithmetic and geometric means at most v (1 + g (μ − μ' + s)/(m + m'))^{m + m'} ≤ v. A factor's
-logarithm is concave in the reward: with sums A and C in place of the rewards, as if these were 0 and 1, the
-product is no larger.
+factor negative and are decided by the past. By the inequality of arithmetic and geometric means its mean is
+at most v (1 + g (μ − μ' + s)/(m + m'))^{m + m'} ≤ v. A factor's logarithm is concave in the reward: as if all
+rewards were 0 or 1, with the same sums, the product is no larger.
 
 *With sums of squares* the same product has a sharper bound from below. Let m rewards have mean a and variance
 τ² = Q/m − a². None lies below l = max(0, a − τ√(m − 1)). Let h = a + τ²/(a − l), and let q be the quadratic
 that equals f(Y) = log(1 + b(Y − p)), b ≥ 0, at l and touches it at h. f(Y) − q(Y) = f'''(ξ)/6 (Y − l)(Y − h)²
 for some ξ, and f''' ≥ 0. So Σ f(Y) ≥ Σ q(Y), the sum of f over rewards that are all l or h, with the same
 mean and variance. An upper bound Q' of Q may replace Q, since q is concave; Q' = A is always one. The rival's
-rewards are reflected, 1 − Y', and bounded in the same way. So E f ≤ v for any p and g ≥ 0 that are decided by
-the past and leave no factor negative.
+rewards are reflected, 1 − Y', and bounded in the same way.
 
-*Sources.* Bets on means in [0, 1]: I. Waudby-Smith and A. Ramdas, "Estimating means of bounded random
-variables by betting" (JRSS B, 2024). On two samples at once: R. Turner, A. Ly and P. Grünwald, "Generic
-E-variables for exact sequential k-sample tests that allow for optional stopping" (JSPI, 2024). A quadratic
-below the logarithm: X. Fan, I. Grama and Q. Liu, "Exponential inequalities for martingales with applications"
-(EJP, 2015).
+*Sources.* Bets on means in [0, 1]: I. Waudby-Smith and A. Ramdas (JRSS B, 2024). On two samples at once: R.
+Turner, A. Ly and P. Grünwald (JSPI, 2024). A quadratic below the logarithm: X. Fan, I. Grama and Q. Liu,
+"Exponential inequalities for martingales with applications" (EJP, 2015).
 """
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -80,11 +64,7 @@ class Beliefs(NamedTuple):
 
 
 def believed(counts: IntArray, sums: FloatArray, squares: FloatArray) -> Beliefs:
-    """Estimates for rewards in [0, 1] with squares, replicates × arms; arms share a common variance.
-
-    The common variance starts as that of one reward, 1/16. Each arm's own variance counts the common one as
-    four rewards.
-    """
+    """Estimates for rewards in [0, 1] with squares, replicates × arms; arms share a common variance."""
     about, freedom = _about(counts, sums, squares)
     common = (about.sum(axis=1, keepdims=True) + PRIOR) / (freedom.sum(axis=1, keepdims=True) + 1)
     weight = 4 * common  # of a success and a failure that nobody saw
@@ -205,7 +185,10 @@ def _cap(purse: FloatArray, drifts: FloatArray) -> tuple[FloatArray, FloatArray]
 def normal_score(
     fresh: Pairs, shift: float, sigma: FloatArray, freedom: FloatArray | None = None
 ) -> FloatArray:
-    """The score (Y̅ − Y̅' + s) / (σ √(1/m + 1/m')), N(0, 1) where μ' = μ + s; with S for σ that of a t-test."""
+    """The score (Y̅ − Y̅' + s) / (σ √(1/m + 1/m')), N(0, 1) where μ' = μ + s; with S for σ that of a t-test.
+
+    S² is of all arms pulled in the round. The claims may share it: only the mean of each purse matters.
+    """
     claimant, rival = fresh.means
     width = sigma * np.sqrt(1 / fresh.leader_pulls + 1 / fresh.other_pulls)
     score = np.asarray((claimant - rival + shift) / width)
@@ -216,7 +199,10 @@ def normal_score(
 
 
 def thinned(sums: FloatArray, pulls: IntArray, shift: float, lots: np.random.Generator) -> Two:
-    """Successes of arms as claimants, raised by lot, and as rivals, lowered by lot, with λ = s/(1 + s)."""
+    """Successes of arms as claimants, raised by lot, and as rivals, lowered by lot, with λ = s/(1 + s).
+
+    The means (1 − λ)μ + λ and (1 − λ)μ' are such that the second is at least the first just if μ' ≥ μ + s.
+    """
     if shift == 0:
         return sums, sums
     ones = sums.astype(np.int64)
@@ -239,22 +225,18 @@ def drawn(lots: np.random.Generator, trials: IntArray, part: float) -> FloatArra
 def fisher_score(fresh: Pairs, lots: FloatArray) -> FloatArray:
     """The normal score of Fisher's exact test, ties by lots that are uniform on [0, 1].
 
-    z = Φ̄⁻¹(P(X > A) + u P(X = A)), X hypergeometric: A, of m, given A + C, of m + m'.
+    z = Φ̄⁻¹(P(X > A) + u P(X = A)), X hypergeometric: the law of A, of m, given A + C, of m + m',
+    where μ' = μ. Where μ' is larger, A is stochastically less.
     """
     a, c = fresh.leader, fresh.other
-    b, d, table = fresh.leader_pulls - a, fresh.other_pulls - c, _log_factorials()
+    b, d = fresh.leader_pulls - a, fresh.other_pulls - c
     sides = (a + b, c + d, a + c, b + d), (a, b, c, d, a + b + c + d)
-    above, below = (sum(table[each.astype(np.int64)] for each in side) for side in sides)
+    above, below = (sum(gammaln(each + 1) for each in side) for side in sides)
     ahead = a * fresh.other_pulls >= c * fresh.leader_pulls  # the upper tail is the smaller one
     beyond = _tail(np.array([np.where(ahead, *pair) for pair in ((a, c), (b, d), (c, a), (d, b))]))
     tail = np.exp(above - below) * (beyond + np.where(ahead, lots, 1 - lots))
     score = -ndtri(np.clip(tail, 1e-300, 1 - 1e-16))
     return np.where(ahead, score, -score)
-
-
-@lru_cache(maxsize=1)
-def _log_factorials() -> FloatArray:
-    return np.asarray(gammaln(np.arange(1, 2 * MOST_TESTED + 2, dtype=np.float64)))
 
 
 def _tail(table: FloatArray) -> FloatArray:

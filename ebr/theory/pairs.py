@@ -103,8 +103,8 @@ def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
     pooled = np.clip(both / (tried.leader_pulls + tried.other_pulls), 0, 1 - shift)
     test = _Binomials(tried, shift, -ndtri(OWN / 2 * level), -ndtri((1 - OWN) * level))
     spoken = test.refutes(*test.roots(pooled, pooled), *test.weights(_piece(pooled, shift)))
-    refuted[chosen[~spoken]] = False
-    refuted[chosen[spoken]] = test[np.flatnonzero(spoken)].refuted()
+    spoken[spoken] = test[spoken].refuted()
+    refuted[chosen] = spoken
     return np.asarray(refuted)
 
 
