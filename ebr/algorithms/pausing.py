@@ -129,25 +129,17 @@ class Paces:
         self.stage = self.aim
 
     def lead(self, stage: int) -> None:
-        """Find the leaders, and their sums, among the arms at the highest stage; ties to the first arm.
-
-        Open is an arm that may still be better than the leader by ε.
-        """
+        """Find the leaders, and their sums, among the arms at the highest stage; ties to the first arm."""
         sums = np.where(self.alive & (self.stage == stage), self.sums, -np.inf)
         self.leader = np.where(self.alive.any(axis=1), sums.argmax(axis=1), self.leader)
         place = np.arange(len(self.leader)), self.leader
         self.best, self.certifier[place] = self.sums[place], self.leader
-        self.open = self.alive & (self.certifier != self.leader[:, None])
+        self.open = self.alive & (self.certifier != self.leader[:, None])  # may be better than it by ε
 
     @property
     def leads(self) -> BoolArray:
         """Whether each arm is its replicate's leader, and its race goes on."""
         return np.asarray((np.arange(self.sums.shape[1]) == self.leader[:, None]) & self.alive)
-
-    def certify(self, chosen: BoolArray) -> None:
-        """Record that the leaders are certified against these arms."""
-        self.certifier = np.where(chosen, self.leader[:, None], self.certifier)
-        self.open &= ~chosen
 
 
 class _Tests:
@@ -182,11 +174,12 @@ class _Tests:
 
     def compare(self, arms: Paces, stage: int) -> None:
         """Certify leaders against arms where the tests allow it; drop arms that are no better; end races."""
-        if stage == self.top:  # where all have b_T pulls the sign of the difference decides
-            arms.certify(arms.open & (arms.stage == stage))
-        certified = self.refuted(arms.best, stage, arms, arms.open, self.race.epsilon)
-        arms.certify(certified)
+        # Where both have b_T pulls the sign of the difference decides.
+        behind = arms.open & (arms.stage == stage) & (stage == self.top)
+        certified = self.refuted(arms.best, stage, arms, arms.open & ~behind, self.race.epsilon)
         dropped = self.refuted(arms.best, stage, arms, certified, 0.0)
+        arms.certifier = np.where(behind | certified, arms.leader[:, None], arms.certifier)
+        arms.open &= ~(behind | certified)
         arms.alive &= ~dropped & arms.open.any(axis=1, keepdims=True)
 
     def aim(self, arms: Paces, now: int, stage: int) -> None:

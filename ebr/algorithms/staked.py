@@ -198,10 +198,7 @@ def stein_count(variance: FloatArray, freedom: IntArray, epsilon: float, miss: f
 class _Table:
     """State of the races that go on: replicates × arms, replicates × seats, replicates × seats × arms."""
 
-    BY_RACE = (
-        *("replicate", "last", "counts", "sums", "first_sums", "squares"),
-        *("out", "claimant", "share", "left", "asked", "final"),
-    )
+    BY_RACE = "replicate last counts sums first_sums squares out claimant share left asked final"
 
     def __init__(
         self, race: StakedElasticBatchRacing, n_arms: int, replicates: int, told: Known, lots: Rng, said: bool
@@ -324,10 +321,7 @@ class _Table:
         return len(self.replicate) > 0
 
     def _open(self) -> None:
-        """The first round's money: the same for all n arms. Only those with the largest sums take seats.
-
-        Where σ is unknown, Stein's b_T follows from this round; there is no final where it is out of reach.
-        """
+        """The first round's money: the same for all n arms. Only those with the largest sums take seats."""
         race, n_arms = self.race, self.fresh.shape[1]
         order = self.fresh / np.maximum(self.came, 1)
         if race.control is not None:
@@ -337,7 +331,7 @@ class _Table:
         self.left = self.left - given
         self.purses[:] = math.log(race.delta * given / n_arms)
         self.said[:] = math.log(SAID / (1 - SAID)) + self.purses[0]
-        if race.guessed:
+        if race.guessed:  # Stein's b_T; there is no final where it is out of reach
             spread = pooled(self.came, self.fresh, self.fresh_squares)
             least = stein_count(*spread, race.epsilon, race.delta * race.last_part / (n_arms - 1))
             last = np.maximum(least, self.came.max(axis=1, keepdims=True))
@@ -347,7 +341,7 @@ class _Table:
         """End some races with these arms, and go on with the others."""
         if ended.any():
             self.arms[self.replicate[ended]] = arms[ended]
-            for name in self.BY_RACE:
+            for name in self.BY_RACE.split():
                 setattr(self, name, getattr(self, name)[~ended])
             self.purses, self.said = (np.compress(~ended, it, axis=1) for it in (self.purses, self.said))
 

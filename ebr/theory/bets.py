@@ -24,8 +24,8 @@ mean and variance. An upper bound Q' of Q may replace Q, since q is concave; Q' 
 rewards are reflected, 1 − Y', and bounded in the same way.
 
 *Sources.* Bets on means in [0, 1]: I. Waudby-Smith and A. Ramdas (JRSS B, 2024). On two samples at once: R.
-Turner, A. Ly and P. Grünwald (JSPI, 2024). A quadratic below the logarithm: X. Fan, I. Grama and Q. Liu,
-"Exponential inequalities for martingales with applications" (EJP, 2015).
+Turner, A. Ly and P. Grünwald (JSPI, 2024). A quadratic below the logarithm: X. Fan, I. Grama and Q. Liu (EJP,
+2015).
 """
 
 from typing import NamedTuple

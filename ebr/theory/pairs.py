@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import gammainccinv, ndtri
 
 from ebr.arrays import BoolArray, FloatArray, IntArray, Numbers
-from ebr.theory.divergence import erlang_quantile, pair_divergence
+from ebr.theory.divergence import pair_divergence
 from ebr.validation import checked, count, rare
 
 OWN = 0.1  # the part of α for the two arms' own bounds, half each; the rest is for both together
@@ -47,7 +47,7 @@ def log_terms(miss: FloatArray, model: str) -> FloatArray:
     if model in ("Gaussian", "Bernoulli"):
         return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
     if model == "bounded":
-        return erlang_quantile(miss)
+        return np.asarray(gammainccinv(2.0, miss))  # two Exp(1) variables exceed it together with α
     with np.errstate(divide="ignore"):  # at level 0 L is infinite
         return np.asarray(-np.log(miss))
 
@@ -84,15 +84,14 @@ def bounded_refuted(pairs: Pairs, shift: float, log_term: FloatArray | float) ->
 def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
     """Whether two binomial sums refute that the other's probability is at least the leader's plus s.
 
-    Let r(k) = sign(k/N − p) √(2N kl(k/N, p)). A binomial variable A of N trials with probability p has
-    P(A ≥ k) ≤ Φ̄(r(k−1)) and P(A ≤ k) ≤ Φ(r(k+1)) (Zubkov and Serov, Theory Probab. Appl. 57, 2013). So, if
-    the leader's probability is p and the other's p + s, r_1 = r(A−1) and r_2 = −r(C+1), each with its own
-    counts, are stochastically no larger than independent normal variables, and
-    w_1 r_1 + w_2 r_2 > z, r_1 > y or r_2 > y has probability at most Φ̄(z) + 2Φ̄(y) = α if w_1² + w_2² = 1.
-    The pair is refuted if, *for every p*, one of the three holds. The weights may depend on p.
+    Let r(k) = sign(k/N − p) √(2N kl(k/N, p)). If the leader's probability is p and the other's p + s, then
+    r_1 = r(A−1) and r_2 = −r(C+1), each with its own counts, are stochastically no larger than independent
+    normal variables (Zubkov and Serov, Theory Probab. Appl. 57, 2013). So w_1 r_1 + w_2 r_2 > z, r_1 > y or
+    r_2 > y has probability at most Φ̄(z) + 2Φ̄(y) = α if w_1² + w_2² = 1; the weights may depend on p. The
+    pair is refuted if, *for every p*, one of the three holds.
 
-    One p, the pooled estimate, is tried first: what is not refuted there is not refuted. A range of p is then
-    dealt with at once, as r_1 falls with p and r_2 rises; ranges that are not refuted at once are halved.
+    One p, the pooled estimate, is tried first. A range of p is then dealt with at once, as r_1 falls with p
+    and r_2 rises; ranges that are not refuted at once are halved.
     """
     shrunk = Pairs(pairs.leader - 1, pairs.leader_pulls, pairs.other + 1, pairs.other_pulls)
     leader, other = shrunk.means

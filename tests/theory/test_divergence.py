@@ -7,7 +7,7 @@ import pytest
 from oracles import kl
 from scipy.optimize import minimize_scalar
 
-from ebr.theory.divergence import bisected, erlang_quantile, pair_divergence, relative_entropy
+from ebr.theory.divergence import bisected, pair_divergence, relative_entropy
 
 GRID = np.array([0, 1e-9, 0.003, 0.1, 0.25, 0.5, 0.62, 0.9, 0.999, 1])
 SHIFTS = [0.0, 1e-6, 0.01, 0.1, 0.4, 0.5, 0.8, 0.999]
@@ -63,13 +63,6 @@ def test_the_relative_entropy_by_hand(x, y):
 
 def test_the_relative_entropy_at_its_ends():
     assert relative_entropy([0, 1, 0.3, 0, 1, 0.5], [0, 1, 0.3, 1, 0, 0]).tolist() == [0] * 3 + [math.inf] * 3
-
-
-def test_two_exponential_variables_exceed_their_quantile_with_the_probability_that_is_asked():
-    misses = np.concatenate([10.0 ** np.arange(-300, 0), np.linspace(0.01, 0.95, 95)])
-    found = erlang_quantile(misses)
-    assert (1 + found) * np.exp(-found) == pytest.approx(misses, rel=1e-12)
-    assert erlang_quantile([0.0, 0.1]).tolist() == [math.inf, float(erlang_quantile(0.1))]
 
 
 def test_bisection_ends_at_the_two_numbers_around_the_place():

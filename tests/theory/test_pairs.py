@@ -168,6 +168,13 @@ def chernoff_refuted(every, shift, miss):
     return normal_refuted(every, shift, -np.log(miss), 0.5)
 
 
+def test_two_exponential_variables_exceed_their_quantile_with_the_probability_that_is_asked():
+    misses = np.concatenate([10.0 ** np.arange(-300, 0), np.linspace(0.01, 0.95, 95)])
+    found = log_terms(misses, "bounded")
+    assert (1 + found) * np.exp(-found) == pytest.approx(misses, rel=1e-12)
+    assert log_terms(np.array(0.0), "bounded") == math.inf
+
+
 def bounded_refuted(every, shift, miss):
     return pairs.bounded_refuted(every, shift, log_terms(miss, "bounded"))
 
