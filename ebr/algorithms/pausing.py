@@ -68,14 +68,12 @@ class PausingElasticBatchRacing(Differences):
         return log_terms(miss, self.model(rewards))
 
     def pulls_by_stage(self, n_arms: int, rewards: str | None = None) -> IntArray:
-        """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T, where the sign of a difference decides.
-
-        All arms that are worse than the best by ε or more must be behind it at b_T, with 1 − δ_{T,T}.
-        """
+        """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T, where the sign of a difference decides."""
         shares, model = self.shares(), self.model(rewards)
         miss = shares.sum(axis=1) / (n_arms - 1)
         pulls = np.floor(4 * self.sigma**2 * self.log_terms(miss, rewards) / self.widths() ** 2) + 1
         count(pulls.max(), n_arms)
+        # All arms that are worse than the best by ε or more are behind it at b_T, with 1 − δ_{T,T}.
         pulls[-1] = last_count(model, n_arms, self.epsilon, float(shares[-1, -1]), self.sigma)
         return np.asarray(np.minimum(np.maximum.accumulate(pulls), pulls[-1]), dtype=np.int64)
 
@@ -93,7 +91,8 @@ class PausingElasticBatchRacing(Differences):
         arms = Paces(n_arms, replicates)
         stage = 1
         for now in range(1, self.deadline + 1):
-            arms.add((yield tests.counts[arms.aim] - tests.counts[arms.stage]))
+            arms.sums += yield tests.counts[arms.aim] - tests.counts[arms.stage]
+            arms.rested, arms.stage = arms.stage == arms.aim, arms.aim
             arms.lead(stage)
             if now == self.deadline:
                 break
@@ -121,12 +120,6 @@ class Paces:
         self.alive: BoolArray = np.ones(shape, dtype=bool)  # whether it may be pulled again
         self.certifier: IntArray = np.full(shape, -1)  # the arm certified not to be worse than it by ε, or −1
         self.leader: IntArray = np.zeros(replicates, dtype=np.int64)  # the last one if the race has ended
-
-    def add(self, sums: FloatArray) -> None:
-        """Add the sums of a round's rewards."""
-        self.sums += sums
-        self.rested = self.stage == self.aim
-        self.stage = self.aim
 
     def lead(self, stage: int) -> None:
         """Find the leaders, and their sums, among the arms at the highest stage; ties to the first arm."""
@@ -212,12 +205,9 @@ class _Tests:
         arms.aim = np.where(final, self.top, arms.stage)
 
     def uncertified(self, arms: Paces, final: BoolArray) -> BoolArray:
-        """The arms outside the final against which some finalist is not certified.
-
-        At equal counts a larger sum refutes more: the finalist with the smallest sum of each stage is enough.
-        """
+        """The arms outside the final against which some finalist is not certified."""
         wanted = np.zeros_like(final)
-        for high in np.unique(arms.stage[final]):
+        for high in np.unique(arms.stage[final]):  # of equal counts the smallest sum refutes the least
             weakest = np.where(final & (arms.stage == high), arms.sums, np.inf).min(axis=1)
             waiting = arms.alive & ~final & np.isfinite(weakest)[:, None]
             lower = waiting & (arms.stage <= high)

@@ -1,16 +1,15 @@
 """Sharp Elastic Batch Racing: Algorithm 1's race, decided by concentration of differences.
 
 *Missing rewards.* Let the losses be independent of all rewards, those of earlier rounds included. Given the
-losses, the number N_i(t) of rewards that arm i has after round t, if it is still in, is then fixed. So a test
-of a pair of arms at fixed, unequal counts (`ebr.theory.pairs`) errs with its level at most, and the event on
-which sharp EBR rests has probability 1 − δ as before: no test of "the best arm is better than arm j by as
-much as it is" errs, whatever j and t, each at level δ_t/(n−1). A test that refutes a difference refutes all
-larger ones. Hence, on the event, the best arm is never dropped, as i is dropped only if some j refutes that i
-is at least as good as j; and an arm that refutes of all survivors that they are better by ε′ is within ε′ of
-the best, also if ε′ is chosen by what was seen: at T the race recommends the arm with the least such ε′.
+losses, the number N_i(t) of rewards that arm i has after round t, if it is still in, is then fixed. So each
+test of a pair at fixed counts (`ebr.theory.pairs`) errs with its level, δ_t/(n−1), at most. With 1 − δ no
+test of "the best arm is better than arm j by as much as it is" errs, whatever j and t. A test that refutes a
+difference refutes all larger ones. Hence the best arm is never dropped, as i is dropped only if some j
+refutes that i is at least as good as j. An arm that refutes of all survivors that they are better by ε′ is
+within ε′ of the best, even if ε′ is chosen by what was seen: at T the arm with the least ε′ is recommended.
 
-*Futility.* That no arm is better than the control by a margin is such a test, with j the control: it holds on
-the same event, costs nothing of δ, and need be made of survivors alone, as the best arm is one of them.
+*Futility.* That no arm is better than the control by a margin is such a test, with j the control: it costs
+nothing of δ, and need be made of survivors alone, as the best arm is one of them.
 
 *Equal counts.* Where no reward is missing the leader refutes whatever any arm refutes, and what it refutes of
 the runner-up it refutes of all others: these two are all that need be compared.
@@ -57,13 +56,12 @@ class SharpElasticBatchRacing(Differences):
         How many arms to find, as in `ElasticBatchRacing`. There are k(n−k) pairs of arms to tell apart.
     control, margin
         The number of the control arm, and how much better than it another arm must be to matter: ε or more,
-        by default ε. Once no arm can be better by the margin the race ends with the control. Only for k = 1.
+        by default ε. Once no arm can be better by the margin the race ends with the control. With 1 − δ, if
+        the control is recommended, no arm is better than it by the margin; if another arm is, it is within ε
+        of the best. Where the control is dropped, the race goes on without it. Only for k = 1.
 
     Notes
     -----
-    *Control.* With probability 1 − δ: if the control is recommended, no arm is better than it by the margin;
-    if another arm is, it is within ε of the best. Where the control is dropped, the race goes on without it.
-
     *The k best.* With k′ places still open, an arm is dropped if it is more than the width behind the k′-th
     of the undecided ones, and accepted if it is more than the width ahead of the next, the (k′+1)-th; the
     race ends when these two are more than the width less ε apart. An accepted arm is pulled no more.
@@ -168,8 +166,8 @@ class _Races(Survivors):
     def rounds(self) -> Iterator[tuple[int, IntArray]]:
         """Each round's number and its pulls; rounds in which there is nothing to ask for are left out."""
         for t, target in enumerate(self.targets):
-            owed = self.running * (target - self.counts)
-            if owed.any() and (pulls := self.pulls(owed)).any():
+            pulls = self.pulls(target - self.counts)
+            if pulls.any():
                 yield t, pulls
 
     def take(self, t: int, asked: IntArray, counts: IntArray, sums: FloatArray) -> None:

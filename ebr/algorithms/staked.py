@@ -288,9 +288,8 @@ class _Table:
         self._end(np.asarray(won.any(axis=1)), self.claimant[np.arange(len(best)), best])
         decided = np.asarray((~self.out).sum(axis=1) < 2)  # nobody is in with δ at most
         self._end(decided, np.asarray(self.out.argmin(axis=1)))
-        lacking = np.asarray((self.final & (self.counts < self.last)).any(axis=1))
-        complete = np.asarray(self.final.any(axis=1)) & ~lacking
-        self._end(complete, np.where(self.final, self.first_sums, -np.inf).argmax(axis=1))
+        complete = (~self.final | (self.counts >= self.last)).all(axis=1) & self.final.any(axis=1)
+        self._end(np.asarray(complete), np.where(self.final, self.first_sums, -np.inf).argmax(axis=1))
         if now == self.race.deadline:
             arms, self.within = self.standing()
             self._end(np.ones(len(self.replicate), dtype=bool), arms[self.replicate])
@@ -304,8 +303,7 @@ class _Table:
         mean = np.where(self.counts > 0, self.beliefs.mean, -np.inf)
         order = np.lexsort((-self.of_claimants(mean), least))[:, 0]
         rows = np.arange(len(order))
-        leader = np.where(self.out, -np.inf, mean).argmax(axis=1)
-        leader = np.where(self.counts.any(axis=1), leader, -1)
+        leader = np.where(self.counts.any(axis=1), np.where(self.out, -np.inf, mean).argmax(axis=1), -1)
         arms, within = self.arms.copy(), self.within.copy()
         within[self.replicate] = found = least[rows, order]
         arms[self.replicate] = np.where(np.isinf(found), leader, self.claimant[rows, order])
@@ -373,14 +371,13 @@ class _Table:
     def _bet(self, purses: FloatArray, shifts: FloatArray, live: BoolArray, lots: Generator) -> None:
         """Settle the bets on these claims, with lots for ties and then for each shift."""
         (model, told), fresh, (_, seats, n_arms) = self._told(lots), self.fresh, live.shape
-        steps: list[float] = shifts.tolist()
-        sums = [(fresh, fresh)] * len(steps)
+        sums = [(fresh, fresh)] * len(shifts)
         if model == "Bernoulli":
-            sums = [thinned(fresh, self.came, step, lots) for step in steps]
+            sums = [thinned(fresh, self.came, shift, lots) for shift in shifts]
         known = (np.broadcast_to(each, fresh.shape).ravel() for each in (self.came, *self.beliefs, *told))
         table, claimants = np.array([*known], dtype=np.float64), self.claimant.ravel()
         claim = np.flatnonzero(live & ~self.out[:, None, :])  # places in flat tables are found faster
-        for claims, shift, (raised, lowered) in zip(purses, steps, sums, strict=True):
+        for claims, shift, (raised, lowered) in zip(purses, shifts, sums, strict=True):
             due = claim[claims.take(claim) < 0]
             for where in np.split(due, range(AT_ONCE, len(due), AT_ONCE)):
                 seat, other = np.divmod(where, n_arms)
@@ -419,11 +416,8 @@ class _Table:
         """Give the seats to the arms with the largest chances; those that stay keep seat and purses."""
         best = np.argsort(-chance, axis=1, kind="stable")[:, : self.claimant.shape[1]]
         same = self.claimant[:, :, None] == best[:, None, :]
-        leaves, comes = ~same.any(axis=2), ~same.any(axis=1)
-        seat, place = (np.argsort(~who, axis=1, kind="stable") for who in (leaves, comes))
-        rows, number = np.nonzero(np.arange(best.shape[1]) < comes.sum(axis=1, keepdims=True))
-        free = seat[rows, number]
-        self.claimant[rows, free] = best[rows, place[rows, number]]
+        rows, free = np.nonzero(~same.any(axis=2))
+        self.claimant[rows, free] = best[~same.any(axis=1)]  # in each row as many come as leave
         self.purses[:, rows, free] = self.said[:, rows, free] = -np.inf
 
     def finalists(self) -> BoolArray:

@@ -23,9 +23,8 @@ for some ξ, and f''' ≥ 0. So Σ f(Y) ≥ Σ q(Y), the sum of f over rewards t
 mean and variance. An upper bound Q' of Q may replace Q, since q is concave; Q' = A is always one. The rival's
 rewards are reflected, 1 − Y', and bounded in the same way.
 
-*Sources.* Bets on means in [0, 1]: I. Waudby-Smith and A. Ramdas (JRSS B, 2024). On two samples at once: R.
-Turner, A. Ly and P. Grünwald (JSPI, 2024). A quadratic below the logarithm: X. Fan, I. Grama and Q. Liu (EJP,
-2015).
+*Sources.* Bets on means in [0, 1]: Waudby-Smith and Ramdas (JRSS B, 2024); on two samples at once: Turner, Ly
+and Grünwald (JSPI, 2024); a quadratic below the logarithm: Fan, Grama and Liu (EJP, 2015).
 """
 
 from typing import NamedTuple
@@ -75,7 +74,8 @@ def believed(counts: IntArray, sums: FloatArray, squares: FloatArray) -> Beliefs
 def pooled(counts: IntArray, sums: FloatArray, squares: FloatArray) -> tuple[FloatArray, IntArray]:
     """S² and ν, replicates × 1; S² is larger by what floating point may lose.
 
-    ν is 0 where rewards do not vary: such rewards are not normal, and tell nothing of σ.
+    All claims of a round may share S, since only the mean of each purse matters, not their joint law. ν is 0
+    where rewards do not vary: such rewards are not normal, and tell nothing of σ.
     """
     about, freedom = (each.sum(axis=1, keepdims=True) for each in _about(counts, sums, squares))
     lost = NEGLIGIBLE * squares.sum(axis=1, keepdims=True)
@@ -98,11 +98,10 @@ def paid(
         log v; the claimants' and rivals' rewards of the round, thinned if they are 0 and 1; s.
     pair
         Estimates from earlier rounds. A bet is a mixture of three, for differences around the estimated one.
-    model
-        The rewards' model, one of `ebr.models.REWARDS`.
-    told
-        What else there is: lots, uniform on [0, 1], that break ties of rewards 0 and 1; of rewards in [0, 1]
-        the claimants' and the rivals' sums of squares, or more, if they are known; of others σ, or S and ν.
+    model, told
+        The rewards' model, and what else there is: lots, uniform on [0, 1], that break ties of rewards 0 and
+        1; of rewards in [0, 1] the claimants' and the rivals' sums of squares, or more, if they are known; of
+        others σ, or S and ν.
     """
     claimant, rival = pair
     errors = [belief.variance / np.maximum(belief.counts, 1) for belief in pair]
@@ -154,10 +153,8 @@ def capped_bet(log_purse: FloatArray, score: FloatArray, drifts: FloatArray) -> 
     gained = log_ratio(score, drifts)
     after = np.minimum(log_purse + gained, 0.0)
     rest = np.flatnonzero((after < 0) & (log_purse > LEAST_LOG))
-    bets = np.vstack([log_purse, drifts]).take(rest, axis=1)  # `take` leaves rows as they are, for speed
-    alike = len(rest) > 0 and bool((bets == bets[:, :1]).all())  # as in a first round: one cap for all
-    purse, *theta = bets[:, :1] if alike else bets
-    cap, at_cap = _cap(np.exp(purse) * (1 - SLACK), np.asarray(theta))
+    # `take` leaves rows as they are, for speed.
+    cap, at_cap = _cap(np.exp(log_purse[rest]) * (1 - SLACK), drifts.take(rest, axis=1))
     capped = np.where(score[rest] >= cap, 0.0, np.minimum(gained[rest] - at_cap, -NEGLIGIBLE))
     after[rest] = np.where(cap < FARTHEST, capped, after[rest])
     return after
@@ -185,10 +182,7 @@ def _cap(purse: FloatArray, drifts: FloatArray) -> tuple[FloatArray, FloatArray]
 def normal_score(
     fresh: Pairs, shift: float, sigma: FloatArray, freedom: FloatArray | None = None
 ) -> FloatArray:
-    """The score (Y̅ − Y̅' + s) / (σ √(1/m + 1/m')), N(0, 1) where μ' = μ + s; with S for σ that of a t-test.
-
-    S² is of all arms pulled in the round. The claims may share it: only the mean of each purse matters.
-    """
+    """The score (Y̅ − Y̅' + s) / (σ √(1/m + 1/m')), N(0, 1) where μ' = μ + s; with S for σ that of a t-test."""
     claimant, rival = fresh.means
     width = sigma * np.sqrt(1 / fresh.leader_pulls + 1 / fresh.other_pulls)
     score = np.asarray((claimant - rival + shift) / width)
@@ -199,14 +193,11 @@ def normal_score(
 
 
 def thinned(sums: FloatArray, pulls: IntArray, shift: float, lots: np.random.Generator) -> Two:
-    """Successes of arms as claimants, raised by lot, and as rivals, lowered by lot, with λ = s/(1 + s).
-
-    The means (1 − λ)μ + λ and (1 − λ)μ' are such that the second is at least the first just if μ' ≥ μ + s.
-    """
+    """Successes of arms as claimants, raised by lot, and as rivals, lowered by lot, with λ = s/(1 + s)."""
     if shift == 0:
         return sums, sums
     ones = sums.astype(np.int64)
-    part = shift / (1 + shift)
+    part = shift / (1 + shift)  # so that (1 − λ)μ + λ ≤ (1 − λ)μ' just where μ' ≥ μ + s
     return sums + drawn(lots, pulls - ones, part), sums - drawn(lots, ones, part)
 
 

@@ -96,14 +96,13 @@ def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
     shrunk = Pairs(pairs.leader - 1, pairs.leader_pulls, pairs.other + 1, pairs.other_pulls)
     leader, other = shrunk.means
     refuted = (leader >= 0) & (other <= 1) & (leader > other - shift) & (miss > 0)
-    chosen = np.flatnonzero(refuted)
-    tried, level = shrunk[chosen], miss[chosen]
+    tried, level = shrunk[refuted], miss[refuted]
     both = tried.leader + tried.other - shift * tried.other_pulls
     pooled = np.clip(both / (tried.leader_pulls + tried.other_pulls), 0, 1 - shift)
     test = _Binomials(tried, shift, -ndtri(OWN / 2 * level), -ndtri((1 - OWN) * level))
     spoken = test.refutes(*test.roots(pooled, pooled), *test.weights(_piece(pooled, shift)))
     spoken[spoken] = test[spoken].refuted()
-    refuted[chosen] = spoken
+    refuted[refuted] = spoken
     return np.asarray(refuted)
 
 
@@ -130,13 +129,11 @@ class _Binomials:
         return np.asarray(together | (first > self.own) | (second > self.own))
 
     def weights(self, piece: IntArray) -> tuple[FloatArray, FloatArray]:
-        """w_1 and w_2 on a piece: where a pair at the limit has its roots, to the order that skews them.
-
-        Any weights make a test of level α; these make w_1 r_1 + w_2 r_2 hardly depend on p.
-        """
+        """w_1 and w_2 on a piece: any give level α; with these w_1 r_1 + w_2 r_2 hardly depends on p."""
         p = _edge(np.asarray(piece + 0.5, dtype=np.float64), self.shift)
         q, pulls, other_pulls = p + self.shift, self.pairs.leader_pulls, self.pairs.other_pulls
         variance, other_variance = p * (1 - p) / pulls, q * (1 - q) / other_pulls
+        # Where a pair at the limit has its roots, to the order that skews them.
         spread = self.together / np.sqrt(variance + other_variance) / 6
         one, two = np.sqrt(variance), np.sqrt(other_variance)
         one = one * np.clip(1 - spread * (1 - 2 * p) / pulls, 0.5, 1.5)
@@ -165,7 +162,7 @@ class _Binomials:
         test, refuted = self[which], np.ones(len(low), dtype=bool)
         ranges = np.array([left, right, *test.roots(left, right), *test.weights(piece)])
         for halvings in range(HALVINGS + 1):
-            open_ = refuted[which] & ~test.refutes(*ranges[2:])
+            open_ = refuted[which] & ~self[which].refutes(*ranges[2:])
             ranges, which = ranges[:, open_], which[open_]
             if halvings == HALVINGS or not len(which):
                 break
@@ -177,7 +174,6 @@ class _Binomials:
             lower = left, middle, there[0], second, *weights
             upper = middle, right, first, there[1], *weights
             ranges, which = np.hstack([lower, upper]), np.tile(which, 2)
-            test = self[which]
         refuted[which] = False
         return refuted
 
@@ -220,6 +216,5 @@ def sign_count(epsilon: float, miss: float) -> int:
 
     high = count(-np.log(miss) / epsilon**2) + 1
     low = min(math.ceil(1 / epsilon), high)
-    return low + bisect_left(
-        range(low, high), True, key=lambda b: binom.sf(b - 1, 2 * b, (1 - epsilon) / 2) <= miss
-    )
+    mean = (1 - epsilon) / 2
+    return low + bisect_left(range(low, high), True, key=lambda b: binom.sf(b - 1, 2 * b, mean) <= miss)

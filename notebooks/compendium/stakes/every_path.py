@@ -57,7 +57,7 @@ class Paths:
         came_from = table.replicate[before]
         self.repeat = self.repeat[came_from]
         self.weight = self.weight[came_from] * np.prod(binom.pmf(sums, pulls[before], self.means), axis=1)
-        for name in table.BY_RACE:
+        for name in table.BY_RACE.split():
             setattr(table, name, getattr(table, name)[before])
         table.purses, table.said = table.purses[:, before], table.said[:, before]
         table.replicate, table.arms = np.arange(len(before)), np.full(len(before), -1)
