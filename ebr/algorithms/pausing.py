@@ -10,8 +10,8 @@ import numpy as np
 from ebr.algorithms.game import Differences, Game, Known, Rng
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
-from ebr.theory.pairs import Pairs, binomial_refuted, bounded_refuted, log_terms, normal_refuted, sign_count
-from ebr.theory.selection import bechhofer_count
+from ebr.theory.pairs import Pairs, binomial_refuted, bounded_refuted, log_terms, normal_refuted
+from ebr.theory.selection import last_count
 from ebr.validation import count, scale, whole
 
 MOST_STAGES = 1_000  # every stage is tested against every other: the table has this many squared
@@ -68,23 +68,13 @@ class PausingElasticBatchRacing(Differences):
         return log_terms(miss, self.model(rewards))
 
     def pulls_by_stage(self, n_arms: int, rewards: str | None = None) -> IntArray:
-        """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T, where the sign of a difference decides.
-
-        All arms that are worse than the best by ε or more must be behind it at b_T, with 1 − δ_{T,T}. For
-        Gaussian rewards b_T is Bechhofer's count, as failures are most likely where all are worse by just ε;
-        for others a union over pairs of arms.
-        """
-        miss, model = self.shares().sum(axis=1) / (n_arms - 1), self.model(rewards)
+        """b_t = ⌊4σ² L_t / w_t²⌋ + 1, at most b_T, where the sign of a difference decides."""
+        shares, model = self.shares(), self.model(rewards)
+        miss = shares.sum(axis=1) / (n_arms - 1)
         pulls = np.floor(4 * self.sigma**2 * self.log_terms(miss, rewards) / self.widths() ** 2) + 1
-        last = self.shares()[-1, -1] / (n_arms - 1)
-        # Hoeffding's bound is enough for a sign.
-        log_term = -math.log(last) if model == "bounded" else float(self.log_terms(np.array(last), rewards))
-        pulls[-1] = math.floor(4 * self.sigma**2 * log_term / self.epsilon**2) + 1
         count(pulls.max(), n_arms)
-        if model == "Gaussian":
-            pulls[-1] = bechhofer_count(n_arms, self.epsilon, float(self.shares()[-1, -1]), self.sigma)
-        if model == "Bernoulli":
-            pulls[-1] = sign_count(self.epsilon, last)
+        # All arms that are worse than the best by ε or more are behind it at b_T, with 1 − δ_{T,T}.
+        pulls[-1] = last_count(model, n_arms, self.epsilon, float(shares[-1, -1]), self.sigma)
         return np.asarray(np.minimum(np.maximum.accumulate(pulls), pulls[-1]), dtype=np.int64)
 
     def pulls_by_round(self, n_arms: int, rewards: Known = None) -> IntArray:
@@ -101,7 +91,8 @@ class PausingElasticBatchRacing(Differences):
         arms = Paces(n_arms, replicates)
         stage = 1
         for now in range(1, self.deadline + 1):
-            arms.add((yield arms.pulls(tests.counts)))
+            arms.sums += yield tests.counts[arms.aim] - tests.counts[arms.stage]
+            arms.rested, arms.stage = arms.stage == arms.aim, arms.aim
             arms.lead(stage)
             if now == self.deadline:
                 break
@@ -128,54 +119,31 @@ class Paces:
         self.rested: BoolArray = np.zeros(shape, dtype=bool)  # whether it was not pulled in the last round
         self.alive: BoolArray = np.ones(shape, dtype=bool)  # whether it may be pulled again
         self.certifier: IntArray = np.full(shape, -1)  # the arm certified not to be worse than it by ε, or −1
-        self.open: BoolArray = self.alive  # whether it may still be better than the leader by ε
         self.leader: IntArray = np.zeros(replicates, dtype=np.int64)  # the last one if the race has ended
-        self.best: FloatArray = np.zeros(replicates)  # the leader's sum
-
-    def pulls(self, counts: IntArray) -> IntArray:
-        """The pulls to ask for: every arm from its stage to its aim."""
-        return np.asarray(counts[self.aim] - counts[self.stage])
-
-    def add(self, sums: FloatArray) -> None:
-        """Add the sums of a round's rewards."""
-        self.sums += sums
-        self.rested = self.stage == self.aim
-        self.stage = self.aim
 
     def lead(self, stage: int) -> None:
-        """Find the leaders among the arms at the highest stage: largest sum, ties to the first arm."""
+        """Find the leaders, and their sums, among the arms at the highest stage; ties to the first arm."""
         sums = np.where(self.alive & (self.stage == stage), self.sums, -np.inf)
         self.leader = np.where(self.alive.any(axis=1), sums.argmax(axis=1), self.leader)
         place = np.arange(len(self.leader)), self.leader
         self.best, self.certifier[place] = self.sums[place], self.leader
-        self.open = self.alive & (self.certifier != self.leader[:, None])
+        self.open = self.alive & (self.certifier != self.leader[:, None])  # may be better than it by ε
 
     @property
     def leads(self) -> BoolArray:
         """Whether each arm is its replicate's leader, and its race goes on."""
         return np.asarray((np.arange(self.sums.shape[1]) == self.leader[:, None]) & self.alive)
 
-    def certify(self, chosen: BoolArray) -> None:
-        """Record that the leaders are certified against these arms."""
-        self.certifier = np.where(chosen, self.leader[:, None], self.certifier)
-        self.open &= ~chosen
-
-    def drop(self, dropped: BoolArray) -> None:
-        """Remove these arms, and the replicates in which no arm is open."""
-        self.alive &= ~dropped & self.open.any(axis=1, keepdims=True)
-
 
 class _Tests:
     """What is fixed before a race: the counts of the grid and the levels of the tests."""
 
     def __init__(self, race: PausingElasticBatchRacing, n_arms: int, model: str) -> None:
-        pulls = race.pulls_by_stage(n_arms, model)
-        fresh = (np.diff(pulls, prepend=0) > 0) & (pulls < pulls[-1])
-        kept = np.append(np.flatnonzero(fresh), race.deadline - 1)
-        self.race, self.model, self.top = race, model, len(kept)
-        self.counts: IntArray = np.concatenate([[0], pulls[kept]])
-        self.miss: FloatArray = np.zeros((len(kept) + 1, len(kept) + 1))
-        self.miss[1:, 1:] = race.shares()[np.ix_(kept, kept)] / (n_arms - 1)
+        grid, kept = np.unique(race.pulls_by_stage(n_arms, model), return_index=True)
+        kept[-1] = race.deadline - 1  # the sign's part of δ
+        self.race, self.model, self.top = race, model, len(grid)
+        self.counts: IntArray = np.append(0, grid)
+        self.miss = np.pad(race.shares()[np.ix_(kept, kept)] / (n_arms - 1), (1, 0))  # stages begin at 1
         self.log_terms = race.log_terms(self.miss, model)
 
     def refuted(self, best: FloatArray, high: int, arms: Paces, which: BoolArray, shift: float) -> BoolArray:
@@ -190,7 +158,7 @@ class _Tests:
             tried = replace(pairs, other=sums.imag)[first]
             found = binomial_refuted(tried, shift, self.miss[high, low[first]])[again]
         elif self.model == "bounded":
-            found = bounded_refuted(pairs, shift, self.miss[high, low])
+            found = bounded_refuted(pairs, shift, self.log_terms[high, low])
         else:
             found = normal_refuted(pairs, shift, self.log_terms[high, low], self.race.sigma)
         refuted = np.zeros_like(which)
@@ -198,12 +166,14 @@ class _Tests:
         return refuted
 
     def compare(self, arms: Paces, stage: int) -> None:
-        """Certify leaders against arms where the tests allow it, and drop the arms that are no better."""
-        if stage == self.top:  # where all have b_T pulls the sign of the difference decides
-            arms.certify(arms.open & (arms.stage == stage))
-        certified = self.refuted(arms.best, stage, arms, arms.open, self.race.epsilon)
-        arms.certify(certified)
-        arms.drop(self.refuted(arms.best, stage, arms, certified, 0.0))
+        """Certify leaders against arms where the tests allow it; drop arms that are no better; end races."""
+        # Where both have b_T pulls the sign of the difference decides.
+        behind = arms.open & (arms.stage == stage) & (stage == self.top)
+        certified = self.refuted(arms.best, stage, arms, arms.open & ~behind, self.race.epsilon)
+        dropped = self.refuted(arms.best, stage, arms, certified, 0.0)
+        arms.certifier = np.where(behind | certified, arms.leader[:, None], arms.certifier)
+        arms.open &= ~(behind | certified)
+        arms.alive &= ~dropped & arms.open.any(axis=1, keepdims=True)
 
     def aim(self, arms: Paces, now: int, stage: int) -> None:
         """Set how far each arm is pulled in round `now`, in which the leader goes to `stage`."""
@@ -235,12 +205,9 @@ class _Tests:
         arms.aim = np.where(final, self.top, arms.stage)
 
     def uncertified(self, arms: Paces, final: BoolArray) -> BoolArray:
-        """The arms outside the final against which some finalist is not certified.
-
-        At equal counts a larger sum refutes more: the finalist with the smallest sum of each stage is enough.
-        """
+        """The arms outside the final against which some finalist is not certified."""
         wanted = np.zeros_like(final)
-        for high in np.unique(arms.stage[final]):
+        for high in np.unique(arms.stage[final]):  # of equal counts the smallest sum refutes the least
             weakest = np.where(final & (arms.stage == high), arms.sums, np.inf).min(axis=1)
             waiting = arms.alive & ~final & np.isfinite(weakest)[:, None]
             lower = waiting & (arms.stage <= high)

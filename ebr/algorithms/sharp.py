@@ -1,16 +1,15 @@
 """Sharp Elastic Batch Racing: Algorithm 1's race, decided by concentration of differences.
 
 *Missing rewards.* Let the losses be independent of all rewards, those of earlier rounds included. Given the
-losses, the number N_i(t) of rewards that arm i has after round t, if it is still in, is then fixed. So a test
-of a pair of arms at fixed, unequal counts (`ebr.theory.pairs`) errs with its level at most, and the event on
-which sharp EBR rests has probability 1 − δ as before: no test of "the best arm is better than arm j by as
-much as it is" errs, whatever j and t, each at level δ_t/(n−1). A test that refutes a difference refutes all
-larger ones. Hence, on the event, the best arm is never dropped, as i is dropped only if some j refutes that i
-is at least as good as j; and an arm that refutes of all survivors that they are better by ε′ is within ε′ of
-the best, also if ε′ is chosen by what was seen: at T the race recommends the arm with the least such ε′.
+losses, the number N_i(t) of rewards that arm i has after round t, if it is still in, is then fixed. So each
+test of a pair at fixed counts (`ebr.theory.pairs`) errs with its level, δ_t/(n−1), at most. With 1 − δ no
+test of "the best arm is better than arm j by as much as it is" errs, whatever j and t. A test that refutes a
+difference refutes all larger ones. Hence the best arm is never dropped, as i is dropped only if some j
+refutes that i is at least as good as j. An arm that refutes of all survivors that they are better by ε′ is
+within ε′ of the best, even if ε′ is chosen by what was seen: at T the arm with the least ε′ is recommended.
 
-*Futility.* That no arm is better than the control by a margin is such a test, with j the control: it holds on
-the same event, costs nothing of δ, and need be made of survivors alone, as the best arm is one of them.
+*Futility.* That no arm is better than the control by a margin is such a test, with j the control: it costs
+nothing of δ, and need be made of survivors alone, as the best arm is one of them.
 
 *Equal counts.* Where no reward is missing the leader refutes whatever any arm refutes, and what it refutes of
 the runner-up it refutes of all others: these two are all that need be compared.
@@ -26,7 +25,6 @@ import numpy as np
 from ebr.algorithms.arms import Survivors
 from ebr.algorithms.game import FEATURES, Differences, Game, Known, LossyGame, Rng, Standing, spelled
 from ebr.arrays import BoolArray, FloatArray, IntArray
-from ebr.theory.divergence import pair_divergence, pair_threshold
 from ebr.theory.pairs import Pairs, bounded_refuted, log_terms, normal_refuted, normal_width
 from ebr.validation import count
 
@@ -58,13 +56,12 @@ class SharpElasticBatchRacing(Differences):
         How many arms to find, as in `ElasticBatchRacing`. There are k(n−k) pairs of arms to tell apart.
     control, margin
         The number of the control arm, and how much better than it another arm must be to matter: ε or more,
-        by default ε. Once no arm can be better by the margin the race ends with the control. Only for k = 1.
+        by default ε. Once no arm can be better by the margin the race ends with the control. With 1 − δ, if
+        the control is recommended, no arm is better than it by the margin; if another arm is, it is within ε
+        of the best. Where the control is dropped, the race goes on without it. Only for k = 1.
 
     Notes
     -----
-    *Control.* With probability 1 − δ: if the control is recommended, no arm is better than it by the margin;
-    if another arm is, it is within ε of the best. Where the control is dropped, the race goes on without it.
-
     *The k best.* With k′ places still open, an arm is dropped if it is more than the width behind the k′-th
     of the undecided ones, and accepted if it is more than the width ahead of the next, the (k′+1)-th; the
     race ends when these two are more than the width less ε apart. An accepted arm is pulled no more.
@@ -133,22 +130,11 @@ class SharpElasticBatchRacing(Differences):
             races.take(t, pulls, *(yield Standing(*races.standing(races.t), pulls)))
         return Standing(*races.standing(-1))
 
-    def reach(self, leader: FloatArray, pulled: int, log_term: float, told: Known) -> FloatArray | float:
-        """How far behind the leader's mean an arm may be and survive: w_t, or where the ratio reaches L_t."""
+    def refuted(self, pairs: Pairs, shift: float, log_term: float, told: Known) -> BoolArray:
+        """Whether a round before T refutes that the other arm is better than the leader by the shift."""
         if self.model(told) == "bounded":
-            threshold = pair_threshold(leader, log_term / pulled)
-            # Where even 0 is not told from the leader nobody is dropped, however leader − 0 is rounded.
-            return np.where(threshold > 0, leader - threshold, np.inf)
-        return float(self.width(pulled, log_term))
-
-    def certified(
-        self, leader: FloatArray, runner_up: FloatArray, pulled: int, log_term: float, told: Known
-    ) -> BoolArray:
-        """Whether no other survivor can be better than the leader by ε."""
-        if self.model(told) == "bounded":
-            behind = pair_divergence(leader, runner_up, self.epsilon) > log_term / pulled
-            return np.isinf(runner_up) | behind
-        return np.asarray(leader - runner_up > self.width(pulled, log_term) - self.epsilon)
+            return bounded_refuted(pairs, shift, log_term)
+        return normal_refuted(pairs, shift, log_term, self.sigma)
 
     def model(self, told: Known) -> str:
         """As in `Differences`; rewards 0 and 1 are bounded ones."""
@@ -164,7 +150,7 @@ class _Races(Survivors):
         super().__init__(n_arms, replicates, race.k)
         self.race, self.told = race, told
         self.targets: list[int] = race.pulls_by_round(n_arms, told).tolist()  # b_t
-        self.miss, self.log_terms = race.shares() / (n_arms - 1), race.log_terms(n_arms, told)
+        self.log_terms = race.log_terms(n_arms, told)
         self.t = self.pulled = 0  # the last round that was played, and its b_t
         self.missing: IntArray | None = None  # how far arms fall short of it, once a reward has been missing
         self.fresh = self.running  # the replicates that have new rewards
@@ -180,8 +166,8 @@ class _Races(Survivors):
     def rounds(self) -> Iterator[tuple[int, IntArray]]:
         """Each round's number and its pulls; rounds in which there is nothing to ask for are left out."""
         for t, target in enumerate(self.targets):
-            owed = self.running * (target - self.counts)
-            if owed.any() and (pulls := self.pulls(owed)).any():
+            pulls = self.pulls(target - self.counts)
+            if pulls.any():
                 yield t, pulls
 
     def take(self, t: int, asked: IntArray, counts: IntArray, sums: FloatArray) -> None:
@@ -208,20 +194,21 @@ class _Races(Survivors):
     def _drop_worse(self) -> None:
         """Drop arms that cannot be as good as the k-th; accept those that cannot be worse than the next."""
         if self.missing is None:
-            place = self.pulled, self.log_terms[self.t], self.told
-            self.drop(self.pulled * self.race.reach(self.first / self.pulled, *place))
-            if self.race.k > 1:  # to be ahead of the next is to be behind it in failures
-                failing = np.clip(1 - self.second() / self.pulled, 0, 1)
-                self.accept(self.pulled * self.race.reach(failing, *place))
+            pulled = self.counts
+            self.discard(self._refuted(Pairs(self.first, pulled, self._sums, pulled), 0.0) & self.running)
+            if self.race.k > 1:
+                with np.errstate(invalid="ignore"):  # ∞ − ∞ in races that have ended
+                    ahead = self._refuted(Pairs(self._sums, pulled, self.second(), pulled), 0.0)
+                np.putmask(self._sums, ahead & self.running, np.inf)
         else:
             self.discard(self._refuted(self._pairs(), 0.0).any(axis=0) & self.fresh)
 
     def _stop_if_certified(self) -> None:
         """Recommend an arm, the leader if counts are equal, where no other can be better than it by ε."""
         epsilon, winners = self.race.epsilon, None
-        if self.missing is None:  # the k-th, and the next
-            pair = self.first / self.pulled, self.second() / self.pulled
-            ended = self.race.certified(*pair, self.pulled, self.log_terms[self.t], self.told)
+        if self.missing is None:  # the k-th, and the next, if there is one
+            second, pulled = self.second(), self.counts[0]
+            ended = np.isinf(second) | self._refuted(Pairs(self.first, pulled, second, pulled), epsilon)
         else:
             winning = self._winning(self._refuted(self._pairs(), epsilon))
             means = np.where(winning, self._sums, -np.inf) / np.maximum(self.counts, 1)
@@ -256,9 +243,9 @@ class _Races(Survivors):
 
     def _refuted(self, pairs: Pairs, shift: float) -> BoolArray:
         """Whether it is refuted that the other is better than the leader by the shift."""
-        if self.race.model(self.told) == "bounded" and self.t < len(self.targets) - 1:
-            return bounded_refuted(pairs, shift, self.miss[self.t])
-        return normal_refuted(pairs, shift, self.log_terms[self.t], self.race.sigma)
+        if self.t < len(self.targets) - 1:
+            return self.race.refuted(pairs, shift, self.log_terms[self.t], self.told)
+        return normal_refuted(pairs, shift, self.log_terms[-1], self.race.sigma)  # the sign decides
 
     def _useless(self, pairs: Pairs, shift: float) -> BoolArray:
         """The same of a control. Two arms with all b_T rewards also have round T's test."""

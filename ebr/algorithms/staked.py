@@ -14,9 +14,9 @@ from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
 from ebr.theory.bets import MOST_TESTED, Beliefs, believed, paid, pooled, thinned
 from ebr.theory.confidence import sequential_deviation
-from ebr.theory.pairs import Pairs, log_terms, sign_count
-from ebr.theory.selection import bechhofer_count
-from ebr.validation import MOST_PULLS, count, positive, probability, require, rounds
+from ebr.theory.pairs import Pairs
+from ebr.theory.selection import last_count
+from ebr.validation import MOST_PULLS, positive, probability, require, rounds
 
 SEATS = 8  # most arms with claims at a time
 UNLIKELY = 0.1  # arms less likely to be better than the leader by ε/2 get no money
@@ -37,10 +37,8 @@ class StakedElasticBatchRacing(Differences):
     gets a part of the δ that is left, a likelier one more. The rewards of both arms in the round settle the
     bet (`ebr.theory.bets`). A claim whose purse reaches 1 holds. An arm is out once both claims of one
     claimant against it hold. If the race is undecided before the last round, or if that is cheaper, all arms
-    that may still win are pulled b_T times, and the largest sum wins.
-
-    With 1 − δ the recommended arm is within ε of the best. Pulls are at most (n + √n) b_T if no reward is
-    missing. Gaussian rewards may have an unknown σ, the same for all arms.
+    that may still win are pulled b_T times, and the largest sum wins. The recommended arm is within ε of the
+    best with 1 − δ. Pulls are at most (n + √n) b_T if no reward is missing.
 
     Parameters
     ----------
@@ -60,31 +58,25 @@ class StakedElasticBatchRacing(Differences):
         As in `SharpElasticBatchRacing`. The control always has a seat while it is in.
     blocks
         Whether the arms of a round are observed in the same blocks, with σ the noise within a block. All arms
-        that are in are then pulled equally often. `Race` says so if it is told.
+        that are in are then pulled equally often, so that all bets are on differences within blocks. `Race`
+        says so if it is told.
     squares
         Whether sums of squares come with the sums. Rewards in [0, 1] of small spread then need far fewer
-        pulls. If `rewards` is "Gaussian", σ is then unknown: `sigma` is a guess that plans the first round,
-        and the guarantee does not depend on it. None leaves the choice to the caller: `Race` asks for squares
-        of rewards in [0, 1], `simulate` does not.
+        pulls. If `rewards` is "Gaussian", σ is then unknown, but the same for all arms: `sigma` is a guess
+        that plans the first round, and the guarantee does not depend on it. None leaves the choice to the
+        caller: `Race` asks for squares of rewards in [0, 1], `simulate` does not.
 
     Notes
     -----
     A claim by s counts only if the claims by all larger shifts hold. So among an arm's false claims against
-    the best arm only the purse of the largest false shift matters: further shifts cost nothing of δ.
-
-    *Margin.* With a margin g above ε there are claims by g, ε and 0. The control is recommended once its
-    claims by g hold against all arms that are still in.
+    the best arm only the purse of the largest false shift matters: further shifts cost nothing of δ. With a
+    margin g above ε there are claims by g, ε and 0, and the control is recommended once its claims by g hold.
 
     *Stopping.* A twentieth of the stakes is for claims by ε · 1.25, ε · 1.25², …, which do not affect the
     race. A race that is stopped after any round recommends the arm whose claims hold by the smallest shift.
 
     *Missing rewards* must be lost independently of all rewards. The rewards that came in settle the bets. If
     rewards of the last round are missing, there is no final: the race ends as if it were stopped.
-
-    *Blocks.* The arms that are in have all seen the same blocks. So every bet, and the final, is on a sum of
-    differences within blocks. As these depend on each other, b_T is by a union over arms.
-
-    *Unknown σ.* Each round's bets are t-tests with the round's own S. The first round's S² sets b_T (Stein).
     """
 
     rate: float = 0.6
@@ -143,15 +135,10 @@ class StakedElasticBatchRacing(Differences):
 
     def last_count(self, n_arms: int, rewards: Known = None) -> int:
         """b_T: with so many rewards each, the sign of a difference errs with c_T δ, if σ is `sigma`."""
-        model, miss = self.model(rewards), self.delta * self.last_part
-        if model == "Gaussian" and not self.blocks:
-            return bechhofer_count(n_arms, self.epsilon, miss, self.sigma)
-        others = n_arms - 1
-        if model == "Bernoulli":
-            return sign_count(self.epsilon, miss / others)
-        normal = model == "Gaussian"
-        log_term = log_terms(np.array([miss / others]), model)[0] if normal else math.log(others / miss)
-        return max(count(4 * self.sigma**2 * log_term / self.epsilon**2, n_arms), 1)
+        # In blocks the differences of an arm from others depend on each other: a union over pairs.
+        arms, pairs = (2, n_arms - 1) if self.blocks else (n_arms, 1)
+        miss = self.delta * self.last_part / pairs
+        return last_count(self.model(rewards), arms, self.epsilon, miss, self.sigma)
 
     def most_pulls(self, n_arms: int, rewards: Known = None) -> int | None:
         """(n + √n) b_T; with T = 1 or in blocks n b_T; None if σ is unknown."""
@@ -207,29 +194,9 @@ def stein_count(variance: FloatArray, freedom: IntArray, epsilon: float, miss: f
 
 
 class _Table:
-    """State of the races that go on: replicates × arms, replicates × seats, replicates × seats × arms.
+    """State of the races that go on: replicates × arms, replicates × seats, replicates × seats × arms."""
 
-    Attributes
-    ----------
-    replicate, arms, within
-        The replicates that go on; of all replicates, the recommended arm and its distance from the best.
-    counts, sums, squares, first_sums, last
-        An arm's rewards, their sum, the sum of squares, the sum of the first b_T of them, and b_T.
-    came, fresh, fresh_squares
-        The rewards of the round that is being settled, their sum, and the sum of squares.
-    out, asked, final
-        Which arms are out; the pulls of the coming round; the arms among which it decides, where it does.
-    claimant, share, left
-        The arm in each seat, and its part of the round's money; what is left of 1 − c_T.
-    purses, said
-        The logarithms of the purses of the claims by a margin, if there is one, by ε, and by 0; and of the
-        coarser claims, which are read if the race is stopped.
-    """
-
-    BY_RACE = (
-        *("replicate", "last", "counts", "sums", "first_sums", "squares"),
-        *("out", "claimant", "share", "left", "asked", "final"),
-    )
+    BY_RACE = "replicate last counts sums first_sums squares out claimant share left asked final"
 
     def __init__(
         self, race: StakedElasticBatchRacing, n_arms: int, replicates: int, told: Known, lots: Rng, said: bool
@@ -243,24 +210,25 @@ class _Table:
         self.coarser = coarser[coarser < (1 if self.model in IN_UNIT else math.inf)]
         self.other_lots = self.lots.spawn(1)[0] if said else self.lots
         self.planned, self.never = race.last_count(n_arms, told), MOST_PULLS // n_arms
-        self.last: IntArray = np.full((replicates, 1), self.planned)
+        self.last: IntArray = np.full((replicates, 1), self.planned)  # b_T
         self.spare = max(1, min(race.spare, (race.deadline - 1) // 3))
+        # Of all replicates: the recommended arm, and its distance from the best.
         self.arms: IntArray = np.full(replicates, -1)
         self.within: FloatArray = np.full(replicates, race.epsilon)
-        self.replicate: IntArray = np.arange(replicates)
+        self.replicate: IntArray = np.arange(replicates)  # those that go on
         shape, seats = (replicates, n_arms), min(SEATS, n_arms)
         self.counts: IntArray = np.zeros(shape, dtype=np.int64)
-        self.sums, self.first_sums, self.squares = np.zeros((3, *shape))
-        self.fresh, self.fresh_squares = self.sums, self.squares
+        self.sums, self.first_sums, self.squares = np.zeros((3, *shape))  # of all rewards, and the first b_T
         self.squared = race.wants_squares(told) and not race.guessed
         self.out: BoolArray = np.zeros(shape, dtype=bool)
-        self.claimant: IntArray = np.zeros((replicates, seats), dtype=np.int64)
-        self.share: FloatArray = np.zeros((replicates, seats))
+        self.claimant: IntArray = np.zeros((replicates, seats), dtype=np.int64)  # the arm in each seat
+        self.share: FloatArray = np.zeros((replicates, seats))  # its part of the round's money
+        self.left: FloatArray = np.full(replicates, (1 - SAID) * (1 - race.last_part))  # money for later
+        # Logarithms of the purses, and of those of the coarser claims, which are read if a race is stopped.
         self.purses: FloatArray = np.full((len(self.shifts), replicates, seats, n_arms), -np.inf)
         self.said: FloatArray = np.full((len(self.coarser), replicates, seats, n_arms), -np.inf)
-        self.left: FloatArray = np.full(replicates, (1 - SAID) * (1 - race.last_part))
-        self.asked: IntArray = np.full(shape, race.first_count(n_arms, told))
-        self.final: BoolArray = np.full(shape, race.deadline == 1)
+        self.asked: IntArray = np.full(shape, race.first_count(n_arms, told))  # pulls of the coming round
+        self.final: BoolArray = np.full(shape, race.deadline == 1)  # the arms among which it decides, if any
 
     def pulls(self) -> IntArray:
         """What to ask for, of all replicates."""
@@ -299,7 +267,8 @@ class _Table:
         both = told.ndim == 3
         require(both or not self.race.guessed, "sums", "come with sums of squares", "sums alone")
         self.came = came[self.replicate]
-        self.fresh, self.fresh_squares = told if both else (told, told)
+        self.fresh: FloatArray = told[0] if both else told
+        self.fresh_squares: FloatArray = told[1] if both else told
         if now == 1 and self.race.deadline > 1:
             self._open()
         self._pay()
@@ -310,19 +279,18 @@ class _Table:
         if self.race.control is not None and self.race.margin is not None:  # nobody is better by the margin
             seated = (self.claimant == self.race.control) & ~self.of_claimants(self.out)
             futile = (self.held(0).all(axis=2) & seated).any(axis=1)
-            self._end(futile, np.full(len(futile), self.race.control), self.race.margin)
+            self.within[self.replicate[futile]] = self.race.margin
+            self._end(futile, np.full(len(futile), self.race.control))
         won = np.asarray(self.held(self.place).all(axis=2) & ~self.of_claimants(self.out))
         best = np.where(won, self.of_claimants(self.beliefs.mean), -np.inf).argmax(axis=1)
         self._end(np.asarray(won.any(axis=1)), self.claimant[np.arange(len(best)), best])
         decided = np.asarray((~self.out).sum(axis=1) < 2)  # nobody is in with δ at most
         self._end(decided, np.asarray(self.out.argmin(axis=1)))
-        lacking = np.asarray((self.final & (self.counts < self.last)).any(axis=1))
-        complete = np.asarray(self.final.any(axis=1)) & ~lacking
-        self._end(complete, np.where(self.final, self.first_sums, -np.inf).argmax(axis=1))
+        complete = (~self.final | (self.counts >= self.last)).all(axis=1) & self.final.any(axis=1)
+        self._end(np.asarray(complete), np.where(self.final, self.first_sums, -np.inf).argmax(axis=1))
         if now == self.race.deadline:
-            arms, within = self.standing()
-            running = self.replicate
-            self._end(np.ones(len(running), dtype=bool), arms[running], within[running])
+            arms, self.within = self.standing()
+            self._end(np.ones(len(self.replicate), dtype=bool), arms[self.replicate])
 
     def standing(self) -> tuple[IntArray, FloatArray]:
         """What each replicate would recommend if stopped now: an arm, and its distance from the best."""
@@ -333,8 +301,7 @@ class _Table:
         mean = np.where(self.counts > 0, self.beliefs.mean, -np.inf)
         order = np.lexsort((-self.of_claimants(mean), least))[:, 0]
         rows = np.arange(len(order))
-        leader = np.where(self.out, -np.inf, mean).argmax(axis=1)
-        leader = np.where(self.counts.any(axis=1), leader, -1)
+        leader = np.where(self.counts.any(axis=1), np.where(self.out, -np.inf, mean).argmax(axis=1), -1)
         arms, within = self.arms.copy(), self.within.copy()
         within[self.replicate] = found = least[rows, order]
         arms[self.replicate] = np.where(np.isinf(found), leader, self.claimant[rows, order])
@@ -350,10 +317,7 @@ class _Table:
         return len(self.replicate) > 0
 
     def _open(self) -> None:
-        """The first round's money: the same for all n arms. Only those with the largest sums take seats.
-
-        Where σ is unknown, Stein's b_T follows from this round; there is no final where it is out of reach.
-        """
+        """The first round's money: the same for all n arms. Only those with the largest sums take seats."""
         race, n_arms = self.race, self.fresh.shape[1]
         order = self.fresh / np.maximum(self.came, 1)
         if race.control is not None:
@@ -363,19 +327,17 @@ class _Table:
         self.left = self.left - given
         self.purses[:] = math.log(race.delta * given / n_arms)
         self.said[:] = math.log(SAID / (1 - SAID)) + self.purses[0]
-        if race.guessed:
+        if race.guessed:  # Stein's b_T; there is no final where it is out of reach
             spread = pooled(self.came, self.fresh, self.fresh_squares)
             least = stein_count(*spread, race.epsilon, race.delta * race.last_part / (n_arms - 1))
             last = np.maximum(least, self.came.max(axis=1, keepdims=True))
             self.last = np.minimum(last, self.never).astype(np.int64)
 
-    def _end(self, ended: BoolArray, arms: IntArray, within: FloatArray | float | None = None) -> None:
-        """End some races with these arms, within ε if nothing else is said, and go on with the others."""
+    def _end(self, ended: BoolArray, arms: IntArray) -> None:
+        """End some races with these arms, and go on with the others."""
         if ended.any():
             self.arms[self.replicate[ended]] = arms[ended]
-            if within is not None:
-                self.within[self.replicate[ended]] = np.broadcast_to(within, ended.shape)[ended]
-            for name in self.BY_RACE:
+            for name in self.BY_RACE.split():
                 setattr(self, name, getattr(self, name)[~ended])
             self.purses, self.said = (np.compress(~ended, it, axis=1) for it in (self.purses, self.said))
 
@@ -405,34 +367,26 @@ class _Table:
         return self.model, [lots.random(self.came.shape)]
 
     def _bet(self, purses: FloatArray, shifts: FloatArray, live: BoolArray, lots: Generator) -> None:
-        """Settle the bets on these claims, with lots for ties and then for each shift.
-
-        Of many claims the likeliest claimant's come first: none against an arm that it puts out is looked at
-        again.
-        """
+        """Settle the bets on these claims, with lots for ties and then for each shift."""
         (model, told), fresh, (_, seats, n_arms) = self._told(lots), self.fresh, live.shape
-        steps: list[float] = shifts.tolist()
-        sums = [(fresh, fresh)] * len(steps)
+        sums = [(fresh, fresh)] * len(shifts)
         if model == "Bernoulli":
-            sums = [thinned(fresh, self.came, step, lots) for step in steps]
+            sums = [thinned(fresh, self.came, shift, lots) for shift in shifts]
         known = (np.broadcast_to(each, fresh.shape).ravel() for each in (self.came, *self.beliefs, *told))
         table, claimants = np.array([*known], dtype=np.float64), self.claimant.ravel()
-        first = np.arange(seats) == self.share.argmax(axis=1)[:, None]
-        for some in (first, ~first) if live.size > AT_ONCE else (first | True,):
-            # Places in flat tables are found faster.
-            claim = np.flatnonzero(live & some[:, :, None] & ~self.out[:, None, :])
-            for claims, shift, (raised, lowered) in zip(purses, steps, sums, strict=True):
-                due = claim[claims.take(claim) < 0]
-                for where in np.split(due, range(AT_ONCE, len(due), AT_ONCE)):
-                    seat, other = np.divmod(where, n_arms)
-                    arms = seat // seats * n_arms  # where the arms of a claim's replicate begin
-                    k, b = arms + claimants[seat], arms + other
-                    mine, theirs = (table.take(arm, axis=1) for arm in (k, b))
-                    pairs = Pairs(raised.ravel()[k], mine[0], lowered.ravel()[b], theirs[0])
-                    believe = [Beliefs(*of[1:4]) for of in (mine, theirs)]
-                    both = [*(mine[4:] if self.squared else ()), *theirs[4:]]  # else alike, or the rival's
-                    claims.put(where, paid(claims.take(where), pairs, shift, believe, model, both))
-            self.out = self.out | np.any((self.purses >= 0).all(axis=0), axis=1)
+        claim = np.flatnonzero(live & ~self.out[:, None, :])  # places in flat tables are found faster
+        for claims, shift, (raised, lowered) in zip(purses, shifts, sums, strict=True):
+            due = claim[claims.take(claim) < 0]
+            for where in np.split(due, range(AT_ONCE, len(due), AT_ONCE)):
+                seat, other = np.divmod(where, n_arms)
+                arms = seat // seats * n_arms  # where the arms of a claim's replicate begin
+                k, b = arms + claimants[seat], arms + other
+                mine, theirs = (table.take(arm, axis=1) for arm in (k, b))
+                pairs = Pairs(raised.ravel()[k], mine[0], lowered.ravel()[b], theirs[0])
+                believe = [Beliefs(*of[1:4]) for of in (mine, theirs)]
+                both = [*(mine[4:] if self.squared else ()), *theirs[4:]]  # else alike, or the rival's
+                claims.put(where, paid(claims.take(where), pairs, shift, believe, model, both))
+        self.out = self.out | np.any((self.purses >= 0).all(axis=0), axis=1)
 
     def stake(self, now: int) -> None:
         """Seat the arms that may be better than the leader by ε/2, and stake money on their claims."""
@@ -460,11 +414,8 @@ class _Table:
         """Give the seats to the arms with the largest chances; those that stay keep seat and purses."""
         best = np.argsort(-chance, axis=1, kind="stable")[:, : self.claimant.shape[1]]
         same = self.claimant[:, :, None] == best[:, None, :]
-        leaves, comes = ~same.any(axis=2), ~same.any(axis=1)
-        seat, place = (np.argsort(~who, axis=1, kind="stable") for who in (leaves, comes))
-        rows, number = np.nonzero(np.arange(best.shape[1]) < comes.sum(axis=1, keepdims=True))
-        free = seat[rows, number]
-        self.claimant[rows, free] = best[rows, place[rows, number]]
+        rows, free = np.nonzero(~same.any(axis=2))
+        self.claimant[rows, free] = best[~same.any(axis=1)]  # in each row as many come as leave
         self.purses[:, rows, free] = self.said[:, rows, free] = -np.inf
 
     def finalists(self) -> BoolArray:

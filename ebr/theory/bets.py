@@ -6,44 +6,27 @@ with E f ≤ v wherever the claim is false, that is, wherever μ' ≥ μ + s. So
 in the mean; purses on true claims do. Purses are kept as logarithms.
 
 *Scores.* A score z is a function of the rewards that is stochastically no larger than N(0, 1) where the claim
-is false. For drifts θ_j ≥ 0 with weights w_j, LR(z) = Σ w_j exp(θ_j z − θ_j²/2) has E LR ≤ 1, so min(1, v LR)
-is such a bet, but all above 1 is wasted. The *capped bet* wastes nothing: f = min(1, LR(z)/LR(c)), with c
-such that E f = Φ̄(c) + Σ w_j Φ(c − θ_j)/LR(c) = v for z normal. As f increases in z, E f ≤ v for all smaller
-scores.
-
-*Gaussian rewards, σ unknown.* In a round S² = Σ (Q − A²/m)/ν over all arms pulled, ν = Σ (m − 1). Given the
-past, νS²/σ² is χ²_ν and independent of all means. So t = (Y̅ − Y̅' + s) / (S √(1/m + 1/m')) has Student's law
-where μ' = μ + s, and is smaller beyond: z = Φ̄⁻¹(P(t_ν > t)) is N(0, 1) or smaller. All claims of a round may
-share S, since only the mean of each purse matters, not their joint law.
-
-*Rewards 0 and 1.* Given the successes of both arms together, the claimant's own are stochastically no more
-than hypergeometric wherever μ' ≥ μ, whatever the means are (Fisher's exact test). With ties broken at random,
-their normal score is no larger than N(0, 1). A shift is removed at random first: each failure of the claimant
-becomes a success, and each success of the rival a failure, with probability λ = s/(1 + s). The means are then
-(1 − λ)μ + λ and (1 − λ)μ', and the second is at least the first if and only if μ' ≥ μ + s.
+is false: of a difference of means, of a t-test if σ is unknown, of Fisher's exact test of rewards 0 and 1.
+For drifts θ_j ≥ 0 with weights w_j, LR(z) = Σ w_j exp(θ_j z − θ_j²/2) has E LR ≤ 1, so min(1, v LR) is such a
+bet, but all above 1 is wasted. The *capped bet* min(1, LR(z)/LR(c)) wastes nothing: with c its mean is v for
+z normal. As it increases in z, its mean is at most v for all smaller scores.
 
 *Rewards in [0, 1].* v ∏ (1 + (g/m)(Y − p)) ∏ (1 − (g/m')(Y' − p − s)), with any p and any g ≥ 0 that leave no
-factor negative. Its mean is v x^m y^{m'}, x = 1 + (g/m)(μ − p), y = 1 − (g/m')(μ' − p − s), and by the
-inequality of arithmetic and geometric means at most v (1 + g (μ − μ' + s)/(m + m'))^{m + m'} ≤ v. A factor's
-logarithm is concave in the reward: with sums A and C in place of the rewards, as if these were 0 and 1, the
-product is no larger.
+factor negative and are decided by the past. By the inequality of arithmetic and geometric means its mean is
+at most v (1 + g (μ − μ' + s)/(m + m'))^{m + m'} ≤ v. A factor's logarithm is concave in the reward: as if all
+rewards were 0 or 1, with the same sums, the product is no larger.
 
 *With sums of squares* the same product has a sharper bound from below. Let m rewards have mean a and variance
 τ² = Q/m − a². None lies below l = max(0, a − τ√(m − 1)). Let h = a + τ²/(a − l), and let q be the quadratic
 that equals f(Y) = log(1 + b(Y − p)), b ≥ 0, at l and touches it at h. f(Y) − q(Y) = f'''(ξ)/6 (Y − l)(Y − h)²
 for some ξ, and f''' ≥ 0. So Σ f(Y) ≥ Σ q(Y), the sum of f over rewards that are all l or h, with the same
 mean and variance. An upper bound Q' of Q may replace Q, since q is concave; Q' = A is always one. The rival's
-rewards are reflected, 1 − Y', and bounded in the same way. So E f ≤ v for any p and g ≥ 0 that are decided by
-the past and leave no factor negative.
+rewards are reflected, 1 − Y', and bounded in the same way.
 
-*Sources.* Bets on means in [0, 1]: I. Waudby-Smith and A. Ramdas, "Estimating means of bounded random
-variables by betting" (JRSS B, 2024). On two samples at once: R. Turner, A. Ly and P. Grünwald, "Generic
-E-variables for exact sequential k-sample tests that allow for optional stopping" (JSPI, 2024). A quadratic
-below the logarithm: X. Fan, I. Grama and Q. Liu, "Exponential inequalities for martingales with applications"
-(EJP, 2015).
+*Sources.* Bets on means in [0, 1]: Waudby-Smith and Ramdas (JRSS B, 2024); on two samples at once: Turner, Ly
+and Grünwald (JSPI, 2024); a quadratic below the logarithm: Fan, Grama and Liu (EJP, 2015).
 """
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -80,11 +63,7 @@ class Beliefs(NamedTuple):
 
 
 def believed(counts: IntArray, sums: FloatArray, squares: FloatArray) -> Beliefs:
-    """Estimates for rewards in [0, 1] with squares, replicates × arms; arms share a common variance.
-
-    The common variance starts as that of one reward, 1/16. Each arm's own variance counts the common one as
-    four rewards.
-    """
+    """Estimates for rewards in [0, 1] with squares, replicates × arms; arms share a common variance."""
     about, freedom = _about(counts, sums, squares)
     common = (about.sum(axis=1, keepdims=True) + PRIOR) / (freedom.sum(axis=1, keepdims=True) + 1)
     weight = 4 * common  # of a success and a failure that nobody saw
@@ -95,7 +74,8 @@ def believed(counts: IntArray, sums: FloatArray, squares: FloatArray) -> Beliefs
 def pooled(counts: IntArray, sums: FloatArray, squares: FloatArray) -> tuple[FloatArray, IntArray]:
     """S² and ν, replicates × 1; S² is larger by what floating point may lose.
 
-    ν is 0 where rewards do not vary: such rewards are not normal, and tell nothing of σ.
+    All claims of a round may share S, since only the mean of each purse matters, not their joint law. ν is 0
+    where rewards do not vary: such rewards are not normal, and tell nothing of σ.
     """
     about, freedom = (each.sum(axis=1, keepdims=True) for each in _about(counts, sums, squares))
     lost = NEGLIGIBLE * squares.sum(axis=1, keepdims=True)
@@ -118,11 +98,10 @@ def paid(
         log v; the claimants' and rivals' rewards of the round, thinned if they are 0 and 1; s.
     pair
         Estimates from earlier rounds. A bet is a mixture of three, for differences around the estimated one.
-    model
-        The rewards' model, one of `ebr.models.REWARDS`.
-    told
-        What else there is: lots, uniform on [0, 1], that break ties of rewards 0 and 1; of rewards in [0, 1]
-        the claimants' and the rivals' sums of squares, or more, if they are known; of others σ, or S and ν.
+    model, told
+        The rewards' model, and what else there is: lots, uniform on [0, 1], that break ties of rewards 0 and
+        1; of rewards in [0, 1] the claimants' and the rivals' sums of squares, or more, if they are known; of
+        others σ, or S and ν.
     """
     claimant, rival = pair
     errors = [belief.variance / np.maximum(belief.counts, 1) for belief in pair]
@@ -174,10 +153,8 @@ def capped_bet(log_purse: FloatArray, score: FloatArray, drifts: FloatArray) -> 
     gained = log_ratio(score, drifts)
     after = np.minimum(log_purse + gained, 0.0)
     rest = np.flatnonzero((after < 0) & (log_purse > LEAST_LOG))
-    bets = np.vstack([log_purse, drifts]).take(rest, axis=1)  # `take` leaves rows as they are, for speed
-    alike = len(rest) > 0 and bool((bets == bets[:, :1]).all())  # as in a first round: one cap for all
-    purse, *theta = bets[:, :1] if alike else bets
-    cap, at_cap = _cap(np.exp(purse) * (1 - SLACK), np.asarray(theta))
+    # `take` leaves rows as they are, for speed.
+    cap, at_cap = _cap(np.exp(log_purse[rest]) * (1 - SLACK), drifts.take(rest, axis=1))
     capped = np.where(score[rest] >= cap, 0.0, np.minimum(gained[rest] - at_cap, -NEGLIGIBLE))
     after[rest] = np.where(cap < FARTHEST, capped, after[rest])
     return after
@@ -220,7 +197,7 @@ def thinned(sums: FloatArray, pulls: IntArray, shift: float, lots: np.random.Gen
     if shift == 0:
         return sums, sums
     ones = sums.astype(np.int64)
-    part = shift / (1 + shift)
+    part = shift / (1 + shift)  # so that (1 − λ)μ + λ ≤ (1 − λ)μ' just where μ' ≥ μ + s
     return sums + drawn(lots, pulls - ones, part), sums - drawn(lots, ones, part)
 
 
@@ -239,22 +216,18 @@ def drawn(lots: np.random.Generator, trials: IntArray, part: float) -> FloatArra
 def fisher_score(fresh: Pairs, lots: FloatArray) -> FloatArray:
     """The normal score of Fisher's exact test, ties by lots that are uniform on [0, 1].
 
-    z = Φ̄⁻¹(P(X > A) + u P(X = A)), X hypergeometric: A, of m, given A + C, of m + m'.
+    z = Φ̄⁻¹(P(X > A) + u P(X = A)), X hypergeometric: the law of A, of m, given A + C, of m + m',
+    where μ' = μ. Where μ' is larger, A is stochastically less.
     """
     a, c = fresh.leader, fresh.other
-    b, d, table = fresh.leader_pulls - a, fresh.other_pulls - c, _log_factorials()
+    b, d = fresh.leader_pulls - a, fresh.other_pulls - c
     sides = (a + b, c + d, a + c, b + d), (a, b, c, d, a + b + c + d)
-    above, below = (sum(table[each.astype(np.int64)] for each in side) for side in sides)
+    above, below = (sum(gammaln(each + 1) for each in side) for side in sides)
     ahead = a * fresh.other_pulls >= c * fresh.leader_pulls  # the upper tail is the smaller one
     beyond = _tail(np.array([np.where(ahead, *pair) for pair in ((a, c), (b, d), (c, a), (d, b))]))
     tail = np.exp(above - below) * (beyond + np.where(ahead, lots, 1 - lots))
     score = -ndtri(np.clip(tail, 1e-300, 1 - 1e-16))
     return np.where(ahead, score, -score)
-
-
-@lru_cache(maxsize=1)
-def _log_factorials() -> FloatArray:
-    return np.asarray(gammaln(np.arange(1, 2 * MOST_TESTED + 2, dtype=np.float64)))
 
 
 def _tail(table: FloatArray) -> FloatArray:

@@ -1,18 +1,16 @@
 """Divergences between rewards in [0, 1], and likelihood ratios of a pair of arms."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammainccinv, rel_entr
+from scipy.special import rel_entr
 
 from ebr.arrays import BoolArray, FloatArray
 
 HALVINGS = 60  # of an interval in [0, 1]: to the last digit
 NEAR = 1e-10  # Newton's method stops after a step this short: the next would be below rounding
-LOWEST = 1e-4  # its least start for a threshold, as a part of the mean
-Curve = Callable[[FloatArray], tuple[FloatArray, FloatArray]]  # values and slopes
+Two = tuple[FloatArray, FloatArray]
 
 
 def relative_entropy(x: ArrayLike, y: ArrayLike) -> FloatArray:
@@ -37,17 +35,8 @@ def pair_divergence(
     if shift == 0:
         pooled = (first * leader + second * other) / (first + second)  # the mean of all rewards
         return divergence(pooled, pooled)
-
-    def slope(p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The derivative in p, multiplied by its denominators, and the slope of that."""
-        q = p + shift
-        above, below = first * (p - leader), second * (q - other)
-        spread, other_spread = p * (1 - p), q * (1 - q)
-        steeper = first * other_spread + second * spread + above * (1 - 2 * q) + below * (1 - 2 * p)
-        return above * other_spread + below * spread, steeper
-
     low, high = np.maximum(other - shift, 0), np.minimum(leader, 1 - shift)
-    place = solved(low, high, slope)
+    place = _nearest(leader, other, shift, (first, second), low, high)
     found = divergence(place, np.minimum(place + shift, 1))
     if np.isfinite(found).all():
         return found
@@ -56,56 +45,30 @@ def pair_divergence(
     return np.asarray(np.minimum(found, np.minimum(*ends)))
 
 
-def erlang_quantile(miss: ArrayLike) -> FloatArray:
-    """The x that two independent Exp(1) variables together exceed with probability α: (1 + x) e^{−x} = α."""
-    return np.asarray(gammainccinv(2.0, np.asarray(miss, dtype=np.float64)))
-
-
-def pair_threshold(leader: FloatArray, level: float) -> FloatArray:
-    """The lowest mean that cannot be told from the leader's: kl(μ̂_1̂, m) + kl(·, m) ≤ level."""
-    means, which = np.unique(np.clip(leader, 0.0, 1.0), return_inverse=True)  # many races share a mean
-
-    def divergence(other: FloatArray) -> FloatArray:
-        """Of both means from their midpoint p: kl(μ̂_1̂, p) + kl(m, p)."""
-        return np.asarray(np.add(*relative_entropy(np.stack([means, other]), (means + other) / 2)))
-
-    low = np.zeros_like(means)
-    high = np.where(divergence(low) <= level, low, means)  # even 0 cannot be told from it
-
-    def near(other: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The root of the divergence is nearly linear."""
-        middle, root = (means + other) / 2, np.sqrt(divergence(other))
-        slope = np.log(middle / other * ((1 - other) / (1 - middle))) / (2 * root)
-        return math.sqrt(level) - root, slope
-
-    # The start: where the squared difference over 4 p (1 − p), p the midpoint, is the level.
-    lean = level * (2 * means - 1)
-    behind = (lean + np.sqrt(lean**2 + 4 * level * (1 + level) * means * (1 - means))) / (1 + level)
-    return solved(low, high, near, np.maximum(means - behind, LOWEST * means))[which]
-
-
-def solved(
-    low: FloatArray, high: FloatArray, curve: Curve, start: FloatArray | float = -math.inf
+def _nearest(
+    leader: FloatArray, other: FloatArray, shift: float, pulls: Two, low: FloatArray, high: FloatArray
 ) -> FloatArray:
-    """Where a curve rises through 0 between low and high.
+    """The p at which the sum of divergences is least, by Newton's method from the middle of [low, high].
 
-    By Newton's method, from `start` if that is inside; the range is halved where a step would leave it.
+    The range is halved where a step would leave it. The derivative is multiplied by its denominators.
     """
-    place = np.where((start > low) & (start < high), start, (low + high) / 2)
+    (first, second), place = pulls, (low + high) / 2
     with np.errstate(all="ignore"):  # a slope may be 0 or infinite
         for _ in range(HALVINGS):
-            value, slope = curve(place)
+            q = place + shift
+            above, below = first * (place - leader), second * (q - other)
+            spread, other_spread = place * (1 - place), q * (1 - q)
+            value = above * other_spread + below * spread
+            steeper = first * other_spread + second * spread + above * (1 - 2 * q) + below * (1 - 2 * place)
             low, high = np.where(value > 0, low, place), np.where(value > 0, place, high)
-            nearer = place - value / slope
+            nearer = place - value / steeper
             before, place = place, np.where((nearer >= low) & (nearer <= high), nearer, (low + high) / 2)
             if not (np.abs(place - before) > NEAR).any():
                 break
     return place
 
 
-def bisected(
-    low: FloatArray, high: FloatArray, turned: Callable[[FloatArray], BoolArray]
-) -> tuple[FloatArray, FloatArray]:
+def bisected(low: FloatArray, high: FloatArray, turned: Callable[[FloatArray], BoolArray]) -> Two:
     """The two neighbouring numbers between which `turned` becomes true on the way from low to high."""
     for _ in range(HALVINGS):
         middle = (low + high) / 2

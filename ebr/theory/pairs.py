@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import gammainccinv, ndtri
 
 from ebr.arrays import BoolArray, FloatArray, IntArray, Numbers
-from ebr.theory.divergence import erlang_quantile, pair_divergence
+from ebr.theory.divergence import pair_divergence
 from ebr.validation import checked, count, rare
 
 OWN = 0.1  # the part of α for the two arms' own bounds, half each; the rest is for both together
@@ -47,12 +47,12 @@ def log_terms(miss: FloatArray, model: str) -> FloatArray:
     if model in ("Gaussian", "Bernoulli"):
         return np.asarray(np.maximum(-ndtri(miss), 0) ** 2 / 2)
     if model == "bounded":
-        return erlang_quantile(miss)
+        return np.asarray(gammainccinv(2.0, miss))  # two Exp(1) variables exceed it together with α
     with np.errstate(divide="ignore"):  # at level 0 L is infinite
         return np.asarray(-np.log(miss))
 
 
-def normal_refuted(pairs: Pairs, shift: float, log_term: FloatArray, sigma: float) -> BoolArray:
+def normal_refuted(pairs: Pairs, shift: float, log_term: FloatArray | float, sigma: float) -> BoolArray:
     """Whether μ̂_1̂ − μ̂_i + s > σ √(2L (1/N + 1/M)).
 
     The difference of the means, centred, is σ√(1/N + 1/M)-sub-Gaussian: with L = log(1/α) the level is α by
@@ -62,48 +62,47 @@ def normal_refuted(pairs: Pairs, shift: float, log_term: FloatArray, sigma: floa
     return np.asarray(leader - other + shift > normal_width(pairs, log_term, sigma))
 
 
-def normal_width(pairs: Pairs, log_term: FloatArray, sigma: float) -> FloatArray:
+def normal_width(pairs: Pairs, log_term: FloatArray | float, sigma: float) -> FloatArray:
     """σ √(2L (1/N + 1/M))."""
     return np.asarray(sigma * np.sqrt(2 * log_term * (1 / pairs.leader_pulls + 1 / pairs.other_pulls)))
 
 
-def bounded_refuted(pairs: Pairs, shift: float, miss: FloatArray | float) -> BoolArray:
-    """Whether min_p N kl(μ̂_1̂, p) + M kl(μ̂_i, p + s) > x, (1+x) e^{−x} = α, and μ̂_1̂ > μ̂_i − s.
+def bounded_refuted(pairs: Pairs, shift: float, log_term: FloatArray | float) -> BoolArray:
+    """Whether min_p N kl(μ̂_1̂, p) + M kl(μ̂_i, p + s) > L and μ̂_1̂ > μ̂_i − s.
 
-    For rewards in [0, 1]: at the leader's mean p each term is stochastically less than an Exp(1) variable.
+    For rewards in [0, 1]: at the leader's mean p each term is stochastically less than an Exp(1) variable, so
+    the level is α with (1 + L) e^{−L} = α.
     """
-    every = np.broadcast_arrays(*pairs.means, pairs.leader_pulls, pairs.other_pulls, miss)
+    every = np.broadcast_arrays(*pairs.means, pairs.leader_pulls, pairs.other_pulls, log_term)
     refuted = np.asarray(every[0] > every[1] - shift)
-    leader, other, leader_pulls, other_pulls, level = (each[refuted] for each in every)
+    leader, other, leader_pulls, other_pulls, least = (each[refuted] for each in every)
     ratio = pair_divergence(leader, other, shift, (leader_pulls, other_pulls))
-    refuted[refuted] = ratio > erlang_quantile(level)
+    refuted[refuted] = ratio > least
     return refuted
 
 
 def binomial_refuted(pairs: Pairs, shift: float, miss: FloatArray) -> BoolArray:
     """Whether two binomial sums refute that the other's probability is at least the leader's plus s.
 
-    Let r(k) = sign(k/N − p) √(2N kl(k/N, p)). A binomial variable A of N trials with probability p has
-    P(A ≥ k) ≤ Φ̄(r(k−1)) and P(A ≤ k) ≤ Φ(r(k+1)) (Zubkov and Serov, Theory Probab. Appl. 57, 2013). So, if
-    the leader's probability is p and the other's p + s, r_1 = r(A−1) and r_2 = −r(C+1), each with its own
-    counts, are stochastically no larger than independent normal variables, and
-    w_1 r_1 + w_2 r_2 > z, r_1 > y or r_2 > y has probability at most Φ̄(z) + 2Φ̄(y) = α if w_1² + w_2² = 1.
-    The pair is refuted if, *for every p*, one of the three holds. The weights may depend on p.
+    Let r(k) = sign(k/N − p) √(2N kl(k/N, p)). If the leader's probability is p and the other's p + s, then
+    r_1 = r(A−1) and r_2 = −r(C+1), each with its own counts, are stochastically no larger than independent
+    normal variables (Zubkov and Serov, Theory Probab. Appl. 57, 2013). So w_1 r_1 + w_2 r_2 > z, r_1 > y or
+    r_2 > y has probability at most Φ̄(z) + 2Φ̄(y) = α if w_1² + w_2² = 1; the weights may depend on p. The
+    pair is refuted if, *for every p*, one of the three holds.
 
-    One p, the pooled estimate, is tried first: what is not refuted there is not refuted. A range of p is then
-    dealt with at once, as r_1 falls with p and r_2 rises; ranges that are not refuted at once are halved.
+    One p, the pooled estimate, is tried first. A range of p is then dealt with at once, as r_1 falls with p
+    and r_2 rises; ranges that are not refuted at once are halved.
     """
     shrunk = Pairs(pairs.leader - 1, pairs.leader_pulls, pairs.other + 1, pairs.other_pulls)
     leader, other = shrunk.means
     refuted = (leader >= 0) & (other <= 1) & (leader > other - shift) & (miss > 0)
-    chosen = np.flatnonzero(refuted)
-    tried, level = shrunk[chosen], miss[chosen]
+    tried, level = shrunk[refuted], miss[refuted]
     both = tried.leader + tried.other - shift * tried.other_pulls
     pooled = np.clip(both / (tried.leader_pulls + tried.other_pulls), 0, 1 - shift)
     test = _Binomials(tried, shift, -ndtri(OWN / 2 * level), -ndtri((1 - OWN) * level))
     spoken = test.refutes(*test.roots(pooled, pooled), *test.weights(_piece(pooled, shift)))
-    refuted[chosen[~spoken]] = False
-    refuted[chosen[spoken]] = test[np.flatnonzero(spoken)].refuted()
+    spoken[spoken] = test[spoken].refuted()
+    refuted[refuted] = spoken
     return np.asarray(refuted)
 
 
@@ -130,13 +129,11 @@ class _Binomials:
         return np.asarray(together | (first > self.own) | (second > self.own))
 
     def weights(self, piece: IntArray) -> tuple[FloatArray, FloatArray]:
-        """w_1 and w_2 on a piece: where a pair at the limit has its roots, to the order that skews them.
-
-        Any weights make a test of level α; these make w_1 r_1 + w_2 r_2 hardly depend on p.
-        """
+        """w_1 and w_2 on a piece: any give level α; with these w_1 r_1 + w_2 r_2 hardly depends on p."""
         p = _edge(np.asarray(piece + 0.5, dtype=np.float64), self.shift)
         q, pulls, other_pulls = p + self.shift, self.pairs.leader_pulls, self.pairs.other_pulls
         variance, other_variance = p * (1 - p) / pulls, q * (1 - q) / other_pulls
+        # Where a pair at the limit has its roots, to the order that skews them.
         spread = self.together / np.sqrt(variance + other_variance) / 6
         one, two = np.sqrt(variance), np.sqrt(other_variance)
         one = one * np.clip(1 - spread * (1 - 2 * p) / pulls, 0.5, 1.5)
@@ -165,7 +162,7 @@ class _Binomials:
         test, refuted = self[which], np.ones(len(low), dtype=bool)
         ranges = np.array([left, right, *test.roots(left, right), *test.weights(piece)])
         for halvings in range(HALVINGS + 1):
-            open_ = refuted[which] & ~test.refutes(*ranges[2:])
+            open_ = refuted[which] & ~self[which].refutes(*ranges[2:])
             ranges, which = ranges[:, open_], which[open_]
             if halvings == HALVINGS or not len(which):
                 break
@@ -177,7 +174,6 @@ class _Binomials:
             lower = left, middle, there[0], second, *weights
             upper = middle, right, first, there[1], *weights
             ranges, which = np.hstack([lower, upper]), np.tile(which, 2)
-            test = self[which]
         refuted[which] = False
         return refuted
 
@@ -220,6 +216,5 @@ def sign_count(epsilon: float, miss: float) -> int:
 
     high = count(-np.log(miss) / epsilon**2) + 1
     low = min(math.ceil(1 / epsilon), high)
-    return low + bisect_left(
-        range(low, high), True, key=lambda b: binom.sf(b - 1, 2 * b, (1 - epsilon) / 2) <= miss
-    )
+    mean = (1 - epsilon) / 2
+    return low + bisect_left(range(low, high), True, key=lambda b: binom.sf(b - 1, 2 * b, mean) <= miss)

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
+from ebr.theory.pairs import sign_count
 from ebr.validation import checked, count, rare
 
 STEP = 1 / 16  # of the trapezoidal rule for the normal density, whose error is far below rounding
@@ -51,3 +52,16 @@ def bechhofer_distance(n_arms: int, delta: float) -> float:
 def bechhofer_count(n_arms: int, epsilon: float, delta: float, sigma: float) -> int:
     """Bechhofer's ⌈(hσ/ε)²⌉: how many rewards N(μ, σ²) of each arm make an error's probability at most δ."""
     return max(count((bechhofer_distance(n_arms, delta) * sigma / epsilon) ** 2, n_arms), 1)
+
+
+def last_count(model: str, n_arms: int, epsilon: float, delta: float, sigma: float) -> int:
+    """How many rewards of each arm make an error's probability at most δ, by their model.
+
+    Only for Gaussian rewards is the worst case known. For others it is a union over pairs of arms.
+    """
+    if model == "Gaussian":
+        return bechhofer_count(n_arms, epsilon, delta, sigma)
+    miss = delta / (n_arms - 1)
+    if model == "Bernoulli":
+        return sign_count(epsilon, miss)
+    return count(-4 * sigma**2 * math.log(miss) / epsilon**2, n_arms)  # Chernoff's and Hoeffding's bound

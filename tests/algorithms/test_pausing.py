@@ -174,6 +174,7 @@ def test_few_pulls_fail_with_at_most_delta_exactly_and_a_visible_part_of_it_is_p
 
 SHARES = PausingElasticBatchRacing.shares
 REFUTED, SIGN_COUNT, LEAD = pausing._Tests.refuted, pairs.sign_count, pausing.Paces.lead
+BECHHOFER = selection.bechhofer_count
 
 
 def no_share_for_each_arm(self):
@@ -192,9 +193,9 @@ def certificate_of_two_epsilon(self, *seen):
 @pytest.mark.parametrize(
     ("where", "name", "planted", "case"),
     [
-        (pausing, "sign_count", lambda epsilon, miss: SIGN_COUNT(2 * epsilon, miss), (2, 2, 0.3, 0.05, 1)),
-        (pausing, "sign_count", lambda epsilon, miss: SIGN_COUNT(epsilon, 4 * miss), (2, 2, 0.3, 0.2, 1)),
-        (pausing, "sign_count", lambda *design: SIGN_COUNT(*design) - 1, (2, 1, 0.1, 0.05, 0.5)),
+        (selection, "sign_count", lambda epsilon, miss: SIGN_COUNT(2 * epsilon, miss), (2, 2, 0.3, 0.05, 1)),
+        (selection, "sign_count", lambda epsilon, miss: SIGN_COUNT(epsilon, 4 * miss), (2, 2, 0.3, 0.2, 1)),
+        (selection, "sign_count", lambda *design: SIGN_COUNT(*design) - 1, (2, 1, 0.1, 0.05, 0.5)),
         (pausing._Tests, "refuted", sign_of_means, (2, 2, 0.3, 0.05, 1)),
         (pausing._Tests, "refuted", certificate_of_two_epsilon, (2, 2, 0.3, 0.05, 0.5)),
     ],
@@ -234,8 +235,8 @@ def never_dropped(self, *seen):
         (pausing._Tests, "refuted", never_dropped),
         (pausing._Tests, "uncertified", lambda self, arms, final: np.zeros_like(final)),
         (pausing.Paces, "lead", any_certifier),
-        (pausing, "bechhofer_count", lambda n, *design: selection.bechhofer_count(2, *design)),
-        (pausing, "sign_count", lambda epsilon, miss: SIGN_COUNT(epsilon, miss / 2)),
+        (selection, "bechhofer_count", lambda n, *design: BECHHOFER(2, *design)),
+        (selection, "sign_count", lambda epsilon, miss: SIGN_COUNT(epsilon, miss / 2)),
     ],
 )
 def test_with_a_planted_error_it_is_not_the_plain_loop(monkeypatch, where, name, planted):

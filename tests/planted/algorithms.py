@@ -1,5 +1,7 @@
 """Algorithms with an error planted in their mathematics: a wrong width, count or rule."""
 
+from dataclasses import replace
+
 import numpy as np
 from compendium.shared.joint_race import SharpElasticBatchRacing
 
@@ -29,24 +31,30 @@ class SharpWithoutUnion(SharpElasticBatchRacing):
 
 
 class SharpEager(SharpElasticBatchRacing):
-    def certified(self, leader, runner_up, *place):
-        return super().certified(leader, runner_up - 2 * self.epsilon, *place)
+    def refuted(self, pairs, shift, *place):
+        lowered = replace(pairs, other=pairs.other - 2 * shift * pairs.other_pulls)
+        return super().refuted(lowered, shift, *place)
 
 
 class SharpNarrow(SharpElasticBatchRacing):
-    def reach(self, *place):
-        return super().reach(*place) / 2
+    """Drops arms that are half as far behind as they should be; counts are equal."""
+
+    farther = 2
+
+    def refuted(self, pairs, shift, *place):
+        behind = (pairs.leader - pairs.other) * (1 if shift else self.farther)
+        return super().refuted(replace(pairs, other=pairs.leader - behind), shift, *place)
 
 
 class SharpRoundedCarelessly(SharpElasticBatchRacing):
-    def reach(self, leader, *place):
+    def refuted(self, pairs, shift, *place):
         # Rounding may leave leader − leader just above 0, so that arms without a success are dropped.
-        return np.minimum(super().reach(leader, *place), leader)
+        nothing = pairs.leader - pairs.leader_pulls * pairs.means[0]
+        return super().refuted(pairs, shift, *place) | ((shift == 0) & (pairs.other < nothing))
 
 
-class SharpWide(SharpElasticBatchRacing):
-    def reach(self, *place):
-        return super().reach(*place) * 2
+class SharpWide(SharpNarrow):
+    farther = 0.5
 
 
 class TooManyPulls(ebr.ElasticBatchRacing):

@@ -27,8 +27,8 @@ class UnionOverOneArm(ebr.SharpElasticBatchRacing):
 class BoundaryTakenForKnown(ebr.SharpElasticBatchRacing):
     """Half the width, as if the k-th and the (k + 1)-th mean were known."""
 
-    def width(self, *place):
-        return super().width(*place) / (2 if self.k > 1 else 1)
+    def refuted(self, pairs, shift, log_term, told):
+        return super().refuted(pairs, shift, log_term / (4 if self.k > 1 else 1), told)
 
 
 class SixthOfThePulls(ebr.SharpElasticBatchRacing):

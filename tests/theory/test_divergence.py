@@ -7,7 +7,7 @@ import pytest
 from oracles import kl
 from scipy.optimize import minimize_scalar
 
-from ebr.theory.divergence import bisected, erlang_quantile, pair_divergence, pair_threshold, relative_entropy
+from ebr.theory.divergence import bisected, pair_divergence, relative_entropy
 
 GRID = np.array([0, 1e-9, 0.003, 0.1, 0.25, 0.5, 0.62, 0.9, 0.999, 1])
 SHIFTS = [0.0, 1e-6, 0.01, 0.1, 0.4, 0.5, 0.8, 0.999]
@@ -45,23 +45,6 @@ def test_the_pairs_divergence_grows_with_the_distance_and_is_at_least_its_square
     assert (pair_divergence(many[:, None], many, shift + 0.0005) >= table - 1e-12)[behind].all()
 
 
-@pytest.mark.parametrize("level", [1e-6, 0.001, 0.05, 0.3, 0.7, 1.3, 2.0])
-def test_the_threshold_parts_the_means_that_are_told_from_the_leader(level):
-    leaders = np.append(GRID, np.linspace(0, 1, 50))
-    threshold = pair_threshold(leaders, level)
-    assert ((threshold >= 0) & (threshold <= leaders)).all()
-    for leader, lowest in zip(leaders, threshold, strict=True):
-        middle = (leader + lowest) / 2
-        assert kl(leader, middle) + kl(lowest, middle) <= level + 1e-12
-        if lowest == 0:  # even an arm whose rewards are all 0 survives
-            assert leader == 0 or kl(leader, leader / 2) - math.log1p(-leader / 2) <= level
-        else:
-            assert kl(leader, middle) + kl(lowest, middle) == pytest.approx(level, rel=1e-9, abs=1e-12)
-            below = lowest - min(1e-7, lowest / 2)
-            middle = (leader + below) / 2
-            assert kl(leader, middle) + kl(below, middle) > level
-
-
 @pytest.mark.parametrize("shift", [0.0288, 0.0646, 0.08, 0.3])
 def test_means_that_rounding_keeps_just_off_an_end_have_a_finite_divergence(shift):
     # p + s must not round to 1, nor p to 0. The divergence would be infinite and certify anything.
@@ -80,13 +63,6 @@ def test_the_relative_entropy_by_hand(x, y):
 
 def test_the_relative_entropy_at_its_ends():
     assert relative_entropy([0, 1, 0.3, 0, 1, 0.5], [0, 1, 0.3, 1, 0, 0]).tolist() == [0] * 3 + [math.inf] * 3
-
-
-def test_two_exponential_variables_exceed_their_quantile_with_the_probability_that_is_asked():
-    misses = np.concatenate([10.0 ** np.arange(-300, 0), np.linspace(0.01, 0.95, 95)])
-    found = erlang_quantile(misses)
-    assert (1 + found) * np.exp(-found) == pytest.approx(misses, rel=1e-12)
-    assert erlang_quantile([0.0, 0.1]).tolist() == [math.inf, float(erlang_quantile(0.1))]
 
 
 def test_bisection_ends_at_the_two_numbers_around_the_place():

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from ebr.theory import pairs
-from ebr.theory.pairs import Pairs, binomial_refuted, bounded_refuted, normal_refuted
+from ebr.theory.pairs import Pairs, binomial_refuted, log_terms, normal_refuted
 
 ROUNDING = 1 + 1e-9
 SHIFTS = (0, 0.01, 0.1, 0.3)
@@ -166,6 +166,17 @@ def test_the_normal_test_has_level_alpha_for_gaussian_arms():
 
 def chernoff_refuted(every, shift, miss):
     return normal_refuted(every, shift, -np.log(miss), 0.5)
+
+
+def test_two_exponential_variables_exceed_their_quantile_with_the_probability_that_is_asked():
+    misses = np.concatenate([10.0 ** np.arange(-300, 0), np.linspace(0.01, 0.95, 95)])
+    found = log_terms(misses, "bounded")
+    assert (1 + found) * np.exp(-found) == pytest.approx(misses, rel=1e-12)
+    assert log_terms(np.array(0.0), "bounded") == math.inf
+
+
+def bounded_refuted(every, shift, miss):
+    return pairs.bounded_refuted(every, shift, log_terms(miss, "bounded"))
 
 
 @pytest.mark.parametrize("refuted", [chernoff_refuted, bounded_refuted])

@@ -24,6 +24,7 @@ from compendium.shared.walks import Looks
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray
+from ebr.theory.pairs import Pairs
 from ebr.theory.problems import Bernoulli, Gaussian
 
 Racing = ElasticBatchRacing | SharpElasticBatchRacing | PausingElasticBatchRacing
@@ -94,15 +95,16 @@ def _ended(algorithm: ElasticBatchRacing | SharpElasticBatchRacing, pulls: int) 
 
     This does not depend on the arms' means.
     """
-    means = np.arange(pulls + 1) / pulls
+    sums, counts = np.arange(pulls + 1.0), np.array(pulls)
     if isinstance(algorithm, ElasticBatchRacing):
+        means = sums / pulls
         reach = 2 * float(algorithm.deviation(pulls, 2)) - algorithm.slack(2)
         return np.asarray(np.abs(means[:, None] - means) > max(reach, 0.0))
     which = int(np.argmax(algorithm.pulls_by_round(2, "bounded") == pulls))
     log_term = float(algorithm.log_terms(2, "bounded")[which])
-    leader, other = np.maximum(means[:, None], means), np.minimum(means[:, None], means)
+    pairs = Pairs(np.maximum(sums[:, None], sums), counts, np.minimum(sums[:, None], sums), counts)
     # A leader that drops an arm is certified as well: w_t − ε < w_t.
-    return algorithm.certified(leader, other, pulls, log_term, "bounded")
+    return algorithm.refuted(pairs, algorithm.epsilon, log_term, "bounded")
 
 
 class Case(NamedTuple):

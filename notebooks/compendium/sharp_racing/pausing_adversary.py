@@ -11,7 +11,7 @@ from ebr.algorithms.game import drive
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.models import IN_UNIT
-from ebr.theory.pairs import Pairs, binomial_refuted, bounded_refuted
+from ebr.theory.pairs import Pairs, binomial_refuted, bounded_refuted, log_terms
 from ebr.theory.problems import Problem
 
 Watch = Callable[[IntArray, FloatArray], None]
@@ -54,12 +54,12 @@ class Grid:
     def _unrefuted_whole(self, high: int, low: int, shift: float, other: FloatArray) -> FloatArray:
         """The same for whole sums (rewards 0 and 1); trying several at once costs hardly more."""
         pulls, rows = self.counts[high], np.arange(len(other))
+        log_term = log_terms(self.miss[high, low], "bounded")
         edges = np.tile([-1.0, pulls + 1.0], (len(other), 1))  # the leader's sums: not refuted, and refuted
         while (np.diff(edges) > 1).any():
             tried = np.floor(edges[:, :1] + np.diff(edges) * np.arange(1, PARTS) / PARTS)
-            every = np.broadcast_arrays(tried, pulls, other[:, None], self.counts[low], self.miss[high, low])
-            *pairs, miss = (np.ravel(each) for each in every)
-            refuted = bounded_refuted(Pairs(*pairs), shift, miss).reshape(tried.shape) & (tried >= 0)
+            pairs = Pairs(tried, pulls, other[:, None], self.counts[low])
+            refuted = bounded_refuted(pairs, shift, log_term) & (tried >= 0)
             tried, below = np.hstack([edges[:, :1], tried, edges[:, 1:]]), (~refuted).sum(axis=1)
             edges = np.stack([tried[rows, below], tried[rows, below + 1]], axis=1)
         return np.asarray(np.minimum(edges[:, 0], pulls))

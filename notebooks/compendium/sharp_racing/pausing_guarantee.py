@@ -15,7 +15,7 @@ from compendium.sharp_racing.pausing_costs import Costs, Follower, left_open
 from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray
 from ebr.simulation.simulate import blocks, race
-from ebr.theory.pairs import Pairs, bounded_refuted
+from ebr.theory.pairs import Pairs, bounded_refuted, log_terms
 from ebr.theory.problems import Gaussian
 from ebr.theory.selection import normal_slippage_error
 
@@ -59,7 +59,7 @@ def _bounded(grid: Grid, high: int, low: int, shift: float) -> BoolArray:
     )
     counts = (np.full(leader.shape, grid.counts[at]) for at in (high, low))
     pairs = Pairs(leader, next(counts), other, next(counts))
-    refuted = bounded_refuted(pairs, shift, np.full(leader.shape, grid.miss[high, low]))
+    refuted = bounded_refuted(pairs, shift, log_terms(grid.miss[high, low], "bounded"))
     return refuted.reshape(grid.counts[high] + 1, -1)
 
 

@@ -7,6 +7,7 @@ from scipy.stats import binom
 
 from ebr.algorithms.sharp import SharpElasticBatchRacing
 from ebr.arrays import FloatArray
+from ebr.theory.pairs import Pairs
 
 ROUNDING = 1e-9
 
@@ -26,8 +27,8 @@ def spent(algorithm: SharpElasticBatchRacing, n_arms: int, mean: float = 0.5, sh
         if number == algorithm.deadline:
             total += math.exp(-pulled * algorithm.epsilon**2 / (4 * algorithm.sigma**2))
         elif algorithm.rewards == "bounded":
-            sums, p = np.arange(pulled + 1), (1 - shift) * mean
-            least = _refuting(algorithm, sums / pulled, int(pulled), log_term, shift)
+            sums, p = np.arange(pulled + 1.0), (1 - shift) * mean
+            least = _refuting(algorithm, sums, int(pulled), log_term, shift)
             total += float(binom.pmf(sums, pulled, p) @ binom.cdf(sums - least, pulled, p + shift))
         else:
             lead = _lead(algorithm, int(pulled), log_term, shift) + shift
@@ -45,13 +46,11 @@ def fully_spent(share: float, epsilon: float) -> bool:
 
 def _lead(algorithm: SharpElasticBatchRacing, pulled: int, log_term: float, shift: float) -> float:
     """By how much a leader must be ahead for the race to drop an arm, or with s = ε to end."""
-    if not shift:
-        return float(np.min(algorithm.reach(np.array([1.0]), pulled, log_term, None)))
-    low, high = -2.0, 2.0
+    (low, high), counts = (-2.0, 2.0), np.array([pulled])
     for _ in range(60):
         middle = (low + high) / 2
-        ends = algorithm.certified(np.array([1.0]), np.array([1.0 - middle]), pulled, log_term, None)
-        low, high = (low, middle) if ends[0] else (middle, high)
+        pairs = Pairs(np.array([0.0]), counts, np.array([-middle * pulled]), counts)
+        low, high = (low, middle) if algorithm.refuted(pairs, shift, log_term, None) else (middle, high)
     return high
 
 
@@ -59,14 +58,12 @@ def _refuting(
     algorithm: SharpElasticBatchRacing, leader: FloatArray, pulled: int, log_term: float, shift: float
 ) -> FloatArray:
     """By how many rewards in [0, 1] an arm must be behind for the race to drop it, or with s = ε to end."""
-    if not shift:
-        reach = pulled * algorithm.reach(leader, pulled, log_term, None)
-        return np.asarray(np.floor(np.minimum(reach, pulled) + ROUNDING) + 1)
     low, high = np.full(leader.shape, -1.0), np.full(leader.shape, pulled + 1.0)
+    counts = np.array(pulled)
     for _ in range(pulled.bit_length() + 1):
         middle = np.floor((low + high) / 2)
-        other = np.clip(leader - middle / pulled, 0, 1)
-        ends = algorithm.certified(leader, other, pulled, log_term, None) | (middle > leader * pulled)
+        pairs = Pairs(leader, counts, np.clip(leader - middle, 0, pulled), counts)
+        ends = algorithm.refuted(pairs, shift, log_term, None) | (middle > leader)
         ends &= middle >= 0  # a runner-up is not ahead
         low, high = np.where(ends, low, middle), np.where(ends, middle, high)
     return np.asarray(high)

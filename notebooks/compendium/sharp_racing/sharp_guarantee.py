@@ -22,6 +22,7 @@ from ebr.algorithms.pausing import PausingElasticBatchRacing
 from ebr.algorithms.staked import StakedElasticBatchRacing
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.simulation.simulate import simulate
+from ebr.theory.pairs import Pairs
 from ebr.theory.problems import Gaussian, Problem
 from ebr.theory.selection import normal_slippage_error
 
@@ -34,10 +35,8 @@ COST = "36σ²(max(w₀, ε)/ε)^(2/T) L H + n"
 class _Uncertified(SharpElasticBatchRacing):
     """Without the end certificate: the race goes on until one arm is left, or to the deadline."""
 
-    def certified(
-        self, leader: FloatArray, runner_up: FloatArray, pulled: int, log_term: float, told: str | None
-    ) -> BoolArray:
-        return np.asarray(leader - runner_up > self.reach(leader, pulled, log_term, told))
+    def refuted(self, pairs: Pairs, shift: float, log_term: float, told: str | None) -> BoolArray:
+        return super().refuted(pairs, 0.0, log_term, told)
 
 
 SHARP: dict[str, Maker] = {

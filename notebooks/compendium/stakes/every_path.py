@@ -57,19 +57,19 @@ class Paths:
         came_from = table.replicate[before]
         self.repeat = self.repeat[came_from]
         self.weight = self.weight[came_from] * np.prod(binom.pmf(sums, pulls[before], self.means), axis=1)
-        for name in table.BY_RACE:
+        for name in table.BY_RACE.split():
             setattr(table, name, getattr(table, name)[before])
         table.purses, table.said = table.purses[:, before], table.said[:, before]
         table.replicate, table.arms = np.arange(len(before)), np.full(len(before), -1)
         table.within = np.full(len(before), np.inf)
         return sums.astype(np.float64)
 
-    def note(self, ended: BoolArray, arms: IntArray, within: Any = None) -> None:
+    def note(self, ended: BoolArray, arms: IntArray) -> None:
         """Add up the paths that end, and those that end with a bad arm; then let them end."""
         rows = self.table.replicate[ended]
         np.add.at(self.ended, self.repeat[rows], self.weight[rows])
         np.add.at(self.failed, self.repeat[rows], self.weight[rows] * self.bad[arms[ended]])
-        self.end(ended, arms, within)
+        self.end(ended, arms)
 
 
 def failures(model: str, repeats: int, seed: int, sizes: Any = SIZES) -> pd.DataFrame:

@@ -97,7 +97,7 @@ class Watch:
         others = np.where(self.table.claimant == self.problem.best, 0.0, self.table.share).sum(axis=1)
         self.given[self.table.replicate] += self.table.race.delta * (before - self.table.left) * others
 
-    def look(self, ended: BoolArray, arms: IntArray, within: Any = None) -> None:
+    def look(self, ended: BoolArray, arms: IntArray) -> None:
         """Look at all races of the table, then let some end with these arms. Every round comes here."""
         table, best, rows = self.table, self.problem.best, self.table.replicate
         if (
@@ -115,7 +115,7 @@ class Watch:
         by_final = table.final[:, best] & ahead
         strayed = table.out[:, best] | (ended & self.bad[arms] & ~by_final)
         self.strayed[rows] |= (strayed & ~self.reached[rows]) | (table.left < -ROUNDING)
-        self.end(ended, arms, within)
+        self.end(ended, arms)
 
 
 def watched(problems: Iterable[Instance], model: str, runs: int, seed: int) -> pd.DataFrame:

@@ -29,8 +29,7 @@ def test_what_is_spent_is_a_sum_over_all_pairs_of_sums(model, shift):
         many, few = int(stages.counts[u]), int(stages.counts[s])
         for a, c in product(range(many + 1), range(few + 1)):
             one = pairs.Pairs(*(np.array([x]) for x in (float(a), many, float(c), few)))
-            test = pairs.bounded_refuted if model == "bounded" else pairs.binomial_refuted
-            if test(one, shift, np.array([stages.miss[u, s]]))[0]:
+            if speaks(model, one, shift, np.array([stages.miss[u, s]]))[0]:
                 total += binom.pmf(a, many, p) * binom.pmf(c, few, q)
     if shift:
         last = int(stages.counts[-1])
@@ -69,11 +68,11 @@ def test_the_adversarys_tables_lie_inside_the_event_and_reach_its_limits(model):
 
 
 def speaks(model, tested, shift, miss):
-    if model == "bounded":
-        return pairs.bounded_refuted(tested, shift, miss)
     if model == "Bernoulli":
         return pairs.binomial_refuted(tested, shift, miss)
     log_term = PAUSING(3, 0.1, 0.3).log_terms(miss, model)
+    if model == "bounded":
+        return pairs.bounded_refuted(tested, shift, log_term)
     return pairs.normal_refuted(tested, shift, log_term, 0.5)
 
 

@@ -14,6 +14,7 @@ from oracles import kl, log_term, overheard, pair_ratio, sharp_design, sharp_sch
 from scipy.stats import binom
 
 import ebr
+from ebr.theory.pairs import Pairs
 
 SHARP = SharpElasticBatchRacing
 MEANS = [0.3, 0.62, 0.7, 0.55]
@@ -139,8 +140,8 @@ def test_the_steps_count_tables_that_end_wrong_or_late():
     class Careless(SharpElasticBatchRacing):
         """Ends after the first round with any leader."""
 
-        def certified(self, leader, *_):
-            return np.ones(leader.shape, dtype=bool)
+        def refuted(self, pairs, shift, *place):
+            return super().refuted(pairs, shift, *place) | (shift > 0)
 
     problems = [("one", ebr.Gaussian(MEANS, 0.5), 0.05, 4, 0.1)]
     table = sharp_guarantee.steps(problems, 200, 1, SHARP, "sub-Gaussian")
@@ -162,11 +163,8 @@ def test_bernoulli_keeps_means_and_all_else():
 class Sluggish(SharpElasticBatchRacing):
     """Drops no arm before the deadline."""
 
-    def reach(self, *_):
-        return math.inf
-
-    def certified(self, leader, *_):
-        return np.zeros(leader.shape, dtype=bool)
+    def refuted(self, *place):
+        return np.zeros_like(super().refuted(*place))
 
 
 @pytest.mark.parametrize("make", [SHARP, Sluggish])
@@ -256,7 +254,8 @@ def test_pulls_are_compared_as_ratios_with_their_errors():
 def test_without_the_certificate_a_race_goes_on_until_one_arm_is_left():
     without, with_it, *_ = (make(4, 0.1, 0.1) for make in sharp_guarantee.VARIANTS.values())
     pulled, term = int(with_it.pulls_by_round(2)[1]), with_it.log_terms(2)[1]
-    lead = np.array([with_it.width(pulled, term) - 0.05])  # more than w₂ − ε, less than w₂
-    assert with_it.certified(lead, np.zeros(1), pulled, term, None).all()
-    assert not without.certified(lead, np.zeros(1), pulled, term, None).any()
-    assert without.certified(lead + 0.06, np.zeros(1), pulled, term, None).all()
+    lead = with_it.width(pulled, term) - 0.05  # more than w₂ − ε, less than w₂
+    short, long = (Pairs(np.array([by * pulled]), pulled, np.zeros(1), pulled) for by in (lead, lead + 0.06))
+    assert with_it.refuted(short, 0.1, term, None).all()
+    assert not without.refuted(short, 0.1, term, None).any()
+    assert without.refuted(long, 0.1, term, None).all()
