@@ -367,26 +367,33 @@ class _Table:
         return self.model, [lots.random(self.came.shape)]
 
     def _bet(self, purses: FloatArray, shifts: FloatArray, live: BoolArray, lots: Generator) -> None:
-        """Settle the bets on these claims, with lots for ties and then for each shift."""
+        """Settle the bets on these claims, with lots for ties and then for each shift.
+
+        Of many claims the likeliest claimant's come first: none against an arm that it puts out is looked at
+        again.
+        """
         (model, told), fresh, (_, seats, n_arms) = self._told(lots), self.fresh, live.shape
         sums = [(fresh, fresh)] * len(shifts)
         if model == "Bernoulli":
             sums = [thinned(fresh, self.came, shift, lots) for shift in shifts]
         known = (np.broadcast_to(each, fresh.shape).ravel() for each in (self.came, *self.beliefs, *told))
         table, claimants = np.array([*known], dtype=np.float64), self.claimant.ravel()
-        claim = np.flatnonzero(live & ~self.out[:, None, :])  # places in flat tables are found faster
-        for claims, shift, (raised, lowered) in zip(purses, shifts, sums, strict=True):
-            due = claim[claims.take(claim) < 0]
-            for where in np.split(due, range(AT_ONCE, len(due), AT_ONCE)):
-                seat, other = np.divmod(where, n_arms)
-                arms = seat // seats * n_arms  # where the arms of a claim's replicate begin
-                k, b = arms + claimants[seat], arms + other
-                mine, theirs = (table.take(arm, axis=1) for arm in (k, b))
-                pairs = Pairs(raised.ravel()[k], mine[0], lowered.ravel()[b], theirs[0])
-                believe = [Beliefs(*of[1:4]) for of in (mine, theirs)]
-                both = [*(mine[4:] if self.squared else ()), *theirs[4:]]  # else alike, or the rival's
-                claims.put(where, paid(claims.take(where), pairs, shift, believe, model, both))
-        self.out = self.out | np.any((self.purses >= 0).all(axis=0), axis=1)
+        first = np.arange(seats) == self.share.argmax(axis=1)[:, None]
+        for some in (first, ~first) if live.size > AT_ONCE else (first | True,):
+            # Places in flat tables are found faster.
+            claim = np.flatnonzero(live & some[:, :, None] & ~self.out[:, None, :])
+            for claims, shift, (raised, lowered) in zip(purses, shifts, sums, strict=True):
+                due = claim[claims.take(claim) < 0]
+                for where in np.split(due, range(AT_ONCE, len(due), AT_ONCE)):
+                    seat, other = np.divmod(where, n_arms)
+                    arms = seat // seats * n_arms  # where the arms of a claim's replicate begin
+                    k, b = arms + claimants[seat], arms + other
+                    mine, theirs = (table.take(arm, axis=1) for arm in (k, b))
+                    pairs = Pairs(raised.ravel()[k], mine[0], lowered.ravel()[b], theirs[0])
+                    believe = [Beliefs(*of[1:4]) for of in (mine, theirs)]
+                    both = [*(mine[4:] if self.squared else ()), *theirs[4:]]  # else alike, or the rival's
+                    claims.put(where, paid(claims.take(where), pairs, shift, believe, model, both))
+            self.out = self.out | np.any((self.purses >= 0).all(axis=0), axis=1)
 
     def stake(self, now: int) -> None:
         """Seat the arms that may be better than the leader by ε/2, and stake money on their claims."""

@@ -27,6 +27,7 @@ rewards are reflected, 1 − Y', and bounded in the same way.
 and Grünwald (JSPI, 2024); a quadratic below the logarithm: Fan, Grama and Liu (EJP, 2015).
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -220,14 +221,19 @@ def fisher_score(fresh: Pairs, lots: FloatArray) -> FloatArray:
     where μ' = μ. Where μ' is larger, A is stochastically less.
     """
     a, c = fresh.leader, fresh.other
-    b, d = fresh.leader_pulls - a, fresh.other_pulls - c
+    b, d, table = fresh.leader_pulls - a, fresh.other_pulls - c, _log_factorials()
     sides = (a + b, c + d, a + c, b + d), (a, b, c, d, a + b + c + d)
-    above, below = (sum(gammaln(each + 1) for each in side) for side in sides)
+    above, below = (sum(table[each.astype(np.int64)] for each in side) for side in sides)
     ahead = a * fresh.other_pulls >= c * fresh.leader_pulls  # the upper tail is the smaller one
     beyond = _tail(np.array([np.where(ahead, *pair) for pair in ((a, c), (b, d), (c, a), (d, b))]))
     tail = np.exp(above - below) * (beyond + np.where(ahead, lots, 1 - lots))
     score = -ndtri(np.clip(tail, 1e-300, 1 - 1e-16))
     return np.where(ahead, score, -score)
+
+
+@lru_cache(maxsize=1)
+def _log_factorials() -> FloatArray:
+    return np.asarray(gammaln(np.arange(1, 2 * MOST_TESTED + 2, dtype=np.float64)))
 
 
 def _tail(table: FloatArray) -> FloatArray:
