@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ebr
+from ebr.algorithms import baselines
 from ebr.algorithms.game import drive
-from ebr.theory import bounds, confidence, pairs, selection
+from ebr.theory import confidence, pairs, selection
 from ebr.validation import checked, whole
 
 NASTY = [
@@ -96,14 +97,14 @@ CALLS = {name: (played(algorithm), GAME | arguments) for name, (algorithm, argum
     "setup_1": (ebr.setup_1, usual("n_arms")),
     "setup_2": (ebr.setup_2, usual("n_arms")),
     "complexity": (NORMAL.complexity, usual("epsilon", k=2)),
-    "partition": (NORMAL.partition, usual("epsilon", deadline=3, k=2)),
+    "partition": (partial(cost_bounds.partition, NORMAL), usual("epsilon", deadline=3, k=2)),
     "hardest_complexity": (cost_bounds.hardest_complexity, GAMMA),
     "deviation": (confidence.deviation, usual("n_arms deadline delta sigma", pulls=5)),
     "sequential_deviation": (confidence.sequential_deviation, usual("n_arms delta sigma", pulls=5)),
     "told_apart": (cost_bounds.told_apart, usual("delta", arms=3)),
-    "passive_pulls": (bounds.passive_pulls, usual("n_arms epsilon delta sigma")),
+    "passive_pulls": (baselines.passive_pulls, usual("n_arms epsilon delta sigma")),
     "hpcm": (cost_bounds.hpcm, usual("delta")),
-    "iterated_log": (bounds.iterated_log, {"times": 2, "value": 100.0, "base": 2.0}),
+    "iterated_log": (baselines.iterated_log, {"times": 2, "value": 100.0, "base": 2.0}),
     "partition_lower_bound": (cost_bounds.partition_lower_bound, GAMMA | usual("delta sigma")),
     "schedule": (partial(cost_bounds.schedule, COINS), RACE),
     "partition_upper_bound": (partial(cost_bounds.partition_upper_bound, NORMAL), RACE | {"k": 2}),

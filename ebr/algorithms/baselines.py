@@ -2,21 +2,33 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from ebr.algorithms.arms import Survivors
+from ebr.algorithms.elastic import SCHEDULE_CONSTANT
 from ebr.algorithms.game import Algorithm, Game, Known, Rng, spelled
 from ebr.arrays import FloatArray, IntArray
 from ebr.models import IN_UNIT
-from ebr.theory.bounds import iterated_log, passive_pulls
 from ebr.theory.confidence import sequential_deviation
-from ebr.validation import MOST_PULLS, MOST_TOTAL, check_fields, count, require
+from ebr.validation import MOST_PULLS, MOST_TOTAL, check_fields, checked, count, positive, require, whole
 
 DELTA_ELIMINATION_CONSTANT = 57  # the paper's appendix: Q = 57/ε² makes kδER (ε, δ)-PAC
 MOST_TURNS = 10**6  # how often a race may ask for pulls: a minute of simulation
 ROUNDING = 1e-6  # of a sweep: far above the rounding error of the number of sweeps to ask for
+
+
+@checked(times=partial(whole, at_least=0), value=positive, base=positive)
+def iterated_log(times: int, value: float, base: float = math.e) -> float:
+    """ilog^{(r)}(a): ilog^{(0)}(a) = a and ilog^{(r)}(a) = max(log ilog^{(r−1)}(a), 1)."""
+    require(base > 1, "base", "be above 1", base)
+    for _ in range(times):
+        before, value = value, max(math.log(value) / math.log(base), 1.0)
+        if value == before:
+            break
+    return value
 
 
 @dataclass(frozen=True)
@@ -167,6 +179,12 @@ def _best(arms: IntArray, sums: FloatArray, kept: int) -> IntArray:
         ranks = np.argsort(-np.take_along_axis(values, order, axis=1), axis=1)
         order = np.take_along_axis(order, ranks, axis=1)
     return np.take_along_axis(arms, order, axis=1)
+
+
+@checked()
+def passive_pulls(n_arms: int, epsilon: float, delta: float, sigma: float = 0.5) -> float:
+    """Section 5's N̄_ε(δ) = 80σ² log(n/δ) / ε²: pulls of each arm that suffice in a single round."""
+    return SCHEDULE_CONSTANT * sigma**2 * math.log(n_arms / delta) / epsilon**2
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ import numpy as np
 from ebr.algorithms.arms import Survivors
 from ebr.algorithms.game import Algorithm, Game, Known, Rng, spelled
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import deviation
 from ebr.validation import check_fields, count, require
+
+SCHEDULE_CONSTANT = 80  # Algorithm 1 and Theorem 1
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,6 @@ arms and r other good ones, P(the race fails) ≤ W_r(1), where W_0(a) = Σ_x P(
 the probability that a bad arm errs given that arm a ends at the sum x, or in a cell x of sums, and
 W_i(a) = W_0(a) + i max_b P(b drops a) min(W_{i−1}(b), 1), with b of any mean that a good arm may have.
 
-If a bad arm wins, then a_1 dropped arm 1, a_2 dropped a_1, …, a_j dropped a_{j−1} for some j ≥ 0 different
-good arms, and a bad arm errs against the last. By Harris' inequality (Proc. Camb. Phil. Soc. 56, 1960) all of
-this has at most the product of the probabilities. Given its last sum, an arm's sums are associated (Fortuin,
-Kasteleyn and Ginibre, Commun. Math. Phys. 22, 1971). So W_0 may take bad arms as if independent given x.
-
 *0/1 rewards.* By coupling errors are more likely the lower the dropped arm's rate and the higher the other's.
 So for all rates in cells the ends of the cells are the worst. Such cells cover [0, 1].
 
@@ -76,11 +71,6 @@ class Certificate:
         """Whether the cells follow each other from 0 to 1, each with a bound of δ at most."""
         lows, highs = [cell.low for cell in self.cells], [cell.high for cell in self.cells]
         return [*lows, 1.0] == [0.0, *highs] and self.worst.bound <= self.delta
-
-    def __str__(self) -> str:
-        (low, high, bound), number = self.worst, f"{len(self.cells)} cells"
-        said = f"certified: failures have probability {bound:.5f} at most, by {number} of the best arm's rate"
-        return f"{'' if self.holds else 'not '}{said}, the worst from {low:.4g} to {high:.4g}"
 
 
 @lru_cache(maxsize=1024)

@@ -54,15 +54,6 @@ class Problem:
         gaps = self.top_gaps(k)
         return float((np.where(gaps < epsilon, epsilon, gaps + epsilon) ** -2).sum())
 
-    @checked()
-    def partition(self, epsilon: float, deadline: int, k: int = 1) -> IntArray:
-        """γ(ν) of Definition 1: γ_i = j where Δ_i ∈ [ε^{j/T}, ε^{(j−1)/T}), from 1 (easy) to T (hard).
-
-        Bin 1 has all Δ ≥ ε^{1/T}, bin T all Δ < ε^{(T−1)/T}; at T = 1, where the printed bins overlap, bin 1
-        has every gap. For k > 1, Δ_i is that of `top_gaps`.
-        """
-        return 1 + falls(self.top_gaps(k), epsilon ** (np.arange(1, deadline) / deadline))
-
     def is_good(self, arm: ArrayLike, epsilon: float, k: int = 1) -> BoolArray:
         """Whether each arm is ε-optimal, μ_i > μ_[k] − ε. Arm −1 stands for "none" and is never good."""
         require(whole("k", k, 1) <= self.n_arms, "k", f"lie in 1 … {self.n_arms}, the number of arms", k)
@@ -84,11 +75,6 @@ class Gaussian(Problem):
     """Arms that pay N(μ_i, σ²)."""
 
     rewards: ClassVar[str] = "Gaussian"
-
-
-def falls(values: FloatArray, edges: FloatArray) -> IntArray:
-    """How many of the edges each value lies below."""
-    return np.asarray(len(edges) - np.searchsorted(np.sort(edges), values, side="right"))
 
 
 @checked()

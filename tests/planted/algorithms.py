@@ -6,8 +6,8 @@ import numpy as np
 from compendium.shared.joint_race import SharpElasticBatchRacing
 
 import ebr
+from ebr.algorithms.baselines import iterated_log
 from ebr.algorithms.game import advance
-from ebr.theory.bounds import iterated_log
 
 
 class TooNarrow(ebr.ElasticBatchRacing):

@@ -8,7 +8,8 @@ from compendium.around_the_theorems import complexity, partial_order, partition,
 from compendium.shared import cost_bounds, lineup, problem_sets
 
 import ebr
-from ebr.theory import bounds, divergence
+from ebr.algorithms import baselines
+from ebr.theory import divergence
 from planted.algorithms import Backwards, DropsNobody, Meddling, TooManyPulls
 from planted.lower_bounds import a_quarter_more
 from planted.upper_bounds import at_few_ends
@@ -22,7 +23,7 @@ def restricted_class(make=ebr.ElasticBatchRacing):
 
 
 def one_bin_on(problem, epsilon, deadline):
-    return np.minimum(problem.partition(epsilon, deadline) + 1, deadline)
+    return np.minimum(partition(problem, epsilon, deadline) + 1, deadline)
 
 
 def upside_down(gamma, epsilon, deadline):
@@ -54,7 +55,7 @@ class WideSequential(ebr.SequentialRacing):
 
 def mirrored_bound(problem, epsilon, deadline, delta):
     """Theorem 1's bound with T + 1 − γ_i in place of γ_i."""
-    index = deadline - problem.partition(epsilon, deadline)
+    index = deadline - cost_bounds.partition(problem, epsilon, deadline)
     return np.ceil(cost_bounds.schedule(problem, epsilon, deadline, delta))[index].sum()
 
 
@@ -76,7 +77,7 @@ def mean_arm(problem, epsilon):
     return problem.complexity(epsilon) / problem.n_arms
 
 
-def with_sigma(n_arms, epsilon, delta, sigma, right=bounds.passive_pulls):
+def with_sigma(n_arms, epsilon, delta, sigma, right=baselines.passive_pulls):
     """σ³ in place of σ²."""
     return sigma * right(n_arms, epsilon, delta, sigma)
 
@@ -123,7 +124,7 @@ PLANTED = {
     "C37": (
         remarks.passive_design,
         lambda: remarks.passive_design(constant=0.5),
-        lambda: mock.patch.object(bounds, "passive_pulls", with_sigma)(remarks.passive_design)(),
+        lambda: mock.patch.object(baselines, "passive_pulls", with_sigma)(remarks.passive_design)(),
         lambda: remarks.passive_design(constant=3),  # the exact tail is still below δ, the bound is not
     ),
     "C38": (

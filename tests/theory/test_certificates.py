@@ -108,7 +108,6 @@ def test_cells_follow_each_other_and_a_certificate_says_whether_they_do():
     found = rule.certificate()
     assert found.holds
     assert found.worst.bound <= 0.1
-    assert str(found).startswith("certified: failures have probability 0.")
     assert not replace(rule, delta=0.02).certificate().holds
     assert found.cells[0] == (0.0, 0.4, 0.0)  # there no arm can be worse by ε
     first, second, *rest = found.cells
@@ -120,7 +119,6 @@ def test_cells_follow_each_other_and_a_certificate_says_whether_they_do():
         [first._replace(low=0.001), second, *rest],
     ):
         assert not replace(found, cells=tuple(broken)).holds
-        assert str(replace(found, cells=tuple(broken))).startswith("not certified")
     assert Certificate(0.1, (Cell(0.0, 1.0, 0.1),)).holds
 
 

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from compendium.shared.cost_bounds import hardest_complexity
+from compendium.shared.cost_bounds import hardest_complexity, partition
 from compendium.shared.problem_sets import hardest, nonempty_partitions
 from hypothesis import given
 from hypothesis import strategies as st
@@ -51,7 +51,7 @@ def test_gaps_are_what_sorting_says_and_the_mirror_image_has_the_same(means, dat
 @given(MEANS, st.floats(1e-3, 0.999), st.integers(1, 8))
 def test_partition_is_the_bin_of_definition_1(means, epsilon, deadline):
     problem = ebr.Bernoulli(means)
-    for gap, index in zip(problem.gaps, problem.partition(epsilon, deadline), strict=True):
+    for gap, index in zip(problem.gaps, partition(problem, epsilon, deadline), strict=True):
         if deadline == 1:
             assert index == 1
         elif index == 1:
@@ -74,14 +74,14 @@ def test_the_partitions_listed_are_those_that_some_problem_has(n_arms, deadline)
     seen = set()
     for best, gaps in product(range(n_arms), product(choices, repeat=n_arms - 1)):
         means = np.clip(1 - np.insert(gaps, best, 0.0), 0, 1)
-        seen.add(tuple(ebr.Bernoulli(means).partition(EPSILON, deadline).tolist()))
+        seen.add(tuple(partition(ebr.Bernoulli(means), EPSILON, deadline).tolist()))
     listed = nonempty_partitions(n_arms, deadline)
     assert sorted(listed) == sorted(seen)
     assert len(listed) == len(set(listed)) <= deadline**n_arms
     for gamma in listed:
         for shrink in (1.0, 0.999):
             assert (
-                tuple(hardest(gamma, EPSILON, deadline, shrink=shrink).partition(EPSILON, deadline)) == gamma
+                tuple(partition(hardest(gamma, EPSILON, deadline, shrink=shrink), EPSILON, deadline)) == gamma
             )
 
 
@@ -102,7 +102,7 @@ def test_no_problem_of_a_partition_is_harder_than_its_supremum_and_some_are_as_h
         for share in [*generator.random((50, n_arms)) ** 4, np.zeros(n_arms)]:  # many near the low ends
             means = 1 - (low + np.maximum(share, 1e-9) * (high - low))  # rounding changes no bin
             means[gamma.index(max(gamma))] = 1.0
-            assert tuple(ebr.Bernoulli(means).partition(EPSILON, deadline)) == gamma
+            assert tuple(partition(ebr.Bernoulli(means), EPSILON, deadline)) == gamma
             found.append(complexity_by_hand(means))
         assert max(found) <= supremum * (1 + 1e-12)
         assert max(found) == pytest.approx(supremum)

@@ -7,7 +7,7 @@ from operator import le, lt
 
 import numpy as np
 
-from compendium.shared.cost_bounds import hardest_complexity
+from compendium.shared.cost_bounds import hardest_complexity, partition
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.problem_sets import nonempty_partitions
 from ebr.arrays import IntArray
@@ -21,9 +21,7 @@ DEADLINES = (10, 10**6)  # towards T = ∞
 FINE = 0.01  # ε for these deadlines
 
 
-def definition_1(
-    partition: Partition = Problem.partition, supremum: Complexity = hardest_complexity
-) -> Finding:
+def definition_1(partition: Partition = partition, supremum: Complexity = hardest_complexity) -> Finding:
     """Check C11: the P_γ partition the problems, and a harder γ means a larger H."""
     places = [_place(partition, *place) for place in product((0.3, 0.05, 0.001), range(1, 13))]
     gaps, doubtful, misplaced, twice = np.sum(places, axis=0).tolist()

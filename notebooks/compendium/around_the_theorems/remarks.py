@@ -11,11 +11,11 @@ from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.lineup import MakeElastic
 from compendium.shared.problem_sets import Instance, problems_at_the_ends
+from ebr.algorithms import baselines
+from ebr.algorithms.baselines import iterated_log
 from ebr.algorithms.elastic import ElasticBatchRacing
 from ebr.algorithms.game import drive
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory import bounds
-from ebr.theory.bounds import iterated_log
 
 RACES = 50  # races on each problem whose requests are checked
 
@@ -62,13 +62,13 @@ def passive_design(constant: float = 80) -> Finding:
     worst = proved = 0.0
     hoeffding = True
     for n_arms, delta, epsilon in grid:
-        pulls = constant / 80 * bounds.passive_pulls(n_arms, epsilon, delta, sigma=0.5)
+        pulls = constant / 80 * baselines.passive_pulls(n_arms, epsilon, delta, sigma=0.5)
         # The best arm loses to one of n − 1 others at Δ = ε, Gaussian rewards: a union bound, exact at n = 2.
         failure = (n_arms - 1) * norm.sf(epsilon * math.sqrt(pulls / 2) / 0.5)
         worst = max(worst, float(failure / delta))
         proved = max(proved, (n_arms - 1) * (delta / n_arms) ** (constant / 4) / delta)
         # Hoeffding's exponent ε²b/4σ² is 20 log(n/δ) for every σ.
-        more = constant / 80 * bounds.passive_pulls(n_arms, epsilon, delta, sigma=2.0)
+        more = constant / 80 * baselines.passive_pulls(n_arms, epsilon, delta, sigma=2.0)
         exponents = epsilon**2 * pulls / (4 * 0.5**2), epsilon**2 * more / (4 * 2.0**2)
         hoeffding &= all(math.isclose(one, constant / 4 * math.log(n_arms / delta)) for one in exponents)
     # Both are worst at n = 2, δ = 0.999: Φ(−√(40 log(2/δ)))/δ and (δ/2)^20/δ.

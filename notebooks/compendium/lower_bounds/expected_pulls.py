@@ -17,8 +17,8 @@ from compendium.shared.cost_bounds import told_apart
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.problem_sets import nonempty_partitions
+from ebr.algorithms.baselines import iterated_log
 from ebr.arrays import FloatArray
-from ebr.theory.bounds import iterated_log
 from ebr.theory.divergence import relative_entropy
 
 Errors = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]

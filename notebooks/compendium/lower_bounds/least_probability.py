@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 
 from compendium.lower_bounds.near_optimal import LookTest, calibrated
 from compendium.shared import figures
-from compendium.shared.cost_bounds import hpcm
+from compendium.shared.cost_bounds import hpcm, partition
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding
 from ebr.arrays import FloatArray, IntArray
@@ -60,7 +60,7 @@ def stingy(most: float, delta: float, partner: float = 1.0, calibrate: Calibrate
     return calibrate(test, delta)
 
 
-def empty_indices(partition: Partition = Problem.partition, deadline: int = 4) -> Evidence:
+def empty_indices(partition: Partition = partition, deadline: int = 4) -> Evidence:
     """Number of γ ∈ [T]² without a problem: two arms have the same gap, so γ_1 = γ_2."""
     gaps = np.geomspace(1e-4, 1, 1000)
     seen = {tuple(partition(Gaussian(1 - np.array([0, gap]), SIGMA), 0.05, deadline)) for gap in gaps}
@@ -72,7 +72,7 @@ def theorem_3_two_arms(
     shift: float = 1 / 2,
     constant: float = 2 / 3,
     calibrate: Calibrate = calibrated,
-    partition: Partition = Problem.partition,
+    partition: Partition = partition,
 ) -> Finding:
     """Check C13: n = 2, Ñ_T ≥ (2σ²/3) log(1/2δ) sup H with probability 1/6, δ ≤ 0.15.
 
@@ -229,7 +229,7 @@ def together(events: int, share: float, each: float = 1 / 6) -> float:
 
 
 def second_inequality(
-    constant: float = 1 / 6, calibrate: Calibrate = calibrated, partition: Partition = Problem.partition
+    constant: float = 1 / 6, calibrate: Calibrate = calibrated, partition: Partition = partition
 ) -> Finding:
     """Check C49: n = 2, Ñ_T ≥ (σ²/6) log(1/2δ) ε^{−2γ_i/T} with probability 1/6, for both i.
 

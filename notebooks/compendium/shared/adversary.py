@@ -15,11 +15,10 @@ import numpy as np
 
 from compendium.shared.lineup import MakeElastic
 from compendium.shared.problem_sets import hardest, nonempty_partitions
-from ebr.algorithms.elastic import ElasticBatchRacing
+from ebr.algorithms.elastic import SCHEDULE_CONSTANT, ElasticBatchRacing
 from ebr.algorithms.game import drive
 from ebr.arrays import BoolArray, FloatArray, IntArray
 from ebr.simulation.simulate import blocks, race
-from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
 from ebr.theory.problems import Gaussian, Problem
 

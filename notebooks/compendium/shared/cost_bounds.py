@@ -6,11 +6,26 @@ from functools import partial
 
 import numpy as np
 
-from ebr.arrays import FloatArray
-from ebr.theory.bounds import SCHEDULE_CONSTANT
+from ebr.algorithms.elastic import SCHEDULE_CONSTANT
+from ebr.arrays import FloatArray, IntArray
 from ebr.theory.divergence import relative_entropy
 from ebr.theory.problems import Problem
 from ebr.validation import checked, require, several, whole
+
+
+@checked()
+def partition(problem: Problem, epsilon: float, deadline: int, k: int = 1) -> IntArray:
+    """γ(ν) of Definition 1: γ_i = j where Δ_i ∈ [ε^{j/T}, ε^{(j−1)/T}), from 1 (easy) to T (hard).
+
+    Bin 1 has all Δ ≥ ε^{1/T}, bin T all Δ < ε^{(T−1)/T}; at T = 1, where the printed bins overlap, bin 1
+    has every gap. For k > 1, Δ_i is that of `Problem.top_gaps`.
+    """
+    return 1 + falls(problem.top_gaps(k), epsilon ** (np.arange(1, deadline) / deadline))
+
+
+def falls(values: FloatArray, edges: FloatArray) -> IntArray:
+    """How many of the edges each value lies below."""
+    return np.asarray(len(edges) - np.searchsorted(np.sort(edges), values, side="right"))
 
 
 @checked(deadline=partial(whole, at_least=1, at_most=10**9))  # a formula makes no schedule
@@ -45,7 +60,7 @@ def partition_upper_bound(
     problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False, k: int = 1
 ) -> float:
     """Theorem 1: Ñ_T ≤ Σ_i ⌈80σ² log(nT/δ) ε^{−2γ_i/T}⌉; printed without the ceilings (E2)."""
-    pulls = schedule(problem, epsilon, deadline, delta)[problem.partition(epsilon, deadline, k) - 1]
+    pulls = schedule(problem, epsilon, deadline, delta)[partition(problem, epsilon, deadline, k) - 1]
     return float((pulls if printed else np.ceil(pulls)).sum())
 
 
@@ -54,7 +69,7 @@ def hardest_upper_bound(
     problem: Problem, epsilon: float, deadline: int, delta: float, printed: bool = False
 ) -> float:
     """Theorem 1, second form: Ñ_T ≤ 320σ² log(nT/δ) sup_{P_γ} H + n; printed without n (E2)."""
-    worst = hardest_complexity(problem.partition(epsilon, deadline).tolist(), epsilon, deadline)
+    worst = hardest_complexity(partition(problem, epsilon, deadline).tolist(), epsilon, deadline)
     main = 320 * problem.sigma**2 * _log_term(problem, deadline, delta) * worst
     return main + (0 if printed else problem.n_arms)
 

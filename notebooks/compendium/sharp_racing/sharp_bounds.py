@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from compendium.shared.cost_bounds import falls
 from ebr.arrays import FloatArray, IntArray
-from ebr.theory.problems import Problem, falls
+from ebr.theory.problems import Problem
 
 
 def elimination_rounds(problem: Problem, epsilon: float, widths: FloatArray, k: int = 1) -> IntArray:

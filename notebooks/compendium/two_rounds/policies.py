@@ -17,8 +17,8 @@ from scipy.special import expit, ndtr, ndtri
 
 from compendium.shared.looks import START
 from compendium.shared.walks import log_ratio
+from ebr.algorithms.elastic import SCHEDULE_CONSTANT
 from ebr.arrays import FloatArray
-from ebr.theory.bounds import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
 
 ORDER = 120  # nodes below 0 and above: where n₂ is small the integrand is a step near 0

@@ -67,7 +67,7 @@ def theorem_1(races: pd.DataFrame, witnesses: pd.DataFrame, on_narrow: list[Case
     """Check C07: Ñ_T ≤ 80σ² log(nT/δ) Σ ε^{−2γ_i/T}; corrected, with ceilings and arm by arm on E′."""
     above = 0
     for problem, algorithm, played in on_narrow:
-        gamma = problem.partition(algorithm.epsilon, algorithm.deadline)
+        gamma = cost_bounds.partition(problem, algorithm.epsilon, algorithm.deadline)
         allowed = np.ceil(
             cost_bounds.schedule(problem, algorithm.epsilon, algorithm.deadline, algorithm.delta)
         )

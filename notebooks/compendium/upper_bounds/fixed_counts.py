@@ -3,7 +3,7 @@
 import math
 
 from compendium.shared.adversary import fixed_count_ratio
-from ebr.theory.bounds import SCHEDULE_CONSTANT
+from ebr.algorithms.elastic import SCHEDULE_CONSTANT
 from ebr.theory.confidence import SELF_NORMALISED
 
 

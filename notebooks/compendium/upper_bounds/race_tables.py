@@ -28,7 +28,7 @@ def measure(
     for kind, problem, epsilon, deadline, delta in settings:
         race = audit(make(deadline, epsilon, delta, problem.sigma), problem, runs, seed)
         pulls = race.arm_pulls.sum(axis=1)
-        gamma = problem.partition(epsilon, deadline)
+        gamma = cost_bounds.partition(problem, epsilon, deadline)
         upper = upper_bounds(problem, epsilon, deadline, delta)
         spared = race.arm_pulls > np.ceil(cost_bounds.schedule(problem, epsilon, deadline, delta))[gamma - 1]
         setting = {"kind": kind, "n_arms": problem.n_arms, "deadline": deadline, "epsilon": epsilon}

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from compendium.around_the_theorems import partition
+from compendium.shared import cost_bounds
 
 import ebr
 
@@ -13,7 +14,7 @@ def test_the_infimum_is_the_complexity_of_gaps_just_below_the_bins_upper_ends():
     epsilon, deadline, gamma = 0.05, 4, (3, 2, 3)  # the best arm has the runner-up's index
     gaps = epsilon ** ((np.array(gamma) - 1) / deadline) * (1 - 1e-9)
     problem = ebr.Gaussian(1 - np.append(0, gaps[1:]), 1.0)
-    assert tuple(problem.partition(epsilon, deadline)) == gamma
+    assert tuple(cost_bounds.partition(problem, epsilon, deadline)) == gamma
     infimum = partition.easiest_complexity(gamma, epsilon, deadline)
     assert problem.complexity(epsilon) == pytest.approx(infimum, rel=1e-8)
 

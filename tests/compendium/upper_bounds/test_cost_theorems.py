@@ -1,12 +1,13 @@
 """Notebook 03: the problems on which bounds are compared."""
 
 import numpy as np
+from compendium.shared import cost_bounds
 from compendium.shared.problem_sets import problems_at_the_ends
 
 
 def test_the_problems_at_the_ends_reach_both_sides_of_every_bin():
     seen = {
-        (epsilon, deadline, *problem.partition(epsilon, deadline)[:2])
+        (epsilon, deadline, *cost_bounds.partition(problem, epsilon, deadline)[:2])
         for problem, epsilon, deadline, _ in problems_at_the_ends()
     }
     assert {(0.05, 7, k, k) for k in range(1, 8)} <= seen

@@ -41,7 +41,7 @@ def test_on_the_narrow_event_the_guarantee_and_theorem_1_hold_arm_by_arm(drawn):
     printed = adversary.play_inside(replace(algorithm, schedule="printed"), problem, places)
     assert problem.is_good(printed.arm, algorithm.epsilon).all()
     allowed = np.ceil(cost_bounds.schedule(problem, algorithm.epsilon, algorithm.deadline, algorithm.delta))
-    gamma = problem.partition(algorithm.epsilon, algorithm.deadline)
+    gamma = cost_bounds.partition(problem, algorithm.epsilon, algorithm.deadline)
     assert (played.arm_pulls <= allowed[gamma - 1]).all()
 
 
