@@ -34,8 +34,8 @@ class Simulation:
     pulls: IntArray  # of all arms
     rounds: IntArray  # used
     arm: IntArray  # the recommended one; if k > 1 are sought, k arms (runs × k)
-    arm_pulls: IntArray | None = None  # of each arm (runs × arms), if they were asked for
-    arm_sums: FloatArray | None = None  # of its rewards
+    arm_pulls: IntArray  # of each arm (runs × arms), if they were asked for, else of none
+    arm_sums: FloatArray  # of its rewards
 
     def __repr__(self) -> str:
         """A summary in three lines, the mean with its normal interval."""
@@ -54,12 +54,6 @@ class Simulation:
         different = (np.diff(np.sort(arms, axis=1), axis=1) > 0).all(axis=1)
         return np.asarray(different & self.problem.is_good(arms, epsilon, k=arms.shape[1]).all(axis=1))
 
-    def by_arm(self) -> tuple[IntArray, FloatArray]:
-        """The pulls of each arm and the sums of its rewards."""
-        if self.arm_pulls is None or self.arm_sums is None:
-            raise ValueError("the simulation must have been made with per_arm=True")
-        return self.arm_pulls, self.arm_sums
-
 
 def simulate(
     algorithm: Algorithm, problem: Problem, runs: int = 100, seed: int = 0, per_arm: bool = False
@@ -76,13 +70,12 @@ def simulate(
         How many independent runs. The result depends on these two, algorithm and problem alone: it is the
         same on every machine.
     per_arm
-        Keep every arm's number of pulls and sum of rewards as well (runs × arms).
+        Keep every arm's number of pulls and sum of rewards: `arm_pulls` and `arm_sums` (runs × arms).
     """
     if true_or_false("per_arm", per_arm) and isinstance(problem, Problem):
         whole("runs", runs, 1, MOST_RUNS // problem.n_arms)
     parts = [_play(algorithm, problem, *block, per_arm) for block in blocks(algorithm, problem, runs, seed)]
-    pulls, rounds, arm, *by_arm = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Simulation(problem, pulls, rounds, arm, *(by_arm if per_arm else ()))
+    return Simulation(problem, *map(np.concatenate, zip(*parts, strict=True)))
 
 
 def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> "pd.DataFrame":

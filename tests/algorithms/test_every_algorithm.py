@@ -233,5 +233,5 @@ def test_with_k_1_an_algorithm_costs_as_before_there_was_a_k(algorithm, pulls):
 def test_sets_are_right_if_all_their_arms_are_different_and_good():
     problem = ebr.Bernoulli([0.75, 0.5, 0.25, 1.0])
     arms = np.array([[0, 3], [0, 0], [1, 3], [3, 2], [3, 0]])
-    result = Simulation(problem, np.zeros(5, int), np.zeros(5, int), arms)
+    result = Simulation(problem, np.zeros(5, int), np.zeros(5, int), arms, *np.zeros((2, 5, 0)))
     assert result.correct(0.25).tolist() == [True, False, False, False, True]

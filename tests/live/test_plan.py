@@ -320,7 +320,9 @@ def faked(monkeypatch, arm):
 
     def simulate(algorithm, problem, runs, seed):
         asked.append((algorithm.deadline, problem.n_arms, runs))
-        return Simulation(problem, np.arange(runs), np.arange(runs), np.full(runs, arm))
+        return Simulation(
+            problem, np.arange(runs), np.arange(runs), np.full(runs, arm), *np.zeros((2, runs, 0))
+        )
 
     monkeypatch.setattr("ebr.live.plan.simulate", simulate)
     return asked

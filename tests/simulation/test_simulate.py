@@ -181,11 +181,10 @@ def test_bad_input_is_named_before_anything_runs(arguments, names):
 def test_a_simulation_keeps_every_arms_pulls_and_rewards(problem):
     diary = Diary(([3, 0, 4], [1, 2, 0]))
     result = ebr.simulate(diary, problem, runs=7, seed=12, per_arm=True)
-    pulls, sums = result.by_arm()
+    pulls, sums = result.arm_pulls, result.arm_sums
     assert (pulls.tolist(), sums.tolist()) == ([[4, 2, 4]] * 7, diary.sent.tolist())
     assert (result.pulls.tolist(), result.arm.tolist()) == ([10] * 7, sums.argmax(axis=1).tolist())
-    with pytest.raises(ValueError, match="per_arm=True"):
-        ebr.simulate(diary, problem, runs=7, seed=12).by_arm()
+    assert ebr.simulate(diary, problem, runs=7, seed=12).arm_pulls.shape == (7, 0)
 
 
 class Greedy(Algorithm):

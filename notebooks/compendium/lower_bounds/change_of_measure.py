@@ -31,7 +31,7 @@ def close_pair(algorithm: Algorithm, n_arms: int, sigma: float, seed: int) -> tu
     much.
     """
     equal = Gaussian(np.full(n_arms, 0.5), sigma)
-    pulls, _ = simulate(algorithm, equal, 200, seed, per_arm=True).by_arm()
+    pulls = simulate(algorithm, equal, 200, seed, per_arm=True).arm_pulls
     raised = equal.means.copy()
     raised[0] += sigma / math.sqrt(pulls[:, 0].mean())
     return equal, Gaussian(raised, sigma)
@@ -52,7 +52,7 @@ def identities(
     Σ E_ν[Ñ_i] KL_i ≥ d(P_ν(Î = 1), P_ν′(Î = 1)).
     """
     here, there = (simulate(algorithm, nu, runs, seed, per_arm=True) for nu in (problem, other))
-    pulls, sums = here.by_arm()
+    pulls, sums = here.arm_pulls, here.arm_sums
     ratio = sign * log_likelihood_ratio(problem, other, pulls, sums)
     information = pulls @ gaussian_kl(problem, other)
     weight, ones = np.exp(-ratio), np.ones(runs)

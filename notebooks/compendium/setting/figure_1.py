@@ -91,12 +91,12 @@ def easy_arm(
     """
     means, errors, evidence = [], [], []
     for label, result in (("T = 1", passive), (f"T = {rounds}", deadline), (SEQUENTIAL, sequential)):
-        pulls = result.by_arm()[0][:, arm]
+        pulls = result.arm_pulls[:, arm]
         means.append(float(pulls.mean()))
         errors.append(float(pulls.std(ddof=1) / np.sqrt(len(pulls))))
         evidence.append(measured(f"pulls of arm {arm + 1}", means[-1], errors[-1], len(pulls), label))
     steps = -np.diff(means) > 5 * np.hypot(errors[1:], errors[:-1])
-    alike = np.allclose(passive.pulls, means[0] * passive.by_arm()[0].shape[1])  # one round spares nobody
+    alike = np.allclose(passive.pulls, means[0] * passive.arm_pulls.shape[1])  # one round spares nobody
     most, least = int(deadline.rounds.max()), int(sequential.rounds.min())
     evidence.append(Evidence("rounds, at most", most, f"T = {rounds}", allowed=f"≤ {rounds}"))
     evidence.append(Evidence("rounds, at least", least, SEQUENTIAL))

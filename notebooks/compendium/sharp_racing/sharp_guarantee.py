@@ -134,7 +134,7 @@ def races(settings: Iterable[Instance], runs: int, seed: int, make: MakeSharp, r
         setting = {"kind": kind, "rewards": rewards, "n_arms": problem.n_arms, "deadline": deadline}
         events = {
             "wrong": int((~race.correct(epsilon)).sum()),
-            "late": int((race.by_arm()[0] > allowed).any(axis=1).sum()),
+            "late": int((race.arm_pulls > allowed).any(axis=1).sum()),
             "over": int((race.pulls > bound).sum()),
         }
         pulls = {"runs": runs, "pulls": race.pulls.mean(), "most": race.pulls.max()}

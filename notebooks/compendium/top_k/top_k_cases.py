@@ -144,7 +144,7 @@ def _row(
         "pulls": float(race.pulls.mean()),
         "most": int(race.pulls.max()),
         "wrong": int((~race.correct(epsilon)).sum()),
-        "late": int((race.by_arm()[0] > allowed).any(axis=1).sum()),
+        "late": int((race.arm_pulls > allowed).any(axis=1).sum()),
         "over": int((race.pulls > bounds[1]).sum()),
         "bound": bounds[0],
         "problem_bound": bounds[1],

@@ -27,10 +27,12 @@ EBR, PASSIVE = ebr.ElasticBatchRacing(2, 0.4, 0.2), Passive(0.4, 0.2)
 def test_the_close_pair_is_half_a_nat_apart(race):
     equal, raised = close_pair(race, 3, 0.5, seed=14)
     assert (equal.means.tolist(), raised.means[1:].tolist()) == ([0.5] * 3, [0.5] * 2)
-    pulls, sums = ebr.simulate(race, equal, 20_000, seed=15, per_arm=True).by_arm()
+    found = ebr.simulate(race, equal, 20_000, seed=15, per_arm=True)
     # L has mean ½ and variance 1. A mean of 20,000 is 0.04 off with probability 2e-8. The pair is made from
     # 200 runs, whose pulls vary by a tenth; they move it by 0.04 with probability below 1e-20.
-    assert log_likelihood_ratio(equal, raised, pulls, sums).mean() == pytest.approx(0.5, abs=0.08)
+    assert log_likelihood_ratio(equal, raised, found.arm_pulls, found.arm_sums).mean() == pytest.approx(
+        0.5, abs=0.08
+    )
 
 
 def test_both_sides_of_the_identities_by_hand():
