@@ -16,19 +16,18 @@ if TYPE_CHECKING:  # for whoever reads types; everybody else loads what is used,
     from ebr.live.race import Race
     from ebr.live.search import RacingSearchCV
     from ebr.simulation.designs import certified_design
-    from ebr.simulation.simulate import simulate, trace
+    from ebr.simulation.simulate import simulate
     from ebr.simulation.sweep import Point, sweep
     from ebr.theory.problems import Bernoulli, Gaussian, setup_1, setup_2
 
 # Where each public name is from. Loading all of them takes ten times as long as loading numpy.
 _HOMES = """
-algorithms.certified.CertifiedElasticBatchRacing algorithms.elastic.ElasticBatchRacing
-algorithms.baselines.AggressiveElimination algorithms.baselines.DeltaElimination
-algorithms.baselines.Passive algorithms.pausing.PausingElasticBatchRacing
-algorithms.baselines.SequentialRacing algorithms.sharp.SharpElasticBatchRacing
-algorithms.staked.StakedElasticBatchRacing live.journal.JournalError live.plan.plan live.race.Race
-live.search.RacingSearchCV simulation.designs.certified_design simulation.simulate.simulate
-simulation.simulate.trace simulation.sweep.Point simulation.sweep.sweep theory.problems.Bernoulli
+algorithms.baselines.AggressiveElimination algorithms.baselines.DeltaElimination algorithms.baselines.Passive
+algorithms.baselines.SequentialRacing algorithms.certified.CertifiedElasticBatchRacing
+algorithms.elastic.ElasticBatchRacing algorithms.pausing.PausingElasticBatchRacing
+algorithms.sharp.SharpElasticBatchRacing algorithms.staked.StakedElasticBatchRacing live.journal.JournalError
+live.plan.plan live.race.Race live.search.RacingSearchCV simulation.designs.certified_design
+simulation.simulate.simulate simulation.sweep.Point simulation.sweep.sweep theory.problems.Bernoulli
 theory.problems.Gaussian theory.problems.setup_1 theory.problems.setup_2
 """
 _HOME_OF = {name: f"ebr.{home}" for home, _, name in (path.rpartition(".") for path in _HOMES.split())}

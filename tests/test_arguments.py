@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from compendium.clinical_trial import exact_selection
 from compendium.shared import cost_bounds
+from compendium.shared.traces import trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,7 +92,7 @@ CALLS = {name: (played(algorithm), GAME | arguments) for name, (algorithm, argum
         ebr.simulate,
         {"algorithm": ebr.Passive(0.3, 0.1), "problem": COINS, "runs": 2, "seed": 0, "per_arm": True},
     ),
-    "trace": (ebr.trace, {"algorithm": ebr.ElasticBatchRacing(**RACE), "problem": COINS, "seed": 0}),
+    "trace": (trace, {"algorithm": ebr.ElasticBatchRacing(**RACE), "problem": COINS, "seed": 0}),
     "Bernoulli": (ebr.Bernoulli, {"means": [0.9, 0.1]}),
     "Gaussian": (ebr.Gaussian, usual("sigma", means=[0.9, 0.1])),
     "setup_1": (ebr.setup_1, usual("n_arms")),

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -15,9 +14,6 @@ from ebr.algorithms.game import Algorithm, drive
 from ebr.arrays import BoolArray, FloatArray, IntArray, Numbers
 from ebr.theory.problems import Bernoulli, Gaussian, Problem
 from ebr.validation import MOST_TOTAL, require, shown, true_or_false, whole
-
-if TYPE_CHECKING:  # slow to import, and many simulations need no table
-    import pandas as pd
 
 # Replicates come in blocks, each with a generator of its own. A block's size depends on the number of arms
 # alone, so memory is bounded, and neither the number of blocks nor who plays them can change a result.
@@ -76,26 +72,6 @@ def simulate(
         whole("runs", runs, 1, MOST_RUNS // problem.n_arms)
     parts = [_play(algorithm, problem, *block, per_arm) for block in blocks(algorithm, problem, runs, seed)]
     return Simulation(problem, *map(np.concatenate, zip(*parts, strict=True)))
-
-
-def trace(algorithm: Algorithm, problem: Problem, seed: int = 0) -> "pd.DataFrame":
-    """Follow one run round by round: a row for each round and arm pulled in it.
-
-    Columns: round, total (pulls of all arms so far), arm, its pulls so far and their mean, and the
-    confidence bounds lower and upper, NaN for an algorithm without intervals.
-    """
-    import pandas as pd
-
-    rounds: list[list[Numbers]] = []
-    ((_, generator),) = blocks(algorithm, problem, 1, seed)
-    race(algorithm, problem, 1, generator, lambda *seen: rounds.append([each[0].copy() for each in seen]))
-    asked, drawn = map(np.array, zip(*rounds, strict=True))  # rounds × arms
-    number, arm = np.nonzero(asked)
-    pulls, sums = asked.cumsum(axis=0), drawn.cumsum(axis=0)
-    frame = pd.DataFrame({"round": number + 1, "total": pulls.sum(axis=1)[number], "arm": arm})
-    frame = frame.assign(pulls=pulls[number, arm], mean=sums[number, arm] / pulls[number, arm])
-    half_width = algorithm.deviation(frame["pulls"].to_numpy(), problem.n_arms)
-    return frame.assign(lower=frame["mean"] - half_width, upper=frame["mean"] + half_width)
 
 
 @singledispatch

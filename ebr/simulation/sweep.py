@@ -4,8 +4,7 @@ A result depends on what is simulated and on the seed, never on where. With EBR_
 before is looked up (`store`).
 
 The environment variable DASK names a scheduler, for instance tcp://127.0.0.1:8786. Its workers must have the
-sources of `ebr` that this process has. Without DASK, EBR_WORKERS is the number of local processes, by default
-all cores; with 1 this very process does the work.
+sources of `ebr` that this process has. Else EBR_WORKERS processes do the work (all cores; with 1 this one).
 """
 
 import asyncio

@@ -4,12 +4,16 @@ At look t an arm with sum y *refutes* that an arm with sum x is better by a shif
 c_t standard deviations of y − x. A leader drops the arms that it refutes with s = 0. It wins if it refutes
 all others with s = ε, or has the largest sum at T; ties are broken by lot.
 
-*Theorem* (proof: X14). Let arm 1 be the best. Other arms are *good* if their gap is below ε, else *bad*. A
-bad arm *errs* against another if before T it refutes that one with s = 0, with s = ε, or with a further shift
-not above its gap, or if it is ahead of it at T; but not once the other has refuted it with s = 0. With m bad
-arms and r other good ones, P(the race fails) ≤ W_r(1), where W_0(a) = Σ_x P(x) [1 − (1 − e(x))^m], with e(x)
-the probability that a bad arm errs given that arm a ends at the sum x, or in a cell x of sums, and
-W_i(a) = W_0(a) + i max_b P(b drops a) min(W_{i−1}(b), 1), with b of any mean that a good arm may have.
+*Theorem.* Let arm 1 be the best. Other arms are *good* if their gap is below ε, else *bad*. A bad arm *errs*
+against another if before T it refutes that one with s = 0, with s = ε, or with a further shift not above its
+gap, or if it is ahead of it at T; but not once the other has refuted it with s = 0. With m bad arms and r
+other good ones P(the race fails) ≤ W_r(1), where W_0(a) = Σ_x P(x) [1 − (1 − e(x))^m], with e(x) the
+probability that a bad arm errs given that arm a ends at the sum x, or in a cell x of sums, and W_i(a) =
+W_0(a) + i max_b P(b drops a) min(W_{i−1}(b), 1), with b of any mean that a good arm may have. If a bad arm
+wins, good arms have dropped one another, the first of them arm 1, and a bad arm errs against the last. By
+Harris' inequality (Proc. Camb. Phil. Soc. 56, 1960) this has at most the product of the probabilities. Given
+its last sum an arm's sums are associated (Fortuin, Kasteleyn and Ginibre, Commun. Math. Phys. 22, 1971), so
+bad arms count in W_0 as if they were independent.
 
 *0/1 rewards.* By coupling errors are more likely the lower the dropped arm's rate and the higher the other's.
 So for all rates in cells the ends of the cells are the worst. Such cells cover [0, 1].

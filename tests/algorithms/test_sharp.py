@@ -10,6 +10,7 @@ from itertools import cycle, product
 
 import numpy as np
 import pytest
+from compendium.shared.traces import trace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import Rewards, log_term, lossy_race, pair_ratio, play, sharp_race
@@ -158,7 +159,7 @@ BERNOULLI, GAUSSIAN = ebr.Bernoulli([0.2, 0.5, 0.9]), ebr.Gaussian([0.2, 0.5, 0.
 
 
 def first_round(algorithm, problem):
-    return ebr.trace(algorithm, problem)["pulls"].iloc[0]
+    return trace(algorithm, problem)["pulls"].iloc[0]
 
 
 @pytest.mark.parametrize(

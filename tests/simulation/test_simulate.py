@@ -128,20 +128,6 @@ def test_races_of_a_hundred_thousand_arms_stay_under_a_gibibyte_or_half_of_it(ra
     assert float(peak) < kibibytes
 
 
-@pytest.mark.parametrize("problem", [ebr.Bernoulli([0.7, 0.6, 0.2]), ebr.Gaussian([0.9, 0.9, 0.1], 0.5)])
-def test_a_trace_is_a_simulated_run_seen_round_by_round(problem):
-    algorithm = ebr.ElasticBatchRacing(6, 0.05, 0.1)
-    trace = ebr.trace(algorithm, problem, seed=4)
-    run = ebr.simulate(algorithm, problem, runs=1, seed=4, per_arm=True)
-    last = trace.groupby("arm").last()
-    assert last["pulls"].tolist() == run.arm_pulls[0].tolist()
-    assert (last["pulls"] * last["mean"]).to_numpy() == pytest.approx(run.arm_sums[0], rel=1e-12)
-    assert (trace["round"].max(), trace["total"].iloc[-1]) == (run.rounds[0], run.pulls[0])
-    assert set(trace.loc[trace["round"] == 1, "arm"]) == {0, 1, 2}
-    half_width = (trace["upper"] - trace["lower"]) / 2
-    assert half_width.to_numpy() == pytest.approx(algorithm.deviation(trace["pulls"].to_numpy(), 3))
-
-
 def test_a_sigma_below_the_problems_is_warned_of():
     algorithm = ebr.ElasticBatchRacing(2, 0.3, 0.1, sigma=0.5)
     with pytest.warns(UserWarning, match=r"sigma, 0\.5, is below the problem's, 1\.0: its guarantee is void"):
@@ -207,24 +193,21 @@ class Greedy(Algorithm):
         return np.zeros(replicates, dtype=np.int64)
 
 
-@pytest.mark.parametrize("run", [ebr.simulate, ebr.trace])
-def test_a_total_that_is_too_large_for_an_integer_is_refused_and_the_largest_is_counted(run):
+def test_a_total_that_is_too_large_for_an_integer_is_refused_and_the_largest_is_counted():
     arms = ebr.Gaussian([0.5, 0.4, 0.3, 0.2], 0.5)
-    total = {"simulate": lambda result: result.pulls[0], "trace": lambda result: result["total"].max()}
     largest = Greedy(2**53, 255)  # 4 · 255 · 2^53 < 2^63
-    assert total[run.__name__](run(largest, arms)) == 4 * 255 * 2**53
+    assert ebr.simulate(largest, arms).pulls[0] == 4 * 255 * 2**53
     for asked in (Greedy(2**53, 256), Greedy(2**61, 1), Greedy(2**62 - 1, 1), Greedy(2**62, 2)):
         with pytest.raises(ValueError, match=r"^algorithm must ask for at most 2\^63 - 1 pulls .*Greedy"):
-            run(asked, arms)
+            ebr.simulate(asked, arms)
 
 
 @pytest.mark.parametrize(
     "algorithm",
     [ebr.ElasticBatchRacing(2, 1e-6, 0.1), ebr.SharpElasticBatchRacing(2, 3e-7, 0.1), ebr.Passive(1e-6, 0.1)],
 )
-@pytest.mark.parametrize("run", [ebr.simulate, ebr.trace])
-def test_totals_that_a_schedule_says_in_advance_are_refused_before_anything_runs(run, algorithm, monkeypatch):
+def test_totals_that_a_schedule_says_in_advance_are_refused_before_anything_runs(algorithm, monkeypatch):
     monkeypatch.setattr("ebr.simulation.simulate.draw_sums", None)  # nothing can be drawn
     monkeypatch.setattr("ebr.simulation.simulate.check", lambda *_: None)
     with pytest.raises(ValueError, match=r"^epsilon .* at most 2\^63 - 1 pulls of n_arms = 200000 together"):
-        run(algorithm, ebr.setup_1(200_000))
+        ebr.simulate(algorithm, ebr.setup_1(200_000))

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from compendium.shared.traces import trace
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
@@ -214,7 +215,7 @@ def test_of_a_race_every_shown_interval_is_one_of_those_fixed_in_advance():
         seen = set()
         for seed in range(20):
             for means in ([0.5, 0.5, 0.5, 0.45], [0.9, 0.85, 0.3, 0.1], [0.3, 0.2, 0.2, 0.2]):
-                seen |= set(ebr.trace(race, ebr.Bernoulli(means), seed)["pulls"])
+                seen |= set(trace(race, ebr.Bernoulli(means), seed)["pulls"])
         assert 1 < len(seen) <= 4
 
 

@@ -14,7 +14,7 @@ from compendium.shared import cost_bounds
 from compendium.shared.distributions import norm
 from compendium.shared.findings import Evidence, Finding
 from compendium.shared.lineup import ALGORITHMS, Maker
-from ebr.simulation.simulate import trace
+from compendium.shared.traces import trace
 from ebr.theory.divergence import relative_entropy
 from ebr.theory.problems import Bernoulli, Gaussian
 

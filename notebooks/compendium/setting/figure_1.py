@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 
 from compendium.shared import figures
 from compendium.shared.findings import Evidence, Finding, measured
+from compendium.shared.traces import trace
 from ebr.algorithms.game import Algorithm
-from ebr.simulation.simulate import Simulation, trace
+from ebr.simulation.simulate import Simulation
 from ebr.theory.problems import Problem
 
 SEQUENTIAL = "T = ∞"

@@ -15,9 +15,9 @@ from matplotlib.ticker import MaxNLocator
 
 from compendium.shared import figures
 from compendium.shared.lineup import LOOKS
+from compendium.shared.traces import trace
 from ebr.algorithms.baselines import passive_pulls
 from ebr.algorithms.elastic import ElasticBatchRacing
-from ebr.simulation.simulate import trace
 from ebr.theory.problems import Bernoulli
 
 BEST, LEAST = 0.9, 0.05  # means: of the best arm, and below which no arm lies

@@ -13,8 +13,8 @@ from compendium.lower_bounds import near_optimal
 from compendium.shared import cost_bounds
 from compendium.shared.findings import Evidence, Finding, counted, measured
 from compendium.shared.lineup import ALGORITHMS, WITHOUT_DEADLINE, Maker, ratio
+from compendium.shared.traces import trace
 from ebr.algorithms.baselines import AggressiveElimination
-from ebr.simulation.simulate import trace
 from ebr.theory.problems import setup_1
 
 RIVALS = tuple(name for name in ALGORITHMS if name not in ("EBR", "sequential"))

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from compendium.shared import lineup
+from compendium.shared.traces import trace
 from compendium.simulations import section_5
 
-from ebr.simulation.simulate import trace
 from ebr.theory.problems import setup_1
 
 
