@@ -26,7 +26,7 @@ Bounds are sums of positive terms. What rounding and the tails that are cut off 
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
@@ -63,7 +63,7 @@ class Certificate:
     """Cells that cover all rates of the best arm, each with a bound on the race's failures."""
 
     delta: float
-    cells: tuple[Cell, ...]
+    cells: tuple[Cell, ...] = field(repr=False)
 
     @property
     def worst(self) -> Cell:

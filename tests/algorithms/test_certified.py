@@ -69,7 +69,7 @@ def test_a_design_is_certified_twice_and_is_data():
     read = json.loads(json.dumps(asdict(DESIGN)))
     assert ebr.CertifiedElasticBatchRacing(**read["race"]) == race
     assert len(read["certificate"]["cells"]) == len(found.cells)
-    assert str(found).startswith("certified: failures have probability 0.")
+    assert len(repr(DESIGN)) < 1000  # without thousands of cells
     assert DESIGN.truths == expected_truths(3, 0.25)
     assert race.certificate() == found
     assert not replace(race, n_arms=6).certificate().holds

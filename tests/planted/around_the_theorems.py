@@ -23,7 +23,7 @@ def restricted_class(make=ebr.ElasticBatchRacing):
 
 
 def one_bin_on(problem, epsilon, deadline):
-    return np.minimum(partition(problem, epsilon, deadline) + 1, deadline)
+    return np.minimum(cost_bounds.partition(problem, epsilon, deadline) + 1, deadline)
 
 
 def upside_down(gamma, epsilon, deadline):
