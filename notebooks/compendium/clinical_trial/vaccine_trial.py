@@ -29,7 +29,8 @@ CANDIDATES: dict[str, tuple[float, str]] = {
 
 def published() -> pd.DataFrame:
     """The candidates' response rates and where they were published."""
-    return pd.DataFrame(CANDIDATES, index=["response rate", "source"]).T
+    rows = {name: (rate, *source.split(", doi ")) for name, (rate, source) in CANDIDATES.items()}
+    return pd.DataFrame(rows, index=["response rate", "source", "doi"]).T
 
 
 def problem() -> Bernoulli:
