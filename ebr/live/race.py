@@ -295,7 +295,9 @@ class Race(AbstractContextManager["Race"]):
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
         """Draw each arm's mean and interval, round below round, on `axis` or on a new figure."""
-        return drawn(self)(axis=axis)
+        from ebr.live.plots import draw_race
+
+        return draw_race(*drawn(self), axis)
 
     def report(self, word: str = "pulls") -> Report:
         """Sum up the race as it stands, with your word for pulls, "subjects" for instance."""
