@@ -256,7 +256,7 @@ class Race(AbstractContextManager["Race"]):
     @property
     def survivors(self) -> list[str]:
         """The arms of the coming round (others are out, paused or accepted); at the end, the recommended."""
-        return list(self._coming)
+        return [arm for arm in self.arms if arm in self._coming]
 
     @property
     def history(self) -> "pd.DataFrame":
