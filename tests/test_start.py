@@ -52,6 +52,8 @@ def test_a_race_on_the_command_line_loads_no_table(tmp_path):
     with ebr.Race.open(journal) as race:
         answer = [f"{arm}=1/{pulls}" for arm, pulls in race.asked.items()]
     assert not command_line("tell", journal, *answer) & {*SLOW}
+    for form in ("text", "markdown"):  # the page alone has a picture
+        assert "matplotlib" not in command_line("report", journal, "--format", form)
 
 
 def test_the_script_is_the_command_line():

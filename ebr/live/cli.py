@@ -308,10 +308,9 @@ def _said_now(race: "ebr.Race") -> str:
     arm, within = race.now or (None, math.inf)
     if arm is None or race.algorithm.delta is None:
         return ""
-    if math.isinf(within):
-        return "If the race were stopped now: nothing is guaranteed.\n"
     probably = f"of the best with probability {1 - race.algorithm.delta:.4g}"
-    return f"If the race were stopped now: {arm} is within {rounded_up(within)} {probably}.\n"
+    sure = not math.isinf(within) and f"{arm} is within {rounded_up(within)} {probably}"
+    return f"If the race were stopped now: {sure or 'nothing is guaranteed'}.\n"
 
 
 def _shell_line(name: str, journal: str, options: Sequence[str] = (), words: Sequence[str] = ()) -> str:

@@ -32,7 +32,7 @@ class Journal:
 
     `create` starts an empty journal where there is no file; `readonly` reads what is there now, even while
     another process writes. `lines` is what the lines say so far, each with its time (UTC) and checksum;
-    `close` lets go of the file and its lock.
+    `close` lets go of the file and its lock (flock), which ends with the process, however that ends.
 
     Notes
     -----

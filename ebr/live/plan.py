@@ -244,7 +244,7 @@ def plan(
     control, margin
         Whether the last arm is a control: the race ends early when no arm can beat it by the margin, or by ε.
     lower_is_better, blocks, missing
-        Whether the smallest mean is the best, all arms share the same blocks, rewards may be missing.
+        Whether the smallest mean is the best, arms share the same blocks, rewards may be missing at random.
     truths
         What the arms' means might be: lists of n means, in a list or by name. By default the k best tie, and
         the others are worse by 2ε ("hard"), by half the support or σ ("easy"), spread evenly in between, or

@@ -256,7 +256,7 @@ class Race(AbstractContextManager["Race"]):
     @property
     def survivors(self) -> list[str]:
         """The arms of the coming round (others are out, paused or accepted); at the end, the recommended."""
-        return list(self._coming)
+        return [arm for arm in self.arms if arm in self._coming]
 
     @property
     def history(self) -> "pd.DataFrame":
@@ -295,7 +295,9 @@ class Race(AbstractContextManager["Race"]):
 
     def plot(self, axis: "Axes | None" = None) -> "Figure":
         """Draw each arm's mean and interval, round below round, on `axis` or on a new figure."""
-        return drawn(self)(axis=axis)
+        from ebr.live.plots import draw_race
+
+        return draw_race(*drawn(self), axis)
 
     def report(self, word: str = "pulls") -> Report:
         """Sum up the race as it stands, with your word for pulls, "subjects" for instance."""

@@ -21,7 +21,6 @@ from ebr.theory.confidence import Simultaneous, half_width
 from ebr.validation import require
 
 if TYPE_CHECKING:  # slow to import, and a race is asked and told without tables
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
 METHODS = {"exact": "exact (Clopper–Pearson)", "KL": "Chernoff (KL)"}
@@ -148,7 +147,7 @@ class Report:
     tables: dict[str, "DataFrame"]  # by title
     reading: str  # how intervals and means are to be read
     _shown: dict[str, "DataFrame"]  # the tables in words
-    _draw: Callable[[], "Figure"]
+    _drawn: tuple[Any, Any, Any]
 
     def __str__(self) -> str:
         margin = 2 + max(map(len, self.facts))
@@ -168,9 +167,11 @@ class Report:
         """The report as a page of its own, which needs no other file."""
         from matplotlib import rc_context
 
+        from ebr.live.plots import draw_race
+
         drawn = io.BytesIO()
         with rc_context({"svg.hashsalt": "ebr"}):  # so that the same race is the same page
-            self._draw().savefig(drawn, format="svg", metadata={"Date": None}, bbox_inches="tight")
+            draw_race(*self._drawn).savefig(drawn, format="svg", metadata={"Date": None}, bbox_inches="tight")
         picture = base64.b64encode(drawn.getvalue()).decode()
         title = html.escape(f"Report ({self.facts['Result']})")
         page = Template(PAGE.read_text(encoding="utf-8").rstrip())
@@ -193,12 +194,10 @@ def _markdown_table(rows: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body))
 
 
-def drawn(race: Any) -> Callable[..., "Figure"]:
-    """What draws a race as it stands, on an axis or on a new figure."""
-    from ebr.live.plots import draw_race
-
+def drawn(race: Any) -> tuple[Any, Any, Any]:
+    """What is drawn of a race as it stands; matplotlib, which is slow, is loaded when it is drawn."""
     labels = "recommended" if race.finished else "in the race", word_for_left_out(race, "others")
-    return partial(draw_race, race.history, race.intervals["survives"], labels)
+    return race.history, race.intervals["survives"], labels
 
 
 def report_of(race: Any, journal: Journal, word: str) -> Report:

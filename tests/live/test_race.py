@@ -13,12 +13,13 @@ import threading
 import time
 import traceback
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 from live.races import ARMS, Coin, lines_of, play, refuses, reward, rewards, rewrite
-from oracles import kl
+from oracles import Bare, kl
 
 import ebr
 from ebr.algorithms.game import drive
@@ -281,6 +282,24 @@ def test_an_algorithm_of_ones_own_races_too(path):
         JournalError, match="algorithm Coin is unknown: pass an algorithm of your own to Race"
     ):
         Race.open(path)
+
+
+@dataclass(frozen=True)
+class Backwards(Bare):
+    """A user's algorithm, which recommends the last two arms, the last one first."""
+
+    k = 2
+
+    def play(self, n_arms, replicates=1, **_):
+        yield np.ones((replicates, n_arms), dtype=int)
+        return np.tile([n_arms - 1, n_arms - 2], (replicates, 1))
+
+
+def test_survivors_are_in_the_order_of_the_arms_however_they_are_recommended(path):
+    with Race(Backwards(), ["A", "B", "C"], path, support=None) as race:
+        race.tell({arm: [0] for arm in race.ask()})
+        assert race.recommendation == ("C", "B")
+        assert race.survivors == ["B", "C"]
 
 
 class Counted(str):
