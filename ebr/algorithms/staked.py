@@ -16,7 +16,7 @@ from ebr.theory.bets import MOST_TESTED, Beliefs, believed, paid, pooled, thinne
 from ebr.theory.confidence import sequential_deviation
 from ebr.theory.pairs import Pairs
 from ebr.theory.selection import last_count
-from ebr.validation import MOST_PULLS, positive, probability, require, rounds
+from ebr.validation import MOST_PULLS, count, positive, probability, require, rounds
 
 SEATS = 8  # most arms with claims at a time
 UNLIKELY = 0.1  # arms less likely to be better than the leader by ε/2 get no money
@@ -138,7 +138,7 @@ class StakedElasticBatchRacing(Differences):
         # In blocks the differences of an arm from others depend on each other: a union over pairs.
         arms, pairs = (2, n_arms - 1) if self.blocks else (n_arms, 1)
         miss = self.delta * self.last_part / pairs
-        return last_count(self.model(rewards), arms, self.epsilon, miss, self.sigma)
+        return count(last_count(self.model(rewards), arms, self.epsilon, miss, self.sigma), n_arms)
 
     def most_pulls(self, n_arms: int, rewards: Known = None) -> int | None:
         """(n + √n) b_T; with T = 1 or in blocks n b_T; None if σ is unknown."""

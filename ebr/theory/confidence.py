@@ -78,7 +78,7 @@ class Simultaneous:
         The probability, at most, that any interval of n arms misses its mean.
     looks
         T, the number of pull counts that an arm may have after a round, if these are fixed before the first
-        reward; None if counts may depend on the rewards.
+        reward, as in Algorithm 1, sharp and pausing EBR; None if counts may depend on the rewards.
     support, sigma
         The closed interval in which every reward lies, or None; σ of normal and sub-Gaussian ones.
 

@@ -744,6 +744,13 @@ def test_in_blocks_the_final_is_by_a_union_over_arms():
         assert dataclasses.replace(IN_BLOCKS, **wrong).objection("blocks")
 
 
+@pytest.mark.parametrize("model", ["Gaussian", "sub-Gaussian"])
+def test_in_blocks_more_pulls_than_can_be_counted_are_refused(model):
+    race = StakedElasticBatchRacing(1, 6e-8, 0.05, rewards=model, blocks=True)
+    with pytest.raises(ValueError, match=r"2\^63 - 1 pulls of n_arms = 5000 together"):
+        next(race.play(5000))  # their sum would be negative
+
+
 def test_in_blocks_a_long_race_needs_less_than_sharp_racing():
     problem, rules = ebr.Gaussian(ebr.setup_1().means, 0.5), (15, 0.01, 0.01)
     staked = StakedElasticBatchRacing(*rules, rewards="Gaussian", blocks=True)

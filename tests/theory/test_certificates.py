@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 from oracles import CertifiedPairs
+from scipy.stats import norm
 
 from ebr.theory import certificates, checker
 from ebr.theory.certificates import Boundaries, Cell, Certificate
@@ -147,6 +148,15 @@ def test_with_far_too_many_rewards_for_epsilon_nothing_is_certified():
     rule = Boundaries(2, (10, 2500), (0.3,), 0.6, 0.05, floor=0.3)
     assert rule.failures(np.array([0.6, 0.8]), np.array([0.8, 1.0]), 1) == [1.0, 1.0]
     assert checker.largest_failure(asdict(rule), 2) == np.inf
+
+
+def test_looks_that_are_too_near_for_simpsons_rule_are_not_certified():
+    for last, certified in ((10**6 + 1, False), (10**6 + 100, True)):
+        rule = Boundaries(2, (10**6, last), (3.17,), 1.7 * math.sqrt(2 / last), 0.1, 1.0, "Gaussian")
+        found = checker.largest_failure(asdict(rule), 2)
+        assert found >= norm.sf(1.7)  # the sign of the difference at the last look
+        assert (found < 0.046) == certified
+        assert norm.sf(1.7) <= rule.normal_bound() < 0.046
 
 
 GAUSSIAN = [
