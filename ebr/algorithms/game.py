@@ -67,7 +67,7 @@ class Algorithm:
     most_rounds: ClassVar[int] = MOST_ROUNDS  # the longest deadline allowed
     one_pull_a_round: ClassVar[bool] = False  # each pull is a round, however many are asked for at once
     fixed_counts: ClassVar[bool] = False  # an arm's count after a round is one of T fixed numbers
-    fixed_given_losses: ClassVar[bool] = False  # so it is given which rewards are missing
+    fixed_given_losses: ClassVar[bool] = False  # the same, given which rewards are missing
     resumes: ClassVar[bool] = False  # an arm that a round leaves out may be pulled again
     needs_gap: ClassVar[bool] = False  # the guarantee holds only if all others are worse than the best by ε
 

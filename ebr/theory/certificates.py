@@ -9,11 +9,12 @@ against another if before T it refutes that one with s = 0, with s = ε, or with
 gap, or if it is ahead of it at T; but not once the other has refuted it with s = 0. With m bad arms and r
 other good ones P(the race fails) ≤ W_r(1), where W_0(a) = Σ_x P(x) [1 − (1 − e(x))^m], with e(x) the
 probability that a bad arm errs given that arm a ends at the sum x, or in a cell x of sums, and W_i(a) =
-W_0(a) + i max_b P(b drops a) min(W_{i−1}(b), 1), with b of any mean that a good arm may have. If a bad arm
-wins, good arms have dropped one another, the first of them arm 1, and a bad arm errs against the last. By
-Harris' inequality (Proc. Camb. Phil. Soc. 56, 1960) this has at most the product of the probabilities. Given
-its last sum an arm's sums are associated (Fortuin, Kasteleyn and Ginibre, Commun. Math. Phys. 22, 1971), so
-bad arms count in W_0 as if they were independent.
+W_0(a) + i max_b P(b drops a) min(W_{i−1}(b), 1), with b of any mean that a good arm may have.
+
+*Proof, in short.* If a bad arm wins, good arms have dropped one another, the first of them arm 1, and a bad
+arm errs against the last. By Harris' inequality (Proc. Camb. Phil. Soc. 56, 1960) this has at most the
+product of the probabilities. Given its last sum an arm's sums are associated (Fortuin, Kasteleyn and Ginibre,
+Commun. Math. Phys. 22, 1971), so bad arms count in W_0 as if they were independent.
 
 *0/1 rewards.* By coupling errors are more likely the lower the dropped arm's rate and the higher the other's.
 So for all rates in cells the ends of the cells are the worst. Such cells cover [0, 1].
@@ -46,7 +47,6 @@ CELLS = 512  # of the best arm's rate in a length of ε
 LOWEST, HIGHEST, GRID, ROUGH = -6.0, 7.0, 2**15, 2**11
 EDGES = np.array([-np.inf, *np.arange(-6.0, 6.01, 0.25), np.inf])  # of cells for arm 1's last sum
 RAREST = 1e-140  # where sums are so rare at known rates that weights exceed 1/RAREST, nothing is certified
-
 Range = tuple[float, float]
 
 
